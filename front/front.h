@@ -18,22 +18,33 @@
 
 #include "api/cuda_names.h"
 #include "front/capture/capture.h"
+#include "front/core/errors.h"
+#include "front/core/init.h"
 #include "front/core/origin.h"
 #include "front/core/output.h"
+#include "front/core/thread.h"
 #include "front/core/unsupported.h"
 #include "front/graph/graph.h"
+#include "front/graph/graph_add.h"
 #include "front/graph/graph_alloc.h"
+#include "front/graph/graph_kernel.h"
+#include "front/graph/graph_memory.h"
+#include "front/graph/graph_params.h"
 #include "front/green/affinity.h"
 #include "front/green/green.h"
 #include "front/launch/jit.h"
+#include "front/launch/jit_verbose.h"
 #include "front/launch/launch_options.h"
 #include "front/launch/occupancy.h"
 #include "front/memory/advice.h"
 #include "front/memory/copy_box.h"
 #include "front/memory/pointer.h"
 #include "front/memory/stream_attributes.h"
+#include "front/memory/sync_memops.h"
+#include "front/memory/values.h"
 #include "front/mempool/mempool.h"
 #include "front/texture/array.h"
+#include "front/texture/array_read.h"
 #include "front/texture/texture.h"
 
 /* A device. The CUDA runtime hashes the UUID and the PCI address, so they must equal the
@@ -46,33 +57,6 @@ struct front_device {
     int32_t pci_bus;
     int32_t pci_device;
     unsigned traits; /* CUDA_DEVICE_*, of api/driver_open.h */
-};
-
-/* Translates a result that a peer sent. A number that this library's cuda.h does not have,
- * because the peer is newer or wrong, becomes CUDA_ERROR_UNKNOWN (999). */
-CUresult front_result_of(int32_t number);
-
-/* A step of a stream that writes a value in memory or waits for one. */
-struct front_value {
-    CUdeviceptr address;
-    uint64_t value;
-    unsigned bytes; /* 4 or 8 */
-    bool write;
-    CUstreamWaitValue_flags wait; /* GEQ, EQ, AND or NOR, without other bits */
-};
-
-#define FRONT_VALUES_MAX 255u /* of a batch; cuda.h demands less than 256 */
-/* Translates a batch of cuStreamBatchMemOp into at most FRONT_VALUES_MAX steps. */
-CUresult front_values_read(unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags,
-                           struct front_value *steps, unsigned *made);
-
-/* A host function that a stream calls: cuLaunchHostFunc sets `function`, cuStreamAddCallback
- * `callback`; the other one is NULL. */
-struct front_host_call {
-    CUhostFn function;
-    CUstreamCallback callback;
-    CUstream stream; /* as given to cuStreamAddCallback */
-    void *data;
 };
 
 /* The facts of a stream handle. CU_STREAM_PER_THREAD is the calling thread's stream. */
@@ -163,33 +147,5 @@ struct front_host {
 
 /* Defined by the library that front/ is part of. */
 extern const struct front_host front_host;
-
-/* Ends a synchronous call that submitted work to `stream` with result `rc`, wrote to `to` and
- * read from `from` (0: none). Waits for the work if it must be complete when the call returns
- * (sync_memops.c). */
-CUresult front_settle(CUresult rc, CUstream stream, CUdeviceptr to, CUdeviceptr from);
-
-/* True: cuInit has succeeded, and this process is not a forked child. */
-bool front_initialised(void);
-/* CUDA_ERROR_NOT_INITIALIZED unless front_initialised. CUDA_ERROR_NOT_PERMITTED while the
- * calling thread runs a host function. */
-CUresult front_ready(void);
-
-/* Runs the host function. If `status` is an error only callbacks are run, as in CUDA. */
-void front_host_call_run(const struct front_host_call *call, CUresult status);
-
-/* The calling thread's current context, or NULL. It may have been destroyed meanwhile; the user
- * checks it. Costs a thread-local read. */
-CUcontext front_context_current(void);
-/* front_ready, then the current context. CUDA_ERROR_INVALID_CONTEXT: there is none. */
-CUresult front_context_need(CUcontext *context);
-/* Makes `context` the calling thread's current one without checking it (cuCtxCreate pushes). */
-CUresult front_context_push(CUcontext context);
-/* To be called when a context has been reset: runs the destructors of its context-local storage. */
-void front_context_reset(CUcontext context);
-/* To be called when a context has been destroyed: as front_context_reset, and pops the context
- * if it is the calling thread's current one. It stays on the stacks of other threads, as in
- * CUDA. */
-void front_context_gone(CUcontext context);
 
 #endif

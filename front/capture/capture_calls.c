@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "front/capture/capture.h"
+#include "front/capture/capture_state.h"
 #include "front/front.h"
 
 /* ---- begin ---- */

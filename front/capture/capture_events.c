@@ -6,7 +6,9 @@
 
 #include "api/capture_hooks.h"
 #include "front/capture/capture.h"
+#include "front/capture/capture_state.h"
 #include "front/front.h"
+#include "front/graph/graph_params.h"
 
 static struct capture_event *capture_event_find(CUevent event)
 {
@@ -213,17 +215,6 @@ CUresult CUDAAPI front_capture_cuEventDestroy_v2(CUevent hEvent)
 }
 
 /* ---- queries of streams ---- */
-
-CUresult front_capture_refused(CUstream handle)
-{
-    struct capture_stream *stream;
-    CUresult rc = capture_enter(handle, &stream);
-    if (rc == CUDA_SUCCESS) {
-        invalidate(stream->capture);
-        rc = capture_unlock(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    return rc;
-}
 
 /* Whether other streams continue the stream's last captured node. */
 static bool capture_stream_joined(const struct capture_stream *stream)

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of capture: captures, their streams and events. Few of each exist at a time, so they
  * are lists. */
+#include "front/capture/capture_state.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/capture/capture.h"
 #include "front/front.h"
+#include "front/graph/graph_add.h"
 
 struct ga_list capture_all = {&capture_all, &capture_all};
 struct ga_list capture_streams = {&capture_streams, &capture_streams};
 struct ga_list capture_events = {&capture_events, &capture_events};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local CUstreamCaptureMode thread_mode; /* its address identifies the thread */
 
 void capture_lock(void)
 {
@@ -28,7 +30,8 @@ CUresult capture_unlock(CUresult rc)
 
 const void *capture_thread(void)
 {
-    return &thread_mode;
+    static _Thread_local char thread; /* its address identifies the thread */
+    return &thread;
 }
 
 /* ---- sets ---- */
@@ -136,13 +139,6 @@ CUresult capture_implicit(bool invalidate)
     return rc;
 }
 
-CUresult front_capture_legacy(void)
-{
-    capture_lock();
-    CUresult rc = capture_implicit(true);
-    return capture_unlock(rc == CUDA_SUCCESS ? FRONT_CAPTURE_RUN : rc);
-}
-
 CUresult capture_enter(CUstream handle, struct capture_stream **stream)
 {
     uint64_t key;
@@ -206,50 +202,6 @@ CUresult capture_add(struct capture_stream *stream, struct front_node_params *pa
     CUresult rc =
         front_graph_add(stream->capture->graph, set->nodes, set->edges, set->count, params, &node);
     return rc == CUDA_SUCCESS ? capture_became(stream, node) : rc;
-}
-
-/* ---- modes of threads ---- */
-
-/* Whether the capture forbids potentially unsafe calls of the calling thread. */
-static bool forbids(const struct capture *capture)
-{
-    if (capture->thread == capture_thread()) {
-        return capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-    }
-    return thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-           capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
-}
-
-CUresult front_capture_unsafe(void)
-{
-    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) {
-        return FRONT_CAPTURE_RUN;
-    }
-    CUresult rc = FRONT_CAPTURE_RUN;
-    capture_lock();
-    ga_list_each (at, following, &capture_all) {
-        struct capture *capture = ga_container(at, struct capture, of_all);
-        if (forbids(capture)) {
-            capture->invalid = true;
-            rc = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        }
-    }
-    return capture_unlock(rc);
-}
-
-CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS &&
-        (mode == NULL || (unsigned)*mode > (unsigned)CU_STREAM_CAPTURE_MODE_RELAXED)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        CUstreamCaptureMode before = thread_mode;
-        thread_mode = *mode;
-        *mode = before;
-    }
-    return rc;
 }
 
 bool capture_is_last(const struct capture *capture, CUgraphNode node)

@@ -3,7 +3,11 @@
  * the call itself. */
 #include "api/capture_hooks.h"
 #include "front/capture/capture.h"
+#include "front/capture/capture_state.h"
 #include "front/front.h"
+#include "front/graph/graph_add.h"
+#include "front/graph/graph_memory.h"
+#include "front/graph/graph_params.h"
 
 /* `made`: the result of making the parameters, which the node then owns. */
 static CUresult capture_finish(struct capture_stream *stream, CUresult made,

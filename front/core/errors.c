@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuGetErrorName and cuGetErrorString. The names are cuda.h's. The texts are ours, with the
  * words of NVIDIA's driver where programs commonly print them. */
+#include "front/core/errors.h"
+
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>

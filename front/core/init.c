@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initialisation, versions, and the calls about a context that need no device. */
+#include "front/core/init.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,8 +9,6 @@
 
 #include "front/core/log.h"
 #include "front/front.h"
-
-atomic_uint front_capture_count;
 
 static _Atomic bool ready;
 static _Atomic bool forked; /* this process was forked after cuInit */

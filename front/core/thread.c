@@ -2,6 +2,8 @@
 /* Per-thread state of CUDA: the stack of current contexts, and whether the thread runs a host
  * function. A context on the stack may be destroyed: only the top is used, and its user checks
  * it. */
+#include "front/core/thread.h"
+
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>

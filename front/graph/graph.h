@@ -82,34 +82,6 @@ struct front_node_params {
     };
 };
 
-/* Makes the parameters of a kernel node. Values are copied as the function declares them. Errors
- * are those of a launch in `context`. `stream` of the configuration is ignored. `extra` and
- * `values` are as for cuLaunchKernelEx. */
-CUresult front_kernel_node_make(struct front_node_params *params, CUcontext context,
-                                CUfunction function, const CUlaunchConfig *config, void **values,
-                                void **extra);
-/* The launch configuration of a kernel node in the stream. It points to the node's attributes. */
-CUlaunchConfig front_kernel_node_config(const struct front_kernel_node *kernel, CUstream stream);
-CUresult front_copy_node_make(struct front_node_params *params, CUcontext context,
-                              const CUDA_MEMCPY3D *copy);
-CUresult front_fill_node_make(struct front_node_params *params, CUcontext context,
-                              const CUDA_MEMSET_NODE_PARAMS_v1 *fill);
-CUresult front_values_node_make(struct front_node_params *params, CUcontext context, unsigned count,
-                                const CUstreamBatchMemOpParams *ops, unsigned flags);
-CUresult front_host_node_make(struct front_node_params *params, CUhostFn function, void *data);
-/* CU_GRAPH_NODE_TYPE_WAIT_EVENT or _EVENT_RECORD. */
-CUresult front_event_node_make(struct front_node_params *params, CUgraphNodeType type,
-                               CUevent event);
-/* Makes the parameters of a node that allocates, or frees. Their address is known at once:
- * params->alloc.wanted.dptr. */
-CUresult front_alloc_node_make(struct front_node_params *params,
-                               const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *alloc);
-CUresult front_free_node_make(struct front_node_params *params, CUdeviceptr address);
-/* Whether a copy, fill or value step begins at an address for which `holds` returns true. */
-bool front_node_touches(const struct front_node_params *params, bool (*holds)(uint64_t address));
-/* Frees parameters that no node owns. */
-void front_node_params_free(struct front_node_params *params);
-
 /* ---- graphs, for stream capture ---- */
 
 /* As cuGraphCreate. */
@@ -118,15 +90,6 @@ CUresult front_graph_make(CUgraph *graph);
 CUresult front_graph_destroy(CUgraph graph);
 /* CUDA_ERROR_INVALID_VALUE: not a graph. */
 CUresult front_graph_check(CUgraph graph);
-/* Adds a node that depends on `count` nodes of the graph (`edges` NULL: ordinary edges). Owns
- * what the parameters own, also on failure. CUDA_ERROR_INVALID_VALUE: not a node, a node of
- * another graph, a node named twice, or an edge that cannot be. */
-CUresult front_graph_add(CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-                         size_t count, struct front_node_params *params, CUgraphNode *node);
-/* Adds a child graph node that does what the executable does, because a launch of it was
- * captured. */
-CUresult front_graph_add_exec(CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
-                              size_t count, CUgraphExec exec, CUgraphNode *node);
 /* CUDA_ERROR_INVALID_VALUE unless all are nodes of the graph. */
 CUresult front_graph_holds(CUgraph graph, const CUgraphNode *nodes, size_t count);
 

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adding nodes to graphs. */
+#include "front/graph/graph_add.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/front.h"
+#include "front/graph/graph_condition.h"
+#include "front/graph/graph_copy.h"
+#include "front/graph/graph_edges.h"
+#include "front/graph/graph_exec.h"
+#include "front/graph/graph_kinds.h"
+#include "front/graph/graph_memory.h"
 #include "front/graph/graph_model.h"
+#include "front/graph/graph_params.h"
 
 /* ---- child graphs and bodies ---- */
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changing the parameters of nodes: of graphs, where anything may change, and of executables,
  * where cuda.h limits it (at cuGraphExecUpdate and the calls of each kind). */
+#include "front/graph/graph_change.h"
+
 #include <string.h>
 
 #include "front/front.h"
-#include "front/graph/graph_change.h"
 #include "front/graph/graph_exec.h"
+#include "front/graph/graph_kinds.h"
+#include "front/graph/graph_model.h"
+#include "front/graph/graph_params.h"
 
 /* ---- nodes of graphs ---- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of conditional nodes. The library creates them, because kernels write them. They
  * live as long as a graph or an executable that owns them. */
+#include "front/graph/graph_condition.h"
+
 #include <stdlib.h>
 
 #include "front/front.h"

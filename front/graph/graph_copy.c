@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of graphs, and the topological order of nodes. */
-#include "front/graph/graph_model.h"
+
+#include "front/graph/graph_copy.h"
 
 #include <stdlib.h>
 
 #include "front/front.h"
+#include "front/graph/graph_condition.h"
+#include "front/graph/graph_edges.h"
+#include "front/graph/graph_model.h"
+#include "front/graph/graph_params.h"
+#include "front/graph/user_object.h"
 
 static CUresult links_copy(const struct front_links *from, struct front_node *const *copies,
                            struct front_links *to)

@@ -2,12 +2,14 @@
 /* Edges of graphs. Cycles are found when the graph is instantiated, as cuda.h demands.
  * Programmatic edges, whose end waits for less than the whole kernel before it, are kept and run
  * as ordinary ones: the overlap is allowed, not required. */
-#include "front/graph/graph_model.h"
+
+#include "front/graph/graph_edges.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/front.h"
+#include "front/graph/graph_model.h"
 
 static const CUgraphEdgeData ordinary;
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 #include "front/front.h"
+#include "front/graph/graph_copy.h"
+#include "front/graph/graph_model.h"
+#include "front/graph/graph_plan.h"
 
 #define EXECS_MAX 1048576u
 

@@ -24,20 +24,13 @@ struct front_exec {
     void *host;
 };
 
-/* ---- graph_plan.c ---- */
-
-/* Makes the plan and numbers the nodes. CUDA_ERROR_INVALID_VALUE: there are cycles; *cyclic is a
- * node in one, or behind one. */
-CUresult front_plan_make(struct front_graph *graph, struct front_plan *plan,
-                         struct front_node **cyclic);
-void front_plan_free(struct front_plan *plan);
-
-/* ---- graph_exec.c ---- */
-
 /* Finds the executable. Its lock is held on CUDA_SUCCESS. */
 CUresult front_exec_enter(CUgraphExec handle, struct front_exec **exec);
 CUresult front_exec_leave(struct front_exec *exec, CUresult rc);
 /* The copy of the original graph's node with this serial. NULL: none. */
 struct front_node *front_exec_node(const struct front_exec *exec, uint64_t serial);
+
+/* The executable's own graph, valid while the lock is held. NULL: there is no such executable. */
+const struct front_graph *front_exec_graph(CUgraphExec handle);
 
 #endif

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls about kernel nodes. They translate their own structures to CUgraphNodeParams and use
  * the calls for all kinds. */
+#include "front/graph/graph_kernel.h"
+
 #include <stddef.h>
 #include <string.h>
 
 #include "front/front.h"
+#include "front/graph/graph_kinds.h"
 #include "front/graph/graph_model.h"
+#include "front/graph/graph_params.h"
 
 /* ---- kernels: the structure grew at its end ---- */
 

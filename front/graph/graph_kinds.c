@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of each kind of node, made from CUgraphNodeParams. */
+#include "front/graph/graph_kinds.h"
+
 #include <string.h>
 
 #include "api/constants.h"
 #include "front/front.h"
-#include "front/graph/graph_model.h"
+#include "front/graph/graph_memory.h"
+#include "front/graph/graph_params.h"
 
 /* ---- from the program's parameters ---- */
 

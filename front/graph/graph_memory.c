@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of allocating nodes. An address belongs to the node that was added for it and to
  * all copies of that node; it is given back with the last of them. */
+#include "front/graph/graph_memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/number_map.h"
 #include "front/front.h"
-#include "front/graph/graph_model.h"
 
 struct front_graph_memory {
     struct ga_number_node by_address; /* first */

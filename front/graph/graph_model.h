@@ -67,8 +67,6 @@ struct front_graph {
     unsigned object_count;
 };
 
-/* ---- graph.c ---- */
-
 /* Checks front_ready and the sticky error. The lock is held on CUDA_SUCCESS. */
 CUresult front_graph_enter(void);
 /* Unlocks, and calls the destructors of user objects without references. */
@@ -98,73 +96,5 @@ void front_node_free(struct front_node *node);
 void front_node_detach(struct front_node *node);
 /* The outermost graph, through children and bodies. */
 struct front_graph *front_graph_root(struct front_graph *graph);
-
-/* ---- graph_copy.c ---- */
-
-/* Whether the graph, or one within it, has nodes that cannot be copied (memory, conditions). */
-bool front_graph_unique(const struct front_graph *graph);
-
-/* Copies nodes, edges and references to user objects. `named`: the copy and its nodes get
- * handles. */
-CUresult front_graph_copy(const struct front_graph *from, bool named, struct front_graph **copy);
-/* The nodes in topological order, malloc-ed. If there are cycles, *sorted is less than the
- * number of nodes and *cyclic is a node in a cycle, or behind one. NULL: no memory. */
-struct front_node **front_graph_sort(struct front_graph *graph, unsigned *sorted,
-                                     struct front_node **cyclic);
-
-/* ---- graph_edges.c ---- */
-
-/* CUDA_ERROR_INVALID_VALUE: the edge exists, or cannot be. */
-CUresult front_edge_add(struct front_node *from, struct front_node *to,
-                        const CUgraphEdgeData *data);
-bool front_links_add(struct front_links *links, struct front_node *node,
-                     const CUgraphEdgeData *data);
-void front_links_remove(struct front_links *links, const struct front_node *node);
-
-/* ---- graph_params.c ---- */
-
-CUresult front_node_params_copy(const struct front_node_params *from, struct front_node_params *to);
-
-/* ---- graph_memory.c ---- */
-
-/* May be called with or without the graphs' lock. */
-void front_graph_memory_hold(struct front_graph_memory *memory);
-void front_graph_memory_drop(struct front_graph_memory *memory);
-/* Whether this is the address of an allocating node. */
-bool front_graph_memory_known(CUdeviceptr address);
-
-/* ---- graph_kinds.c ---- */
-
-#define FRONT_COND_TYPE_SWITCH    2   /* newer than the oldest cuda.h that we build with */
-#define FRONT_NODE_ATTRIBUTES_MAX 32u /* more than there are kinds of attributes */
-
-/* Makes node parameters from the program's, in the context that they name or else in `context`
- * (NULL: the current one). `before`: the parameters that they replace, whose attributes a kernel
- * keeps (NULL: none). Child graphs and conditions are borrowed until front_graph_add makes them
- * the node's own. */
-CUresult front_node_params_make(const CUgraphNodeParams *said, CUcontext context,
-                                const struct front_node_params *before,
-                                struct front_node_params *params);
-
-/* ---- graph_exec.c ---- */
-
-/* The executable's own graph, valid while the lock is held. NULL: there is no such executable. */
-const struct front_graph *front_exec_graph(CUgraphExec handle);
-
-/* ---- user_object.c ---- */
-
-CUresult front_objects_copy(const struct front_graph *from, struct front_graph *to);
-void front_objects_drop(struct front_graph *graph);
-/* Collects the objects without references. `end`, without the lock, calls their destructors. */
-void front_objects_take(struct ga_list *taken);
-void front_objects_end(struct ga_list *taken);
-
-/* ---- graph_condition.c ---- */
-
-/* NULL: this graph has no such handle. */
-struct front_condition *front_condition_find(const struct front_graph *graph,
-                                             CUgraphConditionalHandle handle);
-CUresult front_conditions_copy(const struct front_graph *from, struct front_graph *to);
-void front_conditions_drop(struct front_graph *graph);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of nodes, checked and copied when they are given. Only the host memory of copies is
  * read later. */
+#include "front/graph/graph_params.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/readable.h"
 #include "front/front.h"
-#include "front/graph/graph_model.h"
+#include "front/graph/graph_memory.h"
 
 #define PARAMS_MAX 65536u /* bytes; far more than any kernel takes */
 

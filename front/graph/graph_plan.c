@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: a graph as a list of nodes. A child graph becomes its nodes between two empty ones, so
  * its neighbours need not know its first and last nodes. */
+#include "front/graph/graph_plan.h"
+
 #include <stdlib.h>
 
 #include "front/front.h"
-#include "front/graph/graph_exec.h"
+#include "front/graph/graph_copy.h"
+#include "front/graph/graph_model.h"
 
 static const struct front_node_params nothing = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 

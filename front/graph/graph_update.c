@@ -9,6 +9,8 @@
 #include "front/front.h"
 #include "front/graph/graph_change.h"
 #include "front/graph/graph_exec.h"
+#include "front/graph/graph_model.h"
+#include "front/graph/graph_params.h"
 
 struct pair {
     struct front_node *old, *now;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* User objects: data of the program that lives as long as graphs that refer to it. The
  * destructor runs in the thread that released the last reference, and may make no CUDA call. */
+#include "front/graph/user_object.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

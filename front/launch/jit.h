@@ -33,15 +33,4 @@ void front_jit_write(struct front_jit_log *log, const char *text);
 /* Gives the program the sizes of the logs and the time since front_jit_read. */
 void front_jit_end(const struct front_jit *jit);
 
-/* CU_JIT_LOG_VERBOSE (jit_verbose.c). `begin` must precede the writing of results into options.
- * `end`, when the module is loaded, appends the resources of each kernel to the information log. */
-struct front_jit_verbose {
-    char *text;
-    size_t size; /* 0: not requested */
-    void **told;
-};
-void front_jit_verbose_begin(struct front_jit_verbose *wanted, unsigned count,
-                             const CUjit_option *options, void **values);
-void front_jit_verbose_end(const struct front_jit_verbose *wanted, CUmodule module);
-
 #endif

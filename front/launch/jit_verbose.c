@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CU_JIT_LOG_VERBOSE: the resources of each kernel of a module, in the information log. */
+#include "front/launch/jit_verbose.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

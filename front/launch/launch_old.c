@@ -13,7 +13,6 @@
 #include "api/capture_hooks.h"
 #include "base/list.h"
 #include "base/number_map.h"
-#include "front/capture/capture.h"
 #include "front/front.h"
 
 #define PARAMS_MAX 32764u /* bytes of parameters of any kernel */

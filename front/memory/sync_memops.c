@@ -2,6 +2,8 @@
 /* Synchronous memory operations. Calls without Async in their names may return before they are
  * complete if they write device memory only, unless the memory has the attribute SYNC_MEMOPS or
  * the context has the flag. Calls with Async are not affected. */
+#include "front/memory/sync_memops.h"
+
 #include <string.h>
 
 #include "front/front.h"

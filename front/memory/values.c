@@ -2,6 +2,8 @@
 /* Stream memory operations: steps of a stream that wait for a value in memory or write one. Each
  * call is a batch of steps. The functions of before CUDA 11.7 (without _v2) are not provided;
  * the attribute CAN_USE_STREAM_MEM_OPS_V1 says so. */
+#include "front/memory/values.h"
+
 #include "front/front.h"
 
 static CUresult wait_kind(unsigned flags, struct front_value *out)

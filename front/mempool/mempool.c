@@ -403,6 +403,20 @@ CUresult mempool_access(struct mempool *pool, CUdevice by, CUmemAccess_flags fla
 
 /* ---- for the library */
 
+bool front_mempool_find(uint64_t address, struct front_mempool_found *found)
+{
+    struct mempool_chunk *chunk;
+    const struct mempool_block *block = mempool_chunk_live(address, &chunk);
+    if (block != NULL) {
+        *found = (struct front_mempool_found){.start = block->start,
+                                              .bytes = block->asked,
+                                              .device = chunk->pool->device,
+                                              .pool = mempool_handle(chunk->pool),
+                                              .id = block->serial};
+    }
+    return block != NULL;
+}
+
 bool front_mempool_free(uint64_t address)
 {
     return mempool_give(address, NULL) == CUDA_SUCCESS;

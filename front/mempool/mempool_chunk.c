@@ -239,17 +239,3 @@ struct mempool_block *mempool_chunk_live(uint64_t address, struct mempool_chunk 
     struct mempool_block *block = *chunk != NULL ? mempool_chunk_block(*chunk, address) : NULL;
     return block != NULL && address - block->start < block->asked ? block : NULL;
 }
-
-bool front_mempool_find(uint64_t address, struct front_mempool_found *found)
-{
-    struct mempool_chunk *chunk;
-    const struct mempool_block *block = mempool_chunk_live(address, &chunk);
-    if (block != NULL) {
-        *found = (struct front_mempool_found){.start = block->start,
-                                              .bytes = block->asked,
-                                              .device = chunk->pool->device,
-                                              .pool = mempool_handle(chunk->pool),
-                                              .id = block->serial};
-    }
-    return block != NULL;
-}

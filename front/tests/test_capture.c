@@ -6,6 +6,7 @@
 
 #include "api/capture_hooks.h"
 #include "front/capture/capture.h"
+#include "front/capture/capture_state.h"
 #include "front/front.h"
 #include "front/tests/fake_host.h"
 

@@ -19,15 +19,6 @@ struct front_array {
     unsigned element;              /* bytes */
 };
 
-/* CUDA_ERROR_INVALID_VALUE: NULL, an unknown format or flag, or sizes or flags that contradict
- * each other or exceed the device's limits. CUDA_ERROR_NOT_SUPPORTED, named on stderr: formats
- * of several planes or of compressed blocks; sparse, deferred, depth and video arrays. `levels`
- * of a mipmapped array are cut to the possible number. */
-CUresult front_array_read(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *said, bool mipmapped,
-                          unsigned levels, struct front_array *array);
-/* As front_array_read, for an array of one or two dimensions. */
-CUresult front_array_read_2d(CUdevice device, const CUDA_ARRAY_DESCRIPTOR *said,
-                             struct front_array *array);
 /* An existing level of a mipmapped array. */
 struct front_array front_array_level(const struct front_array *whole, unsigned level);
 /* The number of layers; 1: no layered array. */
@@ -40,5 +31,9 @@ unsigned front_element_bytes(CUarray_format format, unsigned channels);
  * made of whole elements. */
 CUresult front_array_holds(const struct front_array *array, const struct front_box *box,
                            const struct front_side *side);
+
+/* The elements that a view's format describes: CU_AD_FORMAT_* and channels. False: there is no
+ * such format, or it has no elements (CU_RES_VIEW_FORMAT_NONE, compressed blocks). */
+bool front_view_format(CUresourceViewFormat format, CUarray_format *element, unsigned *channels);
 
 #endif

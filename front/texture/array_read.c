@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of arrays. The rules are those of cuda.h at cuArray3DCreate and
  * cuMipmappedArrayCreate; the limits are device attributes. */
+#include "front/texture/array_read.h"
+
 #include <stddef.h>
 
 #include "front/front.h"

@@ -37,8 +37,5 @@ CUresult front_surface_read(const CUDA_RESOURCE_DESC *resource, const struct fro
  * (convolutionFFT2D of cuda-samples), which NVIDIA's driver accepts. A kernel that reads there
  * gets an error. */
 void front_texture_memory(const CUDA_RESOURCE_DESC *resource, uint64_t *start, uint64_t *bytes);
-/* The elements that a view's format describes: CU_AD_FORMAT_* and channels. False: there is no
- * such format, or it has no elements (CU_RES_VIEW_FORMAT_NONE, compressed blocks). */
-bool front_view_format(CUresourceViewFormat format, CUarray_format *element, unsigned *channels);
 
 #endif
