@@ -56,7 +56,6 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
         client_conn_unlock(conn, false);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    piece->way = PAYLOAD_APART;
     piece->packed = packs && own != NULL ? pack(conn, piece, own) : 0;
     if (piece->packed == 0 && !whole) {
         gather(piece, own);
@@ -66,7 +65,19 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
     return CUDA_SUCCESS;
 }
 
-static CUresult begin_packed(struct client_call *call, size_t values, struct client_payload *piece)
+static struct client_copy_facts facts_of(const struct client_call *call,
+                                         const struct client_payload *piece)
+{
+    return (struct client_copy_facts){.to_device = true,
+                                      .bytes = bytes_of(piece),
+                                      .gaps = !is_whole(piece),
+                                      .can = client_copy_abilities(call->conn) &
+                                             (CLIENT_CAN_BULK | CLIENT_CAN_COMPRESS)};
+}
+
+/* Bytes that do not get smaller take the next route. */
+static CUresult begin_compressed(struct client_call *call, size_t values,
+                                 struct client_payload *piece)
 {
     struct client_conn *conn = call->conn;
     CUresult rc = client_call_begin(call, values + CONN_PREFIX + bytes_of(piece));
@@ -75,11 +86,12 @@ static CUresult begin_packed(struct client_call *call, size_t values, struct cli
     }
     uint8_t *to = client_conn_at(conn) + CONN_PREFIX + sizeof(struct wire_header) + values;
     piece->packed = compression_wanted(&conn->compression) ? pack(conn, piece, to) : 0;
-    piece->way = piece->packed != 0 ? PAYLOAD_PACKED
-                 : is_whole(piece)  ? PAYLOAD_DIRECT
-                                    : PAYLOAD_COPIED;
     if (piece->packed != 0) {
         client_call_prefix(call, values + piece->packed, 0, piece->packed);
+    } else {
+        struct client_copy_facts facts = facts_of(call, piece);
+        facts.tried = 1u << CLIENT_ROUTE_BULK | 1u << CLIENT_ROUTE_COMPRESSED;
+        piece->route = client_copy_route(&facts);
     }
     return CUDA_SUCCESS;
 }
@@ -87,32 +99,34 @@ static CUresult begin_packed(struct client_call *call, size_t values, struct cli
 CUresult client_payload_begin_large(struct client_call *call, size_t values,
                                     struct client_payload *piece)
 {
-    uint64_t bytes = bytes_of(piece);
-    if (bytes >= CONN_APART && client_conn_bulks(call->conn) != 0) {
+    const struct client_copy_facts facts = facts_of(call, piece);
+    piece->route = client_copy_route(&facts);
+    switch (piece->route) {
+    case CLIENT_ROUTE_BULK:
         return begin_apart(call, values, piece);
+    case CLIENT_ROUTE_COMPRESSED:
+        return begin_compressed(call, values, piece);
+    case CLIENT_ROUTE_DIRECT:
+        return client_call_begin(call, values);
+    default: /* CLIENT_ROUTE_FRAME */
+        return client_call_begin(call, values + facts.bytes);
     }
-    if (bytes >= CONN_APART && call->conn->compression.mode != COMPRESSION_OFF) {
-        return begin_packed(call, values, piece);
-    }
-    bool direct = bytes >= CONN_DIRECT && is_whole(piece);
-    piece->way = direct ? PAYLOAD_DIRECT : PAYLOAD_COPIED;
-    return client_call_begin(call, values + (direct ? 0 : bytes));
 }
 
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
                                    struct conn_apart *apart)
 {
     uint64_t bytes = bytes_of(piece);
-    switch (piece->way) {
-    case PAYLOAD_APART:
+    switch (piece->route) {
+    case CLIENT_ROUTE_BULK:
         return client_call_post_apart(call, piece->from, piece->packed != 0 ? piece->packed : bytes,
                                       apart);
-    case PAYLOAD_DIRECT:
+    case CLIENT_ROUTE_DIRECT:
         return client_call_post_bulk(call, piece->at, bytes);
-    case PAYLOAD_PACKED:
+    case CLIENT_ROUTE_COMPRESSED:
         (void)client_call_bulk_room(call, piece->packed);
         break;
-    case PAYLOAD_COPIED:
+    default:
         gather(piece, client_call_bulk_room(call, bytes));
         break;
     }

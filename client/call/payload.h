@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The payload of one call: bytes of the program's memory that go with it, between its begin and its
- * post. This file decides how they travel: copied into the buffer behind the values, sent from the
- * program's memory, compressed, or out-of-band over a bulk connection. */
+ * post, by one of the routes "with the call" (copy_route.h). */
 #ifndef CLIENT_CALL_PAYLOAD_H
 #define CLIENT_CALL_PAYLOAD_H
 
 #include "client/call/call.h"
-
-enum client_payload_way {
-    PAYLOAD_COPIED, /* into the buffer */
-    PAYLOAD_DIRECT, /* sent from the program's memory, before the post returns */
-    PAYLOAD_PACKED, /* compressed into the buffer by begin */
-    PAYLOAD_APART,  /* over a bulk connection, perhaps after the post has returned */
-};
+#include "client/call/copy_route.h"
 
 struct client_payload {
     const uint8_t *at; /* row r is at `at + r * pitch`; WIRE_CHUNK bytes altogether at most */
     uint64_t width, pitch, rows;
     /* Set by begin, for the post */
-    enum client_payload_way way;
-    const uint8_t *from; /* APART */
-    uint32_t packed;     /* compressed size; 0: it goes plain */
+    enum client_copy_route route; /* BULK: it may leave after the post has returned */
+    const uint8_t *from;          /* BULK */
+    uint32_t packed;              /* compressed size; 0: it goes plain */
 };
 
 /* begin and post of every payload that is not small and in one row. */
@@ -29,9 +22,10 @@ CUresult client_payload_begin_large(struct client_call *call, size_t values,
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
                                    struct conn_apart *apart);
 
+/* Its route is CLIENT_ROUTE_FRAME, whatever the connection can do. */
 static inline bool client_payload_small(const struct client_payload *piece)
 {
-    return piece->rows == 1 && piece->width < CONN_DIRECT;
+    return piece->rows == 1 && piece->width < CLIENT_ROUTE_DIRECT_MIN;
 }
 
 /* As client_call_begin, for a call with exactly `values` bytes of values, without padding. */

@@ -28,13 +28,11 @@
 
 #define CONN_BUFFER   (1u << 20) /* bytes waiting to be sent, at most */
 #define CONN_BATCH    65536u     /* this many buffered bytes are sent at once */
-#define CONN_DIRECT   16384u     /* bulk of this size or more is sent from the caller's memory */
 #define CONN_FLUSH_NS 50000u     /* buffered bytes wait no longer; see flush_ns */
 #define CONN_DRAIN_NS 1000000u   /* interval of reading answers that no thread waits for */
 #define CONN_BUCKETS  1024u      /* of the table of pending replies; power of two */
 #define CONN_INLINE   256u       /* results that need no memory of their own */
 #define CONN_LOST     719        /* CUDA_ERROR_LAUNCH_FAILED: the connection is lost */
-#define CONN_APART    65536u     /* bulk of this size or more may leave over a bulk connection */
 #define CONN_PREFIX   32u        /* a WIRE_BULK frame */
 #define CONN_SWITCHES 256u       /* context switches remembered: late errors of older servers */
 

@@ -85,8 +85,7 @@ static struct slots *slots_of(const struct client_context *context)
 {
     const struct client_conn *conn = client_session_conn(context->session);
     unsigned index = conn->index;
-    if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
-        index >= CONNS_MAX) {
+    if (index >= CONNS_MAX) {
         return NULL;
     }
     struct slots *found = atomic_load_explicit(&by_conn[index], memory_order_acquire);

@@ -46,15 +46,28 @@ static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args 
     return client_payload_post(call, &piece, apart);
 }
 
+/* Routes of the program's memory itself. */
+#define IN_PLACE (1u << CLIENT_ROUTE_SHARED | 1u << CLIENT_ROUTE_ONE_SIDED)
+
+static bool is_in_place(enum client_copy_route route)
+{
+    return (IN_PLACE >> route & 1) != 0;
+}
+
 static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8_t *at,
                               uint64_t bytes, uint64_t stream)
 {
     struct conn_apart apart = {0};
     CUresult rc = CUDA_SUCCESS;
     client_bulk_prepare(call, bytes);
+    struct client_copy_facts facts = {
+        .to_device = true, .can = client_copy_abilities(call->conn), .tried = IN_PLACE};
     while (bytes != 0 && rc == CUDA_SUCCESS) {
         uint64_t copied = 0;
-        rc = client_copy_slots_in(call, to, at, bytes, stream, &copied);
+        facts.bytes = bytes;
+        if (client_copy_route(&facts) == CLIENT_ROUTE_BOUNCE) {
+            rc = client_copy_slots_in(call, to, at, bytes, stream, &copied);
+        }
         at += copied;
         to += copied;
         bytes -= copied;
@@ -88,7 +101,16 @@ CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void
                                uint64_t bytes, uint64_t stream, bool wait)
 {
     struct client_buffer_place place;
-    if (!client_host_place(from, bytes, call->context, &place)) {
+    if (bytes < CLIENT_ROUTE_LARGE) {
+        return client_copy_in(call, to, from, bytes, stream);
+    }
+    const struct client_copy_facts facts = {.to_device = true,
+                                            .bytes = bytes,
+                                            .pinned = client_host_pinned(from, bytes),
+                                            .waits = wait,
+                                            .can = client_copy_abilities(call->conn)};
+    if (!is_in_place(client_copy_route(&facts)) ||
+        !client_host_place(from, bytes, call->context, &place)) {
         return client_copy_in(call, to, from, bytes, stream);
     }
     CUresult rc =
@@ -100,7 +122,7 @@ CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from,
                         uint64_t stream)
 {
     const struct ga_copy_in_args args = {.dst = to, .bytes = bytes, .stream = stream};
-    if (bytes >= CONN_APART) {
+    if (bytes >= CLIENT_ROUTE_LARGE) {
         return copy_in_large(call, to, from, bytes, stream);
     }
     call->op = API_OP_ga_copy_in;
@@ -112,12 +134,18 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
 {
     struct client_buffer_place place;
     bool pinned = client_host_pinned(to, bytes);
-    if (client_host_place(to, bytes, call->context, &place)) {
+    struct client_copy_facts facts = {.bytes = bytes,
+                                      .pinned = pinned,
+                                      .waits = wait || !pinned,
+                                      .can = client_copy_abilities(call->conn)};
+    if (is_in_place(client_copy_route(&facts)) &&
+        client_host_place(to, bytes, call->context, &place)) {
         CUresult rc = client_copy_shared(call, place, to, from, bytes, stream, false, wait);
         return wait ? waited(call, stream, rc) : rc;
     }
     uint64_t copied = 0;
-    if (wait || !pinned) {
+    facts.tried = IN_PLACE;
+    if (client_copy_route(&facts) == CLIENT_ROUTE_BOUNCE) {
         CUresult shared = client_copy_slots_out(call, to, from, bytes, stream, &copied);
         if (shared != CUDA_SUCCESS || copied == bytes) {
             return copied != 0 ? waited(call, stream, shared) : shared;

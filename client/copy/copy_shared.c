@@ -98,9 +98,6 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
 {
     struct client_slot *slot;
     CUresult rc = CUDA_SUCCESS;
-    if (bytes < CLIENT_SHARED_BUFFER_MIN) {
-        return rc;
-    }
     while (*copied < bytes && (slot = client_slot_take(call->context, true)) != NULL) {
         uint64_t part = part_of(bytes - *copied);
         const struct reply_action want = {.context = call->context->object.handle,
@@ -189,9 +186,6 @@ CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t f
 {
     struct flights flights = {.to = to};
     CUresult rc = CUDA_SUCCESS;
-    if (bytes < CLIENT_SHARED_BUFFER_MIN) {
-        return rc;
-    }
     for (;;) {
         while (rc == CUDA_SUCCESS && flights.asked < bytes &&
                flights.begun - flights.ended < CLIENT_SLOTS &&

@@ -18,6 +18,7 @@
 #include "base/shared_memory.h"
 #include "base/spin.h"
 #include "client/call/call.h"
+#include "client/call/copy_route.h"
 #include "client/context/context.h"
 #include "client/session/session.h"
 
@@ -150,8 +151,8 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
                                                        void *where, uint64_t bytes)
 {
     struct client_session *session = context->session;
-    if (client_session_conn(session)->data.ops->send_fd == NULL ||
-        bytes < CLIENT_SHARED_BUFFER_MIN || bytes > UINT64_MAX - PAGE) {
+    if (client_session_conn(session)->data.ops->send_fd == NULL || bytes < CLIENT_ROUTE_LARGE ||
+        bytes > UINT64_MAX - PAGE) {
         return NULL;
     }
     struct client_shared_buffer *buffer = calloc(1, sizeof *buffer);

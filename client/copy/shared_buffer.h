@@ -15,9 +15,6 @@ struct client_context;
 struct client_conn;
 struct client_session;
 
-/* Shorter copies are faster through the connection, whose buffers stay in the cache. */
-#define CLIENT_SHARED_BUFFER_MIN (UINT64_C(64) << 10)
-
 struct client_shared_buffer;
 
 struct client_buffer_place { /* in shared memory */

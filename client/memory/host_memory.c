@@ -103,10 +103,6 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
     struct client_session *session = context->session;
     struct client_conn *conn = client_session_conn(session);
     struct client_shared_buffer *buffer = NULL;
-    if ((conn->data.ops->send_fd == NULL && !client_shared_buffer_reaches(conn)) ||
-        bytes < CLIENT_SHARED_BUFFER_MIN) {
-        return false;
-    }
     pthread_mutex_lock(&lock);
     const struct pinned *found = pinned_at(address);
     bool within = found != NULL && bytes <= found->bytes - (address - found->start);
