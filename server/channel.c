@@ -62,8 +62,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:
         return sizeof(struct channel_facts);
-    case CHANNEL_EXCHANGE:
-        return sizeof(struct channel_exchange);
+    case CHANNEL_REQUEST:
+        return sizeof(struct channel_request);
     default:
         return 0;
     }
@@ -136,7 +136,7 @@ enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *p
         if (got > 0) {
             int first = passed_take(&message);
             enum ga_status status = packet_check(packet, (size_t)got);
-            if (first >= 0 && (status != GA_OK || packet->kind != CHANNEL_EXCHANGE)) {
+            if (first >= 0 && (status != GA_OK || packet->kind != CHANNEL_REQUEST)) {
                 close(first);
                 first = -1;
             }

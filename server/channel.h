@@ -10,8 +10,8 @@
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
- *     <----------------------------- EXCHANGE     what applications share (sharing.h), perhaps
- *     EXCHANGE ---------------------------->     with a descriptor; and the answer, likewise;
+ *     <----------------------------- REQUEST     what applications share (sharing.h), perhaps
+ *     REQUEST ---------------------------->     with a descriptor; and the answer, likewise;
  *                                                or, unasked, that others lack memory
  *
  * Either end's death is the other's end of file. */
@@ -39,7 +39,7 @@ enum channel_kind {
     CHANNEL_FACTS,
     CHANNEL_WARM,
     CHANNEL_APPLICATION,
-    CHANNEL_EXCHANGE,
+    CHANNEL_REQUEST,
 };
 
 enum channel_verb {
@@ -47,7 +47,7 @@ enum channel_verb {
     CHANNEL_OPEN,
     CHANNEL_WITHDRAW,
     /* To gpuaasd: others shall return cached memory (request: `bytes` 1); the answer's `bytes`: how
-     * many have not yet. From gpuaasd, with request 0: return cached memory. */
+     * many have not yet. From gpuaasd, with number 0: return cached memory. */
     CHANNEL_TRIM,
     CHANNEL_TRIMMED, /* it has been done */
 };
@@ -128,9 +128,9 @@ struct channel_facts {
     int32_t attributes[HANDSHAKE_ATTRIBUTES_MAX];
 };
 
-struct channel_exchange {
+struct channel_request {
     uint32_t kind;
-    uint32_t request; /* a number that the answer has, too */
+    uint32_t number; /* the answer has it, too */
     uint32_t verb, what;
     int32_t result;                 /* CUresult; of an answer */
     uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN; and the answer to SHARE */
@@ -151,7 +151,7 @@ union channel_packet {
     struct channel_ticket ticket;
     struct channel_idle idle;
     struct channel_facts facts;
-    struct channel_exchange exchange;
+    struct channel_request request;
 };
 
 /* Sends one packet; never blocks. GA_AGAIN: the other end does not read. */
@@ -160,7 +160,7 @@ GA_CHECKED enum ga_status channel_send(int fd, const void *packet, size_t size);
 GA_CHECKED enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed);
 /* Receives one packet without waiting. GA_LOST: the other end is gone or sends nonsense. */
 GA_CHECKED enum ga_status channel_receive(int fd, union channel_packet *packet);
-/* The same; `*passed`: the descriptor that came with an EXCHANGE, the caller's; -1: none. */
+/* The same; `*passed`: the descriptor that came with a REQUEST, the caller's; -1: none. */
 GA_CHECKED enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed);
 
 #endif

@@ -67,14 +67,14 @@ void admission_read(struct backend *backend)
     pthread_mutex_lock(&backend->ticket_lock);
     int fd;
     while ((status = channel_receive_with(CHANNEL_FD, &packet, &fd)) == GA_OK) {
-        if (packet.kind == CHANNEL_EXCHANGE && packet.exchange.verb == CHANNEL_TRIM &&
-            packet.exchange.request == 0) {
+        if (packet.kind == CHANNEL_REQUEST && packet.request.verb == CHANNEL_TRIM &&
+            packet.request.number == 0) {
             atomic_store(&backend->trim_wanted, true);
             (void)!eventfd_write(backend->wake_fd, 1); /* the main thread does it */
             continue;
         }
-        if (packet.kind == CHANNEL_EXCHANGE) {
-            control_request_answered(backend, &packet.exchange, fd);
+        if (packet.kind == CHANNEL_REQUEST) {
+            control_request_answered(backend, &packet.request, fd);
             continue;
         }
         (void)GA_FAILPOINT("backend: ticket read");
@@ -326,7 +326,7 @@ static void pending_conns_turn(struct backend *backend)
 /* Clients that have nothing to give back need not be asked. */
 static void admission_reclaim(struct backend *backend)
 {
-    const struct channel_exchange done = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIMMED};
+    const struct channel_request done = {.kind = CHANNEL_REQUEST, .verb = CHANNEL_TRIMMED};
     bool asked = false;
     for (unsigned i = 0; i < backend->application_count; i++) {
         asked |= application_reclaim(&backend->applications[i]);

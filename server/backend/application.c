@@ -68,7 +68,7 @@ static void host_ended(void *user, const char *why)
     (void)!eventfd_write(application->backend->wake_fd, 1);
 }
 
-static enum ga_status host_exchange(void *user, struct channel_exchange *packet, int *fd)
+static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
 {
     const struct application *application = user;
     return control_request_ask(application->backend, packet, fd);
@@ -86,7 +86,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .client_cache = backend->setup.client_cache,
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
-                                             .exchange = host_exchange,
+                                             .request = host_request,
                                              .bulk_tickets = host_bulk_tickets,
                                              .compresses = host_compresses,
                                              .output = &backend->output,

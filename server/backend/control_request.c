@@ -11,11 +11,10 @@
 
 #define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
 
-void control_request_answered(struct backend *backend, const struct channel_exchange *packet,
-                              int fd)
+void control_request_answered(struct backend *backend, const struct channel_request *packet, int fd)
 {
     struct control_request *question = &backend->request;
-    if (!question->waiting || packet->request != question->packet.request) {
+    if (!question->waiting || packet->number != question->packet.number) {
         if (fd >= 0) {
             close(fd);
         }
@@ -27,14 +26,13 @@ void control_request_answered(struct backend *backend, const struct channel_exch
     pthread_cond_broadcast(&question->answered);
 }
 
-enum ga_status control_request_ask(struct backend *backend, struct channel_exchange *packet,
-                                   int *fd)
+enum ga_status control_request_ask(struct backend *backend, struct channel_request *packet, int *fd)
 {
     struct control_request *question = &backend->request;
     uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
     pthread_mutex_lock(&backend->ticket_lock);
-    packet->kind = CHANNEL_EXCHANGE;
-    packet->request = ++question->last;
+    packet->kind = CHANNEL_REQUEST;
+    packet->number = ++question->last;
     question->packet = *packet;
     question->waiting = true;
     enum ga_status status = channel_send_with(CHANNEL_FD, packet, sizeof *packet, *fd);

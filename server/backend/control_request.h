@@ -17,7 +17,7 @@ struct control_request {
     pthread_cond_t answered;
     uint32_t last; /* number */
     bool waiting;
-    struct channel_exchange packet;
+    struct channel_request packet;
     int fd; /* that came with the answer; -1: none */
 };
 
@@ -25,9 +25,9 @@ struct control_request {
  * `*fd` goes with the request (-1: none) and stays the caller's; `*fd` becomes that of the answer,
  * which the caller closes. Not in the main thread. */
 GA_CHECKED enum ga_status control_request_ask(struct backend *backend,
-                                              struct channel_exchange *packet, int *fd);
+                                              struct channel_request *packet, int *fd);
 /* Delivers an answer that has come. Takes `fd`. Under the ticket lock. */
-void control_request_answered(struct backend *backend, const struct channel_exchange *packet,
+void control_request_answered(struct backend *backend, const struct channel_request *packet,
                               int fd);
 
 #endif

@@ -12,13 +12,12 @@
 #include "base/log.h"
 #include "server/session/conn.h"
 
-_Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_exchange *)NULL)->event,
+_Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL)->event,
                "it travels as it is");
 
-CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd)
+CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd)
 {
-    if (conn->host->exchange == NULL ||
-        conn->host->exchange(conn->host->user, packet, fd) != GA_OK) {
+    if (conn->host->request == NULL || conn->host->request(conn->host->user, packet, fd) != GA_OK) {
         *fd = -1;
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
@@ -45,12 +44,12 @@ static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct channel_exchange packet = {.verb = CHANNEL_SHARE,
-                                      .what = CHANNEL_MEMORY,
-                                      .address = args->address,
-                                      .bytes = args->bytes,
-                                      .offset = args->address - range->base,
-                                      .mapping_bytes = range->bytes};
+    struct channel_request packet = {.verb = CHANNEL_SHARE,
+                                     .what = CHANNEL_MEMORY,
+                                     .address = args->address,
+                                     .bytes = args->bytes,
+                                     .offset = args->address - range->base,
+                                     .mapping_bytes = range->bytes};
     int fd = made;
     rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
@@ -83,7 +82,7 @@ bool server_call_ga_ipc_share(struct server_conn *conn, const struct wire_header
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes)
 {
-    struct channel_exchange packet = {
+    struct channel_request packet = {
         .verb = CHANNEL_WITHDRAW, .what = what, .address = address, .bytes = bytes};
     int fd = -1;
     if (ipc_ask(conn, &packet, &fd) != CUDA_SUCCESS) {
@@ -133,7 +132,7 @@ static CUresult import(struct server_conn *conn, const struct server_session *se
 static CUresult memory_open(struct server_conn *conn, const struct server_session *session,
                             const struct server_context *owner, const struct ga_ipc_open_args *args)
 {
-    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_MEMORY};
+    struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_MEMORY};
     int fd = -1;
     memcpy(packet.key, args->key, sizeof packet.key);
     CUresult rc = ipc_ask(conn, &packet, &fd);
@@ -189,7 +188,7 @@ bool server_call_ga_pool_open(struct server_conn *conn, const struct wire_header
 static CUresult share_event(struct server_conn *conn, uint64_t wire, uint64_t key[4])
 {
     const struct server_event *event = ga_handle_table_find(&conn->objects.events, wire);
-    struct channel_exchange packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
+    struct channel_request packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
     CUipcEventHandle handle;
     int fd = -1;
     if (event == NULL || !event->shared) {
@@ -225,7 +224,7 @@ bool server_call_ga_ipc_share_event(struct server_conn *conn, const struct wire_
 
 static CUresult open_event(struct server_conn *conn, const struct ga_ipc_open_event_args *args)
 {
-    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_EVENT};
+    struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_EVENT};
     CUipcEventHandle handle;
     CUevent real;
     int fd = -1;

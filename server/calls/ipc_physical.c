@@ -24,10 +24,10 @@ static CUresult share(struct server_conn *conn, const struct server_session *ses
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct channel_exchange packet = {.verb = CHANNEL_SHARE,
-                                      .what = CHANNEL_PHYSICAL,
-                                      .address = physical->handle,
-                                      .bytes = physical->bytes};
+    struct channel_request packet = {.verb = CHANNEL_SHARE,
+                                     .what = CHANNEL_PHYSICAL,
+                                     .address = physical->handle,
+                                     .bytes = physical->bytes};
     int fd = made;
     rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
@@ -98,7 +98,7 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
 static CUresult open_physical(struct server_conn *conn, const struct server_session *session,
                               const struct ga_physical_open_args *args)
 {
-    struct channel_exchange packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_PHYSICAL};
+    struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_PHYSICAL};
     int fd = -1;
     if (!session->mappable || session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
         return CUDA_ERROR_NOT_SUPPORTED;

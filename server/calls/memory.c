@@ -279,7 +279,7 @@ bool server_call_ga_memory_reclaim(struct server_conn *conn, const struct wire_h
     if (!ga_reader_done(reader)) {
         return false;
     }
-    struct channel_exchange packet = {.verb = CHANNEL_TRIM, .bytes = args.start != 0};
+    struct channel_request packet = {.verb = CHANNEL_TRIM, .bytes = args.start != 0};
     int fd = -1;
     CUresult rc = ipc_ask(conn, &packet, &fd);
     const struct ga_memory_reclaim_results results = {.pending = (uint32_t)packet.bytes};
@@ -294,7 +294,7 @@ bool server_call_ga_memory_trimmed(struct server_conn *conn, const struct wire_h
     if (!ga_reader_done(reader)) {
         return false;
     }
-    struct channel_exchange packet = {.verb = CHANNEL_TRIMMED};
+    struct channel_request packet = {.verb = CHANNEL_TRIMMED};
     int fd = -1;
     (void)ipc_ask(conn, &packet, &fd); /* what is asked for again is no error */
     return true;

@@ -201,13 +201,13 @@ enum ga_status control_application_start(struct control_application *application
                                          enum conf_driver driver, char *why, size_t why_size)
 {
     struct control *control = application->control;
-    struct warm_pool *spares = &control->spares[driver];
+    struct warm_pool *pool = &control->warm_pools[driver];
     struct backend_process *process;
     enum ga_status status;
     bool last;
     do { /* a spare may be dying: then the next one */
-        last = spares->count == 0;
-        GA_TRY(warm_pool_take(spares, &process, why, why_size));
+        last = pool->count == 0;
+        GA_TRY(warm_pool_take(pool, &process, why, why_size));
         status = backend_process_assign(process, application, control->conf->server.open_timeout_s,
                                         &process_events);
     } while (status != GA_OK && !last);

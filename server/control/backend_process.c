@@ -85,7 +85,7 @@ static void channel_close(struct backend_process *process)
 static void sharing_take(struct backend_process *process, const union channel_packet *packet,
                          int fd)
 {
-    struct channel_exchange answer = packet->exchange;
+    struct channel_request answer = packet->request;
     if (!reclaim_answer(process, &answer, &fd)) {
         sharing_answer(&process->table->sharing, &process->share, &answer, &fd);
     }
@@ -120,7 +120,7 @@ static void channel_drain(struct backend_process *process)
 {
     union channel_packet packet;
     while (process->fd >= 0 && channel_receive(process->fd, &packet) == GA_OK) {
-        if (packet.kind != CHANNEL_EXCHANGE) {
+        if (packet.kind != CHANNEL_REQUEST) {
             packet_take(process, &packet);
         }
     }
@@ -185,7 +185,7 @@ static void channel_read(struct backend_process *process, int status)
     if (got != GA_OK) {
         return;
     }
-    if (packet.kind == CHANNEL_EXCHANGE) {
+    if (packet.kind == CHANNEL_REQUEST) {
         sharing_take(process, &packet, fd);
     } else {
         packet_take(process, &packet);

@@ -20,7 +20,7 @@ static void control_stop(struct control *control, int exit_status)
     control_listeners_close(control);
     control_client_close_all(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_stop(&control->spares[i]);
+        warm_pool_stop(&control->warm_pools[i]);
     }
     backend_process_table_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
@@ -69,7 +69,7 @@ static void control_serve(struct control *control)
         return;
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
-        warm_pool_start(&control->spares[driver], control, (enum conf_driver)driver);
+        warm_pool_start(&control->warm_pools[driver], control, (enum conf_driver)driver);
     }
     control_accept_start(control);
 }

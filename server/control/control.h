@@ -40,7 +40,7 @@ struct control {
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
     struct backend_process *probes[DEVICES_DRIVERS];
-    struct warm_pool spares[DEVICES_DRIVERS];
+    struct warm_pool warm_pools[DEVICES_DRIVERS];
     uv_signal_t signals[3];
     bool stopping;
     int exit_status;

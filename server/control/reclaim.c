@@ -11,7 +11,7 @@
 
 static void reclaim_ask(struct backend_process *process, uint64_t now)
 {
-    const struct channel_exchange packet = {.kind = CHANNEL_EXCHANGE, .verb = CHANNEL_TRIM};
+    const struct channel_request packet = {.kind = CHANNEL_REQUEST, .verb = CHANNEL_TRIM};
     if (channel_send(process->fd, &packet, sizeof packet) == GA_OK) {
         process->trim_ns = now;
     }
@@ -37,7 +37,7 @@ static uint64_t reclaim_others(const struct backend_process *asker, bool start)
     return pending;
 }
 
-bool reclaim_answer(struct backend_process *process, struct channel_exchange *packet, int *fd)
+bool reclaim_answer(struct backend_process *process, struct channel_request *packet, int *fd)
 {
     if (packet->verb != CHANNEL_TRIM && packet->verb != CHANNEL_TRIMMED) {
         return false;

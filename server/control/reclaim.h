@@ -10,6 +10,6 @@
 
 /* Answers a packet of that kind: `*packet` becomes the answer. `*fd` is closed and becomes -1.
  * False: it is of another kind, and nothing has happened. */
-bool reclaim_answer(struct backend_process *process, struct channel_exchange *packet, int *fd);
+bool reclaim_answer(struct backend_process *process, struct channel_request *packet, int *fd);
 
 #endif

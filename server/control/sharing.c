@@ -13,7 +13,7 @@ struct sharing_entry {
     struct ga_list link, of_owner;
     struct sharing_share *owner;
     int fd; /* of memory; else -1 */
-    struct channel_exchange what;
+    struct channel_request what;
 };
 
 void sharing_init(struct sharing *sharing)
@@ -75,7 +75,7 @@ static int32_t sharing_may(const struct sharing_entry *entry, const struct shari
 
 /* Takes `fd` if it answers CUDA_SUCCESS. */
 static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
-                           struct channel_exchange *packet, int fd)
+                           struct channel_request *packet, int fd)
 {
     bool memory = packet->what == CHANNEL_MEMORY || packet->what == CHANNEL_PHYSICAL;
     if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
@@ -97,7 +97,7 @@ static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
 }
 
 static int32_t sharing_get(const struct sharing *sharing, const struct sharing_share *share,
-                           struct channel_exchange *packet, int *fd)
+                           struct channel_request *packet, int *fd)
 {
     const struct sharing_entry *entry = sharing_find(sharing, packet->key);
     if (entry == NULL || entry->what.what != packet->what) {
@@ -105,16 +105,16 @@ static int32_t sharing_get(const struct sharing *sharing, const struct sharing_s
     }
     int32_t result = sharing_may(entry, share);
     if (result == CUDA_SUCCESS) {
-        const uint32_t request = packet->request;
+        const uint32_t number = packet->number;
         *packet = entry->what;
-        packet->request = request;
+        packet->number = number;
         *fd = entry->fd;
     }
     return result;
 }
 
 /* Withdraws entries that begin in these addresses of their owner, or this physical memory. */
-static void withdraw(struct sharing_share *share, const struct channel_exchange *packet)
+static void withdraw(struct sharing_share *share, const struct channel_request *packet)
 {
     ga_list_each (at, next, &share->entries) {
         struct sharing_entry *entry = ga_container(at, struct sharing_entry, of_owner);
@@ -126,7 +126,7 @@ static void withdraw(struct sharing_share *share, const struct channel_exchange 
 }
 
 void sharing_answer(struct sharing *sharing, struct sharing_share *share,
-                    struct channel_exchange *packet, int *fd)
+                    struct channel_request *packet, int *fd)
 {
     int given = *fd;
     bool taken = false;

@@ -39,6 +39,6 @@ void sharing_share_end(struct sharing_share *share);
  * that came with the request (or -1); `*fd` becomes that of the answer (or -1), which the table
  * keeps. */
 void sharing_answer(struct sharing *sharing, struct sharing_share *share,
-                    struct channel_exchange *packet, int *fd);
+                    struct channel_request *packet, int *fd);
 
 #endif

@@ -21,7 +21,7 @@ void status_collect(const struct control *control, const struct status_sink *sin
         backend_process_status(&control->processes, sink);
     }
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares += control->spares[i].count;
+        spares += control->warm_pools[i].count;
     }
     ga_list_each (at, next, &control->applications) {
         applications++;

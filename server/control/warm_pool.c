@@ -25,10 +25,10 @@ static void spare_packet(struct backend_process *process, const union channel_pa
 static const struct backend_process_events spare_events = {.packet = spare_packet,
                                                            .ended = spare_ended};
 
-static enum ga_status spare_start(struct warm_pool *spares, struct backend_process **process,
+static enum ga_status spare_start(struct warm_pool *pool, struct backend_process **process,
                                   char *why, size_t why_size)
 {
-    struct control *control = spares->control;
+    struct control *control = pool->control;
     const struct conf_server *server = &control->conf->server;
     struct channel_setup setup = {
         .kind = CHANNEL_SETUP,
@@ -47,104 +47,104 @@ static enum ga_status spare_start(struct warm_pool *spares, struct backend_proce
         .dead_after_s = server->dead_after_s,
     };
     memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
-    devices_setup(&control->devices, spares->driver, false, &setup);
-    char **env = devices_env(&control->devices, control->conf, spares->driver);
+    devices_setup(&control->devices, pool->driver, false, &setup);
+    char **env = devices_env(&control->devices, control->conf, pool->driver);
     if (env == NULL) {
         snprintf(why, why_size, "no memory");
         return GA_NO_MEMORY;
     }
     enum ga_status status =
         backend_process_start(&control->processes, &setup, env, server->open_timeout_s,
-                              &spare_events, spares, process, why, why_size);
+                              &spare_events, pool, process, why, why_size);
     devices_env_free(env);
     return status;
 }
 
 static void refill(uv_timer_t *timer);
 
-static void refill_later(struct warm_pool *spares)
+static void refill_later(struct warm_pool *pool)
 {
     uint64_t delay_ms = REFILL_MS;
-    for (unsigned i = 0; i < spares->deaths && delay_ms < REFILL_MOST_MS; i++) {
+    for (unsigned i = 0; i < pool->deaths && delay_ms < REFILL_MOST_MS; i++) {
         delay_ms *= 2;
     }
     delay_ms = delay_ms < REFILL_MOST_MS ? delay_ms : REFILL_MOST_MS;
-    if (spares->count < spares->wanted && !uv_is_active((uv_handle_t *)&spares->refill)) {
-        (void)uv_timer_start(&spares->refill, refill, delay_ms, 0);
+    if (pool->count < pool->wanted && !uv_is_active((uv_handle_t *)&pool->refill)) {
+        (void)uv_timer_start(&pool->refill, refill, delay_ms, 0);
     }
 }
 
-static void spare_died(struct warm_pool *spares, bool young)
+static void spare_died(struct warm_pool *pool, bool young)
 {
-    spares->deaths = young ? spares->deaths + 1 : 0;
-    refill_later(spares);
+    pool->deaths = young ? pool->deaths + 1 : 0;
+    refill_later(pool);
 }
 
 static void refill(uv_timer_t *timer)
 {
-    struct warm_pool *spares = timer->data;
-    while (spares->count < spares->wanted) {
+    struct warm_pool *pool = timer->data;
+    while (pool->count < pool->wanted) {
         char why[300];
         struct backend_process *process;
-        if (spare_start(spares, &process, why, sizeof why) != GA_OK) {
+        if (spare_start(pool, &process, why, sizeof why) != GA_OK) {
             ga_warn("%s", why);
-            spare_died(spares, true);
+            spare_died(pool, true);
             return;
         }
-        spares->processes[spares->count++] = process;
+        pool->processes[pool->count++] = process;
     }
 }
 
-static void warm_pool_forget(struct warm_pool *spares, unsigned index)
+static void warm_pool_forget(struct warm_pool *pool, unsigned index)
 {
-    spares->count--;
-    for (unsigned i = index; i < spares->count; i++) {
-        spares->processes[i] = spares->processes[i + 1];
+    pool->count--;
+    for (unsigned i = index; i < pool->count; i++) {
+        pool->processes[i] = pool->processes[i + 1];
     }
 }
 
 static void spare_ended(struct backend_process *process, const char *why)
 {
-    struct warm_pool *spares = process->owner;
+    struct warm_pool *pool = process->owner;
     (void)why; /* logged in backend_process.c */
-    for (unsigned i = 0; i < spares->count; i++) {
-        if (spares->processes[i] == process) {
-            warm_pool_forget(spares, i);
-            spare_died(spares, ga_clock_ns() - process->started_ns < YOUNG_NS);
+    for (unsigned i = 0; i < pool->count; i++) {
+        if (pool->processes[i] == process) {
+            warm_pool_forget(pool, i);
+            spare_died(pool, ga_clock_ns() - process->started_ns < YOUNG_NS);
             return;
         }
     }
 }
 
-void warm_pool_start(struct warm_pool *spares, struct control *control, enum conf_driver driver)
+void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_driver driver)
 {
     uint32_t wanted = control->conf->server.spare_backends;
-    *spares = (struct warm_pool){.control = control, .driver = driver};
-    spares->refill.data = spares;
-    (void)uv_timer_init(&control->loop, &spares->refill);
+    *pool = (struct warm_pool){.control = control, .driver = driver};
+    pool->refill.data = pool;
+    (void)uv_timer_init(&control->loop, &pool->refill);
     if (devices_seen(&control->devices, driver)) {
-        spares->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
-        refill(&spares->refill);
+        pool->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
+        refill(&pool->refill);
     }
 }
 
-void warm_pool_stop(struct warm_pool *spares)
+void warm_pool_stop(struct warm_pool *pool)
 {
-    spares->wanted = 0;
-    if (spares->control != NULL && !uv_is_closing((uv_handle_t *)&spares->refill)) {
-        uv_close((uv_handle_t *)&spares->refill, NULL);
+    pool->wanted = 0;
+    if (pool->control != NULL && !uv_is_closing((uv_handle_t *)&pool->refill)) {
+        uv_close((uv_handle_t *)&pool->refill, NULL);
     }
 }
 
-enum ga_status warm_pool_take(struct warm_pool *spares, struct backend_process **process, char *why,
+enum ga_status warm_pool_take(struct warm_pool *pool, struct backend_process **process, char *why,
                               size_t why_size)
 {
-    if (spares->count == 0) {
-        return spare_start(spares, process, why, why_size);
+    if (pool->count == 0) {
+        return spare_start(pool, process, why, why_size);
     }
-    *process = spares->processes[0];
-    warm_pool_forget(spares, 0);
-    spares->deaths = (*process)->warm ? 0 : spares->deaths;
-    refill_later(spares);
+    *process = pool->processes[0];
+    warm_pool_forget(pool, 0);
+    pool->deaths = (*process)->warm ? 0 : pool->deaths;
+    refill_later(pool);
     return GA_OK;
 }

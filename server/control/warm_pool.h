@@ -23,13 +23,13 @@ struct warm_pool {
 };
 
 /* Begins to keep as many as the configuration says; none if no GPU has this driver. */
-void warm_pool_start(struct warm_pool *spares, struct control *control, enum conf_driver driver);
+void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_driver driver);
 /* Keeps no more. The processes end with the process table. */
-void warm_pool_stop(struct warm_pool *spares);
+void warm_pool_stop(struct warm_pool *pool);
 
 /* A process that no application has: the oldest spare, else a new one. The caller owns it and gives
  * it to the application next (backend_process_assign). GA_LOST or GA_NO_MEMORY with `why`. */
-GA_CHECKED enum ga_status warm_pool_take(struct warm_pool *spares, struct backend_process **process,
+GA_CHECKED enum ga_status warm_pool_take(struct warm_pool *pool, struct backend_process **process,
                                          char *why, size_t why_size);
 
 #endif

@@ -43,7 +43,7 @@ struct server_host {
     int (*ordinal)(void *user, const struct handshake_data_hello *hello);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` goes along
      * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
-    enum ga_status (*exchange)(void *user, struct channel_exchange *packet, int *fd);
+    enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
     /* Whether bulk may be compressed. May be NULL: no. */
     bool (*compresses)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */

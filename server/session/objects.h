@@ -205,7 +205,7 @@ CUresult memory_place(struct server_conn *conn, const struct server_session *ses
 /* Sends a request to gpuaasd (sharing.h), whose answer the packet becomes. A descriptor in `*fd`
  * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS (calls/ipc.c).
  */
-CUresult ipc_ask(struct server_conn *conn, struct channel_exchange *packet, int *fd);
+CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd);
 /* Withdraws entries of the sharing registry: other applications can open that memory no more. */
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes);

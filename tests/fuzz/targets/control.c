@@ -232,14 +232,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     conf.server.spare_backends = fuzz_u8(&input) % 3;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_start(&control.spares[i], &control, (enum conf_driver)i);
+        warm_pool_start(&control.warm_pools[i], &control, (enum conf_driver)i);
     }
     while (input.left != 0) {
         step(&input);
     }
     control_client_close_all(&control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_stop(&control.spares[i]);
+        warm_pool_stop(&control.warm_pools[i]);
     }
     backend_process_table_end(&control.processes, false);
     fake_spawn_end();
