@@ -30,6 +30,9 @@ typedef bool server_handler(struct server_conn *conn, const struct wire_header *
 
 /* NULL: no such op here (the caller answers CUDA_ERROR_NOT_SUPPORTED). */
 server_handler *server_dispatch_find(uint16_t op);
+/* The client's handle of the stream in which a call with an engine works; 0, that of the current
+ * context, where it names none. Arguments that break the protocol: any. */
+uint64_t server_dispatch_stream(uint16_t op, struct ga_reader args);
 
 {custom}""")
 
@@ -109,6 +112,25 @@ def _handler(call):
             + "".join(f"    {line}\n" for line in lines) + "}\n\n")
 
 
+def _stream(call):
+    """The parameter that names the stream of a call, or None."""
+    for p in call.params:
+        if p.way == "value" and (p.handle == "stream" or (call.message and p.name == "stream")):
+            return p
+    return None
+
+
+def _streams(calls):
+    out = ("uint64_t server_dispatch_stream(uint16_t op, struct ga_reader reader)\n{\n"
+           "    switch (op) {\n")
+    for call in calls:
+        if call.engine != "none" and _stream(call):
+            out += (f"    case API_OP_{call.name}: {{\n        struct {call.name}_args args;\n"
+                    f"        {call.name}_args_read(&reader, &args);\n"
+                    f"        return args.{_stream(call).name};\n    }}\n")
+    return out + "    default:\n        return 0;\n    }\n}\n\n"
+
+
 def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
@@ -117,6 +139,7 @@ def source(model):
     for call in calls:
         if call.server == "auto":
             out += _handler(call)
+    out += _streams(calls)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"
     for call in calls:
         function = f"{'auto' if call.server == 'auto' else 'server_call'}_{call.name}"

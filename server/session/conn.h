@@ -25,6 +25,7 @@
 #include "server/pipeline/staging.h"
 #include "server/session/bulk.h"
 #include "server/session/completer.h"
+#include "server/session/gate.h"
 #include "server/session/kernel_output.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
@@ -51,6 +52,8 @@ struct server_host {
                              struct channel_ticket made[WIRE_BULKS_MAX]);
     struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
     struct ledger *ledger;             /* of the application */
+    /* The gate of a new session, which outlives the connection. May be NULL: there are none. */
+    struct gate *(*gate)(void *user, const struct server_session *session);
     /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
      * act. */
     void (*ended)(void *user, const char *why);
@@ -80,6 +83,7 @@ struct server_conn {
     bool lacks;                                         /* any of the following */
     struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
     uint64_t calls;                                     /* sequence of the last call */
+    bool gated;                                         /* any session has a gate */
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;

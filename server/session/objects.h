@@ -19,6 +19,7 @@
 #include "server/figures.h"
 
 struct completer_entry;
+struct gate;
 struct server_conn;
 
 /* A device of the node as the application sees it. */
@@ -32,6 +33,7 @@ struct server_session {
     bool mappable; /* its driver can map memory at given addresses */
     uint64_t granularity_bytes;
     unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
+    struct gate *gate;     /* NULL: its calls may work at any time */
     struct handshake_context
         wanted; /* the context to make with the session; handle 0: none (left) */
 };

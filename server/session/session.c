@@ -226,6 +226,8 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
         return session_refuse(conn, sequence, rc, "the device is not usable");
     }
     session->number = number;
+    gate_set(conn, session,
+             conn->host->gate != NULL ? conn->host->gate(conn->host->user, session) : NULL);
     return window_round(conn, session, &hello->window, sequence);
 }
 

@@ -15,8 +15,79 @@
 
 #define PATIENCE_NS (100 * GA_NS_PER_MS)
 
-static struct cuda_driver driver;
+static struct cuda_driver driver, softgpu; /* the second is called by the first */
 static sem_t ended;
+
+/* ---- all work passes by the gate, once in a call, but what is captured */
+
+static struct server_conn *gated; /* of the last call that did */
+static uint64_t passed;           /* its number */
+
+static enum ga_status pass(struct gate *gate, struct server_conn *conn, enum api_engine engine)
+{
+    (void)gate;
+    FUZZ_CHECK(engine != API_ENGINE_NONE && passed != conn->calls);
+    gated = conn;
+    passed = conn->calls;
+    return GA_OK;
+}
+
+static struct gate gate = {.enter = pass};
+
+static struct gate *every_gate(void *user, const struct server_session *session)
+{
+    (void)user;
+    (void)session;
+    return &gate;
+}
+
+static void work_check(CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (gated == NULL || passed != gated->calls) {
+        (void)softgpu.cuStreamIsCapturing(stream, &status);
+        FUZZ_CHECK(status != CU_STREAM_CAPTURE_STATUS_NONE);
+    }
+}
+
+#define WORK(name, parameters, arguments)                                                          \
+    static CUresult work_##name parameters                                                         \
+    {                                                                                              \
+        work_check(stream);                                                                        \
+        return softgpu.name arguments;                                                             \
+    }
+
+WORK(cuLaunchKernel,
+     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z,
+      unsigned bytes, CUstream stream, void **params, void **extra),
+     (f, gx, gy, gz, x, y, z, bytes, stream, params, extra))
+WORK(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
+     (to, from, bytes, stream))
+WORK(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
+     (to, from, bytes, stream))
+WORK(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+     (to, from, bytes, stream))
+WORK(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *copy, CUstream stream), (copy, stream))
+WORK(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *copy, CUstream stream), (copy, stream))
+WORK(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),
+     (to, value, count, stream))
+WORK(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t count, CUstream stream),
+     (to, value, count, stream))
+WORK(cuGraphLaunch, (CUgraphExec exec, CUstream stream), (exec, stream))
+
+static void work_watch(void)
+{
+    softgpu = driver;
+    driver.cuLaunchKernel = work_cuLaunchKernel;
+    driver.cuMemcpyHtoDAsync_v2 = work_cuMemcpyHtoDAsync_v2;
+    driver.cuMemcpyDtoHAsync_v2 = work_cuMemcpyDtoHAsync_v2;
+    driver.cuMemcpyDtoDAsync_v2 = work_cuMemcpyDtoDAsync_v2;
+    driver.cuMemcpy2DAsync_v2 = work_cuMemcpy2DAsync_v2;
+    driver.cuMemcpy3DAsync_v2 = work_cuMemcpy3DAsync_v2;
+    driver.cuMemsetD8Async = work_cuMemsetD8Async;
+    driver.cuMemsetD32Async = work_cuMemsetD32Async;
+    driver.cuGraphLaunch = work_cuGraphLaunch;
+}
 
 /* ---- the process */
 
@@ -43,8 +114,11 @@ static void tell_end(void *user, const char *why)
 
 static struct figures figures;
 static struct ledger ledger;
-static const struct server_host host = {
-    .ticket = every_ticket, .ordinal = same_ordinal, .ended = tell_end, .ledger = &ledger};
+static const struct server_host host = {.ticket = every_ticket,
+                                        .ordinal = same_ordinal,
+                                        .ended = tell_end,
+                                        .gate = every_gate,
+                                        .ledger = &ledger};
 
 /* softgpu is linked into this program, under the names that a driver exports. */
 void fuzz_backend_init(void)
@@ -55,6 +129,7 @@ void fuzz_backend_init(void)
         function = function != NULL ? function : (void *)cuda_driver_missing;
         memcpy((char *)&driver + symbol->offset, &function, sizeof function);
     }
+    work_watch();
     sem_init(&ended, 0, 0);
     FUZZ_CHECK(sg_process_init_with("memory=64MiB,sms=2;memory=32MiB,sms=1") == CUDA_SUCCESS);
     FUZZ_CHECK(driver.cuInit(0) == CUDA_SUCCESS);
@@ -267,6 +342,8 @@ void fuzz_backend_run(const struct transport_conn *transport,
                                         .copy_overflow_wait_s = 1,
                                         .shared_memory_bytes = 1u << 20};
     memset(&figures, 0, sizeof figures);
+    gated = NULL;
+    passed = 0;
     ledger_init(&ledger, &figures);
     ledger.most[FIGURE_DEVICE_BYTES] = device_bytes_max;
     FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session/gate.h"
+
+#include "api/server_dispatch.h"
+#include "server/session/conn.h"
+
+void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate)
+{
+    session->gate = gate;
+    conn->gated = false;
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
+        conn->gated = conn->gated || conn->sessions[i]->gate != NULL;
+    }
+}
+
+/* That in which the stream works now; NULL: there is no such stream, or it captures. */
+static struct server_session *session_at_work(struct server_conn *conn, uint64_t wire)
+{
+    if (wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
+        return conn->current != NULL ? conn->current->session : NULL;
+    }
+    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    return stream != NULL && stream->build == NULL ? stream->context->session : NULL;
+}
+
+enum ga_status gate_enter(struct server_conn *conn, const struct wire_header *header,
+                          const struct ga_reader *args)
+{
+    enum api_engine engine = api_facts(header->opcode).engine;
+    if (engine == API_ENGINE_NONE) {
+        return GA_OK;
+    }
+    const struct server_session *session =
+        session_at_work(conn, server_dispatch_stream(header->opcode, *args));
+    struct gate *gate = session != NULL ? session->gate : NULL;
+    return gate != NULL ? gate->enter(gate, conn, engine) : GA_OK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate of a session: whoever shares a GPU among applications lets its calls through, one by
+ * one. Each call that gives an engine of the GPU work asks once, before its handler runs and so
+ * before it has a staging slot or any other thing that others wait for. What is captured into a
+ * graph is no work yet and does not ask; the launch of the graph does.
+ *
+ * A call may wait at the gate, and with it all calls of the application behind it. Who lets it wait
+ * does what conn_wait does: hands over, flushes, runs jobs.
+ *
+ * There is no scheduler yet: no session of a gpuaasd has a gate. */
+#ifndef SERVER_SESSION_GATE_H
+#define SERVER_SESSION_GATE_H
+
+#include "api/call_info.h"
+#include "base/cursor.h"
+#include "base/status.h"
+
+struct server_conn;
+struct server_session;
+struct wire_header;
+
+struct gate {
+    /* Waits until work for the engine may be submitted. GA_LOST: the connection has ended. */
+    enum ga_status (*enter)(struct gate *gate, struct server_conn *conn, enum api_engine engine);
+};
+
+/* Gives a session of the connection a gate (NULL: none), which outlives it. Submit thread. */
+void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate);
+/* Asks for a call whose arguments are not decoded yet; only where conn->gated. GA_LOST. */
+GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, const struct wire_header *header,
+                                     const struct ga_reader *args);
+
+#endif
