@@ -4,19 +4,24 @@ find_library(GPUAAS_LZ4 lz4 REQUIRED)
 find_library(GPUAAS_ZSTD zstd REQUIRED)
 
 gpuaas_library(softgpu_driver
+    copy/copy.c copy/copy_order.c copy/memset.c
     graph/graph.c graph/graph_condition.c graph/graph_memory.c graph/graph_node.c graph/graph_run.c
-    memory/copy.c memory/heap.c memory/host_memory.c memory/managed.c memory/memset.c
-    memory/physical.c memory/ranges.c memory/spans.c memory/vmm.c
-    module/code.c module/device_launch.c module/image_text.c module/kernel_heap.c module/launch.c
-    module/library.c module/module.c module/occupancy.c module/print.c
-    node/ipc.c node/memory_ledger.c node/node.c node/node_lock.c node/node_segment.c
-    node/shared_events.c node/time_slices.c
-    process/attributes.c process/config.c process/context.c process/device.c process/fault_log.c
-    process/green.c process/peer_access.c process/process.c process/report.c
-    stream/context_events.c stream/copy_order.c stream/engines.c stream/host_function.c
-    stream/queue.c stream/spin.c stream/streams.c stream/values.c stream/waits.c
+    lifetime/context_lifetime.c lifetime/init.c
+    memory/heap.c memory/host_memory.c memory/ipc.c memory/peer_access.c memory/ranges.c
+    memory/spans.c memory/vmm.c
+    module/code.c module/device_launch.c module/fault_log.c module/image_text.c
+    module/kernel_heap.c module/launch.c module/library.c module/managed.c module/module.c
+    module/occupancy.c
+    node/memory_ledger.c node/node.c node/node_lock.c node/node_segment.c node/physical.c
+    node/time_slices.c
+    process/attributes.c process/config.c process/context.c process/device.c process/print.c
+    process/process.c process/report.c
+    spin.c
+    stream/clock.c stream/context_events.c stream/engines.c stream/events.c stream/green.c
+    stream/host_function.c stream/queue.c stream/shared_events.c stream/streams.c stream/trace.c
+    stream/values.c stream/waits.c
     texture/array.c texture/sampled.c
-    timing/clock.c timing/timeline.c timing/timing.c timing/trace.c)
+    timing/timeline.c timing/timing.c)
 gpuaas_use_cuda(softgpu_driver)
 target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})

@@ -39,8 +39,10 @@ set(SG_PTX_SOURCES
     call_graph.c
     decode_texture.c
     decode_cost.c
-    decode_kernel.c)
+    decode_kernel.c
+    program_load.c)
 set(SG_EXEC_SOURCES
+    arena.c
     program.c
     cost.c
     op.c
@@ -118,7 +120,7 @@ set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/m
     PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
-gpuaas_library(softgpu_engine engine/permission_map.c texture/texture.c texture/texture_objects.c
+gpuaas_library(softgpu_engine engine/permission_map.c engine/texture.c engine/texture_objects.c
     ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
     $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and mipmapped arrays. */
+#include "softgpu/calls/array.h"
+
 #include "softgpu/texture/array.h"
 
 #include "softgpu/calls/call.h"
+#include "softgpu/stream/waits.h"
 
 static CUdevice call_array_ordinal(const struct sg_context *context)
 {

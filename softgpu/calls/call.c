@@ -4,7 +4,10 @@
 
 #include "base/failpoint.h"
 #include "front/front.h"
-#include "softgpu/process/green.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/shared_events.h"
+#include "softgpu/stream/streams.h"
 
 /* After an execution fault every call brings out what kernels have printed before it. With the
  * lock. */

@@ -2,9 +2,12 @@
 /* Primary and explicit contexts. What is current on a thread is front's business. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
-#include "softgpu/process/green.h"
-#include "softgpu/timing/clock.h"
+#include "softgpu/lifetime/context_lifetime.h"
+#include "softgpu/memory/peer_access.h"
+#include "softgpu/stream/clock.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/waits.h"
 
 static CUresult call_context_flags_check(unsigned flags)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies: what each call says about its two sides; the rest is softgpu/memory/copy.c. */
+/* Copies: what each call says about its two sides; the rest is softgpu/copy/copy.c. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
+#include "softgpu/copy/copy.h"
+#include "softgpu/stream/events.h"
 #include "softgpu/texture/array.h"
 
 /* Which kinds of memory a call copies between. */

@@ -2,7 +2,12 @@
 /* Events. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/process/green.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/context_events.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/queue.h"
+#include "softgpu/stream/shared_events.h"
+#include "softgpu/stream/waits.h"
 
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {

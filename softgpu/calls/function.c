@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of functions and of kernels: the same facts by two names. */
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
+#include "softgpu/module/library.h"
+#include "softgpu/module/occupancy.h"
+#include "softgpu/process/attributes.h"
 
 /* A function, or a kernel on a device, as the attribute calls see it. */
 struct subject {

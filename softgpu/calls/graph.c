@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executable graphs, for front/; and what of graphs is the device's. */
-#include "softgpu/graph/graph.h"
-
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/graph/graph.h"
+#include "softgpu/graph/graph_condition.h"
+#include "softgpu/graph/graph_memory.h"
+#include "softgpu/graph/graph_run.h"
+#include "softgpu/module/library.h"
 #include "softgpu/module/module.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/waits.h"
 
 static CUresult call_graph_check(const struct front_node_params *params)
 {

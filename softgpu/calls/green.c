@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Green contexts: front/ has the table of them. */
-#include "softgpu/process/green.h"
+#include "softgpu/calls/green.h"
+
+#include "softgpu/stream/green.h"
 
 #include "front/front.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/calls/stream.h"
 
 CUresult sg_call_green_make(struct front_green *front)
 {

@@ -4,10 +4,22 @@
 
 #include "api/driver_open.h"
 #include "front/front.h"
+#include "softgpu/calls/array.h"
 #include "softgpu/calls/call.h"
+#include "softgpu/calls/green.h"
+#include "softgpu/calls/host_function.h"
 #include "softgpu/calls/load.h"
-#include "softgpu/module/module.h"
-#include "softgpu/process/green.h"
+#include "softgpu/calls/managed.h"
+#include "softgpu/calls/mempool.h"
+#include "softgpu/calls/pointer.h"
+#include "softgpu/calls/stream.h"
+#include "softgpu/calls/texture.h"
+#include "softgpu/lifetime/init.h"
+#include "softgpu/module/code.h"
+#include "softgpu/process/attributes.h"
+#include "softgpu/stream/events.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/streams.h"
 
 static CUresult host_device_count(int *count)
 {

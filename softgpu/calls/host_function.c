@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program that a stream calls. */
+#include "softgpu/calls/host_function.h"
+
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
+#include "softgpu/stream/host_function.h"
 
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call)
 {

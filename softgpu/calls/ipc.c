@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/ipc.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/stream/events.h"
+#include "softgpu/stream/waits.h"
 
 _Static_assert(sizeof(struct sg_ipc_handle) <= CU_IPC_HANDLE_SIZE, "it travels in a CUDA handle");
 

@@ -2,7 +2,10 @@
 /* Launches. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
+#include "softgpu/module/launch.h"
+#include "softgpu/module/library.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/streams.h"
 
 static CUresult call_launch(CUfunction f, const struct sg_launch_shape *shape, CUstream handle,
                             void **params, void **extra)

@@ -4,6 +4,10 @@
 
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
+#include "softgpu/module/code.h"
+#include "softgpu/module/library.h"
+#include "softgpu/module/managed.h"
+#include "softgpu/stream/waits.h"
 
 static struct sg_library *call_library_find(CUlibrary handle)
 {

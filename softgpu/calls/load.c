@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "front/front.h"
+#include "softgpu/module/code.h"
 
 /* `path`: the file that the image was read from; NULL: it is the program's. */
 static CUresult load_image(const void *image, size_t bound, const char *path, unsigned option_count,

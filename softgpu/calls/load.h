@@ -5,7 +5,7 @@
 
 #include "api/cuda_names.h"
 
-#include "softgpu/module/module.h"
+struct sg_code;
 
 /* Parses the image behind a trusted pointer. Writes the logs that the options ask for. Without the
  * lock. The caller drops the code. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory. Host and devices use it at one address and at the same time, so nothing moves and
  * no stream owns it. */
+#include "softgpu/calls/managed.h"
+
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/host_memory.h"
+#include "softgpu/memory/ranges.h"
 
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and pinned host memory. */
 #include "softgpu/calls/call.h"
-#include "softgpu/graph/graph.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/graph/graph_memory.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/host_memory.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/memory/vmm.h"
+#include "softgpu/stream/waits.h"
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What memory pools ask of the driver (front/mempool/mempool.h): a chunk is an allocation of no
  * context. */
+#include "softgpu/calls/mempool.h"
+
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/ipc.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/stream/events.h"
+#include "softgpu/stream/queue.h"
+#include "softgpu/stream/streams.h"
 
 static CUresult call_mempool_enter_stream(CUstream handle, struct front_stream *stream)
 {

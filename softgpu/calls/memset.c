@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills. */
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
+#include "softgpu/copy/memset.h"
 
 static CUresult call_memset_fill(const struct sg_fill_shape *shape, CUstream handle, bool async)
 {

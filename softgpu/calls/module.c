@@ -2,6 +2,10 @@
 /* Modules: code loaded in the current context. */
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
+#include "softgpu/module/code.h"
+#include "softgpu/module/module.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/waits.h"
 
 /* Puts the code, whose reference is consumed, in the current context. */
 static CUresult module_enter(struct sg_code *code, CUmodule *module)

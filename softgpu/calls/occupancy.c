@@ -3,8 +3,10 @@
  * anywhere, and as many fit as their blocks do. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/module/work.h"
-#include "softgpu/process/green.h"
+#include "softgpu/module/launch.h"
+#include "softgpu/module/library.h"
+#include "softgpu/module/occupancy.h"
+#include "softgpu/stream/green.h"
 
 /* Enters; the lock is held on success. */
 static CUresult call_occupancy_enter(CUfunction handle, const CUlaunchConfig *config,

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is behind a pointer. */
+#include "softgpu/calls/pointer.h"
+
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/ipc.h"
+#include "softgpu/memory/ranges.h"
 
 static CUdevice range_ordinal(const struct sg_range *range)
 {

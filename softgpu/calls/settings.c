@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and preferences of a context. */
 #include "softgpu/calls/call.h"
+#include "softgpu/module/kernel_heap.h"
+#include "softgpu/process/print.h"
 
 /* Where the limit is kept; NULL: this GPU has no such limit. */
 static size_t *limit_of(struct sg_context *context, CUlimit limit)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams. */
+#include "softgpu/calls/stream.h"
+
 #include "front/front.h"
 #include "softgpu/calls/call.h"
-#include "softgpu/process/green.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/queue.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/values.h"
+#include "softgpu/stream/waits.h"
 
 CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green, unsigned flags,
                              int priority, CUstream *handle)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. The handle that a call answers is the one that kernels use. */
+#include "softgpu/calls/texture.h"
+
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/process/attributes.h"
 #include "softgpu/texture/array.h"
 #include "softgpu/texture/sampled.h"
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/vmm.h"
+#include "softgpu/stream/waits.h"
 
 /* What other processes can have an allocation as. */
 #define EXPORTED_AS CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR

@@ -17,7 +17,9 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "softgpu/timing/cost.h"
+
+struct sg_counts;  /* cost.h */
+struct sg_objects; /* texture.h */
 
 /* ---- Permission map: which bytes of the process a kernel may touch, in chunks of 64 KiB. ----
  * The owner (driver half) writes it under its own lock; executors read it without one. Taking
@@ -203,8 +205,6 @@ struct sg_pool;
 enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out);
 /* No grid may be running. */
 void sg_pool_destroy(struct sg_pool *pool);
-
-struct sg_objects;
 
 /* Where what kernels print goes. `write` is called by any thread that works on the grid: a record
  * of `bytes` (not 0), already formatted, that counts as `charge` bytes of a FIFO as GPUs have it.

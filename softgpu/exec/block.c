@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "softgpu/exec/cost.h"
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
@@ -88,7 +89,7 @@ void sg_block_destroy(struct sg_block *block)
 
 static inline void block_start_warp(struct sg_warp *warp, uint32_t lanes)
 {
-    const struct sg_code *code = sg_block_code(warp->block);
+    const struct sg_kernel_code *code = sg_block_code(warp->block);
     if (code->function_count > 1) {
         sg_call_free_frames(warp);
     }

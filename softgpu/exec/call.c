@@ -87,7 +87,7 @@ bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg
                             &sg_block_code(warp->block)->functions[call->target]);
 }
 
-const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t address)
+const struct sg_callee *sg_code_callee(const struct sg_kernel_code *code, uint64_t address)
 {
     uint64_t number = (address - code->code_base) / SG_CODE_UNIT;
     if (address < code->code_base || address % SG_CODE_UNIT || number > code->pointer_count) {
@@ -136,7 +136,7 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
  * rows are saved whole and no other lane is in the frame; else lanes are restored one by one. */
 static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t mask)
 {
-    const struct sg_code *code = sg_block_code(warp->block);
+    const struct sg_kernel_code *code = sg_block_code(warp->block);
     const struct sg_callee *callee = frame->callee;
     for (uint32_t r = 0; r < callee->row_count; r++) {
         uint32_t row = code->rows[callee->first_row + r];

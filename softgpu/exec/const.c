@@ -200,7 +200,7 @@ static uint64_t block_value(uint32_t which, const struct sg_block *block)
 
 void sg_consts_fill_block(struct sg_warp *warp, bool fast)
 {
-    const struct sg_code *code = warp->block->code;
+    const struct sg_kernel_code *code = warp->block->code;
     const uint64_t *values = warp->block->const_values;
     const struct sg_const *c = code->consts, *end = c + code->block_const_count;
     for (; c < end; c++) {
@@ -216,7 +216,7 @@ void sg_consts_fill_block(struct sg_warp *warp, bool fast)
 
 void sg_consts_of_block(struct sg_block *block)
 {
-    const struct sg_code *code = block->code;
+    const struct sg_kernel_code *code = block->code;
     for (uint32_t k = 0; k < code->block_const_count; k++) {
         block->const_values[k] = block_value(code->consts[k].index, block);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting what kernels execute. */
-#include "softgpu/timing/cost.h"
+#include "softgpu/exec/cost.h"
 
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/program.h"
@@ -33,7 +33,7 @@ static void cost_add(struct sg_counts *counts, int kind, uint64_t count)
     }
 }
 
-void sg_cost_add(struct sg_counts *counts, const struct sg_code *code,
+void sg_cost_add(struct sg_counts *counts, const struct sg_kernel_code *code,
                  const struct sg_passes *passes)
 {
     uint64_t sums[SG_COSTS] = {0};
@@ -48,7 +48,7 @@ void sg_cost_add(struct sg_counts *counts, const struct sg_code *code,
     }
 }
 
-void sg_cost_static(struct sg_counts *counts, const struct sg_code *code, uint64_t warps)
+void sg_cost_static(struct sg_counts *counts, const struct sg_kernel_code *code, uint64_t warps)
 {
     for (uint32_t b = 0; b < code->cost_count; b++) {
         for (int kind = 0; kind < SG_COSTS; kind++) {

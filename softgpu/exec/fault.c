@@ -38,7 +38,7 @@ void sg_grid_set_fault(struct sg_grid *grid, enum sg_fault_code code, const char
 }
 
 /* The function that the instruction belongs to, and its line of source if the text says so. */
-static void find_source(const struct sg_code *code, const struct sg_insn *in,
+static void find_source(const struct sg_kernel_code *code, const struct sg_insn *in,
                         struct sg_fault *fault)
 {
     uint32_t pc = in->place, best = 0;

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "softgpu/engine/texture.h"
 #include "softgpu/exec/cluster.h"
-#include "softgpu/texture/texture.h"
+#include "softgpu/exec/cost.h"
 
 /* A block each of whose warps has had GRID_SLICE_TURNS turns (of 256 backward branches) waits,
  * perhaps for another block: others of the grid go on beside it. On hardware blocks up to the
@@ -229,8 +230,8 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     memset(grid, 0, sizeof *grid);
     grid->id = atomic_fetch_add(&last_id, 1) + 1;
     grid->launch = launch;
-    /* struct sg_kernel is the first member of struct sg_code */
-    grid->code = (const struct sg_code *)(const void *)launch->kernel;
+    /* struct sg_kernel is the first member of struct sg_kernel_code */
+    grid->code = (const struct sg_kernel_code *)(const void *)launch->kernel;
     grid->threads = launch->block[0] * launch->block[1] * launch->block[2];
     grid->blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
     grid->cluster_blocks = 1;

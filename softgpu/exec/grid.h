@@ -11,7 +11,7 @@
 struct sg_grid {
     struct sg_pool *pool;
     const struct sg_launch *launch;
-    const struct sg_code *code;
+    const struct sg_kernel_code *code;
     uint64_t id;    /* %gridid */
     uint64_t root;  /* the id of the one that the host launched: itself, or what launched it */
     uint32_t depth; /* 0: launched by the host */

@@ -51,10 +51,10 @@ enum sg_barrier_kind {
 struct sg_insn {
     sg_handler *full, *masked;
     uint32_t d, a, b, c, e, f; /* byte offsets; while decoding: row numbers. With a row list, f is
-                                  its place in sg_code.lists: sg_row_list */
+                                  its place in sg_kernel_code.lists: sg_row_list */
     uint32_t guard;            /* offset of the guard predicate, 0: none */
     uint32_t run;              /* how many PLAIN unguarded instructions begin here */
-    uint32_t place;            /* its index as decoded, also in copies: sg_code.sources */
+    uint32_t place;            /* its index as decoded, also in copies: sg_kernel_code.sources */
     uint8_t kind;
     uint8_t guard_negated;
     uint8_t mode;  /* BARRIER: enum sg_barrier_kind; vectors: element count */
@@ -73,7 +73,7 @@ enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
 #define SG_ROW_KIND(row)     ((row)&3)
 
 struct sg_call {
-    uint32_t target;       /* which function of sg_code.functions; not of calls through pointers */
+    uint32_t target; /* which function of sg_kernel_code.functions; not of calls through pointers */
     uint32_t caller_frame; /* bytes */
     /* The callee's end of a copy is the same in `callee`; calls through pointers know only that. */
     const struct sg_copy *in, *out;
@@ -95,7 +95,7 @@ struct sg_callee { /* a function as calls reach it */
     uint32_t first;                  /* instruction index */
     uint32_t frame_bytes;            /* of its own frame */
     uint32_t save_begin, save_bytes; /* register rows to keep if it may recurse */
-    uint32_t first_row, row_count;   /* the same as a part of sg_code.rows */
+    uint32_t first_row, row_count;   /* the same as a part of sg_kernel_code.rows */
     const struct sg_slice *in, *out;
     uint32_t in_count, out_count;
 };

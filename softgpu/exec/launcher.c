@@ -16,7 +16,7 @@
 
 struct slot {
     uint64_t root; /* the launch by the host that uses it; 0: free */
-    const struct sg_code *code;
+    const struct sg_kernel_code *code;
     uint32_t sizes[6], dynamic_shared;
     uint32_t next_free;
 };
@@ -105,7 +105,8 @@ uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error erro
 
 /* ---- buffers ---- */
 
-static enum sg_runtime_error launcher_check(const struct sg_grid *grid, const struct sg_code *code,
+static enum sg_runtime_error launcher_check(const struct sg_grid *grid,
+                                            const struct sg_kernel_code *code,
                                             const uint32_t sizes[6], uint32_t dynamic_shared)
 {
     static const uint32_t most[6] = {2147483647u, 65535, 65535, 1024, 1024, 64};
@@ -134,7 +135,7 @@ static enum sg_runtime_error launcher_check(const struct sg_grid *grid, const st
 }
 
 /* `code` may be NULL: the launch says what it is of. */
-static uint64_t launcher_slot_take(struct sg_grid *grid, const struct sg_code *code,
+static uint64_t launcher_slot_take(struct sg_grid *grid, const struct sg_kernel_code *code,
                                    const uint32_t sizes[6], uint32_t dynamic_shared)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
@@ -154,7 +155,7 @@ static uint64_t launcher_slot_take(struct sg_grid *grid, const struct sg_code *c
     return address;
 }
 
-uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_code *code,
+uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_kernel_code *code,
                             const uint32_t sizes[6], uint32_t dynamic_shared,
                             enum sg_runtime_error *error)
 {
@@ -191,8 +192,8 @@ static void slot_free(struct sg_launcher *launcher, struct slot *slot)
 }
 
 enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer,
-                                           const struct sg_code *code, const uint32_t sizes[6],
-                                           uint32_t dynamic_shared)
+                                           const struct sg_kernel_code *code,
+                                           const uint32_t sizes[6], uint32_t dynamic_shared)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
     enum sg_runtime_error error = launcher != NULL

@@ -20,7 +20,7 @@ struct sg_child {
     struct sg_child *next;
     enum sg_child_kind kind;
     uint32_t depth; /* of the grid, from 0: one that the host launches */
-    const struct sg_code *code;
+    const struct sg_kernel_code *code;
     uint32_t grid[3], block[3], dynamic_shared;
     uint64_t to, from, to_pitch, from_pitch, width, height; /* COPY and FILL */
     uint8_t value;
@@ -47,15 +47,15 @@ enum sg_runtime_error {
 
 /* Device bytes in which the thread writes the parameters of a launch; 0 with *error: it has none.
  * `sizes` are grid and block. */
-uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_code *code,
+uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_kernel_code *code,
                             const uint32_t sizes[6], uint32_t dynamic_shared,
                             enum sg_runtime_error *error);
 /* Launches what the buffer is of; the buffer is free again whatever the answer is. */
 enum sg_runtime_error sg_launcher_launch(struct sg_grid *grid, uint64_t buffer, bool tail);
 /* A buffer for nothing in particular, and a launch that says what it is of. */
 enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer,
-                                           const struct sg_code *code, const uint32_t sizes[6],
-                                           uint32_t dynamic_shared);
+                                           const struct sg_kernel_code *code,
+                                           const uint32_t sizes[6], uint32_t dynamic_shared);
 /* A copy or fill; the child's `next`, `code` and `depth` are set here. */
 enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_child *what,
                                         bool tail);

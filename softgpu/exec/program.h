@@ -4,12 +4,12 @@
 #define SOFTGPU_EXEC_PROGRAM_H
 
 #include "softgpu/engine/engine.h"
+#include "softgpu/exec/arena.h"
 #include "softgpu/exec/insn.h"
-#include "softgpu/ptx/load.h"
 
 struct sg_fast;
 
-struct sg_code { /* a kernel with every function it can reach */
+struct sg_kernel_code { /* a kernel with every function it can reach */
     struct sg_kernel kernel;
     const struct sg_insn *insns;
     uint32_t insn_count;
@@ -36,7 +36,7 @@ struct sg_code { /* a kernel with every function it can reach */
     bool recursive, allocates; /* allocates: has alloca */
 };
 
-const struct sg_callee *sg_code_callee(const struct sg_code *code, uint64_t address);
+const struct sg_callee *sg_code_callee(const struct sg_kernel_code *code, uint64_t address);
 
 struct sg_reloc { /* one stored element of an initialiser that holds an address */
     uint64_t offset, addend, mask;
@@ -54,17 +54,17 @@ struct sg_module_variable {
 struct sg_program {
     struct sg_arena arena;
     struct sg_target target;
-    struct sg_code *codes;
+    struct sg_kernel_code *codes;
     size_t code_count;
     struct sg_module_variable *variables;
     size_t variable_count;
-    const struct sg_code **entries; /* kernels by number of address; NULL: no kernel's */
+    const struct sg_kernel_code **entries; /* kernels by number of address; NULL: no kernel's */
     uint32_t entry_count;
     uint64_t code_base;
 };
 
 /* The kernel whose address that is; NULL: none. */
-const struct sg_code *sg_program_entry(const struct sg_program *program, uint64_t address);
+const struct sg_kernel_code *sg_program_entry(const struct sg_program *program, uint64_t address);
 
 struct sg_image {
     const struct sg_program *program;

@@ -64,7 +64,7 @@ static void write_long(struct lane *lane, uint32_t index, uint64_t value)
     write_bytes(lane, runtime_argument(lane, index), &value, 8);
 }
 
-static const struct sg_code *code_of(const struct lane *lane, uint64_t address)
+static const struct sg_kernel_code *code_of(const struct lane *lane, uint64_t address)
 {
     return sg_program_entry(lane->grid->launch->image->program, address);
 }
@@ -92,7 +92,7 @@ static enum sg_runtime_error runtime_buffer_v2(struct lane *lane)
 {
     uint32_t sizes[6];
     enum sg_runtime_error error;
-    const struct sg_code *code = code_of(lane, runtime_argument(lane, 0));
+    const struct sg_kernel_code *code = code_of(lane, runtime_argument(lane, 0));
     runtime_argument_dim(lane, 1, sizes);
     runtime_argument_dim(lane, 2, sizes + 3);
     if (code == NULL) {
@@ -338,7 +338,7 @@ static enum sg_runtime_error runtime_fill_2d(struct lane *lane)
 /* struct cudaFuncAttributes */
 static enum sg_runtime_error runtime_function_attributes(struct lane *lane)
 {
-    const struct sg_code *code = code_of(lane, runtime_argument(lane, 1));
+    const struct sg_kernel_code *code = code_of(lane, runtime_argument(lane, 1));
     if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;
     }
@@ -361,7 +361,7 @@ static enum sg_runtime_error runtime_function_attributes(struct lane *lane)
 static enum sg_runtime_error runtime_occupancy(struct lane *lane)
 {
     const struct sg_device_facts *facts = lane->grid->launch->facts;
-    const struct sg_code *code = code_of(lane, runtime_argument(lane, 1));
+    const struct sg_kernel_code *code = code_of(lane, runtime_argument(lane, 1));
     int blocks;
     if (code == NULL) {
         return SG_RUNTIME_INVALID_FUNCTION;

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "softgpu/engine/texture.h"
 #include "softgpu/exec/warp.h"
-#include "softgpu/texture/texture.h"
 
 enum sg_geometry {
     SG_GEOMETRY_1D,

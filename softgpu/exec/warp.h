@@ -91,8 +91,8 @@ struct sg_grid;
 struct sg_block {
     struct sg_block *next;
     struct sg_grid *grid;
-    const struct sg_code *code; /* the grid's */
-    uint64_t linear;            /* number in the grid */
+    const struct sg_kernel_code *code; /* the grid's */
+    uint64_t linear;                   /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
     uint64_t const_values[SG_SPECIAL_COUNT]; /* of the constants that change with the block */
     bool done;
@@ -103,8 +103,7 @@ struct sg_block {
     struct sg_cluster own;
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
-    struct sg_passes
-        *passes; /* by basic block (softgpu/timing/cost.h); NULL: they are not counted */
+    struct sg_passes *passes; /* by basic block (softgpu/exec/cost.h); NULL: they are not counted */
 };
 
 static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32_t index)
@@ -112,7 +111,7 @@ static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32
     return (struct sg_warp *)(void *)(block->warps + index * block->warp_stride);
 }
 
-static inline const struct sg_code *sg_block_code(const struct sg_block *block)
+static inline const struct sg_kernel_code *sg_block_code(const struct sg_block *block)
 {
     return block->code;
 }

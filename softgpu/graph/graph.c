@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "front/front.h"
-#include "softgpu/module/work.h"
-#include "softgpu/process/process.h"
+#include "softgpu/graph/graph_condition.h"
+#include "softgpu/graph/graph_memory.h"
+#include "softgpu/stream/engines.h"
 
 static struct ga_list execs; /* all; empty: never used */
 

@@ -13,32 +13,14 @@
 
 #include "base/number_map.h"
 #include "front/front.h"
+#include "softgpu/graph/graph_node.h"
 #include "softgpu/stream/queue.h"
 
+struct sg_condition;
 struct sg_graph_exec;
+struct sg_graph_launch;
 struct sg_graph_level;
-
-enum sg_graph_kind {
-    SG_GRAPH_NOTHING,
-    SG_GRAPH_WORK,
-    SG_GRAPH_RECORD,
-    SG_GRAPH_WAIT,
-    SG_GRAPH_VALUES,
-    SG_GRAPH_CONDITION
-};
-
-/* What a node does, as it was said last. Empty: nothing. */
-struct sg_graph_what {
-    enum sg_graph_kind kind;
-    struct sg_item *item;       /* WORK: owned; NULL: there is nothing to do */
-    struct sg_stream *stream;   /* WORK: one of the context it runs in; held */
-    struct sg_context *context; /* WORK that needs one: held */
-    bool prioritised;
-    int priority;
-    uint64_t event; /* RECORD, WAIT: handle */
-    unsigned count; /* VALUES */
-    struct sg_value *values;
-};
+struct sg_mark;
 
 struct sg_graph_node {
     struct sg_graph_what what;
@@ -105,78 +87,25 @@ struct sg_graph_exec {
     void *gone_data;
 };
 
-/* ---- graph.c ---- */
-
 CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_graph_exec **exec);
 CUresult sg_graph_set(struct sg_graph_exec *exec, unsigned number,
                       const struct front_node_params *params);
 CUresult sg_graph_enable(struct sg_graph_exec *exec, unsigned number, bool on);
+
 /* Gives the owner's reference back. True: there was no other, so `gone` is the caller's to call. */
 bool sg_graph_drop(struct sg_graph_exec *exec);
+
 /* Gives back that of a launch in that stream; where it was the last, `gone` will be called. */
 void sg_graph_launch_drop(struct sg_graph_exec *exec, struct sg_stream *stream);
+
 /* Before a launch runs: what was changed before it was made. */
 void sg_graph_changes_apply(struct sg_graph_exec *exec, uint64_t ticket);
+
 /* What the next launch will have it do. */
 const struct sg_graph_what *sg_graph_what_last(const struct sg_graph_node *node);
+
 /* Executables cannot be launched any more if a node of theirs is of that context, in which nothing
  * runs. */
 void sg_graph_drop_context(struct sg_context *context);
-
-/* ---- graph_node.c ---- */
-
-/* Checks parameters, and makes what a node does of them. */
-CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what);
-void sg_graph_what_drop(struct sg_graph_what *what);
-
-/* ---- graph_run.c ---- */
-
-CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream);
-
-/* ---- graph_memory.c: what nodes allocate ---- */
-
-CUresult sg_graph_memory_make(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted, CUdeviceptr *address);
-/* NULL: no address that a node allocates. */
-struct sg_graph_memory *sg_graph_memory_find(uint64_t address);
-struct front_graph_block *sg_graph_memory_hold(struct sg_graph_memory *memory);
-void sg_graph_memory_drop(struct sg_graph_memory *memory);
-/* Drops what the executable holds. */
-void sg_graph_memory_leave(const struct sg_graph_exec *exec);
-/* Does the address lie in memory that a node allocates? */
-bool sg_graph_memory_holds(uint64_t address);
-/* Sees to it that there is memory behind all addresses of the executable. */
-CUresult sg_graph_memory_map(const struct sg_graph_exec *exec);
-/* Takes that away again where no launch has been made since. */
-void sg_graph_memory_unmap(const struct sg_graph_exec *exec);
-/* Maps it, and front_graph_allocs_launch. */
-CUresult sg_graph_memory_launch(const struct sg_graph_exec *exec);
-/* cuMemFree and cuMemFreeAsync of memory that a graph has left allocated; the work before is the
- * caller's to wait for. */
-CUresult sg_graph_memory_free(struct sg_graph_memory *memory);
-
-struct front_graph_account *sg_graph_memory_account(const struct sg_device *device);
-/* Gives what no graph has allocated back to the device. Nothing runs. */
-void sg_graph_memory_trim(const struct sg_device *device);
-
-/* ---- graph_condition.c ---- */
-
-struct sg_condition {
-    struct ga_number_node by_handle; /* first; the handle is the variable's address */
-    struct ga_list in_all;
-    unsigned references;
-    struct sg_context *context; /* held */
-    struct sg_range *range;     /* NULL: gone with the context's memory */
-    unsigned value;
-    bool assigned;
-};
-
-CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assigned,
-                           uint64_t *handle);
-struct sg_condition *sg_condition_find(uint64_t handle);
-void sg_condition_hold(struct sg_condition *condition);
-void sg_condition_drop(struct sg_condition *condition);
-void sg_condition_drop_context(struct sg_context *context);
-unsigned sg_condition_value(const struct sg_condition *condition);
-void sg_condition_assign(struct sg_condition *condition);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of conditional nodes: four bytes of device memory each, whose address is the handle
  * that kernels give to cudaGraphSetConditional. */
+#include "softgpu/graph/graph_condition.h"
+
 #include <stdlib.h>
 
-#include "softgpu/graph/graph.h"
-#include "softgpu/memory/memory.h"
-#include "softgpu/process/process.h"
+#include "softgpu/memory/heap.h"
 
 static struct ga_number_map conditions;
 static struct ga_list all; /* of structs sg_condition; empty: never used */

@@ -2,10 +2,13 @@
 /* The memory of nodes that allocate. The address is reserved when the node is made. Memory comes
  * behind it when an executable with the node is launched, and stays from launch to launch, until it
  * is trimmed or no graph has the node any more. No two addresses share memory. */
+#include "softgpu/graph/graph_memory.h"
+
 #include <stdlib.h>
 
 #include "softgpu/graph/graph.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/vmm.h"
+#include "softgpu/process/config.h"
 #include "softgpu/process/process.h"
 
 struct sg_graph_memory {

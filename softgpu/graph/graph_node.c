@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a node does, made of the parameters that front/ keeps. */
+#include "softgpu/graph/graph_node.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/front.h"
-#include "softgpu/graph/graph.h"
-#include "softgpu/module/work.h"
-#include "softgpu/process/green.h"
+#include "softgpu/copy/copy.h"
+#include "softgpu/copy/memset.h"
+#include "softgpu/module/launch.h"
+#include "softgpu/module/library.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/host_function.h"
 #include "softgpu/texture/array.h"
 
 static CUresult node_context_use(CUcontext handle, struct sg_graph_what *what,

@@ -2,12 +2,19 @@
 /* One launch of an executable graph. What is ready is a list, so that long chains of nodes that are
  * done at once, and loops, need no stack. By the timing model a node begins when those before it
  * are over, whenever this process comes to notice. */
+#include "softgpu/graph/graph_run.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "softgpu/graph/graph.h"
+#include "softgpu/graph/graph_condition.h"
+#include "softgpu/graph/graph_memory.h"
 #include "softgpu/process/process.h"
-#include "softgpu/timing/clock.h"
+#include "softgpu/stream/clock.h"
+#include "softgpu/stream/engines.h"
+#include "softgpu/stream/events.h"
+#include "softgpu/stream/shared_events.h"
 
 struct sg_graph_launch {
     struct sg_item item;        /* first */

@@ -2,13 +2,17 @@
 /* cuMemAlloc. Up to 1 MiB: a piece of a slab (one chunk of 2 MiB, cut in units of 512 bytes);
  * beyond: chunks of its own, with reserved address space behind it so that running over the end is
  * found out. A slab goes back to the device with its last piece, so cuMemGetInfo is exact. */
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/heap.h"
+
+#include "softgpu/memory/ipc.h"
+#include "softgpu/memory/peer_access.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/memory/vmm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/front.h"
-#include "softgpu/process/process.h"
 
 #define HEAP_UNITS       ((unsigned)(SG_CHUNK_BYTES / SG_ALLOC_ALIGN))
 #define HEAP_SMALL_BYTES ((uint64_t)1 << 20)

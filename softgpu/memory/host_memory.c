@@ -2,7 +2,9 @@
 /* Host memory that devices may touch: ours (cuMemHostAlloc, cuMemAllocManaged) or the application's
  * own, registered. Under unified addressing every device reaches it at its host address, whatever
  * the flags say. So managed memory never moves: prefetching and advice have nothing to do. */
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/host_memory.h"
+
+#include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -2,13 +2,17 @@
 /* What is at an address, and which device may touch it. The permission maps know chunks of 64 KiB;
  * small allocations and registered memory share chunks, so a chunk loses its rights with the last
  * range that lies in it. */
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>
 
 #include "front/front.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/host_memory.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
+
+struct sg_memory sg_memory;
 
 struct sg_range *sg_range_make(void)
 {
@@ -17,13 +21,13 @@ struct sg_range *sg_range_make(void)
 
 struct sg_range *sg_range_find(uint64_t address)
 {
-    return (struct sg_range *)sg_spans_find(&sg_process.memory.ranges, address);
+    return (struct sg_range *)sg_spans_find(&sg_memory.ranges, address);
 }
 
 /* Is a chunk of the map used by another range than `range` with rights for the device? */
 static bool chunk_shared(const struct sg_range *range, uint64_t chunk, unsigned ordinal)
 {
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     for (size_t i = sg_spans_index(ranges, chunk);
          i < ranges->count && ranges->items[i]->base < chunk + SG_MAP_CHUNK; i++) {
         const struct sg_range *other = (const struct sg_range *)ranges->items[i];
@@ -66,14 +70,14 @@ enum ga_status sg_range_set_rights(struct sg_range *range, unsigned ordinal, uns
 
 enum ga_status sg_range_enter(struct sg_range *range)
 {
-    GA_TRY(sg_spans_insert(&sg_process.memory.ranges, &range->span));
+    GA_TRY(sg_spans_insert(&sg_memory.ranges, &range->span));
     for (unsigned i = 0; i < sg_process.device_count; i++) {
         if (range->rights[i] != 0 && range_map_set(range, i, range->rights[i]) != GA_OK) {
             sg_range_leave(range);
             return GA_NO_MEMORY;
         }
     }
-    range->id = ++sg_process.memory.next_id;
+    range->id = ++sg_memory.next_id;
     return GA_OK;
 }
 
@@ -83,7 +87,7 @@ void sg_range_leave(struct sg_range *range)
         /* Taking away cannot fail: it needs no memory. */
         (void)!sg_range_set_rights(range, i, 0);
     }
-    sg_spans_remove(&sg_process.memory.ranges, &range->span);
+    sg_spans_remove(&sg_memory.ranges, &range->span);
 }
 
 static bool range_allows(const struct sg_range *range, unsigned rights)
@@ -102,7 +106,7 @@ static bool range_allows(const struct sg_range *range, unsigned rights)
 /* Address space without memory is nobody's to copy from. */
 static bool space_reserved(uint64_t address, uint64_t end)
 {
-    const struct sg_spans *reservations = &sg_process.memory.reservations;
+    const struct sg_spans *reservations = &sg_memory.reservations;
     size_t i = sg_spans_index(reservations, address);
     return i < reservations->count && reservations->items[i]->base < end;
 }
@@ -110,7 +114,7 @@ static bool space_reserved(uint64_t address, uint64_t end)
 enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
                           struct sg_range **range)
 {
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     bytes += bytes == 0;
     uint64_t end = address + bytes;
     size_t i = sg_spans_index(ranges, address);

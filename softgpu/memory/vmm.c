@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: reservations (address space), physical allocations (chunks with a
  * handle), mappings (ranges). A physical allocation lives while its handle or a mapping does. */
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/vmm.h"
+
+#include "softgpu/memory/ranges.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ CUresult sg_vmm_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment, uint6
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_spans_insert(&sg_process.memory.reservations, &made->span) != GA_OK) {
+    if (sg_spans_insert(&sg_memory.reservations, &made->span) != GA_OK) {
         sg_space_release(made->span.base, bytes);
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -62,19 +64,19 @@ CUresult sg_vmm_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment, uint6
 /* Is there a mapping that touches [address, address + bytes)? */
 static bool has_ranges(uint64_t address, uint64_t bytes)
 {
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     size_t i = sg_spans_index(ranges, address);
     return i < ranges->count && ranges->items[i]->base < address + bytes;
 }
 
 CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes)
 {
-    struct sg_span *span = sg_spans_find(&sg_process.memory.reservations, address);
+    struct sg_span *span = sg_spans_find(&sg_memory.reservations, address);
     if (span == NULL || span->base != address || span->bytes != bytes ||
         has_ranges(address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    sg_spans_remove(&sg_process.memory.reservations, span);
+    sg_spans_remove(&sg_memory.reservations, span);
     sg_space_release(address, bytes);
     free(ga_container(span, struct sg_reservation, span));
     return CUDA_SUCCESS;
@@ -92,7 +94,7 @@ static struct sg_allocation *allocation_make(struct sg_device *device, uint32_t 
     made->count = count;
     made->foreign = -1;
     ga_list_init(&made->lingering);
-    if (ga_handle_table_make(&sg_process.memory.allocations, made, &made->handle) != GA_OK) {
+    if (ga_handle_table_make(&sg_memory.allocations, made, &made->handle) != GA_OK) {
         free(made);
         return NULL;
     }
@@ -119,7 +121,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
         status = sg_physical_take(&device->memory, made->count, made->chunks);
     }
     if (status != GA_OK) {
-        ga_handle_table_remove(&sg_process.memory.allocations, made->handle);
+        ga_handle_table_remove(&sg_memory.allocations, made->handle);
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -129,7 +131,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
 
 static struct sg_allocation *allocation_find(uint64_t handle)
 {
-    struct sg_allocation *found = ga_handle_table_find(&sg_process.memory.allocations, handle);
+    struct sg_allocation *found = ga_handle_table_find(&sg_memory.allocations, handle);
     return found != NULL && found->holds != 0 ? found : NULL;
 }
 
@@ -147,12 +149,12 @@ static void allocation_drop(struct sg_allocation *allocation)
     if (allocation->holds != 0 || allocation->mappings != 0) {
         return;
     }
-    ga_handle_table_remove(&sg_process.memory.allocations, allocation->handle);
+    ga_handle_table_remove(&sg_memory.allocations, allocation->handle);
     if (allocation->foreign >= 0) {
         close(allocation->foreign);
         free(allocation);
     } else if (allocation->record != 0 && sg_share_held(allocation->record)) {
-        ga_list_append(&sg_process.memory.lingering, &allocation->lingering);
+        ga_list_append(&sg_memory.lingering, &allocation->lingering);
     } else {
         allocation_free(allocation);
     }
@@ -160,7 +162,7 @@ static void allocation_drop(struct sg_allocation *allocation)
 
 void sg_vmm_sweep(void)
 {
-    ga_list_each (at, following, &sg_process.memory.lingering) {
+    ga_list_each (at, following, &sg_memory.lingering) {
         struct sg_allocation *allocation = ga_container(at, struct sg_allocation, lingering);
         if (!sg_share_held(allocation->record)) {
             ga_list_remove(at);
@@ -256,7 +258,7 @@ CUresult sg_vmm_release(uint64_t handle)
 CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t handle)
 {
     struct sg_allocation *allocation = allocation_find(handle);
-    struct sg_span *space = sg_spans_find(&sg_process.memory.reservations, address);
+    struct sg_span *space = sg_spans_find(&sg_memory.reservations, address);
     if (allocation == NULL || space == NULL || offset != 0 || bytes == 0 ||
         !whole_chunks(address) || !whole_chunks(bytes) ||
         bytes > allocation->count * SG_CHUNK_BYTES || bytes > sg_span_end(space) - address ||
@@ -294,7 +296,7 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
  * index of the first. */
 static bool whole_mappings(uint64_t address, uint64_t bytes, size_t *first)
 {
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     uint64_t at = address;
     *first = sg_spans_index(ranges, address);
     if (bytes == 0 || address + bytes < address) {
@@ -316,7 +318,7 @@ CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes, bool used)
     if (!whole_mappings(address, bytes, &first)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     while (first < ranges->count && ranges->items[first]->base < address + bytes) {
         struct sg_range *range = (struct sg_range *)ranges->items[first];
         sg_range_leave(range);
@@ -338,7 +340,7 @@ CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsig
     if (!whole_mappings(address, bytes, &first)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    const struct sg_spans *ranges = &sg_process.memory.ranges;
+    const struct sg_spans *ranges = &sg_memory.ranges;
     for (size_t i = first; i < ranges->count && ranges->items[i]->base < address + bytes; i++) {
         struct sg_range *range = (struct sg_range *)ranges->items[i];
         if (sg_range_set_rights(range, ordinal, rights) != GA_OK) {

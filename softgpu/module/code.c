@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an image to a parsed program, with the messages that people need. */
+#include "softgpu/module/code.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "softgpu/module/image_text.h"
-#include "softgpu/module/module.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
 

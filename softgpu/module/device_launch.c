@@ -5,7 +5,9 @@
 #include "softgpu/module/device_launch.h"
 
 #include "base/log.h"
-#include "softgpu/module/work.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/module/occupancy.h"
+#include "softgpu/process/attributes.h"
 #include "softgpu/process/process.h"
 
 /* Texts, and parameters of as many launches as threads may prepare at a time: each is free again

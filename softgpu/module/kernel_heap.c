@@ -2,7 +2,10 @@
 /* The heap of a context's kernels: device memory of the size that CU_LIMIT_MALLOC_HEAP_SIZE says,
  * taken when the first module is loaded that needs it. Until such a kernel is launched, the limit
  * may still change. */
-#include "softgpu/memory/memory.h"
+#include "softgpu/module/kernel_heap.h"
+
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/ranges.h"
 #include "softgpu/process/context.h"
 
 CUresult sg_context_heap_make(struct sg_context *context)

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel launches: argument checks, the copy of the parameters, and the run. */
+#include "softgpu/module/launch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "front/front.h"
+#include "softgpu/engine/cost.h"
+#include "softgpu/memory/heap.h"
 #include "softgpu/module/device_launch.h"
-#include "softgpu/module/print.h"
-#include "softgpu/module/work.h"
-#include "softgpu/process/green.h"
+#include "softgpu/module/fault_log.h"
+#include "softgpu/module/occupancy.h"
+#include "softgpu/node/time_slices.h"
+#include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/green.h"
+#include "softgpu/stream/streams.h"
 
 struct launch {
     struct sg_item item;      /* first */

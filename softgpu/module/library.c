@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries: code that outlives contexts. */
+#include "softgpu/module/library.h"
+
 #include <stdlib.h>
 
+#include "softgpu/module/managed.h"
 #include "softgpu/module/module.h"
 #include "softgpu/process/process.h"
 

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/memory/heap.h"
+#include "softgpu/module/code.h"
 #include "softgpu/module/device_launch.h"
+#include "softgpu/module/kernel_heap.h"
+#include "softgpu/module/library.h"
+#include "softgpu/module/managed.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
 

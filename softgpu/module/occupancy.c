@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a kernel a multiprocessor of ours holds; the calculator is front/'s. */
+#include "softgpu/module/occupancy.h"
+
 #include "front/front.h"
-#include "softgpu/module/work.h"
+#include "softgpu/process/attributes.h"
 
 #define OCCUPANCY_REGISTER_UNIT 256u /* of a warp's allocation */
 #define OCCUPANCY_SHARED_UNIT   16u  /* ptxas counts static shared memory so */

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softgpu/memory/physical.h"
 #include "softgpu/node/node.h"
+#include "softgpu/node/physical.h"
 
 #define SHARE_MAGIC UINT64_C(0x3165726168736773)
 

@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "softgpu/node/node_lock.h"
+#include "softgpu/node/time_slices.h"
 
 _Static_assert(SG_NODE_PROCESSES <= UINT16_MAX, "a line holds 16 bits for each");
 

@@ -75,11 +75,10 @@ struct sg_node_event {
     uint32_t owner;            /* the slot of who has made it */
 };
 
-/* ---- node.c ---- */
-
 /* Joins the node `name`, or makes it; NULL or "": the user's node of this machine. Starts a thread.
  * An error is logged. Once per process, and again after sg_node_close. */
 GA_CHECKED enum ga_status sg_node_open(const char *name);
+
 /* No device may be in use. */
 void sg_node_close(void);
 
@@ -92,77 +91,42 @@ void sg_node_device_close(struct sg_node_device *device);
 /* GA_NO_MEMORY: all processes together hold too much; none is taken. */
 GA_CHECKED enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks);
 void sg_node_give(struct sg_node_device *device, uint64_t chunks);
+
 /* Chunks that nobody holds. What processes held that have died is free. */
 uint64_t sg_node_free(struct sg_node_device *device);
-
-/* ---- time_slices.c: who may use an engine. A process has a turn or has it not, whatever number of
- * items it runs there at once; while others wait, a turn lasts a slice. ---- */
-
-/* With the process's lock, when an item is about to run. False: sg_turn_wait first. */
-bool sg_turn_begin(struct sg_node_engine *engine);
-/* Returns when this process has the turn, or `*stop` is not 0. For threads that run an item, now
- * and then while `waiting` is not 0: they give way when the slice is over. Without the lock. */
-void sg_turn_wait(struct sg_node_engine *engine, const _Atomic int *stop);
-/* With the process's lock, when this process runs nothing there any more. */
-void sg_turn_end(struct sg_node_engine *engine);
-
-/* Takes a process that is no more, or has closed the device, from the line and from its turn. With
- * the node's lock. */
-void sg_turn_drop(struct sg_node_engine *engine, uint32_t slot);
 
 /* ---- for whoever shares more than this ---- */
 
 /* The lock of the segment: held for short, never across a call that waits. */
 void sg_node_lock(void);
 void sg_node_unlock(void);
+
 /* This process's slot. */
 uint32_t sg_node_self(void);
+
 /* NULL: no such slot. */
 const struct sg_node_slot *sg_node_slot_at(uint32_t slot);
+
 /* Random: no other node has it. */
 uint64_t sg_node_id(void);
+
 /* Slot and generation of this process: of no other, as long as the node lives. */
 uint64_t sg_node_process(void);
+
 /* With the lock: does that process live? */
 bool sg_node_process_lives(uint64_t process);
+
 /* What others need to know of this process; with the lock. */
 struct sg_node_slot *sg_node_own_slot(void);
+
 /* With the lock. */
 struct sg_node_event *sg_node_event_make(void);
+
 /* NULL: there is no such event. */
 struct sg_node_event *sg_node_event_at(uint32_t index, uint64_t id);
 uint32_t sg_node_event_index(const struct sg_node_event *event);
+
 /* With the lock: does the process in the slot live? What a dead one held is taken back. */
 bool sg_node_lives(uint32_t slot);
-
-/* ---- node_segment.c ---- */
-
-#define SG_NODE_MAGIC UINT64_C(0x33656d6e75706773) /* with the version of all this */
-
-struct sg_node {
-    uint64_t magic; /* written last */
-    uint64_t id;    /* random */
-    char name[SG_NODE_NAME_BYTES];
-    pthread_mutex_t lock; /* robust */
-    uint32_t slots;       /* no process has ever been in one from here on */
-    uint32_t devices;     /* likewise */
-    uint64_t last_event;  /* the id of the event made last */
-    struct sg_node_slot slot[SG_NODE_PROCESSES];
-    struct sg_node_event event[SG_NODE_EVENTS];
-    struct sg_node_device device[SG_NODE_DEVICES];
-};
-
-/* One that processes share, and that says when its holder has died. */
-void sg_node_mutex_init(pthread_mutex_t *mutex);
-/* The segment of that name, found or made; `why` says what fails. */
-GA_CHECKED enum ga_status sg_node_attach(const char *name, struct sg_node **node, const char **why);
-/* One that nobody finds. */
-GA_CHECKED enum ga_status sg_node_make_own(struct sg_node **node, const char **why);
-void sg_node_detach(struct sg_node *node);
-
-/* ---- node_lock.c ---- */
-
-/* As pthread_mutex_lock: 0, or EOWNERDEAD. */
-int sg_node_lock_take(struct sg_node *node);
 
 #endif

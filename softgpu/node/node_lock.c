@@ -3,13 +3,14 @@
  * repaired. Or stopped, with Ctrl-Z or by a batch system: it goes on until it has let go, or all
  * others would stand still with it. Who waits in line for the lock and is stopped may have been
  * woken in the others' place, so nobody sleeps for long without looking again. */
+#include "softgpu/node/node_lock.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "base/wait.h"
-#include "softgpu/node/node.h"
 
 #define NODE_LOCK_PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
 

@@ -2,6 +2,8 @@
 /* The shared segment of a node. It is marked for destruction as soon as it is attached, so it goes
  * with its last process; on Linux such a segment can still be found and attached, by looking at
  * all there are. One process at a time looks and makes. */
+#include "softgpu/node/node_segment.h"
+
 #include "softgpu/node/node.h"
 
 #include <errno.h>

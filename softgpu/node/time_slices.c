@@ -3,6 +3,8 @@
  * each. When others want it they stand in line, and who has it gives way when its slice is over
  * (kernels between instructions) or when it has nothing more to run there. Who does not give way,
  * because it is stopped or dead or within something that cannot be interrupted, loses its turn. */
+#include "softgpu/node/time_slices.h"
+
 #include "softgpu/node/node.h"
 
 #include <limits.h>
@@ -13,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "softgpu/stream/spin.h"
+#include "softgpu/spin.h"
 
 #define SLICE_NS   (2 * GA_NS_PER_MS)
 #define OVERDUE_NS (50 * GA_NS_PER_MS)

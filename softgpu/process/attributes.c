@@ -3,6 +3,8 @@
  *
  * What a reader would get wrong: 0 means "has not", and is the answer for everything that is not
  * built yet: an application must never be told of a feature that a later call refuses. */
+#include "softgpu/process/attributes.h"
+
 #include "softgpu/process/device.h"
 
 #include <limits.h>

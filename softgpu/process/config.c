@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "softgpu/memory/physical.h"
+#include "softgpu/node/physical.h"
 
 /* What a text says, and what it does not. */
 struct reading {

@@ -16,6 +16,7 @@
 
 struct sg_objects;
 struct sg_print;
+struct sg_range;
 struct sg_stream;
 
 struct sg_context {
@@ -50,39 +51,11 @@ struct sg_context {
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
 };
-
-/* All with the process's lock held. */
-
-CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
-                         struct sg_context **context);
-/* Waits for its work, frees everything in it; then the context itself unless it is primary. Once
- * exit() has begun and its work does not end, nothing is freed. */
-void sg_context_destroy(struct sg_context *context);
-/* Waits while another thread destroys it. */
-void sg_context_settle(struct sg_context *context);
 void sg_context_hold(struct sg_context *context);
 void sg_context_drop(struct sg_context *context);
+
 /* NULL: no such handle. */
 struct sg_context *sg_context_find(CUcontext handle);
-/* Makes an inactive primary context usable. */
-CUresult sg_context_activate(struct sg_context *context);
-/* Waits until everything submitted to its streams so far has finished, of green contexts too. */
-CUresult sg_context_wait(struct sg_context *context);
-/* The same for every context whose work may use this one's memory: itself and its peers. */
-CUresult sg_context_wait_users(struct sg_context *context);
-/* As sg_context_wait, before something that it may use is freed. False: exit() has begun and the
- * work does not end even when told to stop; free nothing. */
-bool sg_context_quiet(struct sg_context *context);
-
-/* ---- kernel_heap.c: what malloc in its kernels works on ---- */
-
-#define SG_HEAP_MIN ((size_t)4096)
-
-CUresult sg_context_heap_make(struct sg_context *context);
-/* No kernel that may use it runs. */
-void sg_context_heap_drop(struct sg_context *context);
-/* CUDA_ERROR_INVALID_VALUE: it is used already. */
-CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes);
 
 static inline unsigned sg_context_sms(const struct sg_context *context)
 {

@@ -11,10 +11,9 @@
 
 #include "base/list.h"
 #include "softgpu/engine/engine.h"
-#include "softgpu/memory/physical.h"
 #include "softgpu/node/node.h"
-#include "softgpu/process/config.h"
-#include "softgpu/stream/spin.h"
+#include "softgpu/node/physical.h"
+#include "softgpu/spin.h"
 
 #define SG_WARP_LANES           32
 #define SG_BLOCK_THREADS_MAX    1024
@@ -64,22 +63,9 @@ struct sg_device {
 
 GA_CHECKED enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
                                          const struct soft_device *config);
+
 /* Only for devices nothing has run on: tests, and a failing cuInit. */
 void sg_device_fini(struct sg_device *device);
-
-/* Attribute table: CUDA_ERROR_INVALID_VALUE for what CUDA does not name. */
-CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
-                             int *value);
-
-/* What differs between compute capabilities (CUDA C++ Programming Guide, "Compute Capabilities") */
-struct sg_capability {
-    unsigned number;                        /* 75 for 7.5 */
-    unsigned shared_sm, shared_block_optin; /* bytes */
-    unsigned shared_reserved;               /* bytes of each block that the system keeps */
-    unsigned threads_sm, blocks_sm;
-};
-
-const struct sg_capability *sg_device_capability(const struct sg_device *device);
 
 static inline int sg_device_pci_bus(const struct sg_device *device)
 {

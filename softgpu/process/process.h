@@ -15,7 +15,6 @@
 
 #include "base/handle_table.h"
 #include "base/list.h"
-#include "softgpu/memory/memory.h"
 #include "softgpu/process/device.h"
 
 struct sg_process {
@@ -26,7 +25,6 @@ struct sg_process {
     _Atomic int exiting;   /* exit() has begun */
     struct sg_device *devices;
     unsigned device_count;
-    struct sg_memory memory;
     struct ga_handle_table contexts, streams, events, modules, functions, libraries, kernels;
     struct ga_handle_table arrays, mipmaps;
     struct ga_list active;   /* streams with items */
@@ -38,14 +36,6 @@ struct sg_process {
 };
 
 extern struct sg_process sg_process;
-
-/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES, SOFTGPU_NODE and SOFTGPU_TRACE.
- * CUDA_ERROR_INVALID_VALUE after a log line when one of the first two makes no sense. */
-CUresult sg_process_init(void);
-/* The same with a given text, on a node of its own. Tests. */
-CUresult sg_process_init_with(const char *devices);
-/* Undoes what a failing cuInit has done; and in tests, when no item was ever submitted. */
-void sg_process_fini(void);
 
 static inline void sg_lock(void)
 {
@@ -68,8 +58,10 @@ static inline CUresult sg_process_state(void)
 
 /* The lowest and the highest compute capability of the devices, 75 for 7.5. After cuInit. */
 void sg_process_capabilities(unsigned *least, unsigned *most);
+
 /* Sees to it that `pool` is there. With the lock held. */
 CUresult sg_process_pool(void);
+
 /* Makes `code` the answer of every later call; the first one wins. With the lock held. */
 void sg_process_condemn(CUresult code);
 

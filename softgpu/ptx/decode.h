@@ -75,7 +75,7 @@ struct sg_decoder {
     struct sg_ptx_module *module;
     const struct sg_isa *isa;
     uint32_t pass; /* which kernel */
-    struct sg_code *code;
+    struct sg_kernel_code *code;
     struct {
         struct sg_draft *items;
         uint32_t count, room;
@@ -147,7 +147,7 @@ unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
 /* The instruction with offsets in the place of row numbers, which have theirs by now */
 struct sg_insn sg_row_patched(const struct sg_decoder *decoder, const struct sg_draft *draft);
 void sg_rows_finish(struct sg_decoder *decoder);
-/* For sg_code.rows; sets first_row and row_count of the functions. */
+/* For sg_kernel_code.rows; sets first_row and row_count of the functions. */
 void sg_rows_table(struct sg_decoder *decoder);
 uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads);
 /* decode_shape.c, decode_fast.c: the instructions for warps that have not diverged. Begun while
@@ -275,6 +275,6 @@ uint64_t sg_frame_bytes(const struct sg_func_info *info);
 
 /* One kernel, whole. */
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
-                      uint32_t pass, struct sg_code *code);
+                      uint32_t pass, struct sg_kernel_code *code);
 
 #endif

@@ -5,6 +5,8 @@
  * (softgpu/timing/timing_constants.h). */
 #include <string.h>
 
+#include "softgpu/engine/cost.h"
+#include "softgpu/exec/cost.h"
 #include "softgpu/ptx/decode.h"
 #include "softgpu/timing/timing_constants.h"
 

@@ -240,7 +240,7 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
 #define SHARED_BYTES_MAX  49152u /* of static shared memory, on every GPU */
 
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
-                      uint32_t pass, struct sg_code *code)
+                      uint32_t pass, struct sg_kernel_code *code)
 {
     struct sg_decoder *decoder = sg_load_alloc(load, &load->scratch, sizeof *decoder);
     decoder->load = load;

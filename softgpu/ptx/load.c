@@ -1,89 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas, text slices and the error exit of program loading. */
+/* Text slices and the error exit of program loading. */
 #include "softgpu/ptx/load.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct sg_arena_block {
-    struct sg_arena_block *next;
-    size_t used, size;
-    _Alignas(16) unsigned char bytes[];
-};
-
-#define LOAD_BLOCK_BYTES 65536
-#define LOAD_BLOCK_SIZE  (LOAD_BLOCK_BYTES - sizeof(struct sg_arena_block))
-
-/* Blocks of that size that nobody uses now: each kernel of a module wants some, and memory that is
- * given back to the system is not there at once when it is wanted again. */
-#define LOAD_SPARES_MAX 16
-static struct {
-    pthread_mutex_t lock;
-    struct sg_arena_block *first;
-    unsigned count;
-} spares = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct sg_arena_block *block_take(size_t size)
-{
-    struct sg_arena_block *block = NULL;
-    if (size == LOAD_BLOCK_SIZE) {
-        pthread_mutex_lock(&spares.lock);
-        block = spares.first;
-        if (block != NULL) {
-            spares.first = block->next;
-            spares.count--;
-        }
-        pthread_mutex_unlock(&spares.lock);
-    }
-    return block != NULL ? block : malloc(sizeof *block + size);
-}
-
-static void block_give(struct sg_arena_block *block)
-{
-    if (block->size == LOAD_BLOCK_SIZE) {
-        pthread_mutex_lock(&spares.lock);
-        if (spares.count < LOAD_SPARES_MAX) {
-            block->next = spares.first;
-            spares.first = block;
-            spares.count++;
-            block = NULL;
-        }
-        pthread_mutex_unlock(&spares.lock);
-    }
-    free(block);
-}
-
-void *sg_arena_try(struct sg_arena *arena, size_t bytes)
-{
-    if (bytes > SIZE_MAX / 4) {
-        return NULL;
-    }
-    bytes = (bytes + 15) & ~(size_t)15;
-    struct sg_arena_block *block = arena->head;
-    if (block == NULL || block->size - block->used < bytes) {
-        size_t size = bytes > LOAD_BLOCK_SIZE ? bytes : LOAD_BLOCK_SIZE;
-        block = block_take(size);
-        if (block == NULL) {
-            return NULL;
-        }
-        *block = (struct sg_arena_block){.size = size, .next = arena->head};
-        arena->head = block;
-    }
-    void *at = block->bytes + block->used;
-    block->used += bytes;
-    return memset(at, 0, bytes);
-}
-
-void sg_arena_free(struct sg_arena *arena)
-{
-    while (arena->head != NULL) {
-        struct sg_arena_block *next = arena->head->next;
-        block_give(arena->head);
-        arena->head = next;
-    }
-}
 
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {

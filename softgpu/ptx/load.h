@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "softgpu/engine/engine.h"
+#include "softgpu/exec/arena.h"
+#include "softgpu/exec/cost.h"
 
 struct sg_text { /* a slice of the source (or of static text), not NUL-terminated */
     const char *at;
@@ -25,11 +27,6 @@ struct sg_place {
     uint16_t unit; /* which of the modules that are linked */
 };
 
-struct sg_arena_block;
-struct sg_arena { /* zero-initialised = empty */
-    struct sg_arena_block *head;
-};
-
 struct sg_load {
     jmp_buf escape;
     enum sg_load_result result;
@@ -40,10 +37,6 @@ struct sg_load {
     struct sg_arena scratch; /* what a stage needs for itself; freed after each kernel */
     struct sg_arena *keep;   /* lives as long as the program */
 };
-
-/* Zeroed memory, or NULL. */
-void *sg_arena_try(struct sg_arena *arena, size_t bytes);
-void sg_arena_free(struct sg_arena *arena);
 
 /* Zeroed memory; out of memory ends the load. */
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes);

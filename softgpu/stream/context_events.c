@@ -4,10 +4,13 @@
  *
  * What a reader would get wrong: a stream that is made later waits as well, so what was waited for
  * is kept, as gates, until it is done. */
+#include "softgpu/stream/context_events.h"
+
 #include <stdlib.h>
 
-#include "softgpu/process/green.h"
+#include "softgpu/stream/green.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/stream/shared_events.h"
 
 struct gate {
     struct ga_list in_context;

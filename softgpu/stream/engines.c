@@ -3,15 +3,19 @@
  * a number of items that may run at once; any thread of the device serves any engine, so that the
  * copy behind a kernel needs no hand-over. Threads are started when there is work that no idle one
  * can take; they live as long as the process. */
+#include "softgpu/stream/engines.h"
+
 #include <pthread.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "softgpu/node/time_slices.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/clock.h"
 #include "softgpu/stream/queue.h"
-#include "softgpu/timing/clock.h"
-#include "softgpu/timing/trace.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/trace.h"
 
 /* The device that this thread will look for work in as soon as it is done here. */
 static _Thread_local struct sg_device *about_to_look;

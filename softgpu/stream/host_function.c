@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the program as work, on a thread of the device. */
+#include "softgpu/stream/host_function.h"
+
 #include "front/front.h"
-#include "softgpu/module/print.h"
-#include "softgpu/module/work.h"
+#include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/streams.h"
 
 struct host_function {
     struct sg_item item; /* first */

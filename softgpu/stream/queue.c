@@ -6,9 +6,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "softgpu/module/print.h"
+#include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
-#include "softgpu/timing/clock.h"
+#include "softgpu/stream/clock.h"
+#include "softgpu/stream/engines.h"
+#include "softgpu/stream/events.h"
+#include "softgpu/stream/shared_events.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/waits.h"
 
 /* Submitters beyond this wait: an application that never waits must not eat the machine. */
 #define ITEMS_MAX 65536

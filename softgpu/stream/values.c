@@ -2,6 +2,8 @@
 /* Values in memory that streams write and wait for. What changes a value may be a kernel that still
  * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
  * longer it has waited the more rarely. */
+#include "softgpu/stream/values.h"
+
 #include <inttypes.h>
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
@@ -11,10 +13,10 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/wait.h"
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/clock.h"
 #include "softgpu/stream/queue.h"
-#include "softgpu/timing/clock.h"
 
 #define VALUES_NAP_MIN_NS (20 * GA_NS_PER_US)
 #define VALUES_NAP_MAX_NS GA_NS_PER_MS

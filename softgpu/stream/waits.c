@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
  * only when what it waits for has come. */
+#include "softgpu/stream/waits.h"
+
 #include "base/wait.h"
-#include "softgpu/memory/memory.h"
-#include "softgpu/module/print.h"
+#include "softgpu/memory/peer_access.h"
+#include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/stream/shared_events.h"
 
 struct sg_wait {
     struct ga_list link;

@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "softgpu/process/attributes.h"
+#include "softgpu/process/config.h"
 #include "softgpu/process/device.h"
 
 static struct sg_config config;

@@ -2,6 +2,7 @@
 /* What the timing model is told: executed instructions of warps, by kind. */
 #include <criterion/criterion.h>
 
+#include "softgpu/engine/cost.h"
 #include "softgpu/tests/engine_fixture.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"

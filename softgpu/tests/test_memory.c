@@ -7,7 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "softgpu/memory/memory.h"
+#include "softgpu/lifetime/init.h"
+#include "softgpu/memory/heap.h"
+#include "softgpu/memory/host_memory.h"
+#include "softgpu/memory/ranges.h"
+#include "softgpu/memory/vmm.h"
 #include "softgpu/process/process.h"
 
 #define MIB ((uint64_t)1 << 20)

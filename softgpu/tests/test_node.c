@@ -13,6 +13,8 @@
 
 #include "base/clock.h"
 #include "softgpu/node/node.h"
+#include "softgpu/node/node_segment.h"
+#include "softgpu/node/time_slices.h"
 
 #define CHUNKS 100
 

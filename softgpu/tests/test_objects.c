@@ -2,7 +2,7 @@
 /* Texture and surface objects by handle; where levels lie. */
 #include <criterion/criterion.h>
 
-#include "softgpu/texture/texture.h"
+#include "softgpu/engine/texture.h"
 
 static struct sg_object texture_2d(uint32_t width, uint32_t height)
 {

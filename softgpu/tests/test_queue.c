@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "softgpu/lifetime/context_lifetime.h"
+#include "softgpu/lifetime/init.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/events.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/waits.h"
 
 /* An item that waits until it is let go, and writes down when it ran. */
 struct probe {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "softgpu/engine/cost.h"
 #include "softgpu/process/config.h"
 #include "softgpu/timing/timeline.h"
 #include "softgpu/timing/timing_constants.h"

@@ -4,8 +4,8 @@
 #ifndef SG_TESTS_TEXTURE_FIXTURE_H
 #define SG_TESTS_TEXTURE_FIXTURE_H
 
+#include "softgpu/engine/texture.h"
 #include "softgpu/tests/engine_fixture.h"
-#include "softgpu/texture/texture.h"
 
 /* Texels of that kind with memory of the engine, filled with values from `seed`. */
 struct sg_texels texture_texels(struct engine *engine, enum sg_shape shape, enum sg_channel channel,

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "softgpu/memory/memory.h"
+#include "softgpu/memory/heap.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 

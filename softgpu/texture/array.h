@@ -14,7 +14,7 @@
 
 #include "base/list.h"
 #include "front/front.h"
-#include "softgpu/texture/texture.h"
+#include "softgpu/engine/texture.h"
 
 struct sg_context;
 struct sg_range;

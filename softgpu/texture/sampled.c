@@ -7,6 +7,7 @@
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
+#include "softgpu/stream/streams.h"
 #include "softgpu/texture/array.h"
 
 /* ---- from descriptions to texels and samplers */

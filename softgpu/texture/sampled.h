@@ -12,7 +12,6 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "front/front.h"
-#include "softgpu/texture/texture.h"
 
 struct sg_context;
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "softgpu/engine/cost.h"
 #include "softgpu/timing/timing_constants.h"
 
 #define WARP_LANES 32

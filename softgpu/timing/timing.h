@@ -8,7 +8,8 @@
 #define SOFTGPU_TIMING_TIMING_H
 
 #include "api/soft_device.h"
-#include "softgpu/timing/cost.h"
+
+struct sg_counts;
 
 /* What kernels that run at the same time share */
 enum sg_resource {

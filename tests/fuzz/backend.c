@@ -9,6 +9,8 @@
 
 #include "api/cuda_driver.h"
 #include "base/clock.h"
+#include "softgpu/lifetime/init.h"
+#include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
 #include "tests/fuzz/input.h"
@@ -294,8 +296,8 @@ static void driver_check(void)
     FUZZ_CHECK(sg_process.streams.live == 0 && sg_process.events.live == 0);
     FUZZ_CHECK(sg_process.arrays.live == 0 && sg_process.mipmaps.live == 0);
     FUZZ_CHECK(sg_process.modules.live == 0 && sg_process.functions.live == 0);
-    FUZZ_CHECK(sg_process.memory.allocations.live == 0);
-    FUZZ_CHECK(sg_process.memory.ranges.count == 0 && sg_process.memory.reservations.count == 0);
+    FUZZ_CHECK(sg_memory.allocations.live == 0);
+    FUZZ_CHECK(sg_memory.ranges.count == 0 && sg_memory.reservations.count == 0);
     sg_unlock();
 }
 

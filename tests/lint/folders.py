@@ -54,6 +54,25 @@ ROOMS = {
         "tables": {"core"},
         "texture": {"memory"},
     },
+    "softgpu": {
+        # the PTX engine
+        "engine": set(),  # its interface
+        "timing": {"engine"},
+        "exec": {"engine"},
+        "ptx": {"engine", "exec", "timing"},
+        # the driver, from the state of the process up to the calls
+        "node": {"timing"},
+        "process": {"engine", "node"},
+        "memory": {"node", "process"},
+        "stream": {"node", "process", "memory", "timing"},
+        "copy": {"node", "process", "memory", "stream"},
+        "module": {"engine", "node", "process", "memory", "stream"},
+        "texture": {"engine", "process", "memory", "stream"},
+        "graph": {"process", "memory", "stream", "copy", "module", "texture"},
+        "lifetime": {"engine", "process", "memory", "stream", "module", "texture", "graph"},
+        "calls": {"process", "memory", "stream", "copy", "module", "texture", "graph",
+                  "lifetime"},
+    },
     "transport": {
         "fault": set(),
         "rdma": set(),

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 
 #include "softgpu/engine/engine.h"
-#include "softgpu/texture/texture.h"
+#include "softgpu/engine/texture.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between two devices in a legacy stream wait for both devices, and both wait for them. All
+ * functions want the process's lock held. */
+#ifndef SOFTGPU_COPY_COPY_ORDER_H
+#define SOFTGPU_COPY_COPY_ORDER_H
+
+#include "softgpu/process/device.h"
+#include "softgpu/stream/streams.h"
+
+/* Who waits for whom because of one copy; empty for any other copy. */
+struct sg_both {
+    struct sg_stream *stream;   /* held; NULL: empty */
+    struct sg_stream **streams; /* held; owned; the others' legacy streams */
+    size_t count;
+};
+
+/* Before the copy is put into the stream: it waits for both devices. `devices` NULL: host memory.
+ * Does not let go of the lock. */
+CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
+                        const struct sg_device *const devices[2]);
+
+/* Behind it, whatever came of both: after CUDA_SUCCESS the devices wait for it. Ends `both`. */
+CUresult sg_both_after(struct sg_both *both, CUresult rc);
+
+#endif

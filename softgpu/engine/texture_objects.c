@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture and surface objects by handle, looked up by kernels without a lock.
+ *
+ * A handle is a serial number of the process above the index of a slot. What is removed leaves its
+ * slot at once and its memory when there are no users: whoever begins to use the table afterwards
+ * finds the slot empty. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "softgpu/engine/texture.h"
+
+#define OBJECTS_INDEX_BITS 20
+#define OBJECTS_PAGE_BITS  10
+#define OBJECTS_PAGE_SLOTS (1u << OBJECTS_PAGE_BITS)
+#define OBJECTS_PAGES      (1u << (OBJECTS_INDEX_BITS - OBJECTS_PAGE_BITS))
+
+struct entry {
+    struct sg_object object; /* first */
+    struct entry *next;      /* of those removed */
+};
+
+struct slot {
+    _Atomic(struct entry *) entry; /* NULL: free */
+    uint32_t next_free;            /* index + 1; 0: none */
+};
+
+struct sg_objects {
+    _Atomic(struct slot *) pages[OBJECTS_PAGES];
+    _Atomic uint64_t users;
+    uint32_t used; /* slots handed out at least once */
+    uint32_t free; /* index + 1 */
+    struct entry *removed;
+};
+
+struct sg_objects *sg_objects_create(void)
+{
+    return calloc(1, sizeof(struct sg_objects));
+}
+
+static void drop_removed(struct sg_objects *objects)
+{
+    while (objects->removed != NULL) {
+        struct entry *next = objects->removed->next;
+        free(objects->removed);
+        objects->removed = next;
+    }
+}
+
+void sg_objects_destroy(struct sg_objects *objects)
+{
+    if (objects == NULL) {
+        return;
+    }
+    drop_removed(objects);
+    for (uint32_t p = 0; p < OBJECTS_PAGES; p++) {
+        struct slot *page = atomic_load(&objects->pages[p]);
+        for (uint32_t i = 0; page != NULL && i < OBJECTS_PAGE_SLOTS; i++) {
+            free(atomic_load(&page[i].entry));
+        }
+        free(page);
+    }
+    free(objects);
+}
+
+void sg_objects_use(struct sg_objects *objects)
+{
+    if (objects != NULL) {
+        atomic_fetch_add(&objects->users, 1);
+    }
+}
+
+void sg_objects_leave(struct sg_objects *objects)
+{
+    if (objects != NULL) {
+        atomic_fetch_sub(&objects->users, 1);
+    }
+}
+
+/* NULL: not there yet */
+static struct slot *objects_slot_at(const struct sg_objects *objects, uint32_t index)
+{
+    struct slot *page = atomic_load(&objects->pages[index >> OBJECTS_PAGE_BITS]);
+    return page != NULL ? &page[index & (OBJECTS_PAGE_SLOTS - 1)] : NULL;
+}
+
+/* A free slot, or NULL */
+static struct slot *objects_slot_take(struct sg_objects *objects, uint32_t *index)
+{
+    if (objects->free) {
+        *index = objects->free - 1;
+        struct slot *slot = objects_slot_at(objects, *index);
+        objects->free = slot->next_free;
+        return slot;
+    }
+    if (objects->used == 1u << OBJECTS_INDEX_BITS) {
+        return NULL;
+    }
+    *index = objects->used;
+    _Atomic(struct slot *) *page = &objects->pages[*index >> OBJECTS_PAGE_BITS];
+    if (atomic_load(page) == NULL) {
+        struct slot *fresh = calloc(OBJECTS_PAGE_SLOTS, sizeof *fresh);
+        if (fresh == NULL) {
+            return NULL;
+        }
+        atomic_store(page, fresh);
+    }
+    objects->used++;
+    return objects_slot_at(objects, *index);
+}
+
+static bool sampler_is_right(const struct sg_sampler *sampler)
+{
+    for (int i = 0; i < 3; i++) {
+        if ((unsigned)sampler->address[i] > SG_ADDRESS_BORDER) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
+                              uint64_t *handle)
+{
+    static _Atomic uint64_t last_serial;
+    if ((unsigned)object->kind > SG_OBJECT_SURFACE || !sg_texels_are_right(&object->texels) ||
+        (object->kind == SG_OBJECT_TEXTURE && !sampler_is_right(&object->sampler))) {
+        return GA_INVALID;
+    }
+    if (atomic_load(&objects->users) == 0) {
+        drop_removed(objects);
+    }
+    uint32_t index;
+    struct entry *entry = malloc(sizeof *entry);
+    struct slot *slot = entry != NULL ? objects_slot_take(objects, &index) : NULL;
+    if (slot == NULL) {
+        free(entry);
+        return GA_NO_MEMORY;
+    }
+    entry->object = *object;
+    entry->object.handle = (atomic_fetch_add(&last_serial, 1) + 1) << OBJECTS_INDEX_BITS | index;
+    atomic_store(&slot->entry, entry);
+    *handle = entry->object.handle;
+    return GA_OK;
+}
+
+const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle)
+{
+    struct slot *slot = objects != NULL
+                            ? objects_slot_at(objects, handle & ((1u << OBJECTS_INDEX_BITS) - 1))
+                            : NULL;
+    struct entry *entry = slot != NULL ? atomic_load(&slot->entry) : NULL;
+    return entry != NULL && entry->object.handle == handle ? &entry->object : NULL;
+}
+
+bool sg_objects_remove(struct sg_objects *objects, uint64_t handle)
+{
+    if (sg_objects_find(objects, handle) == NULL) {
+        return false;
+    }
+    uint32_t index = handle & ((1u << OBJECTS_INDEX_BITS) - 1);
+    struct slot *slot = objects_slot_at(objects, index);
+    struct entry *entry = atomic_exchange(&slot->entry, NULL);
+    slot->next_free = objects->free;
+    objects->free = index + 1;
+    entry->next = objects->removed;
+    objects->removed = entry;
+    if (atomic_load(&objects->users) == 0) {
+        drop_removed(objects);
+    }
+    return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: made, emptied, destroyed. All functions want the process's lock held. */
+#ifndef SOFTGPU_LIFETIME_CONTEXT_LIFETIME_H
+#define SOFTGPU_LIFETIME_CONTEXT_LIFETIME_H
+
+#include "softgpu/process/context.h"
+
+/* All with the process's lock held. */
+CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
+                         struct sg_context **context);
+
+/* Waits for its work, frees everything in it; then the context itself unless it is primary. Once
+ * exit() has begun and its work does not end, nothing is freed. */
+void sg_context_destroy(struct sg_context *context);
+
+/* Waits while another thread destroys it. */
+void sg_context_settle(struct sg_context *context);
+
+/* Makes an inactive primary context usable. */
+CUresult sg_context_activate(struct sg_context *context);
+
+#endif

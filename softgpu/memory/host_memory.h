@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pinned host memory, and managed memory. All functions want the process's lock held. */
+#ifndef SOFTGPU_MEMORY_HOST_MEMORY_H
+#define SOFTGPU_MEMORY_HOST_MEMORY_H
+
+#include "softgpu/memory/ranges.h"
+
+/* Of 0 bytes there is no range: NULL. */
+CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
+                       struct sg_range **range);
+CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t bytes,
+                          unsigned flags);
+
+/* Memory that host and devices use alike, and at one address. `context` NULL: of none. */
+CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range);
+
+/* HOST, REGISTERED or MANAGED; freed. */
+void sg_host_free(struct sg_range *range);
+
+#endif

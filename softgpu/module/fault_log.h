@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel's fault in words. */
+#ifndef SOFTGPU_MODULE_FAULT_LOG_H
+#define SOFTGPU_MODULE_FAULT_LOG_H
+
+#include "softgpu/engine/engine.h"
+#include "softgpu/process/device.h"
+
+/* Says on stderr what a kernel has done wrong, and where. Without the lock. */
+void sg_fault_log(const struct sg_fault *fault, const struct sg_device *device);
+
+#endif

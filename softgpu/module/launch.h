@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What streams do: kernels, copies, fills. All functions want the process's lock held unless they
+ * say otherwise. */
+#ifndef SOFTGPU_MODULE_LAUNCH_H
+#define SOFTGPU_MODULE_LAUNCH_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+#include "softgpu/module/module.h"
+#include "softgpu/stream/queue.h"
+
+struct sg_launch_shape {
+    unsigned grid[3], block[3];
+    unsigned cluster[3]; /* 0, 0, 0: what the kernel says, or none */
+    unsigned dynamic_shared;
+    unsigned sms;     /* that it has; 0: all of the device's */
+    bool cooperative; /* all blocks run at once, and may wait for each other */
+    bool prioritised;
+    int priority; /* instead of the stream's, when `prioritised` */
+};
+
+/* Checks the shape against the kernel and the device, copies the parameters. The item may be run
+ * any number of times, one after the other. CUDA_ERROR_INVALID_CLUSTER_SIZE;
+ * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the device cannot hold all blocks. */
+CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
+                        void **params, void **extra, struct sg_item **item);
+
+/* The same, and queues it. */
+CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
+                          const struct sg_launch_shape *shape, void **params, void **extra);
+
+/* Blocks of a cluster of the function, at most. */
+unsigned sg_cluster_most(const struct sg_function *function);
+
+/* CUDA_ERROR_INVALID_CLUSTER_SIZE; 0, 0, 0: what the kernel says, or none. */
+CUresult sg_cluster_check(const struct sg_function *function, const unsigned grid[3],
+                          const unsigned cluster[3]);
+
+#endif

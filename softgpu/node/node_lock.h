@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lock of the segment, taken also from a process that died or stopped with it. */
+#ifndef SOFTGPU_NODE_NODE_LOCK_H
+#define SOFTGPU_NODE_NODE_LOCK_H
+
+#include "softgpu/node/node_segment.h"
+
+/* As pthread_mutex_lock: 0, or EOWNERDEAD. */
+int sg_node_lock_take(struct sg_node *node);
+
+#endif

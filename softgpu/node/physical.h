@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of one software GPU: a part of a file without a name (one file for all GPUs of the
+ * process: descriptors are few), handed out in chunks of 2 MiB. It has no
+ * addresses of its own: chunks are mapped where an allocation wants them, in several places at once
+ * if need be. How many chunks are left is decided by the node, for all processes together; what is
+ * in them is each process's own, so that a chunk's content may survive being given back. */
+#ifndef SOFTGPU_NODE_PHYSICAL_H
+#define SOFTGPU_NODE_PHYSICAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define SG_CHUNK_BYTES ((uint64_t)2 << 20)
+
+struct sg_node_device;
+
+struct sg_physical {
+    struct sg_node_device *node; /* which processes hold how many chunks of it */
+    uint64_t base;               /* where its part of the file begins */
+    uint32_t total;              /* chunks */
+    uint64_t *taken;             /* one bit per chunk: those that this process holds */
+    uint32_t hint;               /* this process holds all chunks below it */
+};
+
+/* `bytes` is rounded down to whole chunks, at least one. */
+GA_CHECKED enum ga_status sg_physical_open(struct sg_physical *memory, struct sg_node_device *node,
+                                           uint64_t bytes);
+/* Chunks that no process holds. */
+uint64_t sg_physical_free(const struct sg_physical *memory);
+void sg_physical_close(struct sg_physical *memory);
+/* Takes `count` chunks, the lowest free ones, and writes their numbers. GA_NO_MEMORY: fewer are
+ * free, none is taken. */
+GA_CHECKED enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count,
+                                           uint32_t *chunks);
+void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count);
+/* Maps the chunks side by side at `address` (2 MiB aligned, the caller's own address space). */
+GA_CHECKED enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
+                                          uint32_t count, uint64_t address);
+
+/* Room of its own in the file for `bytes`, and taking its pages away: the room is not given again.
+ */
+GA_CHECKED enum ga_status sg_physical_grow(uint64_t bytes, uint64_t *at);
+void sg_physical_punch(uint64_t at, uint64_t bytes);
+/* The file, and where a chunk lies in it, in chunks: what another process needs to map it. */
+int sg_physical_file(void);
+uint32_t sg_physical_place(const struct sg_physical *memory, uint32_t chunk);
+/* Maps chunks of another process's file, given by their places in it. */
+GA_CHECKED enum ga_status sg_physical_map_foreign(int fd, const uint32_t *places, uint32_t count,
+                                                  uint64_t address);
+
+/* Address space without memory: `bytes` (whole chunks) at a multiple of `alignment` (a power of
+ * two, at least a chunk). `wish` is taken if it is free, else another address; 0: no wish. */
+GA_CHECKED enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment,
+                                           uint64_t *address);
+/* Takes what is mapped there away, keeping the address space reserved. */
+void sg_space_empty(uint64_t address, uint64_t bytes);
+/* The same, but what is read there is 0, and what is written lost. */
+void sg_space_blank(uint64_t address, uint64_t bytes);
+void sg_space_release(uint64_t address, uint64_t bytes);
+
+#endif

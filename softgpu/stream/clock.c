@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends what takes its time. */
+#include "softgpu/stream/clock.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/wait.h"
+#include "softgpu/process/config.h"
+#include "softgpu/process/process.h"
+#include "softgpu/stream/engines.h"
+#include "softgpu/stream/streams.h"
+#include "softgpu/stream/trace.h"
+#include "softgpu/timing/timeline.h"
+#include "softgpu/timing/timing_constants.h"
+
+/* All under the process's lock, but for reading `started`. */
+static _Atomic bool started;
+static pthread_cond_t changed; /* another item is the first one */
+static struct ga_list due;     /* items that have run, by their end */
+
+static struct {
+    uint64_t begin_ns, end_ns; /* of the first and the last item */
+    uint64_t items, busy_ns;
+    uint64_t seen[SG_DEVICES_MAX / 64]; /* which devices had any */
+    unsigned devices;
+    uint64_t late_items, late_ns, latest_ns;
+    bool told; /* that the run is void */
+} run;
+
+uint64_t sg_clock_of(const struct sg_stream *stream)
+{
+    const struct sg_stream *legacy = sg_stream_legacy(stream);
+    uint64_t ns = stream->clock_ns;
+    if (stream != legacy) {
+        bool waits = stream->blocking && legacy != NULL;
+        return waits && legacy->clock_ns > ns ? legacy->clock_ns : ns;
+    }
+    ga_list_each (at, following, &stream->context->streams) {
+        const struct sg_stream *other = ga_container(at, struct sg_stream, in_context);
+        bool counts = other->blocking && other->green == stream->green;
+        ns = counts && other->clock_ns > ns ? other->clock_ns : ns;
+    }
+    return ns;
+}
+
+void sg_clock_advance(struct sg_stream *stream, uint64_t ns)
+{
+    stream->clock_ns = ns > stream->clock_ns ? ns : stream->clock_ns;
+}
+
+static struct sg_item *first_due(void)
+{
+    return ga_list_empty(&due) ? NULL : ga_container(due.next, struct sg_item, in_engine);
+}
+
+static void *clock_thread_main(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; else the kernel adds 50 us to each wait */
+    sg_lock();
+    for (;;) {
+        struct sg_item *item = first_due();
+        if (item == NULL) {
+            pthread_cond_wait(&changed, &sg_process.lock);
+        } else if (item->end_ns > ga_clock_ns()) {
+            (void)ga_cond_wait_until(&changed, &sg_process.lock, item->end_ns);
+        } else {
+            ga_list_remove(&item->in_engine);
+            sg_engine_end(item);
+        }
+    }
+    return NULL;
+}
+
+static bool clock_thread_start(void)
+{
+    ga_cond_init(&changed);
+    ga_list_init(&due);
+    bool made = ga_thread_start(NULL, clock_thread_main, NULL) == GA_OK;
+    if (!made) {
+        ga_error("softgpu: cannot start the thread of the timing model: nothing takes time");
+    }
+    return made;
+}
+
+/* Of the time of all devices together */
+static double late_share(void)
+{
+    return (double)run.late_ns / ((double)(run.end_ns - run.begin_ns + 1) * run.devices);
+}
+
+static void clock_report_at(enum ga_log_level level)
+{
+    bool is_void = late_share() > SG_VOID_SHARE;
+    ga_log(level,
+           "softgpu: timing: %" PRIu64 " items of %.3f ms on %u devices in %.3f ms; %" PRIu64
+           " were executed later than the model says, by %.3f ms (%.2f %%), one by %.3f ms%s",
+           run.items, (double)run.busy_ns / 1e6, run.devices,
+           (double)(run.end_ns - run.begin_ns) / 1e6, run.late_items, (double)run.late_ns / 1e6,
+           late_share() * 100, (double)run.latest_ns / 1e6,
+           is_void ? ": this run is VOID, what its host measures are not the model's times" : "");
+}
+
+static void clock_count(unsigned device, const struct sg_period *period, uint64_t now)
+{
+    const uint64_t bit = UINT64_C(1) << device % 64;
+    run.devices += (run.seen[device / 64] & bit) == 0;
+    run.seen[device / 64] |= bit;
+    uint64_t end = now > period->end_ns ? now : period->end_ns;
+    run.begin_ns = run.items++ == 0 ? period->start_ns : run.begin_ns;
+    run.busy_ns += period->end_ns - period->start_ns;
+    run.end_ns = end > run.end_ns ? end : run.end_ns;
+    if (now > period->end_ns) {
+        uint64_t late = now - period->end_ns;
+        run.late_items++;
+        run.late_ns += late;
+        run.latest_ns = late > run.latest_ns ? late : run.latest_ns;
+    }
+    if (!run.told && late_share() > SG_VOID_SHARE && run.end_ns - run.begin_ns > SG_VOID_AFTER_NS) {
+        run.told = true; /* who is killed says nothing at its end */
+        clock_report_at(GA_LOG_WARN);
+    }
+}
+
+static struct sg_period place(const struct sg_item *item, uint64_t ready)
+{
+    static const enum sg_timeline_engine engines[] = {[SG_ENGINE_COMPUTE] = SG_TIMELINE_COMPUTE,
+                                                      [SG_ENGINE_H2D] = SG_TIMELINE_H2D,
+                                                      [SG_ENGINE_D2H] = SG_TIMELINE_D2H};
+    const struct sg_context *context = item->stream->context;
+    const struct sg_device *device = context->device;
+    uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
+    sg_node_lock();
+    struct sg_period period = sg_timeline_place(&device->node->timeline, &device->config,
+                                                engines[item->engine], who, &item->demand, ready);
+    sg_node_unlock();
+    return period;
+}
+
+bool sg_clock_takes(struct sg_item *item)
+{
+    struct sg_stream *stream = item->stream;
+    uint64_t now = ga_clock_ns();
+    if (!atomic_load(&started)) {
+        atomic_store(&started, clock_thread_start());
+    }
+    bool of_graph = item->finished != NULL; /* of its stream is nothing but the context */
+    if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
+        item->end_ns = now; /* it has taken its own time */
+        if (!of_graph) {
+            sg_clock_advance(stream, now);
+        }
+        return false;
+    }
+    uint64_t ready = of_graph ? 0 : sg_clock_of(stream);
+    ready = item->submitted_ns > ready ? item->submitted_ns : ready;
+    struct sg_period period = place(item, ready);
+    item->end_ns = period.end_ns;
+    sg_trace_item(item, period.start_ns, period.end_ns);
+    if (!of_graph) {
+        sg_clock_advance(stream, period.end_ns);
+    }
+    clock_count(stream->context->device->ordinal, &period, now);
+    if (item->end_ns <= now) {
+        return false;
+    }
+    struct ga_list *before = due.prev;
+    while (before != &due &&
+           ga_container(before, struct sg_item, in_engine)->end_ns > item->end_ns) {
+        before = before->prev;
+    }
+    ga_list_append(before->next, &item->in_engine); /* right behind `before` */
+    if (before == &due) {
+        pthread_cond_signal(&changed);
+    }
+    return true;
+}
+
+void sg_clock_make_context(const struct sg_device *device)
+{
+    if (sg_clock_runs(device)) {
+        const struct timespec until = ga_clock_time(ga_clock_ns() + device->config.context_ns);
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+        }
+    }
+}
+
+void sg_clock_report(void)
+{
+    /* Who calls exit() while it has the lock says nothing. */
+    if (atomic_load(&started) &&
+        ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
+        if (run.items != 0) {
+            clock_report_at(late_share() > SG_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
+        }
+        sg_unlock();
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events, and marks: what an event meant when it was recorded. All functions want the process's
+ * lock held. */
+#ifndef SOFTGPU_STREAM_EVENTS_H
+#define SOFTGPU_STREAM_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+#include "base/list.h"
+#include "softgpu/process/context.h"
+
+/* What an event meant when it was recorded: shared by the event and by those who wait for it. */
+struct sg_mark {
+    unsigned references;
+    bool done;
+    uint64_t time_ns; /* when; valid once done */
+    /* A recording of an event that processes share; NULL: none */
+    struct sg_node_event *shared;
+    uint64_t shared_id, number;
+    bool here;         /* this process has recorded it; else `done` is found out by asking */
+    uint64_t since_ns; /* when it was first found to be waited for */
+};
+
+struct sg_event {
+    uint64_t handle;
+    struct ga_list in_context;
+    struct sg_context *context;
+    unsigned flags;
+    struct sg_mark *mark;         /* NULL: never recorded */
+    struct sg_node_event *shared; /* with other processes; NULL: it is not */
+    uint64_t shared_id;
+    bool shared_here; /* made by this process */
+};
+
+struct sg_mark *sg_mark_make(void);
+void sg_mark_hold(struct sg_mark *mark);
+void sg_mark_drop(struct sg_mark *mark);
+
+CUresult sg_event_make(struct sg_context *context, unsigned flags, struct sg_event **event);
+void sg_event_destroy(struct sg_event *event);
+
+#endif
