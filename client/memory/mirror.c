@@ -156,6 +156,9 @@ CUresult client_mirror_variable(struct client_context *context, uint64_t host, u
     struct client_mirror *mirror = make(context, bytes);
     if (mirror == NULL || room == NULL) {
         free(room);
+        if (mirror != NULL) {
+            discard(mirror);
+        }
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *room = (struct client_range){.start = host, .bytes = bytes};
