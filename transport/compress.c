@@ -9,12 +9,12 @@
 #include "transport/socket.h"
 #include "transport/transport.h"
 
-#define SAMPLE_LEAST_NS (500 * GA_NS_PER_US) /* less says nothing about a wire */
-#define WIRE_SLOW_PS    1000u                /* a byte; on a faster wire nothing is tried */
-#define SHARE_ONE       1024u
-#define SKIP_MAX        256u                 /* pieces: 64 MiB */
-#define SURE_BYTES      (UINT64_C(16) << 20) /* what sockets may hold: then they are full again */
-#define HASTE           2 /* LZ4's acceleration: a little faster than it is by itself */
+#define SAMPLE_NS_MIN (500 * GA_NS_PER_US) /* less says nothing about a wire */
+#define WIRE_SLOW_PS  1000u                /* a byte; on a faster wire nothing is tried */
+#define SHARE_ONE     1024u
+#define SKIP_MAX      256u                 /* pieces: 64 MiB */
+#define SURE_BYTES    (UINT64_C(16) << 20) /* what sockets may hold: then they are full again */
+#define HASTE         2 /* LZ4's acceleration: a little faster than it is by itself */
 
 /* A quarter of what is new. */
 static uint64_t learn(uint64_t known, uint64_t now)
@@ -25,7 +25,7 @@ static uint64_t learn(uint64_t known, uint64_t now)
 void compression_full(struct compression *compression, uint64_t now_ns)
 {
     uint64_t ns = now_ns - compression->full_ns;
-    if (compression->full && (ns < SAMPLE_LEAST_NS || compression->taken_bytes == 0)) {
+    if (compression->full && (ns < SAMPLE_NS_MIN || compression->taken_bytes == 0)) {
         return; /* the sample goes on */
     }
     if (compression->full) {

@@ -4,8 +4,8 @@
 
 #include "api/tests/codec_checks.h"
 
-#define SLOTS 64
-#define MOST  4096
+#define SLOTS     64
+#define BYTES_MAX 4096
 
 uint64_t codec_number(uint64_t seed)
 {
@@ -14,9 +14,9 @@ uint64_t codec_number(uint64_t seed)
 
 const void *codec_pattern(size_t size, uint64_t seed)
 {
-    static _Alignas(16) uint8_t store[SLOTS][MOST];
+    static _Alignas(16) uint8_t store[SLOTS][BYTES_MAX];
     uint8_t *slot = store[seed % SLOTS];
-    for (size_t i = 0; i < size && i < MOST; i++) {
+    for (size_t i = 0; i < size && i < BYTES_MAX; i++) {
         slot[i] = (uint8_t)(seed * 31 + i * 7 + 1);
     }
     return slot;

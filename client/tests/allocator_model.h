@@ -15,7 +15,7 @@
 #define MEMORY      (1024 * MIB)
 #define SMALL_SLAB  (2 * MIB)
 #define LARGE_SLAB  (32 * MIB) /* a 32nd of the memory */
-#define MOST        2048
+#define PIECES_MAX  2048
 
 struct piece {
     uint64_t at, bytes, owner;
@@ -24,7 +24,7 @@ struct piece {
 };
 
 struct model {
-    struct piece mapped[MOST];
+    struct piece mapped[PIECES_MAX];
     int mapped_count;
     uint64_t capacity, used; /* of the device */
 };
@@ -43,7 +43,7 @@ static int model_map(void *user, uint64_t *address, uint64_t bytes)
         const struct piece *other = &model->mapped[i];
         cr_assert(at + bytes <= other->at || other->at + other->bytes <= at, "mapped twice");
     }
-    cr_assert_lt(model->mapped_count, MOST);
+    cr_assert_lt(model->mapped_count, PIECES_MAX);
     model->mapped[model->mapped_count++] = (struct piece){.at = at, .bytes = bytes};
     model->used += bytes;
     return ALLOCATOR_OK;

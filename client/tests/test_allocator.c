@@ -202,13 +202,13 @@ Test(allocator, addresses_are_reserved_for_others)
 
 Test(allocator, torture)
 {
-    static struct piece live[MOST];
+    static struct piece live[PIECES_MAX];
     struct client_allocator allocator;
     static struct model model = {.capacity = UINT64_C(512) << 20};
     int count = 0;
     start(&allocator);
     for (int step = 0; step < 60000; step++) {
-        if (draw(100) < 48 && count < MOST) {
+        if (draw(100) < 48 && count < PIECES_MAX) {
             uint64_t bytes = draw_size(), owner = 1 + draw(3), at;
             int rc = client_allocator_take(&allocator, bytes, owner, model_map, &model, &at);
             if (rc == 0) {

@@ -25,11 +25,11 @@ static bool format_known(CUarray_format format)
 /* ---- sizes */
 
 /* Device attributes with the limits of a kind of array; 0: it lacks this dimension. */
-struct most {
+struct limits {
     CUdevice_attribute width, height, depth;
 };
 
-#define MOST(w, h, d)                                                                              \
+#define LIMITS(w, h, d)                                                                            \
     {                                                                                              \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##w, CU_DEVICE_ATTRIBUTE_MAXIMUM_##h,                          \
             CU_DEVICE_ATTRIBUTE_MAXIMUM_##d                                                        \
@@ -38,44 +38,44 @@ struct most {
 
 enum kind { LINE, PLANE, SOLID, LINES, PLANES, CUBE, CUBES, KINDS };
 
-static const struct most textures[KINDS] = {
+static const struct limits textures[KINDS] = {
     [LINE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH, NO_DIMENSION, NO_DIMENSION},
     [PLANE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH,
                CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, NO_DIMENSION},
-    [SOLID] = MOST(TEXTURE3D_WIDTH, TEXTURE3D_HEIGHT, TEXTURE3D_DEPTH),
+    [SOLID] = LIMITS(TEXTURE3D_WIDTH, TEXTURE3D_HEIGHT, TEXTURE3D_DEPTH),
     [LINES] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, NO_DIMENSION,
                CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS},
-    [PLANES] = MOST(TEXTURE2D_LAYERED_WIDTH, TEXTURE2D_LAYERED_HEIGHT, TEXTURE2D_LAYERED_LAYERS),
+    [PLANES] = LIMITS(TEXTURE2D_LAYERED_WIDTH, TEXTURE2D_LAYERED_HEIGHT, TEXTURE2D_LAYERED_LAYERS),
     [CUBE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH,
               CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH, NO_DIMENSION},
-    [CUBES] = MOST(TEXTURECUBEMAP_LAYERED_WIDTH, TEXTURECUBEMAP_LAYERED_WIDTH,
-                   TEXTURECUBEMAP_LAYERED_LAYERS),
+    [CUBES] = LIMITS(TEXTURECUBEMAP_LAYERED_WIDTH, TEXTURECUBEMAP_LAYERED_WIDTH,
+                     TEXTURECUBEMAP_LAYERED_LAYERS),
 };
 
-static const struct most surfaces[KINDS] = {
+static const struct limits surfaces[KINDS] = {
     [LINE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH, NO_DIMENSION, NO_DIMENSION},
     [PLANE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH,
                CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT, NO_DIMENSION},
-    [SOLID] = MOST(SURFACE3D_WIDTH, SURFACE3D_HEIGHT, SURFACE3D_DEPTH),
+    [SOLID] = LIMITS(SURFACE3D_WIDTH, SURFACE3D_HEIGHT, SURFACE3D_DEPTH),
     [LINES] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH, NO_DIMENSION,
                CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS},
-    [PLANES] = MOST(SURFACE2D_LAYERED_WIDTH, SURFACE2D_LAYERED_HEIGHT, SURFACE2D_LAYERED_LAYERS),
+    [PLANES] = LIMITS(SURFACE2D_LAYERED_WIDTH, SURFACE2D_LAYERED_HEIGHT, SURFACE2D_LAYERED_LAYERS),
     [CUBE] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH,
               CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH, NO_DIMENSION},
-    [CUBES] = MOST(SURFACECUBEMAP_LAYERED_WIDTH, SURFACECUBEMAP_LAYERED_WIDTH,
-                   SURFACECUBEMAP_LAYERED_LAYERS),
+    [CUBES] = LIMITS(SURFACECUBEMAP_LAYERED_WIDTH, SURFACECUBEMAP_LAYERED_WIDTH,
+                     SURFACECUBEMAP_LAYERED_LAYERS),
 };
 
-static const struct most alternate =
-    MOST(TEXTURE3D_WIDTH_ALTERNATE, TEXTURE3D_HEIGHT_ALTERNATE, TEXTURE3D_DEPTH_ALTERNATE);
-static const struct most gather = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH,
-                                   CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT,
-                                   NO_DIMENSION};
-static const struct most mipmapped_line = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH,
-                                           NO_DIMENSION, NO_DIMENSION};
-static const struct most mipmapped_plane = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH,
-                                            CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT,
-                                            NO_DIMENSION};
+static const struct limits alternate =
+    LIMITS(TEXTURE3D_WIDTH_ALTERNATE, TEXTURE3D_HEIGHT_ALTERNATE, TEXTURE3D_DEPTH_ALTERNATE);
+static const struct limits gather = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH,
+                                     CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT,
+                                     NO_DIMENSION};
+static const struct limits mipmapped_line = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH,
+                                             NO_DIMENSION, NO_DIMENSION};
+static const struct limits mipmapped_plane = {
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT, NO_DIMENSION};
 
 static bool below(CUdevice device, size_t size, CUdevice_attribute attribute)
 {
@@ -86,7 +86,7 @@ static bool below(CUdevice device, size_t size, CUdevice_attribute attribute)
 }
 
 static bool array_within(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *shape,
-                         const struct most *most)
+                         const struct limits *most)
 {
     return below(device, shape->Width, most->width) && below(device, shape->Height, most->height) &&
            below(device, shape->Depth, most->depth);
@@ -115,7 +115,7 @@ static bool sizes_good(CUdevice device, const CUDA_ARRAY3D_DESCRIPTOR *shape, bo
     if (shape->Width == 0 || !kind_of(shape, &kind)) {
         return false;
     }
-    const struct most *most = &textures[kind];
+    const struct limits *most = &textures[kind];
     if (mipmapped && kind <= PLANE) {
         most = kind == LINE ? &mipmapped_line : &mipmapped_plane;
     }

@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "server/control/control.h"
 
-#define REFILL_MS      200u
-#define REFILL_MOST_MS 30000u
-#define YOUNG_NS       (10 * GA_NS_PER_S) /* a process that dies before may have a lasting cause */
+#define REFILL_MS     200u
+#define REFILL_MS_MAX 30000u
+#define YOUNG_NS      (10 * GA_NS_PER_S) /* a process that dies before may have a lasting cause */
 
 static void spare_ended(struct backend_process *process, const char *why);
 
@@ -65,10 +65,10 @@ static void refill(uv_timer_t *timer);
 static void refill_later(struct warm_pool *pool)
 {
     uint64_t delay_ms = REFILL_MS;
-    for (unsigned i = 0; i < pool->deaths && delay_ms < REFILL_MOST_MS; i++) {
+    for (unsigned i = 0; i < pool->deaths && delay_ms < REFILL_MS_MAX; i++) {
         delay_ms *= 2;
     }
-    delay_ms = delay_ms < REFILL_MOST_MS ? delay_ms : REFILL_MOST_MS;
+    delay_ms = delay_ms < REFILL_MS_MAX ? delay_ms : REFILL_MS_MAX;
     if (pool->count < pool->wanted && !uv_is_active((uv_handle_t *)&pool->refill)) {
         (void)uv_timer_start(&pool->refill, refill, delay_ms, 0);
     }

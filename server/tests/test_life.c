@@ -145,7 +145,7 @@ static void ask_open(uint64_t sequence)
 
 Test(life, backend_that_does_not_read_gets_its_tickets_later)
 {
-    enum { MOST = 5000, LAST = 3 };
+    enum { ASKED_MAX = 5000, LAST = 3 };
     pid_t backend;
     uint64_t asked = 0, answered = 0;
     script_app_start(&app, server.url, 0);
@@ -153,7 +153,7 @@ Test(life, backend_that_does_not_read_gets_its_tickets_later)
     cr_assert_eq(script_server_backends(&server, &backend, 1), 1);
     kill(backend, SIGSTOP);
     do { /* until it can be told no more */
-        cr_assert_lt(asked, MOST, "the channel is never full");
+        cr_assert_lt(asked, ASKED_MAX, "the channel is never full");
         ask_open(++asked);
     } while (answers(&app.control) && script_receive(&app.control) == WIRE_TICKET &&
              ++answered == asked);

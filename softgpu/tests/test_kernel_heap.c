@@ -53,13 +53,13 @@ static bool apart(const struct block *blocks, int count, uint64_t address, uint6
 
 Test(kernel_heap, blocks_lie_apart_and_aligned)
 {
-    enum { MOST = 500 };
-    static struct block blocks[MOST];
+    enum { BLOCKS_MAX = 500 };
+    static struct block blocks[BLOCKS_MAX];
     int count = 0, refused = 0;
     uint64_t seed = 3;
     for (int step = 0; step < 20000; step++) {
         uint64_t random = engine_random(&seed);
-        if (count == MOST || (count && random % 100 < 48)) {
+        if (count == BLOCKS_MAX || (count && random % 100 < 48)) {
             int which = (int)((random >> 8) % (uint64_t)count);
             cr_assert_eq(sg_kernel_heap_give(engine.heap, blocks[which].address), SG_HEAP_GIVEN);
             blocks[which] = blocks[--count];

@@ -12,7 +12,7 @@
 #define CANARY_BYTES (UINT64_C(4) << 20)
 #define CANARY       0x5c
 #define FIRST_WINDOW UINT64_C(0x200000000000)
-#define MOST         (1u << 20) /* bytes that a frame gets more, at most */
+#define CHANGE_MAX   (1u << 20) /* bytes that a frame gets more, at most */
 
 static const uint64_t specials[] = {
     0,
@@ -106,7 +106,7 @@ static void resize(const struct mutation *m, struct mutation_bytes *frame)
     if (m->action == MUTATION_SHORTEN) {
         frame->size -= change < values ? change : values;
     } else {
-        mutation_append(frame, NULL, change < MOST ? change : MOST);
+        mutation_append(frame, NULL, change < CHANGE_MAX ? change : CHANGE_MAX);
         memcpy(frame->at + frame->size - (change != 0 ? 8 : 0), &m->value, change != 0 ? 8 : 0);
     }
     length_set(frame);

@@ -5,16 +5,16 @@ import re
 
 import folders
 
-LIMIT = re.compile(r"\b([A-Z][A-Z0-9_]*)_(MO" r"ST|LEA" r"ST)\b")
+LIMIT = re.compile(r"\b((?:[A-Z][A-Z0-9]*_)*(MOST|LEAST)(?:_[A-Z0-9]+)*)\b")
 GUARD = re.compile(r"^#ifndef (\w+_H)\n#define \1$", re.M)
 
 
 def check(tree):
     for file in tree.with_suffix(".c", ".h", ".def"):
         for number, line in enumerate(file.lines, 1):
-            for name, end in LIMIT.findall(line):
-                better = "MAX" if end.startswith("M") else "MIN"
-                yield file.finding(number, f"{name}_{end}: limits are called {name}_{better}")
+            for name, word in LIMIT.findall(line):
+                end = "MAX" if word == "MOST" else "MIN"
+                yield file.finding(number, f"{name}: the name of a limit ends in _{end}")
         if file.suffix == ".h" and file.folder not in folders.FREE and "/tests/" not in file.path:
             guard, wanted = GUARD.search(file.text), guard_of(file.path)
             if guard and guard.group(1) != wanted:

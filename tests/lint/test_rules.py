@@ -186,8 +186,10 @@ class Rooms(RuleTest):
 class Names(RuleTest):
     def test_limits(self):
         self.keeps(rule_names, "conf/a.c", "#define LINES_MAX 3\n")
-        self.breaks(rule_names, "conf/a.c", "#define LINES_" "MOST 3\n", "_MAX")
-        self.breaks(rule_names, "conf/a.c", "#define LINES_" "LEAST 3\n", "_MIN")
+        self.keeps(rule_names, "conf/a.c", "int x = CU_READ_MOSTLY, at_most;\n")
+        self.breaks(rule_names, "conf/a.c", "#define LINES_MOST 3\n", "_MAX")
+        self.breaks(rule_names, "conf/a.c", "#define NAP_LEAST_NS 3\n", "_MIN")
+        self.breaks(rule_names, "conf/tests/a.c", "enum { MOST = 3 };\n", "_MAX")
 
     def test_guards(self):
         text = "#ifndef {0}\n#define {0}\n#endif\n"
