@@ -45,7 +45,7 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
                                            .session = session,
                                            .real = real,
                                            .primary = kind == API_CONTEXT_PRIMARY,
-                                           .null_line = ++conn->objects.last_line};
+                                           .null_lane = ++conn->objects.last_lane};
         status = ga_handle_table_take(&conn->objects.contexts, handle, context);
     }
     if (status != GA_OK) {

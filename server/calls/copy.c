@@ -31,7 +31,7 @@ void copy_in_end(struct server_conn *conn, const struct wire_header *header,
         server_async_error(conn, header, rc);
     } else {
         entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
-        rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.line)
+        rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.lane)
                            : CUDA_ERROR_OUT_OF_MEMORY;
         if (rc != CUDA_SUCCESS) {
             completer_entry_free(&conn->completer, entry);
@@ -216,7 +216,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     }
     rc = piece_start(copy, piece, room.at, room.bytes);
     if (rc == CUDA_SUCCESS) {
-        rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line);
+        rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {
             completer_entry_free(&conn->completer, entry);
             copy_unwatched(conn, rc);
@@ -252,7 +252,7 @@ void copy_out_reply(struct copy_out *copy, CUresult rc)
     entry->rc = rc;
     entry->piece = copy->piece;
     if (copy->sent != 0 &&
-        stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.line) != CUDA_SUCCESS) {
+        stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane) != CUDA_SUCCESS) {
         entry->event = NULL; /* a fault: all that is outstanding is told with it */
     }
     completer_add(&conn->completer, entry);

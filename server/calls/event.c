@@ -240,7 +240,7 @@ static const struct server_context *stream_context(struct server_conn *conn, uin
 
 /* The answer to a query. A good one is told in its turn, after what has finished before. */
 static void query_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc,
-                         struct event_ref *watch, uint64_t line)
+                         struct event_ref *watch, uint64_t lane)
 {
     if (rc != CUDA_ERROR_NOT_READY) {
         server_reply(conn, header, rc);
@@ -261,7 +261,7 @@ static void query_answer(struct server_conn *conn, const struct wire_header *hea
     send_queue_append(&conn->out, frame);
     if (entry != NULL) {
         entry->event = watch;
-        entry->base.line = line;
+        entry->base.lane = lane;
         completer_add(&conn->completer, entry);
     }
 }
@@ -326,7 +326,7 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
     }
     CUstream stream;
     struct event_ref *watch = NULL;
-    uint64_t line = 0;
+    uint64_t lane = 0;
     CUresult rc = server_handle_stream(conn, args.stream, &stream);
     if (rc == CUDA_SUCCESS && conn->current == NULL) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
@@ -338,10 +338,10 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
         output_of_stream(conn, stream_context(conn, args.stream), stream);
     }
     if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
-        CUresult mark = stream_mark(conn, args.stream, &watch, &line);
+        CUresult mark = stream_mark(conn, args.stream, &watch, &lane);
         rc = mark == CUDA_SUCCESS ? rc : mark;
     }
-    query_answer(conn, header, rc, watch, line);
+    query_answer(conn, header, rc, watch, lane);
     return true;
 }
 
@@ -425,18 +425,18 @@ bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wi
         return false;
     }
     struct event_ref *ref;
-    uint64_t line;
+    uint64_t lane;
     CUstream stream;
     if (stream_is_idle(conn, args.stream, &stream)) {
         output_of_stream(conn, stream_context(conn, args.stream), stream);
         server_reply(conn, header, CUDA_SUCCESS);
         return true;
     }
-    CUresult rc = stream_mark(conn, args.stream, &ref, &line);
+    CUresult rc = stream_mark(conn, args.stream, &ref, &lane);
     if (rc != CUDA_SUCCESS) {
         server_reply(conn, header, rc);
     } else {
-        server_reply_after(conn, header, ref, line);
+        server_reply_after(conn, header, ref, lane);
     }
     return true;
 }

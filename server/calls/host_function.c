@@ -28,7 +28,7 @@ static CUresult put(struct server_conn *conn, uint64_t wire, const struct host_w
     CUstream stream;
     CUresult rc = server_handle_stream(conn, wire, &stream);
     if (rc == CUDA_SUCCESS) {
-        rc = stream_mark(conn, wire, &entry->event, &entry->base.line);
+        rc = stream_mark(conn, wire, &entry->event, &entry->base.lane);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;

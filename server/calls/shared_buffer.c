@@ -75,7 +75,7 @@ static void answer_after(struct server_conn *conn, const struct wire_header *hea
         return; /* the piece stays in use: whatever writes there may go on */
     }
     if (rc == CUDA_SUCCESS) {
-        rc = stream_mark(conn, stream, &entry->event, &entry->base.line);
+        rc = stream_mark(conn, stream, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {
             completer_entry_free(&conn->completer, entry);
             copy_unwatched(conn, rc);

@@ -2,7 +2,7 @@
 /* The order in which finished work is told. */
 #include "server/pipeline/completion_order.h"
 
-#define BLOCKED_LINES 64u /* remembered in a pass; more are simply polled more often */
+#define BLOCKED_LANES 64u /* remembered in a pass; more are simply polled more often */
 
 void completion_list_init(struct completion_list *list)
 {
@@ -30,26 +30,26 @@ void completion_list_take(struct completion_list *list, struct completion_list *
     completion_list_init(from);
 }
 
-static bool line_is_blocked(const uint64_t *lines, uint64_t line)
+static bool lane_is_blocked(const uint64_t *lanes, uint64_t lane)
 {
-    return line != 0 && lines[line % BLOCKED_LINES] == line;
+    return lane != 0 && lanes[lane % BLOCKED_LANES] == lane;
 }
 
 /* One pass; how many have become ready in it. */
 static size_t pass(struct completion_list *list, completion_poll *poll, void *user)
 {
-    uint64_t blocked[BLOCKED_LINES] = {0};
+    uint64_t blocked[BLOCKED_LANES] = {0};
     size_t found = 0;
     ga_list_each (at, next, &list->entries) {
         struct completion *entry = ga_container(at, struct completion, link);
-        if (entry->ready || line_is_blocked(blocked, entry->line)) {
+        if (entry->ready || lane_is_blocked(blocked, entry->lane)) {
             continue;
         }
         if (poll(user, entry)) {
             entry->ready = true;
             found++;
-        } else if (entry->line != 0) {
-            blocked[entry->line % BLOCKED_LINES] = entry->line;
+        } else if (entry->lane != 0) {
+            blocked[entry->lane % BLOCKED_LANES] = entry->lane;
         }
     }
     return found;

@@ -19,9 +19,9 @@
 
 struct completion {
     struct ga_list link;
-    /* Entries of one line (a stream) finish in their order, so only the oldest that is not ready
-     * is polled. 0: of no line, always polled. */
-    uint64_t line;
+    /* Entries of one lane (a stream) finish in their order, so only the oldest that is not ready
+     * is polled. 0: of no lane, always polled. */
+    uint64_t lane;
     bool ready;
 };
 

@@ -62,7 +62,7 @@ void overflow_given(struct staging *staging, struct staging_slot *given)
         slot->turn_count--;
         staging->overflow.turns--;
         if (ga_list_empty(&slot->turns)) {
-            slot->line = 0;
+            slot->lane = 0;
             return;
         }
         turn = turn_at(slot->turns.next);
@@ -80,12 +80,12 @@ void overflow_end(struct overflow *overflow)
 
 /* ---- room */
 
-bool overflow_has(struct staging *staging, uint64_t line)
+bool overflow_has(struct staging *staging, uint64_t lane)
 {
     bool has = false;
     pthread_mutex_lock(&staging->lock);
     ga_list_each (at, next, &staging->overflow.slots) {
-        has = has || ga_container(at, struct overflow_slot, link)->line == line;
+        has = has || ga_container(at, struct overflow_slot, link)->lane == lane;
     }
     pthread_mutex_unlock(&staging->lock);
     return has;
@@ -129,21 +129,21 @@ static CUresult slot_add(struct staging *staging, CUdevice device, struct overfl
 }
 
 /* The overflow slots of a stream. */
-struct line_slots {
+struct lane_slots {
     unsigned count;
     struct overflow_slot *shortest; /* with the fewest turns */
     struct overflow_slot *free;     /* of no stream */
     struct overflow_turn *newest;
 };
 
-static struct line_slots overflow_line_find(const struct overflow *overflow, uint64_t line)
+static struct lane_slots overflow_lane_find(const struct overflow *overflow, uint64_t lane)
 {
-    struct line_slots found = {0};
+    struct lane_slots found = {0};
     ga_list_each (at, next, &overflow->slots) {
         struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
-        if (slot->line == 0) {
+        if (slot->lane == 0) {
             found.free = slot;
-        } else if (slot->line == line) {
+        } else if (slot->lane == lane) {
             struct overflow_turn *last = turn_at(slot->turns.prev);
             found.count++;
             if (found.shortest == NULL || slot->turn_count < found.shortest->turn_count) {
@@ -158,8 +158,8 @@ static struct line_slots overflow_line_find(const struct overflow *overflow, uin
 }
 
 /* A new turn, without leases, behind all of the stream's. */
-static CUresult turn_add(struct staging *staging, CUdevice device, uint64_t line,
-                         const struct line_slots *found, struct overflow_turn **out)
+static CUresult turn_add(struct staging *staging, CUdevice device, uint64_t lane,
+                         const struct lane_slots *found, struct overflow_turn **out)
 {
     struct overflow *overflow = &staging->overflow;
     struct overflow_slot *slot = found->shortest;
@@ -180,7 +180,7 @@ static CUresult turn_add(struct staging *staging, CUdevice device, uint64_t line
                                    .serial = ++overflow->serial,
                                    .number = ++slot->number};
     ga_list_init(&turn->bytes);
-    slot->line = line;
+    slot->lane = lane;
     slot->turn_count++;
     overflow->turns++;
     if (ga_list_empty(&slot->turns)) {
@@ -209,15 +209,15 @@ static struct overflow_bytes *bytes_make(struct staging *staging, uint32_t size,
     return bytes;
 }
 
-static CUresult room_find(struct staging *staging, CUdevice device, uint64_t line, uint32_t bytes,
+static CUresult room_find(struct staging *staging, CUdevice device, uint64_t lane, uint32_t bytes,
                           bool in, struct overflow_room *room)
 {
     struct overflow *overflow = &staging->overflow;
-    struct line_slots found = overflow_line_find(overflow, line);
+    struct lane_slots found = overflow_lane_find(overflow, lane);
     struct overflow_turn *turn = found.newest;
     bool fresh = found.count == 0 || bytes > OVERFLOW_BYTES - turn->used;
     if (fresh) {
-        CUresult rc = turn_add(staging, device, line, &found, &turn);
+        CUresult rc = turn_add(staging, device, lane, &found, &turn);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -238,12 +238,12 @@ static CUresult room_find(struct staging *staging, CUdevice device, uint64_t lin
     return CUDA_SUCCESS;
 }
 
-CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t line, uint32_t bytes,
+CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t lane, uint32_t bytes,
                        bool in, struct overflow_room *room)
 {
     pthread_mutex_lock(&staging->lock);
     CUresult rc =
-        staging->ended ? CUDA_ERROR_NOT_READY : room_find(staging, device, line, bytes, in, room);
+        staging->ended ? CUDA_ERROR_NOT_READY : room_find(staging, device, lane, bytes, in, room);
     pthread_mutex_unlock(&staging->lock);
     return rc;
 }

@@ -28,7 +28,7 @@ struct overflow_slot {
     uint32_t *word; /* pinned, too: the turn that has begun; only ever grows */
     CUdeviceptr word_address;
     uint32_t number; /* of the last turn */
-    uint64_t line;   /* of completion_order.h: the stream's; 0: it is free */
+    uint64_t lane;   /* of completion_order.h: the stream's; 0: it is free */
     struct ga_list turns;
     unsigned turn_count;
     struct transport_memory lent; /* for the network card; state NULL: it is not known there */
@@ -64,11 +64,11 @@ struct overflow_room {
 };
 
 /* Whether the stream has turns that are not over: then its next copies use overflow, too. */
-bool overflow_has(struct staging *staging, uint64_t line);
+bool overflow_has(struct staging *staging, uint64_t lane);
 /* Room for `bytes` (OVERFLOW_BYTES at most; to the GPU, `in`: WIRE_CHUNK) in a turn of the stream,
  * 16-aligned and padded. CUDA_ERROR_NOT_READY: there is none now. New slots are pinned in the
  * primary context of `device`. Submit thread. */
-CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t line, uint32_t bytes,
+CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t lane, uint32_t bytes,
                        bool in, struct overflow_room *room);
 /* Records that the stream waits for the turn now: overflow_room says `waits` only once. */
 void overflow_awaited(struct staging_slot *turn);

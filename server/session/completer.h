@@ -123,11 +123,11 @@ void event_drop(struct completer *completer, struct event_ref *ref);
 /* Records an event without timing on a stream of the context. */
 CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
                     struct event_ref **ref);
-/* The line of a stream by the client's handle; 0: there is no such stream, or no context. */
-uint64_t stream_line(struct server_conn *conn, uint64_t wire);
+/* The lane of a stream by the client's handle; 0: there is no such stream, or no context. */
+uint64_t stream_lane(struct server_conn *conn, uint64_t wire);
 /* Records one on a stream given by the client's handle, whatever context is current; gives its
- * line. */
+ * lane. */
 CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
-                     uint64_t *line);
+                     uint64_t *lane);
 
 #endif

@@ -213,7 +213,7 @@ void server_reply(struct server_conn *conn, const struct wire_header *header, CU
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
 /* A reply without results once `ref` (taken over; NULL: now) has finished. */
 void server_reply_after(struct server_conn *conn, const struct wire_header *header,
-                        struct event_ref *ref, uint64_t line);
+                        struct event_ref *ref, uint64_t lane);
 
 /* Whether the driver's answer condemns the process. */
 bool server_is_fault(CUresult rc);

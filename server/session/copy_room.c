@@ -94,7 +94,7 @@ static CUresult turn_await(struct server_conn *conn, uint64_t stream,
 }
 
 /* CUDA_ERROR_NOT_READY: not now. */
-static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t line, uint64_t bytes,
+static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t lane, uint64_t bytes,
                           enum conn_use use, struct conn_room *room)
 {
     struct overflow_room turn;
@@ -103,7 +103,7 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t li
     if (conn->overflows_not || conn->current == NULL) {
         return CUDA_ERROR_NOT_READY;
     }
-    CUresult rc = overflow_room(&conn->staging, conn->current->session->real, line, part,
+    CUresult rc = overflow_room(&conn->staging, conn->current->session->real, lane, part,
                                 use == ROOM_IN, &turn);
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -158,15 +158,15 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
     if (send_queue_is_storing(&conn->out)) {
         completer_wake(&conn->completer); /* it looks when they are free */
     }
-    uint64_t line = stream_line(conn, stream);
+    uint64_t lane = stream_lane(conn, stream);
     while (!atomic_load(&conn->ended)) {
         struct staging_moves seen = staging_moves(&conn->staging);
         if (slot_find(conn, bytes, room)) {
             return CUDA_SUCCESS;
         }
-        bool still = line != 0 && (seen.slots == conn->still || overflow_has(&conn->staging, line));
+        bool still = lane != 0 && (seen.slots == conn->still || overflow_has(&conn->staging, lane));
         if (still) {
-            CUresult rc = turn_find(conn, stream, line, bytes, use, room);
+            CUresult rc = turn_find(conn, stream, lane, bytes, use, room);
             if (rc != CUDA_ERROR_NOT_READY) {
                 return rc;
             }

@@ -85,17 +85,17 @@ CUresult event_mark(struct completer *completer, struct server_context *context,
     return CUDA_SUCCESS;
 }
 
-uint64_t stream_line(struct server_conn *conn, uint64_t wire)
+uint64_t stream_lane(struct server_conn *conn, uint64_t wire)
 {
     const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
     bool legacy = wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
-    return stream != NULL                    ? stream->line
-           : legacy && conn->current != NULL ? conn->current->null_line
+    return stream != NULL                    ? stream->lane
+           : legacy && conn->current != NULL ? conn->current->null_lane
                                              : 0;
 }
 
 CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
-                     uint64_t *line)
+                     uint64_t *lane)
 {
     CUstream real;
     struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
@@ -116,6 +116,6 @@ CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref *
         context_apply(conn, conn->current);
         conn->elsewhere = false;
     }
-    *line = stream != NULL ? stream->line : context->null_line;
+    *lane = stream != NULL ? stream->lane : context->null_lane;
     return rc;
 }

@@ -30,7 +30,7 @@ void objects_init(struct server_objects *objects, struct figures *figures)
     }
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
-    objects->last_line = 0;
+    objects->last_lane = 0;
 }
 
 /* 0 is the null stream, 1 its legacy name, both of the current context. 2, the stream of a thread,
@@ -116,7 +116,7 @@ static CUresult handle_stream_put(struct server_conn *conn, uint64_t wire, CUstr
         *stream = (struct server_stream){.context = conn->current,
                                          .handle = wire,
                                          .real = real,
-                                         .line = ++conn->objects.last_line};
+                                         .lane = ++conn->objects.last_lane};
         status = ga_handle_table_take(&conn->objects.streams, wire, stream);
     }
     if (status != GA_OK) {

@@ -46,7 +46,7 @@ struct server_context {
     bool primary;
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
-    uint64_t null_line;          /* completion line of its stream 0 */
+    uint64_t null_lane;          /* completion lane of its stream 0 */
     CUstream heir;               /* waits for work of destroyed streams; NULL: there is none */
     _Atomic bool ended;          /* no entry waits for its work any more */
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
@@ -71,7 +71,7 @@ struct server_stream {
     uint64_t handle;
     CUstream real;                    /* NULL: the default stream of `green` */
     struct server_green *green;       /* NULL: of none */
-    uint64_t line;                    /* of completion_order.h */
+    uint64_t lane;                    /* of completion_order.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
 };
 
@@ -178,7 +178,7 @@ struct server_objects {
     struct ga_list peers;                              /* struct server_peer */
     struct ga_number_map conditions, condition_graphs; /* of calls/graph_condition.c */
     uint32_t condition_count;
-    uint64_t last_line;
+    uint64_t last_lane;
 };
 
 /* How many there are of each kind is told to the figures. */

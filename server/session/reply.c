@@ -110,7 +110,7 @@ void server_reply(struct server_conn *conn, const struct wire_header *header, CU
 }
 
 void server_reply_after(struct server_conn *conn, const struct wire_header *header,
-                        struct event_ref *ref, uint64_t line)
+                        struct event_ref *ref, uint64_t lane)
 {
     struct completer_entry *entry =
         completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
@@ -119,7 +119,7 @@ void server_reply_after(struct server_conn *conn, const struct wire_header *head
         return;
     }
     entry->event = ref;
-    entry->base.line = line;
+    entry->base.lane = lane;
     completer_add(&conn->completer, entry);
 }
 

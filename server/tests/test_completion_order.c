@@ -80,13 +80,13 @@ static void emit_work(void *user, struct completion *entry)
 static void add_work(struct gpu *gpu, struct completion_list *list, unsigned *last_of_line)
 {
     struct work *work = &gpu->work[gpu->added];
-    *work = (struct work){.index = gpu->added, .base.line = pick(gpu, LINES + 1)};
-    if (work->base.line != 0) { /* of a stream: after the one before it there */
-        unsigned before = last_of_line[work->base.line];
+    *work = (struct work){.index = gpu->added, .base.lane = pick(gpu, LINES + 1)};
+    if (work->base.lane != 0) { /* of a stream: after the one before it there */
+        unsigned before = last_of_line[work->base.lane];
         if (before != ENTRIES) {
             work->depends_on[work->depends_count++] = before;
         }
-        last_of_line[work->base.line] = work->index;
+        last_of_line[work->base.lane] = work->index;
     }
     while (gpu->added > 0 && work->depends_count < 3 && pick(gpu, 2) == 0) {
         work->depends_on[work->depends_count++] = pick(gpu, gpu->added); /* across streams */
@@ -147,7 +147,7 @@ Test(completion_order, ready_ones_are_told_in_order_of_submission)
     for (unsigned i = 0; i < 6; i++) {
         gpu.work[i].index = i;
         gpu.work[i].finished = i != 2;
-        gpu.work[i].base.line = i == 4 ? 7 : 0;
+        gpu.work[i].base.lane = i == 4 ? 7 : 0;
         completion_list_add(&list, &gpu.work[i].base);
     }
     cr_assert_eq(completion_list_run(&list, poll_flag, emit_order, &gpu), 5);
@@ -159,14 +159,14 @@ Test(completion_order, ready_ones_are_told_in_order_of_submission)
     cr_assert_eq(completion_list_run(&list, poll_flag, emit_order, &gpu), 1);
 }
 
-Test(completion_order, only_the_oldest_of_a_line_is_polled)
+Test(completion_order, only_the_oldest_of_a_lane_is_polled)
 {
     static struct gpu gpu;
     struct completion_list list;
     completion_list_init(&list);
     gpu.added = 50;
     for (unsigned i = 0; i < 50; i++) {
-        gpu.work[i].base.line = 1 + i % 2;
+        gpu.work[i].base.lane = 1 + i % 2;
         gpu.work[i].depends_on[0] = i; /* never finishes by itself */
         gpu.work[i].depends_count = 1;
         completion_list_add(&list, &gpu.work[i].base);

@@ -57,10 +57,10 @@ static bool holds(const struct overflow_room *room)
     return room->waits && (int32_t)(now - room->number) < 0;
 }
 
-static struct overflow_room take(uint64_t line, uint32_t bytes, bool in)
+static struct overflow_room take(uint64_t lane, uint32_t bytes, bool in)
 {
     struct overflow_room room;
-    cr_assert_eq(overflow_room(&staging, 0, line, bytes, in, &room), CUDA_SUCCESS);
+    cr_assert_eq(overflow_room(&staging, 0, lane, bytes, in, &room), CUDA_SUCCESS);
     if (room.waits) {
         overflow_awaited(room.turn);
     }
@@ -76,10 +76,10 @@ static void put(struct overflow_room *room, uint32_t bytes, uint8_t value)
     }
 }
 
-static CUresult refused(uint64_t line, uint32_t bytes, bool in)
+static CUresult refused(uint64_t lane, uint32_t bytes, bool in)
 {
     struct overflow_room room;
-    return overflow_room(&staging, 0, line, bytes, in, &room);
+    return overflow_room(&staging, 0, lane, bytes, in, &room);
 }
 
 Test(overflow, a_turn_begins_when_the_one_before_is_over)
@@ -230,12 +230,12 @@ static uint32_t below(uint32_t limit)
     return (state >> 8) % limit;
 }
 
-static void submit(struct stream *stream, uint64_t line)
+static void submit(struct stream *stream, uint64_t lane)
 {
     struct piece *piece = &stream->pieces[stream->submitted];
     *piece = (struct piece){.bytes = 1 + below(WIRE_CHUNK), .in = below(2) == 0};
     piece->value = (uint8_t)below(256);
-    if (overflow_room(&staging, 0, line, piece->bytes, piece->in, &piece->room) != CUDA_SUCCESS) {
+    if (overflow_room(&staging, 0, lane, piece->bytes, piece->in, &piece->room) != CUDA_SUCCESS) {
         return;
     }
     if (piece->room.waits) {
