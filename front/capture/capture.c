@@ -5,8 +5,6 @@
 #include "front/capture/capture_state.h"
 #include "front/front.h"
 
-atomic_uint front_capture_count;
-
 static _Thread_local CUstreamCaptureMode thread_mode;
 
 CUresult front_capture_legacy(void)

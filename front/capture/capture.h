@@ -11,21 +11,12 @@
 #ifndef FRONT_CAPTURE_CAPTURE_H
 #define FRONT_CAPTURE_CAPTURE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 #include "api/cuda_names.h"
+
+#include "front/capture/capture_count.h"
 
 /* Returned by hooks: capture does not concern this call; the library's function is called. */
 #define FRONT_CAPTURE_RUN ((CUresult)-1)
-
-/* Captures in progress, and events whose last recording was captured. */
-extern atomic_uint front_capture_count;
-
-static inline bool front_capturing(void)
-{
-    return atomic_load_explicit(&front_capture_count, memory_order_relaxed) != 0;
-}
 
 /* A potentially unsafe call (cuThreadExchangeStreamCaptureMode). If the modes forbid it, it is
  * refused and the captures that forbid it are invalidated. */
