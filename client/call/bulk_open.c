@@ -115,8 +115,8 @@ static void connect_all(struct making *making)
 {
     struct transport_address address;
     unsigned begun = 0, good = 0;
-    if (transport_address_parse(making->conn->address, WIRE_DEFAULT_PORT, &address, making->why,
-                                sizeof making->why) != GA_OK) {
+    if (transport_address_parse(client_conn_address(making->conn), WIRE_DEFAULT_PORT, &address,
+                                making->why, sizeof making->why) != GA_OK) {
         making->count = 0;
         return;
     }
@@ -146,7 +146,6 @@ static void connect_all(struct making *making)
 /* Tells the server; from that frame on, pieces may go over them. */
 static CUresult use(struct client_call *call, const struct making *making)
 {
-    struct client_conn *conn = making->conn;
     const struct ga_bulk_use_args args = {.connections = making->count};
     call->op = API_OP_ga_bulk_use;
     CUresult rc = client_call_begin(call, ga_bulk_use_args_bound(&args));
@@ -154,10 +153,7 @@ static CUresult use(struct client_call *call, const struct making *making)
         return rc;
     }
     ga_bulk_use_args_write(&call->writer, &args);
-    for (unsigned i = 0; i < making->count; i++) {
-        conn->bulks[i].transport = making->conns[i];
-    }
-    atomic_store(&conn->bulk_count, making->count);
+    client_conn_bulks_use(making->conn, making->conns, making->count);
     return client_call_post(call);
 }
 
@@ -186,8 +182,8 @@ static void prepare(struct client_context *context)
     }
     connect_all(&making);
     if (making.why[0] != 0) {
-        ga_debug("a bulk connection to %s: %s; %u are there", making.conn->name, making.why,
-                 making.count);
+        ga_debug("a bulk connection to %s: %s; %u are there", client_conn_name(making.conn),
+                 making.why, making.count);
     }
     if (making.count != 0) {
         if (use(&call, &making) == CUDA_SUCCESS) {
@@ -201,9 +197,7 @@ static void prepare(struct client_context *context)
 
 void client_bulk_prepare(const struct client_call *call, uint64_t bytes)
 {
-    struct client_conn *conn = call->conn;
-    if (bytes >= ASK_FROM && !atomic_load(&conn->bulk_asked) &&
-        !atomic_exchange(&conn->bulk_asked, true)) {
+    if (bytes >= ASK_FROM && client_conn_bulks_wanted(call->conn)) {
         prepare(call->context);
     }
 }

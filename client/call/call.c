@@ -33,7 +33,7 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->context = context;
     call->session = NULL;
     call->conn = client_session_conn(context->session);
-    int dead = atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
+    int dead = client_conn_dead(call->conn);
     if (dead != 0) {
         front_output_write();
     }
@@ -45,7 +45,7 @@ CUresult client_call_enter_session(struct client_call *call, uint16_t op,
 {
     *call = (struct client_call){
         .op = op, .bare = true, .session = session, .conn = client_session_conn(session)};
-    return (CUresult)atomic_load_explicit(&call->conn->dead, memory_order_relaxed);
+    return (CUresult)client_conn_dead(call->conn);
 }
 
 CUresult client_call_enter(struct client_call *call, uint16_t op)
@@ -172,14 +172,14 @@ static CUresult lacking(const struct client_call *call)
         ga_log_write(NULL, GA_LOG_WARN, NULL,
                      "%s is not supported by the gpuaasd at %s, whose build is another than this "
                      "library's (" GPUAAS_VERSION "): upgrade the older one",
-                     api_op_name(call->op), call->conn->name);
+                     api_op_name(call->op), client_conn_name(call->conn));
     }
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 bool client_call_lacking(const struct client_call *call)
 {
-    return call->conn->lacks && api_op_set_has(&call->conn->lacking, call->op);
+    return client_conn_lacks(call->conn, call->op);
 }
 
 /* Assigns field by field: a struct copy would read bytes that were just stored in smaller pieces,
@@ -201,7 +201,7 @@ static enum api_work work_of(const struct client_call *call)
  * recorded then. */
 static void mark_copies(const struct client_call *call)
 {
-    if (atomic_load_explicit(&call->conn->owing, memory_order_relaxed) != 0 &&
+    if (atomic_load_explicit(&client_conn_facts(call->conn)->owing, memory_order_relaxed) != 0 &&
         work_of(call) == API_WORK_LASTING && call->op != API_OP_cuEventRecord) {
         client_copy_fence(call->conn);
     }
@@ -258,10 +258,7 @@ static uint64_t append(struct client_call *call, uint64_t bulk)
     enum api_work work = work_of(call);
     call->lends = false;
     if (work != API_WORK_NOTHING) {
-        atomic_store_explicit(&call->conn->worked, sequence, memory_order_release);
-    }
-    if (work == API_WORK_LASTING) {
-        atomic_store_explicit(&call->conn->lasting, sequence, memory_order_release);
+        client_conn_note_work(call->conn, sequence, work == API_WORK_LASTING);
     }
     call->sequence = sequence;
     return sequence;

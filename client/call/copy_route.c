@@ -61,9 +61,9 @@ enum client_copy_route client_copy_route(const struct client_copy_facts *facts)
 
 unsigned client_copy_abilities(const struct client_conn *conn)
 {
-    const struct transport_ops *ops = conn->data.ops;
+    const struct transport_ops *ops = client_conn_transport(conn)->ops;
     return (ops->send_fd != NULL ? CLIENT_CAN_MAP : 0) |
            (ops->one_sided != NULL ? CLIENT_CAN_REACH : 0) |
            (client_conn_bulks(conn) != 0 ? CLIENT_CAN_BULK : 0) |
-           (conn->compression.mode != COMPRESSION_OFF ? CLIENT_CAN_COMPRESS : 0);
+           (client_conn_compresses(conn) ? CLIENT_CAN_COMPRESS : 0);
 }

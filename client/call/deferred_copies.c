@@ -33,7 +33,7 @@ static bool shows(const struct client_context *context)
 static bool rests(struct client_context *context)
 {
     const struct client_conn *conn = client_session_conn(context->session);
-    uint64_t mark = client_mark_of(conn, atomic_load(&conn->lasting));
+    uint64_t mark = client_mark_of(conn, client_conn_lasting(conn));
     return client_context_passed(context, mark) ||
            (!context->streamed && client_stream_passed(context, 0, mark));
 }
@@ -44,7 +44,8 @@ bool client_copy_deferred(const struct client_call *call, uint64_t stream)
     if (client_stream_known(stream) != 0 || shows(context) || !rests(context)) {
         return false;
     }
-    atomic_store(&call->conn->owing, context->object.handle); /* before `owed`: see settle() */
+    atomic_store(&client_conn_facts(call->conn)->owing,
+                 context->object.handle); /* before `owed`: see settle() */
     client_conn_raise(&context->owed, client_mark_of(call->conn, call->sequence));
     return !shows(context);
 }
@@ -52,7 +53,7 @@ bool client_copy_deferred(const struct client_call *call, uint64_t stream)
 bool client_copy_deferred_done(const struct client_context *context)
 {
     const struct client_conn *conn = client_session_conn(context->session);
-    uint64_t worked = client_mark_of(conn, atomic_load(&conn->worked));
+    uint64_t worked = client_mark_of(conn, client_conn_worked(conn));
     return client_mark_reaches(atomic_load(&context->owed), worked) && !shows(context);
 }
 
@@ -81,7 +82,7 @@ static CUresult mark(struct client_conn *conn)
 {
     struct client_call call;
     struct cuEventRecord_args args = {.hStream = 0};
-    uint64_t handle = atomic_exchange(&conn->owing, 0);
+    uint64_t handle = atomic_exchange(&client_conn_facts(conn)->owing, 0);
     struct client_context *context =
         handle != 0 ? client_object_find(GA_HANDLE_CONTEXT, handle) : NULL;
     if (context == NULL || !atomic_load(&context->active)) {
@@ -95,7 +96,7 @@ static CUresult mark(struct client_conn *conn)
         CLIENT_CALL_POST(&call, cuEventRecord, &args, rc);
     }
     if (rc != CUDA_SUCCESS) {
-        atomic_store(&conn->owing, handle);
+        atomic_store(&client_conn_facts(conn)->owing, handle);
     }
     return rc;
 }

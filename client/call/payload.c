@@ -31,16 +31,14 @@ static uint32_t pack(struct client_conn *conn, const struct client_payload *piec
 {
     const uint8_t *from = piece->at;
     if (!is_whole(piece)) {
-        if (conn->gathered == NULL) {
-            conn->gathered = malloc(WIRE_CHUNK);
-        }
-        if (conn->gathered == NULL) {
+        uint8_t *rows = client_conn_gather_room(conn);
+        if (rows == NULL) {
             return 0;
         }
-        gather(piece, conn->gathered);
-        from = conn->gathered;
+        gather(piece, rows);
+        from = rows;
     }
-    return (uint32_t)compress_piece(&conn->compression, from, bytes_of(piece), to);
+    return (uint32_t)compress_piece(client_conn_compression(conn), from, bytes_of(piece), to);
 }
 
 static CUresult begin_apart(struct client_call *call, size_t values, struct client_payload *piece)
@@ -50,7 +48,7 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    bool packs = compression_wanted(&conn->compression), whole = is_whole(piece);
+    bool packs = compression_wanted(client_conn_compression(conn)), whole = is_whole(piece);
     uint8_t *own = packs || !whole ? client_conn_apart_room(conn) : NULL;
     if (own == NULL && !whole) {
         client_conn_unlock(conn, false);
@@ -61,7 +59,7 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
         gather(piece, own);
     }
     piece->from = piece->packed == 0 && whole ? piece->at : own;
-    client_call_prefix(call, values, conn->bulk_last + 1, piece->packed);
+    client_call_prefix(call, values, client_conn_apart_number(conn), piece->packed);
     return CUDA_SUCCESS;
 }
 
@@ -85,7 +83,7 @@ static CUresult begin_compressed(struct client_call *call, size_t values,
         return rc;
     }
     uint8_t *to = client_conn_at(conn) + CONN_PREFIX + sizeof(struct wire_header) + values;
-    piece->packed = compression_wanted(&conn->compression) ? pack(conn, piece, to) : 0;
+    piece->packed = compression_wanted(client_conn_compression(conn)) ? pack(conn, piece, to) : 0;
     if (piece->packed != 0) {
         client_call_prefix(call, values + piece->packed, 0, piece->packed);
     } else {

@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Life and death of a connection. Its descriptors stay open after its end (a thread may still be
  * inside poll); only the child after a fork closes them. */
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
+
+enum ga_status client_conn_create(const struct client_conn_start *start, struct client_conn **out)
+{
+    struct client_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL ||
+        client_conn_init(conn, start->data, start->data_reader, start->hooks) != GA_OK) {
+        free(conn);
+        return GA_NO_MEMORY;
+    }
+    struct transport_conn side = start->side;
+    struct frame_reader side_reader = start->side_reader;
+    transport_side_init(&conn->side, &side, &side_reader, start->dead_after_ms);
+    conn->owner = start->owner;
+    conn->process = start->process;
+    conn->facts.lacks = start->lacking != NULL;
+    if (start->lacking != NULL) {
+        conn->facts.lacking = *start->lacking;
+    }
+    conn->compression.mode = start->compression;
+    snprintf(conn->name, sizeof conn->name, "%s", start->name);
+    snprintf(conn->address, sizeof conn->address, "%s", start->address);
+    *out = conn;
+    return GA_OK;
+}
 
 enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn data,
                                 struct frame_reader reader, const struct client_conn_hooks *hooks)
@@ -34,7 +59,7 @@ enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn 
 static void die(struct client_conn *conn, int result, bool lost, const char *why)
 {
     pthread_mutex_lock(&conn->end_lock);
-    bool first = atomic_load(&conn->dead) == 0;
+    bool first = atomic_load(&conn->facts.dead) == 0;
     if (first && !lost) {
         ga_warn("CUDA error %d on %s: %s", result, conn->name, why);
     } else if (first && !atomic_load(&conn->quiet)) {
@@ -42,7 +67,7 @@ static void die(struct client_conn *conn, int result, bool lost, const char *why
                  conn->name, why, result);
     }
     if (first) {
-        atomic_store(&conn->dead, result);
+        atomic_store(&conn->facts.dead, result);
     }
     pthread_mutex_unlock(&conn->end_lock);
     if (first) {

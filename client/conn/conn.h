@@ -9,7 +9,9 @@
  * Sending: threads append under send_lock, which is never held across a system call that may block.
  * A thread that cannot send polls for both directions and reads meanwhile, so two full directions
  * never wait for each other.
- * Order of locks: send_lock before read_lock. */
+ * Order of locks: send_lock before read_lock.
+ *
+ * What is inside a connection only the files of this folder see (conn_internal.h). */
 #ifndef CLIENT_CONN_CONN_H
 #define CLIENT_CONN_CONN_H
 
@@ -21,22 +23,65 @@
 
 #include "api/signatures.h"
 #include "base/cursor.h"
-#include "base/list.h"
-#include "base/spin.h"
 #include "base/status.h"
 #include "transport/transport.h"
 
-#define CONN_BUFFER   (1u << 20) /* bytes waiting to be sent, at most */
-#define CONN_BATCH    65536u     /* this many buffered bytes are sent at once */
-#define CONN_FLUSH_NS 50000u     /* buffered bytes wait no longer; see flush_ns */
-#define CONN_DRAIN_NS 1000000u   /* interval of reading answers that no thread waits for */
-#define CONN_BUCKETS  1024u      /* of the table of pending replies; power of two */
-#define CONN_INLINE   256u       /* results that need no memory of their own */
-#define CONN_LOST     719        /* CUDA_ERROR_LAUNCH_FAILED: the connection is lost */
-#define CONN_PREFIX   32u        /* a WIRE_BULK frame */
-#define CONN_SWITCHES 256u       /* context switches remembered: late errors of older servers */
+#define CONN_FLUSH_NS 50000u /* buffered bytes wait no longer; see flush_ns */
+#define CONN_INLINE   256u   /* results that need no memory of their own */
+#define CONN_LOST     719    /* CUDA_ERROR_LAUNCH_FAILED: the connection is lost */
+#define CONN_PREFIX   32u    /* a WIRE_BULK frame */
 
 struct client_conn;
+
+/* What others read of a connection without a call into it: a connection begins with this. */
+struct client_conn_facts {
+    atomic_int dead; /* CUresult of every call; 0: alive */
+    unsigned index;  /* among the process's connections */
+    bool lacks;      /* the server lacks some of our calls: see `lacking` */
+    struct api_op_set lacking;
+    _Atomic uint64_t submitted; /* sequence of the last call */
+    _Atomic uint64_t worked;    /* the last call that may have left work on a GPU */
+    _Atomic uint64_t lasting;   /* the last call of class API_WORK_LASTING */
+    _Atomic uint64_t owing;     /* context with deferred copies under way; 0: none */
+};
+
+static inline struct client_conn_facts *client_conn_facts(const struct client_conn *conn)
+{
+    return (struct client_conn_facts *)(uintptr_t)conn;
+}
+
+/* The CUresult of every call; 0: alive. */
+static inline int client_conn_dead(const struct client_conn *conn)
+{
+    return atomic_load_explicit(&client_conn_facts(conn)->dead, memory_order_acquire);
+}
+
+static inline bool client_conn_lacks(const struct client_conn *conn, uint16_t op)
+{
+    const struct client_conn_facts *facts = client_conn_facts(conn);
+    return facts->lacks && api_op_set_has(&facts->lacking, op);
+}
+
+static inline unsigned client_conn_index(const struct client_conn *conn)
+{
+    return client_conn_facts(conn)->index;
+}
+
+/* Sequences, as in the facts. */
+static inline uint64_t client_conn_submitted(const struct client_conn *conn)
+{
+    return atomic_load(&client_conn_facts(conn)->submitted);
+}
+
+static inline uint64_t client_conn_worked(const struct client_conn *conn)
+{
+    return atomic_load(&client_conn_facts(conn)->worked);
+}
+
+static inline uint64_t client_conn_lasting(const struct client_conn *conn)
+{
+    return atomic_load(&client_conn_facts(conn)->lasting);
+}
 
 /* What an answer does besides waking the thread that waits. All zero: nothing. */
 struct reply_action {
@@ -103,118 +148,75 @@ struct pending_reply {
     _Alignas(16) uint8_t small[CONN_INLINE];
 };
 
-struct conn_switch {
-    uint64_t sequence, context;
-};
-
-/* A bulk connection (conn_bulk.c). Everything except `transport` is under send_lock. */
-struct conn_bulk {
-    struct transport_conn transport;
-    const uint8_t *from; /* rest of the piece that it sends: in the caller's memory, or in `room` */
-    uint64_t left;       /* bytes at `from` */
-    uint64_t pieces;     /* count of all pieces given to it */
-    uint8_t *room;       /* for a piece that is compressed or gathered; NULL until it is needed */
-};
-
 /* The out-of-band pieces of one call: the last one given to each bulk connection. */
 struct conn_apart {
     uint64_t pieces[WIRE_BULKS_MAX];
 };
 
-struct client_conn {
-    struct transport_conn data;
-    struct transport_side side; /* of the service thread; any thread may send */
-    char name[300];             /* for messages: the server */
-    void *owner;                /* the server that it belongs to; for the code that opened it */
-    uint64_t process;
-    unsigned index;       /* among the process's connections */
-    atomic_int dead;      /* CUresult of every call; 0: alive */
-    atomic_bool trimming; /* see reclaim.c */
-    atomic_bool quiet;    /* the end of the connection is not logged (exit, fork) */
-    bool lacks;           /* the server lacks some of our calls: see `lacking` */
-    struct api_op_set lacking;
+/* What a connection begins with. */
+struct client_conn_start {
+    struct transport_conn data, side; /* after their handshakes; the connection owns them */
+    struct frame_reader data_reader, side_reader; /* may hold bytes already; likewise */
+    unsigned dead_after_ms;                       /* without a sign of life from the other end */
     const struct client_conn_hooks *hooks;
-
-    pthread_mutex_t end_lock; /* held while `dead` is decided; no other lock is taken under it */
-    pthread_mutex_t mirrors_lock; /* see mirror_list.h */
-    pthread_mutex_t send_lock;
-    pthread_cond_t room; /* the buffer has shrunk, or `exclusive` or `pumping` has ended */
-    uint8_t *out;
-    size_t out_start, out_end;
-    uint64_t out_sent; /* bytes of the buffer sent ever */
-    bool pumping, exclusive;
-    uint64_t sequence;          /* of the last call */
-    _Atomic uint64_t submitted; /* the same, readable without the lock */
-    _Atomic uint64_t answered;  /* the last call whose answer a thread waited for */
-    _Atomic uint64_t worked;    /* the last call that may have left work on a GPU */
-    _Atomic uint64_t lasting;   /* the last call of class API_WORK_LASTING */
-    _Atomic uint64_t
-        owing;        /* context with deferred copies under way (deferred_copies.c); 0: none */
-    uint64_t context; /* the last one told to the server */
-    struct conn_switch switches[CONN_SWITCHES];
-    unsigned switch_count;
-    struct compression compression; /* of bulk */
-    uint8_t *gathered;              /* rows of a piece before compression; NULL until needed */
-    char address[300];              /* of the backend process */
-    atomic_bool bulk_asked;         /* bulk connections have been asked for */
-    atomic_uint bulk_count;         /* bulk connections in use */
-    unsigned bulk_last;             /* the bulk connection chosen last */
-    struct conn_bulk bulks[WIRE_BULKS_MAX];
-    _Atomic uint64_t oldest_ns; /* when the buffer became non-empty; 0: nothing has to leave */
-    /* Bytes wait no longer in the buffer: CONN_FLUSH_NS, or an eighth of a long round trip, because
-     * TCP sends ten packets after a pause, however small, and then waits for a round trip. */
-    uint64_t flush_ns;
-
-    atomic_bool reading; /* a leader has the reader role; conn_receive.c gives it back */
-    atomic_uint waiting; /* followers: threads that have found the role taken, or are about to */
-    _Atomic(struct pending_reply *)
-        spare; /* a free record that the next call takes without a lock */
-    pthread_mutex_t read_lock;
-    struct ga_list waiters;
-    struct pending_reply *buckets[CONN_BUCKETS];
-    struct pending_reply *unused;
-    atomic_uint unwaited;     /* pending replies that no thread waits for */
-    atomic_uint host_calls;   /* of these, host calls: they are read as soon as they come */
-    _Atomic uint64_t read_ns; /* time of the last read, while unwaited != 0 */
-
-    /* Owned by the thread that has the reader role. */
-    struct ga_spin spin;
-    struct frame_reader reader;
-    struct pending_reply *bulk; /* the copy whose chunk is being read; NULL: none */
-    uint64_t bulk_at, bulk_left;
-    uint64_t bulk_bytes;  /* size of the chunk */
-    uint64_t bulk_got;    /* bytes of it received so far, in the form in which they travel */
-    unsigned bulk_conn;   /* the bulk connection that carries it; 0: the data connection */
-    unsigned bulk_next;   /* that of the next frame, from WIRE_BULK */
-    uint32_t packed_next; /* compressed size in the next frame, from WIRE_BULK; 0: plain */
-    uint32_t bulk_packed; /* compressed size of the chunk; 0: plain */
-    uint8_t *packed;      /* room for compressed bytes */
-    atomic_uint awaited;  /* the connection of the next bytes, as bulk_conn; any thread reads it */
-    uint8_t *bounce;      /* room for rows that arrive in pieces */
-
-    /* Counters for the trace. The sender and the reader add to the counts of bytes. */
-    atomic_ullong bytes_out, bytes_in, waits, waited_ns;
-    atomic_ullong shared_out, shared_in;         /* bytes through shared buffers; any thread adds */
-    atomic_ullong unpacked_bytes, unpacked_from; /* received compressed: plain size, compressed */
+    const char *name;    /* for messages: the server */
+    const char *address; /* of the backend process */
+    const void *owner;   /* the server that it belongs to; for the code that opens it */
+    uint64_t process;
+    const struct api_op_set *lacking; /* calls that the server lacks; NULL: none */
+    enum compression_mode compression;
 };
 
-/* Adds to a counter that one thread at a time changes, and any thread reads. */
-static inline void client_conn_count(atomic_ullong *counter, uint64_t more)
-{
-    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, before + more, memory_order_relaxed);
-}
+/* GA_NO_MEMORY: nothing is owned. */
+GA_CHECKED enum ga_status client_conn_create(const struct client_conn_start *start,
+                                             struct client_conn **out);
 
-/* Takes ownership of the data connection, after its handshake; `reader` may hold bytes already. */
-GA_CHECKED enum ga_status client_conn_init(struct client_conn *conn, struct transport_conn data,
-                                           struct frame_reader reader,
-                                           const struct client_conn_hooks *hooks);
+/* ---- what it is (conn_facts.c) */
+
+const char *client_conn_name(const struct client_conn *conn);
+const char *client_conn_address(const struct client_conn *conn);
+const void *client_conn_owner(const struct client_conn *conn);
+const char *client_conn_scheme(const struct client_conn *conn);
+/* The transport of its data, for memory that both ends share; and whether descriptors go over it,
+ * so that both ends are on one machine. */
+struct transport_conn *client_conn_transport(const struct client_conn *conn);
+bool client_conn_takes_fds(const struct client_conn *conn);
+/* Held while mirrors of its devices are made equal: see mirror_list.h. */
+pthread_mutex_t *client_conn_mirrors_lock(struct client_conn *conn);
+/* From now on its end is not logged: the program ends. */
+void client_conn_hush(struct client_conn *conn);
+/* Sends a message over the side connection; any thread. GA_AGAIN: it is full. */
+GA_CHECKED enum ga_status client_conn_side_send(struct client_conn *conn, uint16_t opcode,
+                                                uint64_t sequence, const void *values, size_t size);
+/* Cached memory begins to go back. False: it does already, until client_conn_trim_end. */
+bool client_conn_trim_begin(struct client_conn *conn);
+void client_conn_trim_end(struct client_conn *conn);
+
+/* What has travelled and how long calls waited. */
+struct client_conn_counts {
+    uint64_t bytes_out, bytes_in, waits, waited_ns;
+    uint64_t plain_out, compressed_out, plain_in, compressed_in; /* of what was compressed */
+};
+struct client_conn_counts client_conn_counts(const struct client_conn *conn);
+/* So many bytes went through a shared buffer. */
+void client_conn_count_shared(struct client_conn *conn, uint64_t bytes, bool out);
 
 /* ---- sending. Frames are appended between lock and unlock. */
 
 /* Locks, with room to append `room` bytes of frames. Returns 0, or the CUresult of a dead
  * connection (then the lock is not held). */
 GA_CHECKED int client_conn_lock(struct client_conn *conn, size_t room);
+/* The sequence that the next call gets. Between lock and unlock. */
+uint64_t client_conn_next(const struct client_conn *conn);
+/* The call with this sequence leaves work on a GPU, `lasting` if it may last. */
+static inline void client_conn_note_work(struct client_conn *conn, uint64_t sequence, bool lasting)
+{
+    struct client_conn_facts *facts = client_conn_facts(conn);
+    atomic_store_explicit(&facts->worked, sequence, memory_order_release);
+    if (lasting) {
+        atomic_store_explicit(&facts->lasting, sequence, memory_order_release);
+    }
+}
 /* The place of the next frame. */
 uint8_t *client_conn_at(struct client_conn *conn);
 /* Appends WIRE_CONTEXT if the next call runs in another context than the last one. Needs 32 bytes
@@ -242,6 +244,18 @@ void client_conn_apart(struct client_conn *conn, const void *from, uint64_t byte
 /* Room of WIRE_CHUNK bytes that the chosen bulk connection may send from. NULL: no memory. */
 uint8_t *client_conn_apart_room(struct client_conn *conn);
 void client_conn_apart_wait(struct client_conn *conn, const struct conn_apart *apart);
+/* The bulk connection that client_conn_lock_apart has chosen, from 1 on. */
+unsigned client_conn_apart_number(const struct client_conn *conn);
+/* Whether bulk connections are still to be asked for: once. Then, between lock and unlock: use
+ * these. */
+bool client_conn_bulks_wanted(struct client_conn *conn);
+void client_conn_bulks_use(struct client_conn *conn, const struct transport_conn *bulks,
+                           unsigned count);
+/* How the bulk of its calls is compressed; and room of WIRE_CHUNK bytes for rows before that. NULL:
+ * no memory. Between lock and unlock. */
+struct compression *client_conn_compression(struct client_conn *conn);
+uint8_t *client_conn_gather_room(struct client_conn *conn);
+bool client_conn_compresses(const struct client_conn *conn);
 /* How many bulk connections are in use. */
 unsigned client_conn_bulks(const struct client_conn *conn);
 /* Unlocks. Buffered bytes leave at once if `now` is set, if the server has nothing else to do, or
@@ -269,6 +283,8 @@ void client_conn_release(struct client_conn *conn, struct pending_reply *record)
  * read from it. */
 void client_conn_wait_range(struct client_conn *conn, const void *start, uint64_t bytes,
                             bool reads);
+/* Whether replies are pending that no thread waits for. */
+bool client_conn_unwaited(const struct client_conn *conn);
 /* Reads the bytes that are there, unless another thread does, without waiting; client_conn_drain
  * flushes before that. */
 void client_conn_read(struct client_conn *conn);
@@ -289,34 +305,5 @@ uint64_t client_conn_serve(struct client_conn *conn, uint64_t now_ns);
 unsigned client_conn_polls(struct client_conn *conn, struct pollfd *at);
 /* One of them has an event. */
 void client_conn_polled(struct client_conn *conn, int fd);
-
-/* ---- inside the connection (conn_send.c, conn_bulk.c, conn_receive.c, conn_answer.c,
- * conn_pending.c) */
-/* Under send_lock. GA_AGAIN: the sockets are full. */
-enum ga_status conn_push(struct client_conn *conn);
-enum ga_status conn_bulk_push(struct client_conn *conn);
-/* Records that the socket is full, which decides whether compression pays. Under send_lock. */
-void conn_note_full(struct client_conn *conn);
-/* Waits until a full socket takes more, or something else has happened. Under send_lock, which is
- * released while waiting. */
-void conn_wait_for_room(struct client_conn *conn);
-/* The connection of the reader's next bytes. */
-struct transport_conn *conn_awaited(struct client_conn *conn);
-struct pending_reply *conn_table_find(struct client_conn *conn, uint64_t sequence);
-void conn_table_remove(struct client_conn *conn, struct pending_reply *record);
-struct pending_reply *conn_table_add(struct client_conn *conn, uint64_t sequence);
-void conn_table_free(struct client_conn *conn, struct pending_reply *record);
-/* Takes one answer, or a part of a copy's chunk, out of the reader. GA_AGAIN: more bytes must come.
- * GA_INVALID: nonsense. GA_LOST. The caller has the reader role. */
-GA_CHECKED enum ga_status conn_answer_take(struct client_conn *conn);
-/* Whether no thread reads just now. */
-bool conn_read_free(struct client_conn *conn);
-/* Sends until `target` bytes of the buffer have left, reading meanwhile. */
-void conn_send_until(struct client_conn *conn, uint64_t target);
-/* The context of the call with this sequence, if it is remembered; else 0. */
-uint64_t conn_context_of(struct client_conn *conn, uint64_t sequence);
-/* Completes a record and wakes the threads that wait for it. Under read_lock. */
-void conn_complete(struct client_conn *conn, struct pending_reply *record, uint16_t opcode,
-                   int result);
 
 #endif

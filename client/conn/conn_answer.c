@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 #include "front/front.h"
 
 static int32_t result_read(const uint8_t *values)

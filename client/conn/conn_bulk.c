@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/failpoint.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 
 struct transport_conn *conn_awaited(struct client_conn *conn)
 {
@@ -23,6 +23,25 @@ struct transport_conn *conn_awaited(struct client_conn *conn)
 unsigned client_conn_bulks(const struct client_conn *conn)
 {
     return atomic_load_explicit(&conn->bulk_count, memory_order_acquire);
+}
+
+bool client_conn_bulks_wanted(struct client_conn *conn)
+{
+    return !atomic_load(&conn->bulk_asked) && !atomic_exchange(&conn->bulk_asked, true);
+}
+
+void client_conn_bulks_use(struct client_conn *conn, const struct transport_conn *bulks,
+                           unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        conn->bulks[i].transport = bulks[i];
+    }
+    atomic_store(&conn->bulk_count, count);
+}
+
+unsigned client_conn_apart_number(const struct client_conn *conn)
+{
+    return conn->bulk_last + 1;
 }
 
 /* Under send_lock. */
@@ -47,7 +66,7 @@ static enum ga_status bulk_send(struct client_conn *conn, struct conn_bulk *bulk
 enum ga_status conn_bulk_push(struct client_conn *conn)
 {
     enum ga_status all = GA_OK;
-    for (unsigned i = 0; i < client_conn_bulks(conn) && atomic_load(&conn->dead) == 0; i++) {
+    for (unsigned i = 0; i < client_conn_bulks(conn) && atomic_load(&conn->facts.dead) == 0; i++) {
         enum ga_status status = bulk_send(conn, &conn->bulks[i]);
         if (status != GA_OK && status != GA_AGAIN) {
             client_conn_lose(conn, "a bulk connection ended while sending");
@@ -57,7 +76,7 @@ enum ga_status conn_bulk_push(struct client_conn *conn)
     if (all == GA_OK) {
         compression_emptied(&conn->compression);
     }
-    return atomic_load(&conn->dead) == 0 ? all : GA_LOST;
+    return atomic_load(&conn->facts.dead) == 0 ? all : GA_LOST;
 }
 
 /* Chooses the next bulk connection that has nothing to send. Under send_lock. */
@@ -134,7 +153,7 @@ static bool has_left(const struct client_conn *conn, const struct conn_apart *ap
 void client_conn_apart_wait(struct client_conn *conn, const struct conn_apart *apart)
 {
     pthread_mutex_lock(&conn->send_lock);
-    while (atomic_load(&conn->dead) == 0 && !has_left(conn, apart)) {
+    while (atomic_load(&conn->facts.dead) == 0 && !has_left(conn, apart)) {
         enum ga_status status = conn->exclusive ? GA_OK : conn_push(conn);
         if (status != GA_LOST && conn_bulk_push(conn) == GA_AGAIN && !has_left(conn, apart)) {
             conn_wait_for_room(conn);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/conn/conn_list.h"
 
+#include "client/conn/conn_internal.h"
+
 #define CONNS_MAX 256
 
 static struct client_conn *_Atomic conns[CONNS_MAX];
@@ -18,7 +20,7 @@ void client_conn_add(struct client_conn *conn)
     unsigned at = atomic_load(&conn_count);
     bool room = at < CONNS_MAX;
     if (room) {
-        conn->index = at;
+        conn->facts.index = at;
         atomic_store(&conns[at], conn);
         atomic_store(&conn_count, at + 1);
     }
@@ -33,7 +35,8 @@ struct client_conn *client_conn_of_process(const void *owner, uint64_t process)
 {
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (conn->owner == owner && conn->process == process && atomic_load(&conn->dead) == 0) {
+        if (conn->owner == owner && conn->process == process &&
+            atomic_load(&conn->facts.dead) == 0) {
             return conn;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of pending replies, by sequence number. Everything here needs read_lock. */
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 
 #include <stdlib.h>
 

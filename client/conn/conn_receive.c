@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 #include "client/process/trace.h"
 #include "front/front.h"
 
@@ -51,8 +51,11 @@ void conn_complete(struct client_conn *conn, struct pending_reply *record, uint1
     } else {
         atomic_fetch_sub(&conn->unwaited, 1);
     }
-    if (record->want.host != NULL && opcode == 0) {
-        conn->hooks->host_lost(record->want.host, result);
+    if (record->want.host != NULL) {
+        atomic_fetch_sub(&conn->host_calls, 1);
+        if (opcode == 0) {
+            conn->hooks->host_lost(record->want.host, result);
+        }
     }
     if (atomic_load_explicit(&record->references, memory_order_relaxed) == 0) {
         conn_table_free(conn, record);
@@ -71,7 +74,7 @@ void conn_complete(struct client_conn *conn, struct pending_reply *record, uint1
 /* With the role and read_lock. */
 static void complete_all(struct client_conn *conn)
 {
-    int dead = atomic_load(&conn->dead);
+    int dead = atomic_load(&conn->facts.dead);
     conn->bulk = NULL;
     for (unsigned i = 0; i < CONN_BUCKETS; i++) {
         while (conn->buckets[i] != NULL) {
@@ -84,7 +87,7 @@ static void complete_all(struct client_conn *conn)
 static void hand_over(struct client_conn *conn)
 {
     pthread_mutex_lock(&conn->read_lock);
-    if (atomic_load(&conn->dead) != 0) {
+    if (atomic_load(&conn->facts.dead) != 0) {
         complete_all(conn);
     }
     if (ga_list_empty(&conn->waiters)) {
@@ -99,7 +102,7 @@ static void hand_over(struct client_conn *conn)
 
 static bool wanted(struct client_conn *conn)
 {
-    return atomic_load(&conn->dead) != 0 || atomic_load(&conn->waiting) != 0;
+    return atomic_load(&conn->facts.dead) != 0 || atomic_load(&conn->waiting) != 0;
 }
 
 /* Gives the role up. A thread that waits, or ends the connection, first sets `waiting` or `dead`
@@ -126,7 +129,7 @@ static enum ga_status read_all(struct client_conn *conn, const struct pending_re
 {
     uint64_t enough = atomic_load(&conn->bytes_in) + PASSING_BYTES;
     for (;;) {
-        if (atomic_load(&conn->dead) != 0) {
+        if (atomic_load(&conn->facts.dead) != 0) {
             pthread_mutex_lock(&conn->read_lock);
             complete_all(conn);
             pthread_mutex_unlock(&conn->read_lock);
@@ -320,12 +323,13 @@ struct pending_reply *client_conn_expect(struct client_conn *conn, uint64_t sequ
         atomic_store_explicit(&record->references, waited ? 1 : 0, memory_order_relaxed);
         if (want != NULL) {
             record->want = *want;
+            atomic_fetch_add(&conn->host_calls, want->host != NULL);
         }
         if (!waited && atomic_fetch_add(&conn->unwaited, 1) == 0) {
             atomic_store(&conn->read_ns, ga_clock_ns());
         }
-        if (atomic_load(&conn->dead) != 0) {
-            conn_complete(conn, record, 0, atomic_load(&conn->dead));
+        if (atomic_load(&conn->facts.dead) != 0) {
+            conn_complete(conn, record, 0, atomic_load(&conn->facts.dead));
         }
     }
     pthread_mutex_unlock(&conn->read_lock);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 
 static size_t buffered(const struct client_conn *conn)
 {
@@ -143,11 +143,11 @@ static bool make_room(struct client_conn *conn, size_t room)
 int client_conn_lock(struct client_conn *conn, size_t room)
 {
     pthread_mutex_lock(&conn->send_lock);
-    int dead = atomic_load(&conn->dead);
+    int dead = atomic_load(&conn->facts.dead);
     if (dead == 0 && !conn->exclusive && make_room(conn, room)) {
         return 0;
     }
-    while ((dead = atomic_load(&conn->dead)) == 0) {
+    while ((dead = atomic_load(&conn->facts.dead)) == 0) {
         if (conn->exclusive) {
             pthread_cond_wait(&conn->room, &conn->send_lock);
         } else if (make_room(conn, room)) {
@@ -221,7 +221,7 @@ uint64_t client_conn_frame(struct client_conn *conn, uint16_t opcode, uint16_t s
     conn->sequence += call;
     memcpy(at, &header, sizeof header);
     conn->out_end += sizeof header + padded;
-    atomic_store_explicit(&conn->submitted, conn->sequence, memory_order_release);
+    atomic_store_explicit(&conn->facts.submitted, conn->sequence, memory_order_release);
     (void)GA_FAILPOINT("client: call written");
     return header.sequence;
 }
@@ -232,7 +232,7 @@ void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes
     uint64_t total = (bytes + 15) & ~UINT64_C(15), done = 0;
     bool full = false;
     conn->exclusive = true;
-    while (done < total && atomic_load(&conn->dead) == 0) {
+    while (done < total && atomic_load(&conn->facts.dead) == 0) {
         if (conn->pumping) { /* no other thread sends then, see conn_push */
             full = true;
             conn_wait_for_room(conn);
@@ -310,7 +310,7 @@ void client_conn_unlock(struct client_conn *conn, bool now)
 void client_conn_flush(struct client_conn *conn)
 {
     pthread_mutex_lock(&conn->send_lock);
-    if (atomic_load(&conn->dead) == 0 && !conn->exclusive) {
+    if (atomic_load(&conn->facts.dead) == 0 && !conn->exclusive) {
         (void)conn_push(conn);
     }
     pthread_mutex_unlock(&conn->send_lock);
@@ -325,7 +325,7 @@ void conn_send_until(struct client_conn *conn, uint64_t target)
     if (target == 0) {
         target = conn->out_sent + buffered(conn);
     }
-    while (conn->out_sent < target && atomic_load(&conn->dead) == 0) {
+    while (conn->out_sent < target && atomic_load(&conn->facts.dead) == 0) {
         if (conn->exclusive) {
             pthread_cond_wait(&conn->room, &conn->send_lock);
         } else if (conn_push(conn) == GA_AGAIN) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 #include "client/process/environment.h"
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -106,7 +106,7 @@ static unsigned await_data(struct client_conn *conn, struct pollfd *at)
     unsigned count;
     struct transport_conn *from;
     while ((from = conn_awaited(conn), count = from->ops->poll_prepare(from, POLLIN, at)) == 0 &&
-           conn_read_free(conn) && atomic_load(&conn->dead) == 0) {
+           conn_read_free(conn) && atomic_load(&conn->facts.dead) == 0) {
         client_conn_read(conn);
     }
     return count;
@@ -116,7 +116,7 @@ static unsigned await_side(struct client_conn *conn, struct pollfd *at)
 {
     unsigned count;
     while ((count = transport_side_poll_prepare(&conn->side, at)) == 0 &&
-           atomic_load(&conn->dead) == 0) {
+           atomic_load(&conn->facts.dead) == 0) {
         read_side(conn);
     }
     return count;
@@ -125,10 +125,10 @@ static unsigned await_side(struct client_conn *conn, struct pollfd *at)
 unsigned client_conn_polls(struct client_conn *conn, struct pollfd *at)
 {
     unsigned count = 0;
-    if (atomic_load(&conn->dead) == 0) {
+    if (atomic_load(&conn->facts.dead) == 0) {
         count = await_side(conn, at);
     }
-    if (atomic_load(&conn->dead) == 0 && atomic_load(&conn->host_calls) != 0 &&
+    if (atomic_load(&conn->facts.dead) == 0 && atomic_load(&conn->host_calls) != 0 &&
         conn_read_free(conn)) {
         count += await_data(conn, at + count);
     }

@@ -66,8 +66,7 @@ CUresult client_context_current(struct client_context **context)
     }
     *context = found;
     /* NOLINTNEXTLINE: `found` was kept with the handle */
-    return (CUresult)atomic_load_explicit(&client_session_conn(found->session)->dead,
-                                          memory_order_relaxed);
+    return (CUresult)client_conn_dead(client_session_conn(found->session));
 }
 
 void client_context_drop(struct client_context *context)
@@ -114,7 +113,7 @@ bool client_context_passed(const struct client_context *context, uint64_t mark)
 bool client_context_idle(const struct client_context *context)
 {
     return client_context_done(context) >=
-           atomic_load(&client_session_conn(context->session)->worked);
+           client_conn_worked(client_session_conn(context->session));
 }
 
 CUresult client_context_told(struct client_context *context)
@@ -122,7 +121,7 @@ CUresult client_context_told(struct client_context *context)
     struct client_conn *conn = client_session_conn(context->session);
     client_conn_read(conn); /* errors, and that the server is gone */
     front_output_write();
-    int dead = atomic_load(&conn->dead);
+    int dead = client_conn_dead(conn);
     return (CUresult)(dead != 0 ? dead : atomic_exchange(&context->late, 0));
 }
 

@@ -5,7 +5,7 @@
 
 uint64_t client_mark_of(const struct client_conn *conn, uint64_t sequence)
 {
-    return (uint64_t)conn->index << 56 | sequence;
+    return (uint64_t)client_conn_index(conn) << 56 | sequence;
 }
 
 bool client_mark_reaches(uint64_t mark, uint64_t wanted)
@@ -15,5 +15,5 @@ bool client_mark_reaches(uint64_t mark, uint64_t wanted)
 
 uint64_t client_mark_now(const struct client_conn *conn)
 {
-    return client_mark_of(conn, atomic_load(&conn->submitted));
+    return client_mark_of(conn, client_conn_submitted(conn));
 }

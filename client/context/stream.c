@@ -50,5 +50,5 @@ bool client_stream_passed(struct client_context *context, uint64_t stream, uint6
 bool client_stream_idle(struct client_context *context, uint64_t stream)
 {
     const struct client_conn *conn = client_session_conn(context->session);
-    return client_stream_passed(context, stream, client_mark_of(conn, atomic_load(&conn->worked)));
+    return client_stream_passed(context, stream, client_mark_of(conn, client_conn_worked(conn)));
 }

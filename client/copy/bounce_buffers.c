@@ -84,7 +84,7 @@ static struct slots *slots_make(const struct client_context *context)
 static struct slots *slots_of(const struct client_context *context)
 {
     const struct client_conn *conn = client_session_conn(context->session);
-    unsigned index = conn->index;
+    unsigned index = client_conn_index(conn);
     if (index >= CONNS_MAX) {
         return NULL;
     }
@@ -153,7 +153,8 @@ static unsigned take_all(struct slots *slots)
 
 void client_slots_rest(const struct client_conn *conn, uint64_t now_ns)
 {
-    struct slots *slots = conn->index < CONNS_MAX ? atomic_load(&by_conn[conn->index]) : NULL;
+    unsigned index = client_conn_index(conn);
+    struct slots *slots = index < CONNS_MAX ? atomic_load(&by_conn[index]) : NULL;
     if (slots == NULL || slots->stays) {
         return;
     }

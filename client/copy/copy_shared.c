@@ -32,10 +32,10 @@ static CUresult call_begin(struct client_call *call, struct client_buffer_place 
                                              : ga_shared_buffer_out_args_bound(&from_device));
     if (rc == CUDA_SUCCESS && in) {
         ga_shared_buffer_in_args_write(&call->writer, &to_device);
-        atomic_fetch_add_explicit(&call->conn->shared_out, bytes, memory_order_relaxed);
+        client_conn_count_shared(call->conn, bytes, true);
     } else if (rc == CUDA_SUCCESS) {
         ga_shared_buffer_out_args_write(&call->writer, &from_device);
-        atomic_fetch_add_explicit(&call->conn->shared_in, bytes, memory_order_relaxed);
+        client_conn_count_shared(call->conn, bytes, false);
     }
     return rc;
 }

@@ -60,18 +60,18 @@ static bool number_take(uint32_t *piece)
 
 static void buffer_unshare(struct client_shared_buffer *buffer)
 {
-    struct client_conn *conn = client_session_conn(buffer->session);
+    struct transport_conn *data = client_conn_transport(client_session_conn(buffer->session));
     if (buffer->shared.state != NULL) {
-        conn->data.ops->one_sided->unshare(&conn->data, &buffer->shared);
+        data->ops->one_sided->unshare(data, &buffer->shared);
     }
 }
 
 /* Whether the server knows the call, and also those that copy between the memory and the GPU. */
 static bool served(const struct client_conn *conn, uint16_t opcode)
 {
-    return !conn->lacks || (!api_op_set_has(&conn->lacking, opcode) &&
-                            !api_op_set_has(&conn->lacking, API_OP_ga_shared_buffer_in) &&
-                            !api_op_set_has(&conn->lacking, API_OP_ga_shared_buffer_out));
+    return !client_conn_lacks(conn, opcode) &&
+           !client_conn_lacks(conn, API_OP_ga_shared_buffer_in) &&
+           !client_conn_lacks(conn, API_OP_ga_shared_buffer_out);
 }
 
 static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
@@ -91,11 +91,11 @@ static struct pending_reply *start(struct client_call *call)
 static struct pending_reply *offer(const struct client_shared_buffer *buffer, int fd)
 {
     struct client_call call;
-    struct client_conn *conn = client_session_conn(buffer->session);
+    struct transport_conn *data = client_conn_transport(client_session_conn(buffer->session));
     const struct ga_shared_buffer_open_args args = {
         .piece = buffer->piece, .bytes = buffer->bytes, .inode = ga_shared_memory_inode(fd)};
     if (!enter(buffer, API_OP_ga_shared_buffer_open, &call) ||
-        conn->data.ops->send_fd(&conn->data, fd) != GA_OK ||
+        data->ops->send_fd(data, fd) != GA_OK ||
         client_call_begin(&call, ga_shared_buffer_open_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
@@ -151,7 +151,7 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
                                                        void *where, uint64_t bytes)
 {
     struct client_session *session = context->session;
-    if (client_session_conn(session)->data.ops->send_fd == NULL || bytes < CLIENT_ROUTE_LARGE ||
+    if (!client_conn_takes_fds(client_session_conn(session)) || bytes < CLIENT_ROUTE_LARGE ||
         bytes > UINT64_MAX - PAGE) {
         return NULL;
     }
@@ -175,7 +175,7 @@ struct client_shared_buffer *client_shared_buffer_make(const struct client_conte
 
 bool client_shared_buffer_reaches(const struct client_conn *conn)
 {
-    return conn->data.ops->one_sided != NULL;
+    return client_conn_transport(conn)->ops->one_sided != NULL;
 }
 
 /* Registers the memory with the network card. After a fork the card keeps the pages of the parent,
@@ -184,8 +184,9 @@ static bool buffer_share(struct client_shared_buffer *buffer)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     struct client_conn *conn = client_session_conn(buffer->session);
-    enum ga_status status = conn->data.ops->one_sided->share(
-        &conn->data, buffer->memory, buffer->bytes, TRANSPORT_SHARED, &buffer->shared);
+    struct transport_conn *data = client_conn_transport(conn);
+    enum ga_status status = data->ops->one_sided->share(data, buffer->memory, buffer->bytes,
+                                                        TRANSPORT_SHARED, &buffer->shared);
     if (status == GA_NO_MEMORY && !atomic_flag_test_and_set(&said)) {
         ga_warn("%llu KiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "

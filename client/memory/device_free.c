@@ -72,7 +72,7 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
     }
     if (watch) {
         want.watched = &context->unused;
-        want.watch_value = call.conn->sequence + 1;
+        want.watch_value = client_conn_next(call.conn);
         atomic_store(&context->watch, want.watch_value);
     }
     ga_memory_unmap_args_write(&call.writer, args);
@@ -97,7 +97,7 @@ CUresult client_memory_unmap(struct client_context *context, uint64_t address, u
 /* Reads what is there. */
 static void look(struct client_conn *conn)
 {
-    if (atomic_load(&conn->unwaited) != 0) {
+    if (client_conn_unwaited(conn)) {
         client_conn_read(conn);
     }
 }
@@ -203,7 +203,7 @@ static CUresult free_pooled(const struct client_session *session, uint64_t addre
 static int free_later(struct client_context *owner, struct client_allocator *allocator,
                       uint64_t address)
 {
-    uint64_t mark = atomic_load(&client_session_conn(owner->session)->worked);
+    uint64_t mark = client_conn_worked(client_session_conn(owner->session));
     int rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
     if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
         rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
@@ -226,7 +226,7 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     /* Managed memory may be used in any context: only the server knows whether one is busy. */
     uint32_t wait = mirror != NULL ? API_WAIT_FOR_ALL : API_WAIT_FOR_USERS;
     if (bytes != 0 || mirror != NULL ||
-        unused(owner) < atomic_load(&client_session_conn(owner->session)->worked)) {
+        unused(owner) < client_conn_worked(client_session_conn(owner->session))) {
         rc = give_back(owner, bytes != 0 ? address : 0, bytes, wait);
     }
     client_mirror_end(mirror);

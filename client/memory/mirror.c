@@ -211,7 +211,7 @@ void client_mirrors_forget(const struct client_context *context)
     }
     struct ga_list others;
     ga_list_init(&others);
-    pthread_mutex_t *of_conn = &client_session_conn(context->session)->mirrors_lock;
+    pthread_mutex_t *of_conn = client_conn_mirrors_lock(client_session_conn(context->session));
     pthread_mutex_lock(of_conn);
     pthread_mutex_lock(&client_mirror_lock);
     ga_list_each (at, following, &client_mirror_list) {

@@ -164,14 +164,14 @@ static struct client_mirror *take_from(struct client_conn *conn, const struct wa
 {
     const struct wanted there = {.host = wanted->host, .managed = wanted->managed, .conn = conn};
     struct client_address at;
-    pthread_mutex_lock(&conn->mirrors_lock);
+    pthread_mutex_lock(client_conn_mirrors_lock(conn));
     pthread_mutex_lock(&client_mirror_lock);
     struct client_mirror *found = find(&there, &at) ? at.record : NULL;
     if (found != NULL) {
         client_mirror_leave(found);
     }
     pthread_mutex_unlock(&client_mirror_lock);
-    pthread_mutex_unlock(&conn->mirrors_lock);
+    pthread_mutex_unlock(client_conn_mirrors_lock(conn));
     return found;
 }
 

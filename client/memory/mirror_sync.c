@@ -23,12 +23,12 @@ static _Atomic uint64_t last_use;
 
 static void lock(const struct client_session *session)
 {
-    pthread_mutex_lock(&client_session_conn(session)->mirrors_lock);
+    pthread_mutex_lock(client_conn_mirrors_lock(client_session_conn(session)));
 }
 
 static void unlock(const struct client_session *session)
 {
-    pthread_mutex_unlock(&client_session_conn(session)->mirrors_lock);
+    pthread_mutex_unlock(client_conn_mirrors_lock(client_session_conn(session)));
 }
 
 /* A call in the context's stream for mirrors. */

@@ -47,7 +47,7 @@ static void *trim(void *argument)
     struct client_call call;
     give_back(conn, false);
     give_back(conn, true);
-    atomic_store(&conn->trimming, false);
+    client_conn_trim_end(conn);
     CUresult rc = session != NULL
                       ? client_call_enter_session(&call, API_OP_ga_memory_trimmed, session)
                       : CUDA_ERROR_INVALID_CONTEXT;
@@ -59,8 +59,8 @@ static void *trim(void *argument)
 
 void client_trim_begin(struct client_conn *conn)
 {
-    if (!atomic_exchange(&conn->trimming, true) && ga_thread_start(NULL, trim, conn) != GA_OK) {
-        atomic_store(&conn->trimming, false);
+    if (client_conn_trim_begin(conn) && ga_thread_start(NULL, trim, conn) != GA_OK) {
+        client_conn_trim_end(conn);
     }
 }
 

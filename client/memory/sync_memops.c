@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
+#include "client/alloc/ranges.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/alloc/ranges.h"
 #include "client/memory/address.h"
 #include "front/front.h"
 

@@ -45,7 +45,7 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
         client_mappings_remove(made);
         return rc;
     }
-    unsigned index = client_session_conn(physical->session)->index;
+    unsigned index = client_conn_index(client_session_conn(physical->session));
     space->told[index / 64] |= UINT64_C(1) << index % 64;
     return CUDA_SUCCESS;
 }

@@ -214,22 +214,22 @@ static void own(const struct transport_conn *transport)
 static enum ga_status conn_start(struct opening *opening, const struct making *making,
                                  struct client_conn **out)
 {
-    struct client_conn *conn = calloc(1, sizeof *conn);
-    if (conn == NULL ||
-        client_conn_init(conn, making->data, making->reader, &client_conn_hooks) != GA_OK) {
-        free(conn);
-        return GA_NO_MEMORY;
-    }
+    const struct client_conn_start start = {
+        .data = making->data,
+        .side = making->side,
+        .data_reader = making->reader,
+        .side_reader = making->side_reader,
+        .dead_after_ms = client_environment_dead_after_s() * 1000,
+        .hooks = &client_conn_hooks,
+        .name = opening->device->server->address,
+        .address = opening->address,
+        .owner = opening->device->server,
+        .process = opening->ticket.process,
+        .lacking = opening->lacking_count != 0 ? &opening->lacking : NULL,
+        .compression = opening->packs ? client_environment_compression() : COMPRESSION_OFF};
+    struct client_conn *conn;
+    GA_TRY(client_conn_create(&start, &conn));
     (void)GA_FAILPOINT("client: session made");
-    transport_side_init(&conn->side, &making->side, &making->side_reader,
-                        client_environment_dead_after_s() * 1000);
-    conn->owner = opening->device->server;
-    conn->process = opening->ticket.process;
-    conn->lacks = opening->lacking_count != 0;
-    conn->lacking = opening->lacking;
-    snprintf(conn->name, sizeof conn->name, "%s", opening->device->server->address);
-    conn->compression.mode = opening->packs ? client_environment_compression() : COMPRESSION_OFF;
-    snprintf(conn->address, sizeof conn->address, "%s", opening->address);
     own(&making->data);
     own(&making->side);
     client_conn_add(conn);

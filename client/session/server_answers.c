@@ -83,7 +83,7 @@ static bool asked_way(int ordinal, struct cuda_driver_way *way)
     }
     const struct client_session *session = atomic_load(&device->session);
     *way = (struct cuda_driver_way){
-        .transport = session != NULL ? client_session_conn(session)->data.ops->scheme : "",
+        .transport = session != NULL ? client_conn_scheme(client_session_conn(session)) : "",
         .why = device->refused != NULL ? device->refused : ""};
     while (way->server < count &&
            (all[way->server].server != device->server || all[way->server].why[0] != 0)) {

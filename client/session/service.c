@@ -50,7 +50,7 @@ static void server_lost(struct client_server *server)
     atomic_store(&server->lost, true);
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (conn->owner == server) {
+        if (client_conn_owner(conn) == server) {
             client_conn_lose(conn, "its gpuaasd ended or cannot be reached");
         }
     }
@@ -134,7 +134,7 @@ static uint64_t serve_all(uint64_t now)
     uint64_t next = FAR;
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (atomic_load(&conn->dead) == 0) {
+        if (client_conn_dead(conn) == 0) {
             next = sooner(next, client_conn_serve(conn, now));
         }
     }

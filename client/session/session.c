@@ -30,7 +30,7 @@ static int ended_before(const struct client_server *server)
 {
     const struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        int dead = conn->owner == server ? atomic_load(&conn->dead) : 0;
+        int dead = client_conn_owner(conn) == server ? client_conn_dead(conn) : 0;
         if (dead != 0) {
             return dead;
         }

@@ -21,7 +21,7 @@ static void at_exit(void)
     atomic_store(&client_exiting, true);
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        atomic_store(&conn->quiet, true);
+        client_conn_hush(conn);
     }
 }
 

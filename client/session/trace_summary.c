@@ -24,7 +24,7 @@ static void print_devices(int pid)
             }
             fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
                     device->name, device->server->node, device->server->address,
-                    client_session_conn(session)->data.ops->scheme, more,
+                    client_conn_scheme(client_session_conn(session)), more,
                     session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
         }
     }
@@ -36,10 +36,11 @@ static void print_packing(int pid)
     struct client_conn *conn;
     unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        out += conn->compression.plain_bytes;
-        out_packed += conn->compression.compressed_bytes;
-        in += conn->unpacked_bytes;
-        in_packed += conn->unpacked_from;
+        const struct client_conn_counts counts = client_conn_counts(conn);
+        out += counts.plain_out;
+        out_packed += counts.compressed_out;
+        in += counts.plain_in;
+        in_packed += counts.compressed_in;
     }
     if (out != 0 || in != 0) {
         fprintf(stderr,
@@ -58,10 +59,11 @@ void client_trace_summary(void)
     unsigned long long waits = 0, waited_ns = 0, out = 0, in = 0;
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        waits += conn->waits;
-        waited_ns += conn->waited_ns;
-        out += conn->bytes_out + conn->shared_out;
-        in += conn->bytes_in + conn->shared_in;
+        const struct client_conn_counts counts = client_conn_counts(conn);
+        waits += counts.waits;
+        waited_ns += counts.waited_ns;
+        out += counts.bytes_out;
+        in += counts.bytes_in;
     }
     print_devices(pid);
     unsigned long long calls = client_trace_print_calls(pid);

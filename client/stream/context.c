@@ -107,7 +107,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         context->fresh = true;
         const struct client_session *session = atomic_load(&context->device->session);
         if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
-            rc = (CUresult)atomic_load(&client_session_conn(session)->dead);
+            rc = (CUresult)client_conn_dead(client_session_conn(session));
         }
     }
     pthread_mutex_unlock(&context->device->open_lock);

@@ -108,10 +108,10 @@ CUresult client_context_activate(struct client_context *context)
             return rc;
         }
         /* The context need not wait for anything that has been sent up to now. */
-        client_context_quiet(context, atomic_load(&client_session_conn(session)->submitted));
+        client_context_quiet(context, client_conn_submitted(client_session_conn(session)));
     }
     atomic_store(&context->active, true);
-    return (CUresult)atomic_load(&client_session_conn(session)->dead);
+    return (CUresult)client_conn_dead(client_session_conn(session));
 }
 
 void client_context_clear(struct client_context *context)

@@ -358,7 +358,7 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
         return query_remote(call, event);
     }
     client_conn_drain(call->conn);
-    int dead = atomic_load(&call->conn->dead);
+    int dead = client_conn_dead(call->conn);
     if (dead != 0) {
         return (CUresult)dead;
     }
@@ -404,7 +404,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     ready = !event->shared && (atomic_load(&event->ready) == recorded || is_past(event));
     stream = event->stream;
     mark = event->mark;
-    if (atomic_load(&call.conn->worked) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
+    if (client_conn_worked(call.conn) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
         atomic_store(&event->asked, ASKED_KEPT); /* it waits for older work, which may be done */
     }
     client_conn_unlock(call.conn, false);

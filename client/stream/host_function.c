@@ -66,7 +66,6 @@ void client_host_call_due(struct client_host_call *call, int status, uint32_t id
     call->id = id;
     ga_list_remove(&call->at);
     ga_list_append(&lanes[call->lane].due, &call->at);
-    atomic_fetch_sub(&call->conn->host_calls, 1);
     pthread_cond_signal(&lanes[call->lane].news);
     pthread_mutex_unlock(&lock);
 }
@@ -76,7 +75,6 @@ void client_host_call_lost(struct client_host_call *call, int status)
     pthread_mutex_lock(&lock);
     call->status = (CUresult)status;
     call->lost = true;
-    atomic_fetch_sub(&call->conn->host_calls, 1);
     pthread_cond_signal(&lanes[call->lane].news);
     pthread_mutex_unlock(&lock);
 }
@@ -98,7 +96,7 @@ static bool first_of_conn(const struct client_host_call *call)
 static bool value_ready(const struct client_host_call *call)
 {
     return call->value.write || call->seen || call->status != CUDA_SUCCESS ||
-           atomic_load(&call->conn->dead) != 0 || client_host_value_holds(&call->value);
+           client_conn_dead(call->conn) != 0 || client_host_value_holds(&call->value);
 }
 
 /* The next one to run; NULL: none. The end of a connection loses its calls in any order, but all of
@@ -125,9 +123,9 @@ static void say_done(struct client_host_call *call)
 {
     const uint32_t values[4] = {call->id};
     enum ga_status status;
-    while ((status = transport_side_send(&call->conn->side, WIRE_HOST_DONE, call->sequence, values,
-                                         sizeof values)) == GA_AGAIN &&
-           atomic_load(&call->conn->dead) == 0) {
+    while ((status = client_conn_side_send(call->conn, WIRE_HOST_DONE, call->sequence, values,
+                                           sizeof values)) == GA_AGAIN &&
+           client_conn_dead(call->conn) == 0) {
         usleep(SIDE_FULL_US); /* the service thread sends */
     }
     if (status == GA_LOST) {
@@ -168,7 +166,7 @@ static void run(struct client_host_call *call)
     front_output_write();
     CUresult status = call->status;
     if (status == CUDA_SUCCESS) {
-        status = (CUresult)atomic_load(&call->conn->dead);
+        status = (CUresult)client_conn_dead(call->conn);
     }
     struct client_context *context = client_mirrors_some() && status == CUDA_SUCCESS
                                          ? client_object_find(GA_HANDLE_CONTEXT, call->context)
@@ -182,7 +180,7 @@ static void run(struct client_host_call *call)
     if (context != NULL) { /* what comes behind it in the stream sees what it has written */
         (void)client_mirrors_send(context);
     }
-    if (!call->lost && atomic_load(&call->conn->dead) == 0) {
+    if (!call->lost && client_conn_dead(call->conn) == 0) {
         say_done(call);
     }
     free(call);
@@ -261,10 +259,9 @@ static CUresult thread_need(struct lane *lane)
 static void enlist(struct client_host_call *made, struct client_conn *conn)
 {
     made->conn = conn;
-    made->sequence = conn->sequence + 1;
+    made->sequence = client_conn_next(conn);
     pthread_mutex_lock(&lock);
     ga_list_append(&submitted, &made->at);
-    atomic_fetch_add(&conn->host_calls, 1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -272,7 +269,6 @@ static void strike(struct client_host_call *made)
 {
     pthread_mutex_lock(&lock);
     ga_list_remove(&made->at);
-    atomic_fetch_sub(&made->conn->host_calls, 1);
     pthread_mutex_unlock(&lock);
 }
 

@@ -56,7 +56,7 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    uint64_t mark = client_mark_of(call->conn, call->conn->sequence + 1);
+    uint64_t mark = client_mark_of(call->conn, client_conn_next(call->conn));
     struct reply_action want = {.watched = of.ready, .watch_value = mark};
     atomic_store(of.watched, mark);
     ga_stream_query_args_write(&call->writer, &args);
@@ -90,8 +90,8 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
     uint64_t watched = atomic_load(of.watched);
     if (watched != 0 && !client_mark_reaches(atomic_load(of.ready), watched)) {
         client_conn_drain(call->conn);
-        if (atomic_load(&call->conn->dead) != 0) {
-            return (CUresult)atomic_load(&call->conn->dead);
+        if (client_conn_dead(call->conn) != 0) {
+            return (CUresult)client_conn_dead(call->conn);
         }
         if (!client_mark_reaches(atomic_load(of.ready), watched)) {
             return CUDA_ERROR_NOT_READY;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "api/wire.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 
 struct peer {
     int fd;

@@ -193,7 +193,7 @@ Test(conn, reading_in_passing_ends_whatever_comes, .timeout = 60)
     peer.conn->data.ops = &endless;
     client_conn_drain(peer.conn);
     client_conn_drain(peer.conn);
-    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
+    cr_assert_eq(atomic_load(&peer.conn->facts.dead), 0);
     cr_assert_gt(atomic_load(&peer.conn->bytes_in), 8 << 20);
 }
 
@@ -341,7 +341,7 @@ Test(conn, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
     pthread_join(waiter, NULL);
     pthread_join(sender, NULL);
     cr_expect_gt(sends, before);
-    cr_expect_eq(atomic_load(&peer.conn->dead), 0);
+    cr_expect_eq(atomic_load(&peer.conn->facts.dead), 0);
 }
 
 /* ---- rows, ranges, watches */
@@ -415,7 +415,7 @@ Test(conn, a_watch_ends_without_anybody_waiting)
         client_conn_drain(peer.conn);
     }
     cr_assert_eq(atomic_load(&ready), 9);
-    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
+    cr_assert_eq(atomic_load(&peer.conn->facts.dead), 0);
 }
 
 Test(conn, an_older_watch_takes_nothing_back)

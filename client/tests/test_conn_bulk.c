@@ -178,7 +178,7 @@ Test(conn_bulk, pieces_leave_while_another_thread_has_the_data_connection)
     expect_piece(fd);
     pthread_join(pieces, NULL);
     pthread_join(others, NULL);
-    cr_assert_eq(atomic_load(&peer.conn->dead), 0);
+    cr_assert_eq(atomic_load(&peer.conn->facts.dead), 0);
     shutdown(peer.fd, SHUT_RDWR);
     pthread_join(drains, NULL);
     close(peer.fd);

@@ -29,11 +29,11 @@ ROOMS = {
         "context": {"process", "conn", "session"},
         "call": {"process", "conn", "session", "context"},
         "memory": None,
-        "copy": None,
-        "stream": None,
-        "module": None,
-        "texture": None,
-        "graph": None,
+        "texture": {"session", "context", "call", "memory"},
+        "copy": {"process", "conn", "session", "context", "call", "memory", "texture"},
+        "stream": {"process", "conn", "session", "context", "call", "memory"},
+        "module": {"process", "alloc", "session", "context", "call", "memory"},
+        "graph": {"session", "context", "call", "memory", "copy", "stream", "module"},
     },
     "server": {
         "control": set(),  # gpuaasd; with the backend it shares the channel alone

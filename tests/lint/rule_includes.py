@@ -3,6 +3,7 @@
 the tables in folders.py. Unit tests in <folder>/tests belong to their folder and may use criterion
 besides."""
 
+import os
 import re
 
 import folders
@@ -49,6 +50,15 @@ def room_of(path):
     return parts[1] if len(parts) > 2 else ""
 
 
+def internal_problem(file, header):
+    """The inside of a room is for its own files, and for unit tests."""
+    if not header.endswith("_internal.h") or room_of(file.path) == "tests":
+        return None
+    if os.path.dirname(header) == os.path.dirname(file.path):
+        return None
+    return f'"{header}" is for the files of its own folder'
+
+
 def room_problem(file, header):
     rooms = folders.ROOMS.get(file.folder)
     own, target = room_of(file.path), room_of(header)
@@ -67,7 +77,8 @@ def problem(file, bracket, header):
         return f'"{header}": write the path from the root of the repository'
     target = header.split("/")[0] if "/" in header else file.folder
     if target == file.folder:
-        return room_problem(file, header) or library_problem(file, header)
+        return (internal_problem(file, header) or room_problem(file, header) or
+                library_problem(file, header))
     if target not in folders.MAY_INCLUDE:
         return library_problem(file, header)
     if target not in folders.MAY_INCLUDE[file.folder]:

@@ -67,6 +67,12 @@ class Includes(RuleTest):
         self.breaks(rule_includes, "client/a.c", '#include "front/stack.h"\n', "front/front.h")
         self.breaks(rule_includes, "client/a.c", '#include "../base/log.h"\n', "from the root")
 
+    def test_inside_of_a_room(self):
+        line = '#include "client/conn/conn_internal.h"\n'
+        self.keeps(rule_includes, "client/conn/a.c", line)
+        self.keeps(rule_includes, "client/tests/a.c", line)
+        self.breaks(rule_includes, "client/session/a.c", line, "of its own folder")
+
     def test_library(self):
         self.keeps(rule_includes, "conf/a.c", "#include <ini.h>\n")
         self.keeps(rule_includes, "conf/tests/a.c", "#include <criterion/criterion.h>\n")

@@ -3,7 +3,7 @@
  * order. The program's memory outside the calls' own buffers stays as it is, and each call ends. */
 #include "api/wire.h"
 #include "base/log.h"
-#include "client/conn/conn.h"
+#include "client/conn/conn_internal.h"
 #include "client/process/trace.h"
 #include "tests/fuzz/conn.h"
 
