@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""server_dispatch.h and server_dispatch.c: from a frame to the driver table.
+"""server_dispatch.h and server_dispatch.c: from a frame to the driver table, or to server/.
 
-A handler answers false only for bytes that no client of ours sends: the session ends.
+A handler reads and checks the arguments, and answers with the result. It answers false only for
+bytes that no client of ours sends: the session ends.
 """
+from codec import fields
 from ranges import size
 from text import HEADER, guard
 
 HANDLER = "(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)"
 
 
+def _do(call):
+    """The prototype of what is written in server/."""
+    sides = [side for side in ("args", "results") if fields(call, side)]
+    said = "".join(f", {'const ' if side == 'args' else ''}struct {call.name}_{side} *{side}"
+                   for side in sides)
+    return f"CUresult server_do_{call.name}(struct server_conn *conn{said})"
+
+
 def header(model):
-    custom = "".join(f"bool server_call_{c.name}(struct server_conn *conn, "
-                     "const struct wire_header *header,\n"
-                     "                 struct ga_reader *reader);\n"
-                     for c in model.travelling() if c.server == "custom")
+    custom = "".join(f"{_do(c)};\n" for c in model.travelling() if c.server == "custom")
     return guard("server_dispatch.h", f"""\
-/* Which function serves an op. Those of `server custom` calls are written in server/. All answer
- * false only for bytes that break the protocol: the caller ends the session. */
+/* Which function serves an op. All answer false only for bytes that break the protocol: the caller
+ * ends the session. */
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/calls.h"
+#include "api/cuda_names.h"
 #include "base/cursor.h"
 
 struct server_conn;
@@ -34,6 +43,9 @@ server_handler *server_dispatch_find(uint16_t op);
  * context, where it names none. Arguments that break the protocol: any. */
 uint64_t server_dispatch_stream(uint16_t op, struct ga_reader args);
 
+/* Calls of `server custom`, written in server/. Arguments are read and whole; what they point to is
+ * borrowed from the frame. Results are zeros, and sent if CUDA_SUCCESS is returned. Besides results
+ * of calls they may return SERVER_ANSWERED or SERVER_BROKEN (server/session/conn.h). */
 {custom}""")
 
 
@@ -97,19 +109,47 @@ def _answer(call):
             f"SERVER_REPLY_RESULTS(conn, header, {name}, rc, &results);"]
 
 
-def _handler(call):
+def _read_args(call):
     lines = []
     if call.args():
         lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
-    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"] + _locals(call)
-    for i, step in enumerate(_steps(call)):
-        if i == 0:
-            lines.append(f"CUresult rc = {step};")
-        else:
-            lines += ["if (rc == CUDA_SUCCESS) {", f"    rc = {step};", "}"]
-    lines += _answer(call) + ["return true;"]
-    return (f"static bool auto_{call.name}{HANDLER}\n{{\n"
+    return lines + ["if (!ga_reader_done(reader)) {", "    return false;", "}"]
+
+
+def _in_turn(steps):
+    lines = []
+    for i, step in enumerate(steps):
+        lines += ["if (rc == CUDA_SUCCESS) {", f"    rc = {step};", "}"] if i else [
+            f"CUresult rc = {step};"]
+    return lines
+
+
+def _function(call, lines):
+    return (f"static bool handle_{call.name}{HANDLER}\n{{\n"
             + "".join(f"    {line}\n" for line in lines) + "}\n\n")
+
+
+def _auto(call):
+    return _function(call, _read_args(call) + _locals(call) + _in_turn(_steps(call))
+                     + _answer(call) + ["return true;"])
+
+
+def _custom(call):
+    lines = _read_args(call)
+    passed = "conn" + (", &args" if call.args() else "")
+    if call.results():
+        lines.append(f"struct {call.name}_results results = {{0}};")
+        passed += ", &results"
+    lines += _in_turn([_range(r) for r in call.ranges]
+                      + [f"server_do_{call.name}({passed})"])
+    if call.reply == "async":
+        return _function(call, lines + ["return rc == CUDA_SUCCESS || "
+                                        "server_answer_async(conn, header, rc);"])
+    if call.results():
+        lines += ["if (rc == CUDA_SUCCESS) {",
+                  f"    SERVER_REPLY_RESULTS(conn, header, {call.name}, rc, &results);",
+                  "    return true;", "}"]
+    return _function(call, lines + ["return server_answer(conn, header, rc);"])
 
 
 def _stream(call):
@@ -137,11 +177,9 @@ def source(model):
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
                     '#include "base/handle.h"\n#include "server/session/conn.h"\n\n')
     for call in calls:
-        if call.server == "auto":
-            out += _handler(call)
+        out += _auto(call) if call.server == "auto" else _custom(call)
     out += _streams(calls)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"
     for call in calls:
-        function = f"{'auto' if call.server == 'auto' else 'server_call'}_{call.name}"
-        out += f"    case API_OP_{call.name}:\n        return {function};\n"
+        out += f"    case API_OP_{call.name}:\n        return handle_{call.name};\n"
     return out + "    default:\n        return NULL;\n    }\n}\n"

@@ -116,40 +116,27 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
 /* Of the arguments of either call */
 #define SHAPE_OF(args)                                                                             \
     {                                                                                              \
-        .Width = (args).width, .Height = (args).height, .Depth = (args).depth,                     \
-        .Format = (CUarray_format)(args).format, .NumChannels = (args).channels,                   \
-        .Flags = (args).flags                                                                      \
+        .Width = (args)->width, .Height = (args)->height, .Depth = (args)->depth,                  \
+        .Format = (CUarray_format)(args)->format, .NumChannels = (args)->channels,                 \
+        .Flags = (args)->flags                                                                     \
     }
 
-bool server_call_ga_array_create(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_array_create(struct server_conn *conn,
+                                   const struct ga_array_create_args *args)
 {
-    struct ga_array_create_args args;
-    ga_array_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
-    server_reply(conn, header, array_create(conn, args.array, &shape, 0));
-    return true;
+    return array_create(conn, args->array, &shape, 0);
 }
 
-bool server_call_ga_mipmap_create(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_mipmap_create(struct server_conn *conn,
+                                    const struct ga_mipmap_create_args *args)
 {
-    struct ga_mipmap_create_args args;
-    ga_mipmap_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
-    CUresult rc = args.levels != 0 ? array_create(conn, args.mipmap, &shape, args.levels)
-                                   : CUDA_ERROR_INVALID_VALUE;
-    server_reply(conn, header, rc);
-    return true;
+    return args->levels != 0 ? array_create(conn, args->mipmap, &shape, args->levels)
+                             : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult array_level(struct server_conn *conn, const struct ga_array_level_args *args)
+CUresult server_do_ga_array_level(struct server_conn *conn, const struct ga_array_level_args *args)
 {
     const struct server_array *whole = ga_handle_table_find(&conn->objects.mipmaps, args->mipmap);
     if (whole == NULL || ga_handle_type_of(args->array) != GA_HANDLE_ARRAY) {
@@ -166,21 +153,6 @@ static CUresult array_level(struct server_conn *conn, const struct ga_array_leve
     }
     array->whole = whole->handle;
     return array_put(conn, args->array, whole->context, array);
-}
-
-bool server_call_ga_array_level(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
-{
-    struct ga_array_level_args args;
-    ga_array_level_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = array_level(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }
 
 /* ---- the end */
@@ -238,12 +210,13 @@ static void destroy_later(struct server_conn *conn, struct completer_entry *entr
 }
 
 /* A driver may wait in cuArrayDestroy for kernels that only a later call lets go on: so it is asked
- * when the work before is done. */
-static CUresult destroy_after_work(struct server_conn *conn, const struct wire_header *header,
-                                   struct server_array *array)
+ * when the work before is done. `array` NULL: there is none. */
+static CUresult destroy_after_work(struct server_conn *conn, struct server_array *array)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+    if (array == NULL || array->whole != 0) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -259,42 +232,17 @@ static CUresult destroy_after_work(struct server_conn *conn, const struct wire_h
     entry->job_values[1] = array->handle;
     array_forget(conn, array);
     completer_add(&conn->completer, entry);
-    return CUDA_SUCCESS;
+    return SERVER_ANSWERED;
 }
 
-/* `array` NULL: there is none. */
-static void destroy(struct server_conn *conn, const struct wire_header *header,
-                    struct server_array *array)
+CUresult server_do_ga_array_destroy(struct server_conn *conn,
+                                    const struct ga_array_destroy_args *args)
 {
-    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
-    if (array != NULL && array->whole == 0) {
-        rc = destroy_after_work(conn, header, array);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_reply(conn, header, rc);
-    }
+    return destroy_after_work(conn, ga_handle_table_find(&conn->objects.arrays, args->array));
 }
 
-bool server_call_ga_array_destroy(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_mipmap_destroy(struct server_conn *conn,
+                                     const struct ga_mipmap_destroy_args *args)
 {
-    struct ga_array_destroy_args args;
-    ga_array_destroy_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    destroy(conn, header, ga_handle_table_find(&conn->objects.arrays, args.array));
-    return true;
-}
-
-bool server_call_ga_mipmap_destroy(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_mipmap_destroy_args args;
-    ga_mipmap_destroy_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    destroy(conn, header, ga_handle_table_find(&conn->objects.mipmaps, args.mipmap));
-    return true;
+    return destroy_after_work(conn, ga_handle_table_find(&conn->objects.mipmaps, args->mipmap));
 }

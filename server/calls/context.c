@@ -73,8 +73,8 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
     if (args->kind > API_CONTEXT_EXPLICIT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = context_make(conn, session, args, &real);
-    return rc == CUDA_SUCCESS ? context_enter(conn, session, args->context, args->kind, real) : rc;
+    CU_TRY(context_make(conn, session, args, &real));
+    return context_enter(conn, session, args->context, args->kind, real);
 }
 
 /* One that has some of the multiprocessors, which is current when it is made. */
@@ -100,108 +100,63 @@ static CUresult part_make(struct server_conn *conn, struct server_session *sessi
     return rc;
 }
 
-bool server_call_ga_context_create_part(struct server_conn *conn, const struct wire_header *header,
-                                        struct ga_reader *reader)
+CUresult server_do_ga_context_create_part(struct server_conn *conn,
+                                          const struct ga_context_create_part_args *args,
+                                          struct ga_context_create_part_results *results)
 {
-    struct ga_context_create_part_args args;
-    struct ga_context_create_part_results results = {0};
-    ga_context_create_part_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_session *session = conn_session(conn, header);
-    CUcontext real = NULL;
-    CUresult rc = part_make(conn, session, &args, &real, &results.given);
-    if (rc == CUDA_SUCCESS) {
-        rc = context_enter(conn, session, args.context, API_CONTEXT_EXPLICIT, real);
-    }
-    SERVER_REPLY_RESULTS(conn, header, ga_context_create_part, rc, &results);
-    return true;
+    CUcontext real;
+    CU_TRY(part_make(conn, conn->call.session, args, &real, &results->given));
+    return context_enter(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, real);
 }
 
-bool server_call_ga_context_create(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_ga_context_create(struct server_conn *conn,
+                                     const struct ga_context_create_args *args)
 {
-    struct ga_context_create_args args;
-    ga_context_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, context_open(conn, conn_session(conn, header), &args));
-    return true;
+    return context_open(conn, conn->call.session, args);
 }
 
 /* Remembers what the limit was, for a reset. */
-bool server_call_cuCtxSetLimit(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+CUresult server_do_cuCtxSetLimit(struct server_conn *conn, const struct cuCtxSetLimit_args *args)
 {
-    struct cuCtxSetLimit_args args;
     size_t before = 0;
-    cuCtxSetLimit_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct server_context *context = conn->current;
-    bool first = context != NULL && (unsigned)args.limit < CU_LIMIT_MAX &&
-                 (context->limits_set >> args.limit & 1) == 0 &&
-                 conn->driver->cuCtxGetLimit(&before, args.limit) == CUDA_SUCCESS;
-    CUresult rc = conn->driver->cuCtxSetLimit(args.limit, args.value);
+    bool first = context != NULL && (unsigned)args->limit < CU_LIMIT_MAX &&
+                 (context->limits_set >> args->limit & 1) == 0 &&
+                 conn->driver->cuCtxGetLimit(&before, args->limit) == CUDA_SUCCESS;
+    CUresult rc = conn->driver->cuCtxSetLimit(args->limit, args->value);
     if (first && rc == CUDA_SUCCESS) {
-        context->limits[args.limit] = before;
-        context->limits_set |= 1u << args.limit;
+        context->limits[args->limit] = before;
+        context->limits_set |= 1u << args->limit;
     }
-    server_reply(conn, header, rc);
-    return true;
+    return rc;
 }
 
-bool server_call_ga_context_destroy(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_ga_context_destroy(struct server_conn *conn,
+                                      const struct ga_context_destroy_args *args)
 {
-    struct ga_context_destroy_args args;
-    ga_context_destroy_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args.context);
-    server_reply(conn, header,
-                 context != NULL ? context_clear(conn, context, false)
-                                 : CUDA_ERROR_INVALID_CONTEXT);
-    return true;
+    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
+    return context != NULL ? context_clear(conn, context, false) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-bool server_call_ga_context_reset(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_context_reset(struct server_conn *conn,
+                                    const struct ga_context_reset_args *args)
 {
-    struct ga_context_reset_args args;
-    ga_context_reset_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args.context);
-    server_reply(conn, header,
-                 context != NULL ? context_clear(conn, context, true) : CUDA_ERROR_INVALID_CONTEXT);
-    return true;
+    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
+    return context != NULL ? context_clear(conn, context, true) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-bool server_call_ga_context_synchronize(struct server_conn *conn, const struct wire_header *header,
-                                        struct ga_reader *reader)
+CUresult server_do_ga_context_synchronize(struct server_conn *conn)
 {
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     if (conn->current == NULL) {
-        server_reply(conn, header, CUDA_ERROR_INVALID_CONTEXT);
-        return true;
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_REPLY);
     CUresult rc =
         entry != NULL ? context_mark(conn, conn->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         completer_entry_free(&conn->completer, entry);
-        server_reply(conn, header, rc);
-        return true;
+        return rc;
     }
     completer_add(&conn->completer, entry);
-    return true;
+    return SERVER_ANSWERED;
 }

@@ -23,36 +23,31 @@ void copy_unwatched(struct server_conn *conn, CUresult rc)
 
 /* ---- to the GPU */
 
-void copy_in_end(struct server_conn *conn, const struct wire_header *header,
-                 struct staging_slot *slot, uint64_t stream, CUresult rc)
+CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+                     CUresult rc)
 {
-    struct completer_entry *entry = NULL;
     if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    } else {
-        entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
-        rc = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.lane)
-                           : CUDA_ERROR_OUT_OF_MEMORY;
-        if (rc != CUDA_SUCCESS) {
-            completer_entry_free(&conn->completer, entry);
-            copy_unwatched(conn, rc);
-            return;
-        }
-    }
-    if (entry == NULL) {
         staging_give(&conn->staging, slot);
-        return;
+        return rc;
+    }
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
+    CUresult mark = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.lane)
+                                  : CUDA_ERROR_OUT_OF_MEMORY;
+    if (mark != CUDA_SUCCESS) {
+        completer_entry_free(&conn->completer, entry);
+        copy_unwatched(conn, mark);
+        return CUDA_SUCCESS;
     }
     entry->slot = slot;
     completer_add(&conn->completer, entry);
+    return CUDA_SUCCESS;
 }
 
-bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, size_t values,
-                    uint64_t stream, uint64_t bytes, struct conn_room *room)
+CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t bytes,
+                        struct conn_room *room)
 {
-    room->slot = NULL;
-    if (!bulk_fits(conn, header, values, bytes)) {
-        return false;
+    if (!bulk_fits(conn, bytes)) {
+        return SERVER_BROKEN;
     }
     CUresult rc = conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
                                         : CUDA_ERROR_INVALID_CONTEXT;
@@ -62,120 +57,86 @@ bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, 
     }
     if (rc != CUDA_SUCCESS) {
         server_fail(conn, "no pinned memory, or a copy without a context");
-        return false;
+        return SERVER_BROKEN;
     }
     rc = conn_room(conn, stream, bytes, ROOM_IN, room);
     if (rc != CUDA_SUCCESS) {
-        room->slot = NULL;
-        if (atomic_load(&conn->ended)) {
-            return false;
-        }
-        server_async_error(conn, header, rc);
-        return bulk_drop(conn, values, bytes) == GA_OK;
+        bool dropped = !atomic_load(&conn->ended) && bulk_drop(conn, bytes) == GA_OK;
+        return dropped ? rc : SERVER_BROKEN;
     }
     enum ga_status status =
-        bulk_take(conn, values, room->aside != NULL ? room->aside->data : room->at, bytes);
-    if (status == GA_OK && room->aside != NULL) {
-        overflow_put(&conn->staging, room->slot, room->aside);
-    } else if (status != GA_OK) {
+        bulk_take(conn, room->aside != NULL ? room->aside->data : room->at, bytes);
+    if (status != GA_OK) {
         conn_room_leave(conn, room);
+        return SERVER_BROKEN;
     }
-    return status == GA_OK;
+    if (room->aside != NULL) {
+        overflow_put(&conn->staging, room->slot, room->aside);
+    }
+    return CUDA_SUCCESS;
 }
 
 static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *args,
                         const uint8_t *from)
 {
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args->stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = server_range_check(conn, args->dst, args->bytes);
-    }
-    return rc == CUDA_SUCCESS && args->bytes != 0
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    CU_TRY(server_range_check(conn, args->dst, args->bytes));
+    return args->bytes != 0
                ? conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream)
-               : rc;
+               : CUDA_SUCCESS;
 }
 
 /* For small sources that are not pinned the driver copies the bytes before it returns, so no
  * staging slot has to be held. */
-static bool copy_in_small(struct server_conn *conn, const struct wire_header *header, size_t values,
-                          const struct ga_copy_in_args *args)
+static CUresult copy_in_small(struct server_conn *conn, const struct ga_copy_in_args *args)
 {
     uint8_t from[COPY_SMALL_BYTES];
-    if (!bulk_fits(conn, header, values, args->bytes)) {
-        return false;
+    if (!bulk_fits(conn, args->bytes)) {
+        return SERVER_BROKEN;
     }
     if (conn->current == NULL) {
         server_fail(conn, "a copy without a context");
-        return false;
+        return SERVER_BROKEN;
     }
-    if (bulk_take(conn, values, from, args->bytes) != GA_OK) {
-        return false;
-    }
-    CUresult rc = copy_in(conn, args, from);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    return bulk_take(conn, from, args->bytes) == GA_OK ? copy_in(conn, args, from) : SERVER_BROKEN;
 }
 
-bool server_call_ga_copy_in(struct server_conn *conn, const struct wire_header *header,
-                            struct ga_reader *reader)
+CUresult server_do_ga_copy_in(struct server_conn *conn, const struct ga_copy_in_args *args)
 {
-    const struct wire_header kept = *header;
-    size_t values = reader->size;
-    struct ga_copy_in_args args;
-    ga_copy_in_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    if (args.bytes <= COPY_SMALL_BYTES && !conn->bulk.next.said &&
+    struct conn_room room;
+    if (args->bytes <= COPY_SMALL_BYTES && !conn->bulk.next.said &&
         ++conn->small_copies % COPY_SMALL_RUN != 0) {
-        return copy_in_small(conn, &kept, values, &args);
+        return copy_in_small(conn, args);
     }
-    struct conn_room room;
-    bool good = copy_bulk_take(conn, &kept, values, args.stream, args.bytes, &room);
-    if (good && room.slot != NULL) {
-        copy_in_end(conn, &kept, room.slot, args.stream, copy_in(conn, &args, room.at));
-    }
-    return good;
+    CU_TRY(copy_bulk_take(conn, args->stream, args->bytes, &room));
+    return copy_in_end(conn, room.slot, args->stream, copy_in(conn, args, room.at));
 }
 
-bool server_call_ga_copy_in_2d(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+static CUresult copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_args *args,
+                           const uint8_t *from)
 {
-    const struct wire_header kept = *header;
-    size_t values = reader->size;
-    struct ga_copy_in_2d_args args;
-    ga_copy_in_2d_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct conn_room room;
-    bool good = copy_bulk_take(conn, &kept, values, args.stream,
-                               api_range_times(args.width, args.rows), &room);
-    if (!good || room.slot == NULL) {
-        return good;
-    }
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = server_range_check(conn, args.dst,
-                                api_range_pitched(args.pitch, args.width, args.rows));
-    }
-    if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
-        const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = room.at,
-                                    .srcPitch = args.width,
-                                    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                    .dstDevice = args.dst,
-                                    .dstPitch = args.pitch,
-                                    .WidthInBytes = args.width,
-                                    .Height = args.rows};
-        rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
-    }
-    copy_in_end(conn, &kept, room.slot, args.stream, rc);
-    return true;
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    CU_TRY(server_range_check(conn, args->dst,
+                              api_range_pitched(args->pitch, args->width, args->rows)));
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = from,
+                                .srcPitch = args->width,
+                                .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                .dstDevice = args->dst,
+                                .dstPitch = args->pitch,
+                                .WidthInBytes = args->width,
+                                .Height = args->rows};
+    return args->width != 0 && args->rows != 0 ? conn->driver->cuMemcpy2DAsync_v2(&copy, stream)
+                                               : CUDA_SUCCESS;
+}
+
+CUresult server_do_ga_copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_args *args)
+{
+    struct conn_room room;
+    CU_TRY(copy_bulk_take(conn, args->stream, api_range_times(args->width, args->rows), &room));
+    return copy_in_end(conn, room.slot, args->stream, copy_in_2d(conn, args, room.at));
 }
 
 /* ---- from the GPU */
@@ -209,7 +170,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     }
     struct completer_entry *entry =
         completer_entry_make(&conn->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
-                             copy->header->session, copy->header->sequence);
+                             conn->call.header->session, conn->call.header->sequence);
     if (entry == NULL) {
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -239,11 +200,10 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     return CUDA_SUCCESS;
 }
 
-void copy_out_reply(struct copy_out *copy, CUresult rc)
+static void copy_out_reply(struct copy_out *copy, CUresult rc)
 {
     struct server_conn *conn = copy->conn;
-    struct completer_entry *entry = completer_entry_make(
-        &conn->completer, COMPLETER_REPLY, copy->header->session, copy->header->sequence);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_REPLY);
     if (entry == NULL) {
         server_fail(conn, "no memory for a reply");
         return;
@@ -258,20 +218,20 @@ void copy_out_reply(struct copy_out *copy, CUresult rc)
     completer_add(&conn->completer, entry);
 }
 
+CUresult copy_out_end(struct copy_out *copy, CUresult rc)
+{
+    if ((rc != CUDA_SUCCESS || copy->total == 0) && !atomic_load(&copy->conn->ended)) {
+        copy_out_reply(copy, rc);
+    }
+    return SERVER_ANSWERED;
+}
+
 CUresult copy_out_begin(struct copy_out *copy)
 {
     struct server_conn *conn = copy->conn;
-    CUresult rc = server_handle_stream(conn, copy->stream_wire, &copy->stream);
-    if (rc == CUDA_SUCCESS && conn->current == NULL) {
-        rc = CUDA_ERROR_INVALID_CONTEXT;
-    }
-    return rc == CUDA_SUCCESS ? staging_make(&conn->staging, conn->current->session->real) : rc;
-}
-
-static CUresult send_queue_begin(struct copy_out *copy, uint64_t src, uint64_t bytes)
-{
-    CUresult rc = copy_out_begin(copy);
-    return rc == CUDA_SUCCESS ? server_range_check(copy->conn, src, bytes) : rc;
+    CU_TRY(server_handle_stream(conn, copy->stream_wire, &copy->stream));
+    return conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
+                                 : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
@@ -285,39 +245,30 @@ CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
     return rc;
 }
 
-bool server_call_ga_copy_out(struct server_conn *conn, const struct wire_header *header,
-                             struct ga_reader *reader)
+static CUresult copy_out_memory(struct copy_out *copy, const struct ga_copy_out_args *args)
 {
-    const struct wire_header kept = *header;
-    struct ga_copy_out_args args;
-    ga_copy_out_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct copy_out copy = {
-        .conn = conn, .header = &kept, .stream_wire = args.stream, .total = args.bytes};
-    CUresult rc = send_queue_begin(&copy, args.src, args.bytes);
-    if (rc == CUDA_SUCCESS) {
-        rc = copy_out_linear(&copy, args.src, args.bytes);
-    }
-    if ((rc != CUDA_SUCCESS || args.bytes == 0) && !atomic_load(&conn->ended)) {
-        copy_out_reply(&copy, rc);
-    }
-    return true;
+    CU_TRY(copy_out_begin(copy));
+    CU_TRY(server_range_check(copy->conn, args->src, args->bytes));
+    return copy_out_linear(copy, args->src, args->bytes);
+}
+
+CUresult server_do_ga_copy_out(struct server_conn *conn, const struct ga_copy_out_args *args)
+{
+    struct copy_out copy = {.conn = conn, .stream_wire = args->stream, .total = args->bytes};
+    return copy_out_end(&copy, copy_out_memory(&copy, args));
 }
 
 /* Rows that are longer than a slot go piece by piece, others several at once. */
 static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d_args *args)
 {
-    CUresult rc = CUDA_SUCCESS;
     if (args->width > WIRE_CHUNK) {
-        for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row++) {
-            rc = copy_out_linear(copy, args->src + row * args->pitch, args->width);
+        for (uint64_t row = 0; row < args->rows; row++) {
+            CU_TRY(copy_out_linear(copy, args->src + row * args->pitch, args->width));
         }
-        return rc;
+        return CUDA_SUCCESS;
     }
     uint64_t at_once = WIRE_CHUNK / args->width;
-    for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row += at_once) {
+    for (uint64_t row = 0; row < args->rows; row += at_once) {
         uint64_t left = args->rows - row;
         const CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                     .srcDevice = args->src + row * args->pitch,
@@ -327,54 +278,38 @@ static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d
                                     .WidthInBytes = args->width,
                                     .Height = left < at_once ? left : at_once};
         const struct copy_piece piece = {.rows = &rows, .bytes = rows.Height * args->width};
-        rc = copy_piece_submit(copy, &piece);
+        CU_TRY(copy_piece_submit(copy, &piece));
     }
-    return rc;
+    return CUDA_SUCCESS;
 }
 
-bool server_call_ga_copy_out_2d(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+static CUresult copy_out_2d(struct copy_out *copy, const struct ga_copy_out_2d_args *args)
 {
-    const struct wire_header kept = *header;
-    struct ga_copy_out_2d_args args;
-    ga_copy_out_2d_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
+    CU_TRY(copy_out_begin(copy));
+    CU_TRY(server_range_check(copy->conn, args->src,
+                              api_range_pitched(args->pitch, args->width, args->rows)));
+    if (args->rows > 1 && args->pitch < args->width) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
+    return copy->total != 0 ? copy_out_rows(copy, args) : CUDA_SUCCESS;
+}
+
+CUresult server_do_ga_copy_out_2d(struct server_conn *conn, const struct ga_copy_out_2d_args *args)
+{
     struct copy_out copy = {.conn = conn,
-                            .header = &kept,
-                            .stream_wire = args.stream,
-                            .total = api_range_times(args.width, args.rows)};
-    CUresult rc =
-        send_queue_begin(&copy, args.src, api_range_pitched(args.pitch, args.width, args.rows));
-    if (rc == CUDA_SUCCESS && args.rows > 1 && args.pitch < args.width) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc == CUDA_SUCCESS && copy.total != 0) {
-        rc = copy_out_rows(&copy, &args);
-    }
-    if ((rc != CUDA_SUCCESS || copy.total == 0) && !atomic_load(&conn->ended)) {
-        copy_out_reply(&copy, rc);
-    }
-    return true;
+                            .stream_wire = args->stream,
+                            .total = api_range_times(args->width, args->rows)};
+    return copy_out_end(&copy, copy_out_2d(&copy, args));
 }
 
 /* ---- within the node */
 
-static CUresult copy_2d(struct server_conn *conn, const struct ga_copy_2d_args *args)
+CUresult server_do_ga_copy_2d(struct server_conn *conn, const struct ga_copy_2d_args *args)
 {
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args->stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = server_range_check(conn, args->dst,
-                                api_range_pitched(args->dst_pitch, args->width, args->rows));
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = server_range_check(conn, args->src,
-                                api_range_pitched(args->src_pitch, args->width, args->rows));
-    }
-    if (rc != CUDA_SUCCESS || args->width == 0 || args->rows == 0) {
-        return rc;
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    if (args->width == 0 || args->rows == 0) {
+        return CUDA_SUCCESS;
     }
     const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                                 .srcDevice = args->src,
@@ -385,19 +320,4 @@ static CUresult copy_2d(struct server_conn *conn, const struct ga_copy_2d_args *
                                 .WidthInBytes = args->width,
                                 .Height = args->rows};
     return conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
-}
-
-bool server_call_ga_copy_2d(struct server_conn *conn, const struct wire_header *header,
-                            struct ga_reader *reader)
-{
-    struct ga_copy_2d_args args;
-    ga_copy_2d_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = copy_2d(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }

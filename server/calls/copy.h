@@ -6,15 +6,14 @@
 #include "api/calls.h"
 #include "server/session/conn.h"
 
-/* Takes `bytes` bulk bytes behind the values, for a copy in `stream`: to room->at they will have
- * come when the stream does. No slot: there is no room, and the client has been told. False: the
- * connection has ended or the frame is wrong. */
-bool copy_bulk_take(struct server_conn *conn, const struct wire_header *header, size_t values,
-                    uint64_t stream, uint64_t bytes, struct conn_room *room);
-/* The end of a copy into the GPU: an error is told, and the slot given back when the stream has got
- * so far; at once when there is nothing to wait for. */
-void copy_in_end(struct server_conn *conn, const struct wire_header *header,
-                 struct staging_slot *slot, uint64_t stream, CUresult rc);
+/* Takes `bytes` bulk bytes of the current call, for a copy in `stream`: to room->at they will have
+ * come when the stream does. On failure they are gone: there is no room, or SERVER_BROKEN. */
+CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t bytes,
+                        struct conn_room *room);
+/* The end of a copy into the GPU, which has been submitted, or `rc` says why not: the slot is given
+ * back when the stream has got so far; at once when there is nothing to wait for. Returns `rc`. */
+CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+                     CUresult rc);
 
 /* A copy may be on its way and nobody can say when it is over: the host memory that it uses is
  * never used again. */
@@ -23,7 +22,6 @@ void copy_unwatched(struct server_conn *conn, CUresult rc);
 /* A copy out in progress: pieces in order, each in a slot of its own. */
 struct copy_out {
     struct server_conn *conn;
-    const struct wire_header *header;
     uint64_t stream_wire;
     CUstream stream;
     uint64_t sent, total;        /* bytes submitted, and of the whole copy */
@@ -46,8 +44,10 @@ CUresult copy_out_begin(struct copy_out *copy);
 CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece);
 /* Submits the bytes from `src` on, piece by piece. */
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes);
-/* The reply of a copy that failed, after the pieces that did not: or of one without bytes. */
-void copy_out_reply(struct copy_out *copy, CUresult rc);
+/* The end of a copy, of which all pieces have been submitted, or `rc` says why not. The last piece
+ * brings the reply; one that failed, or has no bytes, gets it after the pieces that did not.
+ * Returns SERVER_ANSWERED. */
+CUresult copy_out_end(struct copy_out *copy, CUresult rc);
 
 /* ---- shared_buffer_reach.c: copies between the device and a piece that the network card reaches
  */
@@ -56,12 +56,10 @@ void copy_out_reply(struct copy_out *copy, CUresult rc);
 CUresult reach_prepare(struct server_conn *conn, CUdevice device);
 /* What is copied into the GPU has been submitted when it returns; a lost connection shows as
  * conn->ended. */
-CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
-                  const struct ga_shared_buffer_in_args *args, const struct shared_buffer *piece,
-                  CUstream stream);
-/* Answers when the bytes are there, and gives the piece up. */
-void reach_out(struct server_conn *conn, const struct wire_header *header,
-               const struct ga_shared_buffer_out_args *args, struct shared_buffer *piece,
-               CUstream stream);
+CUresult reach_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
+                  const struct shared_buffer *piece, CUstream stream);
+/* Answers when the bytes are there, and gives the piece up. Returns SERVER_ANSWERED. */
+CUresult reach_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
+                   struct shared_buffer *piece, CUstream stream);
 
 #endif

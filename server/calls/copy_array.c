@@ -18,58 +18,52 @@ static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *rea
 
 /* ---- to the GPU */
 
-bool server_call_ga_copy_in_array(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+static CUresult copy_in_array(struct server_conn *conn, const struct ga_copy_in_array_args *args,
+                              const uint8_t *from)
 {
-    const struct wire_header kept = *header;
-    size_t values = reader->size;
-    struct ga_copy_in_array_args args;
-    ga_copy_in_array_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct conn_room room;
-    bool good = copy_bulk_take(conn, &kept, values, args.stream,
-                               api_range_times(args.width, args.rows), &room);
-    if (!good || room.slot == NULL) {
-        return good;
-    }
     CUarray array;
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = array_find(conn, args.array, &array);
-    }
-    if (rc == CUDA_SUCCESS && args.width != 0 && args.rows != 0) {
-        const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                    .srcHost = room.at,
-                                    .srcPitch = args.width,
-                                    .srcHeight = args.rows,
-                                    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                    .dstArray = array,
-                                    .dstXInBytes = args.x,
-                                    .dstY = args.y,
-                                    .dstZ = args.z,
-                                    .WidthInBytes = args.width,
-                                    .Height = args.rows,
-                                    .Depth = 1};
-        rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
-    }
-    copy_in_end(conn, &kept, room.slot, args.stream, rc);
-    return true;
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    CU_TRY(array_find(conn, args->array, &array));
+    const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = from,
+                                .srcPitch = args->width,
+                                .srcHeight = args->rows,
+                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                .dstArray = array,
+                                .dstXInBytes = args->x,
+                                .dstY = args->y,
+                                .dstZ = args->z,
+                                .WidthInBytes = args->width,
+                                .Height = args->rows,
+                                .Depth = 1};
+    return args->width != 0 && args->rows != 0 ? conn->driver->cuMemcpy3DAsync_v2(&copy, stream)
+                                               : CUDA_SUCCESS;
+}
+
+CUresult server_do_ga_copy_in_array(struct server_conn *conn,
+                                    const struct ga_copy_in_array_args *args)
+{
+    struct conn_room room;
+    CU_TRY(copy_bulk_take(conn, args->stream, api_range_times(args->width, args->rows), &room));
+    return copy_in_end(conn, room.slot, args->stream, copy_in_array(conn, args, room.at));
 }
 
 /* ---- from the GPU */
 
-static CUresult copy_out_slice(struct copy_out *copy, const struct ga_copy_out_array_args *args,
-                               CUarray array)
+static CUresult copy_out_array(struct copy_out *copy, const struct ga_copy_out_array_args *args)
 {
-    CUresult rc = CUDA_SUCCESS;
+    CUarray array;
+    CU_TRY(array_find(copy->conn, args->array, &array));
+    CU_TRY(copy_out_begin(copy));
+    if (copy->total == 0) {
+        return CUDA_SUCCESS;
+    }
     if (args->width > WIRE_CHUNK) {
         return CUDA_ERROR_INVALID_VALUE; /* clients cut such rows */
     }
     uint64_t at_once = WIRE_CHUNK / args->width;
-    for (uint64_t row = 0; row < args->rows && rc == CUDA_SUCCESS; row += at_once) {
+    for (uint64_t row = 0; row < args->rows; row += at_once) {
         uint64_t left = args->rows - row, rows = left < at_once ? left : at_once;
         const CUDA_MEMCPY3D slice = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
                                      .srcArray = array,
@@ -83,36 +77,18 @@ static CUresult copy_out_slice(struct copy_out *copy, const struct ga_copy_out_a
                                      .Height = rows,
                                      .Depth = 1};
         const struct copy_piece piece = {.slice = &slice, .bytes = rows * args->width};
-        rc = copy_piece_submit(copy, &piece);
+        CU_TRY(copy_piece_submit(copy, &piece));
     }
-    return rc;
+    return CUDA_SUCCESS;
 }
 
-bool server_call_ga_copy_out_array(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_ga_copy_out_array(struct server_conn *conn,
+                                     const struct ga_copy_out_array_args *args)
 {
-    const struct wire_header kept = *header;
-    struct ga_copy_out_array_args args;
-    ga_copy_out_array_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUarray array;
     struct copy_out copy = {.conn = conn,
-                            .header = &kept,
-                            .stream_wire = args.stream,
-                            .total = api_range_times(args.width, args.rows)};
-    CUresult rc = array_find(conn, args.array, &array);
-    if (rc == CUDA_SUCCESS) {
-        rc = copy_out_begin(&copy);
-    }
-    if (rc == CUDA_SUCCESS && copy.total != 0) {
-        rc = copy_out_slice(&copy, &args, array);
-    }
-    if ((rc != CUDA_SUCCESS || copy.total == 0) && !atomic_load(&conn->ended)) {
-        copy_out_reply(&copy, rc);
-    }
-    return true;
+                            .stream_wire = args->stream,
+                            .total = api_range_times(args->width, args->rows)};
+    return copy_out_end(&copy, copy_out_array(&copy, args));
 }
 
 /* ---- within the node */
@@ -135,19 +111,15 @@ static CUresult side_find(struct server_conn *conn, const struct ga_copy_array_a
     return server_range_check(conn, address, api_range_pitched(pitch, args->width, args->rows));
 }
 
-static CUresult copy_array(struct server_conn *conn, const struct ga_copy_array_args *args)
+CUresult server_do_ga_copy_array(struct server_conn *conn, const struct ga_copy_array_args *args)
 {
     CUstream stream;
     struct side from, to;
-    CUresult rc = server_handle_stream(conn, args->stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = side_find(conn, args, args->src_array, args->src, args->src_pitch, &from);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = side_find(conn, args, args->dst_array, args->dst, args->dst_pitch, &to);
-    }
-    if (rc != CUDA_SUCCESS || args->width == 0 || args->rows == 0) {
-        return rc;
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    CU_TRY(side_find(conn, args, args->src_array, args->src, args->src_pitch, &from));
+    CU_TRY(side_find(conn, args, args->dst_array, args->dst, args->dst_pitch, &to));
+    if (args->width == 0 || args->rows == 0) {
+        return CUDA_SUCCESS;
     }
     const CUDA_MEMCPY3D copy = {.srcMemoryType = from.type,
                                 .srcArray = from.array,
@@ -170,19 +142,4 @@ static CUresult copy_array(struct server_conn *conn, const struct ga_copy_array_
     bool offset = (from.array == NULL && (args->src_at[0] | args->src_at[1] | args->src_at[2])) ||
                   (to.array == NULL && (args->dst_at[0] | args->dst_at[1] | args->dst_at[2]));
     return offset ? CUDA_ERROR_INVALID_VALUE : conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
-}
-
-bool server_call_ga_copy_array(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
-{
-    struct ga_copy_array_args args;
-    ga_copy_array_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = copy_array(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }

@@ -50,23 +50,13 @@ CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real)
 {
     const unsigned flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
     struct event_ref *ref;
-    CUresult rc = event_own(&conn->completer, conn->current, flags, real, &ref);
-    return rc == CUDA_SUCCESS ? event_put(conn, wire, ref) : rc;
+    CU_TRY(event_own(&conn->completer, conn->current, flags, real, &ref));
+    return event_put(conn, wire, ref);
 }
 
-bool server_call_cuEventCreate(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+CUresult server_do_cuEventCreate(struct server_conn *conn, const struct cuEventCreate_args *args)
 {
-    struct cuEventCreate_args args;
-    cuEventCreate_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = event_make(conn, args.phEvent, args.Flags);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    return event_make(conn, args->phEvent, args->Flags);
 }
 
 CUresult event_free(struct server_conn *conn, struct server_event *event)
@@ -78,21 +68,11 @@ CUresult event_free(struct server_conn *conn, struct server_event *event)
     return CUDA_SUCCESS;
 }
 
-bool server_call_cuEventDestroy_v2(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_cuEventDestroy_v2(struct server_conn *conn,
+                                     const struct cuEventDestroy_v2_args *args)
 {
-    struct cuEventDestroy_v2_args args;
-    cuEventDestroy_v2_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_event *event = event_find(conn, args.hEvent);
-    if (event == NULL) {
-        server_async_error(conn, header, CUDA_ERROR_INVALID_HANDLE);
-    } else {
-        (void)event_free(conn, event);
-    }
-    return true;
+    struct server_event *event = event_find(conn, args->hEvent);
+    return event != NULL ? event_free(conn, event) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* Where an event is recorded. */
@@ -157,78 +137,39 @@ static CUresult event_record(struct server_conn *conn, uint64_t wire, uint64_t s
                                                : event_record_at(conn, event, &at);
 }
 
-bool server_call_ga_green_record(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_green_record(struct server_conn *conn,
+                                   const struct ga_green_record_args *args)
 {
-    struct ga_green_record_args args;
-    ga_green_record_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
+    const struct server_green *green = ga_handle_table_find(&conn->objects.greens, args->green);
+    struct server_event *event = event_find(conn, args->event);
+    if (green == NULL || event == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    const struct server_green *green = ga_handle_table_find(&conn->objects.greens, args.green);
-    struct server_event *event = event_find(conn, args.event);
-    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
-    if (green != NULL && event != NULL) {
-        const struct recording at = {.green = green->real};
-        rc = event_record_at(conn, event, &at);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    const struct recording at = {.green = green->real};
+    return event_record_at(conn, event, &at);
 }
 
 #if CUDA_VERSION >= 12050
-bool server_call_cuCtxRecordEvent(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_cuCtxRecordEvent(struct server_conn *conn,
+                                    const struct cuCtxRecordEvent_args *args)
 {
-    struct cuCtxRecordEvent_args args;
-    cuCtxRecordEvent_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_event *event = event_find(conn, args.hEvent);
+    struct server_event *event = event_find(conn, args->hEvent);
     struct recording at = {0};
-    CUresult rc = server_handle_context(conn, args.hCtx, &at.context);
-    if (rc == CUDA_SUCCESS) {
-        rc = event == NULL || at.context == NULL ? CUDA_ERROR_INVALID_HANDLE
-                                                 : event_record_at(conn, event, &at);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    CU_TRY(server_handle_context(conn, args->hCtx, &at.context));
+    return event == NULL || at.context == NULL ? CUDA_ERROR_INVALID_HANDLE
+                                               : event_record_at(conn, event, &at);
 }
 #endif
 
-bool server_call_cuEventRecord(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+CUresult server_do_cuEventRecord(struct server_conn *conn, const struct cuEventRecord_args *args)
 {
-    struct cuEventRecord_args args;
-    cuEventRecord_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = event_record(conn, args.hEvent, args.hStream, 0);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    return event_record(conn, args->hEvent, args->hStream, 0);
 }
 
-bool server_call_cuEventRecordWithFlags(struct server_conn *conn, const struct wire_header *header,
-                                        struct ga_reader *reader)
+CUresult server_do_cuEventRecordWithFlags(struct server_conn *conn,
+                                          const struct cuEventRecordWithFlags_args *args)
 {
-    struct cuEventRecordWithFlags_args args;
-    cuEventRecordWithFlags_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = event_record(conn, args.hEvent, args.hStream, args.flags);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    return event_record(conn, args->hEvent, args->hStream, args->flags);
 }
 
 /* NULL: none. */
@@ -238,23 +179,21 @@ static const struct server_context *stream_context(struct server_conn *conn, uin
     return stream != NULL ? stream->context : conn->current;
 }
 
-/* The answer to a query. A good one is told in its turn, after what has finished before. */
-static void query_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc,
-                         struct event_ref *watch, uint64_t lane)
+/* The answer to a query, for the handler to return. A good one is told in its turn, after what has
+ * finished before; NOT_READY at once. */
+static CUresult query_answer(struct server_conn *conn, CUresult rc, struct event_ref *watch,
+                             uint64_t lane)
 {
+    const struct wire_header *header = conn->call.header;
     if (rc != CUDA_ERROR_NOT_READY) {
-        server_reply(conn, header, rc);
-        return;
+        return rc;
     }
     struct send_queue_frame *frame =
         send_queue_frame_make(&conn->frames, 16, WIRE_REPLY, header->session, header->sequence);
-    struct completer_entry *entry = watch != NULL
-                                        ? completer_entry_make(&conn->completer, COMPLETER_DONE,
-                                                               header->session, header->sequence)
-                                        : NULL;
+    struct completer_entry *entry = watch != NULL ? server_entry_make(conn, COMPLETER_DONE) : NULL;
     if (frame == NULL || (watch != NULL && entry == NULL)) {
         server_fail(conn, "no memory for a reply");
-        return;
+        return SERVER_ANSWERED;
     }
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_u32(&frame->writer, 0);
@@ -264,17 +203,12 @@ static void query_answer(struct server_conn *conn, const struct wire_header *hea
         entry->base.lane = lane;
         completer_add(&conn->completer, entry);
     }
+    return SERVER_ANSWERED;
 }
 
-bool server_call_ga_event_query(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+CUresult server_do_ga_event_query(struct server_conn *conn, const struct ga_event_query_args *args)
 {
-    struct ga_event_query_args args;
-    ga_event_query_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_event *event = event_find(conn, args.event);
+    struct server_event *event = event_find(conn, args->event);
     CUresult rc = CUDA_ERROR_INVALID_HANDLE;
     struct event_ref *watch = NULL;
     if (event != NULL) {
@@ -283,51 +217,36 @@ bool server_call_ga_event_query(struct server_conn *conn, const struct wire_head
     if (rc == CUDA_SUCCESS) {
         output_of_event(conn, event->ref);
     }
-    if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
+    if (rc == CUDA_ERROR_NOT_READY && args->watch != 0) {
         watch = event->ref;
         event_keep(&conn->completer, watch);
     }
-    query_answer(conn, header, rc, watch, 0);
-    return true;
+    return query_answer(conn, rc, watch, 0);
 }
 
-bool server_call_ga_event_watch(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+CUresult server_do_ga_event_watch(struct server_conn *conn, const struct ga_event_watch_args *args)
 {
-    struct ga_event_watch_args args;
-    ga_event_watch_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_event *event = event_find(conn, args.event);
+    struct server_event *event = event_find(conn, args->event);
     if (event == NULL || event->shared) {
-        server_reply(conn, header, CUDA_ERROR_INVALID_HANDLE);
-        return true;
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_DONE, header->session, header->sequence);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_DONE);
     if (entry == NULL) {
-        server_reply(conn, header, CUDA_ERROR_OUT_OF_MEMORY);
-        return true;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     entry->event = event->ref;
     event_keep(&conn->completer, event->ref);
     completer_add(&conn->completer, entry);
-    return true;
+    return SERVER_ANSWERED;
 }
 
-bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_stream_query(struct server_conn *conn,
+                                   const struct ga_stream_query_args *args)
 {
-    struct ga_stream_query_args args;
-    ga_stream_query_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     CUstream stream;
     struct event_ref *watch = NULL;
     uint64_t lane = 0;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
+    CUresult rc = server_handle_stream(conn, args->stream, &stream);
     if (rc == CUDA_SUCCESS && conn->current == NULL) {
         rc = CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -335,14 +254,13 @@ bool server_call_ga_stream_query(struct server_conn *conn, const struct wire_hea
         rc = conn->driver->cuStreamQuery(stream);
     }
     if (rc == CUDA_SUCCESS) {
-        output_of_stream(conn, stream_context(conn, args.stream), stream);
+        output_of_stream(conn, stream_context(conn, args->stream), stream);
     }
-    if (rc == CUDA_ERROR_NOT_READY && args.watch != 0) {
-        CUresult mark = stream_mark(conn, args.stream, &watch, &lane);
+    if (rc == CUDA_ERROR_NOT_READY && args->watch != 0) {
+        CUresult mark = stream_mark(conn, args->stream, &watch, &lane);
         rc = mark == CUDA_SUCCESS ? rc : mark;
     }
-    query_answer(conn, header, rc, watch, lane);
-    return true;
+    return query_answer(conn, rc, watch, lane);
 }
 
 /* An event of our own behind what the shared one stands for now, whoever records that again. */
@@ -368,43 +286,32 @@ static CUresult shared_mark(struct server_conn *conn, const struct server_event 
     return rc;
 }
 
-static void shared_synchronize(struct server_conn *conn, const struct wire_header *header,
-                               const struct server_event *event)
+static CUresult shared_synchronize(struct server_conn *conn, const struct server_event *event)
 {
     struct event_ref *ref;
     CUresult rc = conn->driver->cuEventQuery(event->ref->real);
-    if (rc == CUDA_ERROR_NOT_READY) {
-        rc = shared_mark(conn, event, &ref);
-        if (rc == CUDA_SUCCESS) {
-            server_reply_after(conn, header, ref, 0);
-            return;
-        }
-    } else if (rc == CUDA_SUCCESS) {
+    if (rc == CUDA_SUCCESS) {
         output_of_event(conn, event->ref);
     }
-    server_reply(conn, header, rc);
+    if (rc != CUDA_ERROR_NOT_READY) {
+        return rc;
+    }
+    CU_TRY(shared_mark(conn, event, &ref));
+    return server_reply_after(conn, ref, 0);
 }
 
-bool server_call_ga_event_synchronize(struct server_conn *conn, const struct wire_header *header,
-                                      struct ga_reader *reader)
+CUresult server_do_ga_event_synchronize(struct server_conn *conn,
+                                        const struct ga_event_synchronize_args *args)
 {
-    struct ga_event_synchronize_args args;
-    ga_event_synchronize_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_event *event = event_find(conn, args.event);
+    struct server_event *event = event_find(conn, args->event);
     if (event == NULL) {
-        server_reply(conn, header, CUDA_ERROR_INVALID_HANDLE);
-        return true;
+        return CUDA_ERROR_INVALID_HANDLE;
     }
     if (event->shared) {
-        shared_synchronize(conn, header, event);
-        return true;
+        return shared_synchronize(conn, event);
     }
     event_keep(&conn->completer, event->ref);
-    server_reply_after(conn, header, event->ref, 0);
-    return true;
+    return server_reply_after(conn, event->ref, 0);
 }
 
 /* Nothing is outstanding and the stream has nothing to do: often so, and cheaper to find out than
@@ -416,27 +323,16 @@ static bool stream_is_idle(struct server_conn *conn, uint64_t wire, CUstream *st
            conn->driver->cuStreamQuery(*stream) == CUDA_SUCCESS;
 }
 
-bool server_call_ga_stream_synchronize(struct server_conn *conn, const struct wire_header *header,
-                                       struct ga_reader *reader)
+CUresult server_do_ga_stream_synchronize(struct server_conn *conn,
+                                         const struct ga_stream_synchronize_args *args)
 {
-    struct ga_stream_synchronize_args args;
-    ga_stream_synchronize_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct event_ref *ref;
     uint64_t lane;
     CUstream stream;
-    if (stream_is_idle(conn, args.stream, &stream)) {
-        output_of_stream(conn, stream_context(conn, args.stream), stream);
-        server_reply(conn, header, CUDA_SUCCESS);
-        return true;
+    if (stream_is_idle(conn, args->stream, &stream)) {
+        output_of_stream(conn, stream_context(conn, args->stream), stream);
+        return CUDA_SUCCESS;
     }
-    CUresult rc = stream_mark(conn, args.stream, &ref, &lane);
-    if (rc != CUDA_SUCCESS) {
-        server_reply(conn, header, rc);
-    } else {
-        server_reply_after(conn, header, ref, lane);
-    }
-    return true;
+    CU_TRY(stream_mark(conn, args->stream, &ref, &lane));
+    return server_reply_after(conn, ref, lane);
 }

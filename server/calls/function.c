@@ -102,31 +102,16 @@ static void function_facts(struct server_conn *conn, const struct server_functio
     }
 }
 
-static void function_reply(struct server_conn *conn, const struct wire_header *header,
-                           const struct server_function *function)
+CUresult server_do_ga_module_function(struct server_conn *conn,
+                                      const struct ga_module_function_args *args,
+                                      struct ga_module_function_results *results)
 {
     struct function_room room;
-    struct ga_module_function_results results;
-    function_facts(conn, function, &room, &results);
-    SERVER_REPLY_RESULTS(conn, header, ga_module_function, CUDA_SUCCESS, &results);
-}
-
-bool server_call_ga_module_function(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
-{
-    struct ga_module_function_args args;
-    ga_module_function_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_function *function = NULL;
-    CUresult rc = function_make(conn, &args, &function);
-    if (rc != CUDA_SUCCESS) {
-        server_reply(conn, header, rc);
-    } else {
-        function_reply(conn, header, function);
-    }
-    return true;
+    struct server_function *function;
+    CU_TRY(function_make(conn, args, &function));
+    function_facts(conn, function, &room, results);
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_function, CUDA_SUCCESS, results);
+    return SERVER_ANSWERED; /* the arrays are in `room` */
 }
 
 /* ---- all functions */
@@ -135,15 +120,11 @@ bool server_call_ga_module_function(struct server_conn *conn, const struct wire_
 static CUresult functions_read(struct server_conn *conn, CUmodule module, unsigned *count,
                                CUfunction **functions)
 {
-    const struct cuda_driver *driver = conn->driver;
-    CUresult rc = driver->cuModuleGetFunctionCount(count, module);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(conn->driver->cuModuleGetFunctionCount(count, module));
     CUfunction *all = calloc((size_t)*count + 1, sizeof *all);
-    rc = all != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = all != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc == CUDA_SUCCESS && *count != 0) {
-        rc = driver->cuModuleEnumerateFunctions(all, *count, module);
+        rc = conn->driver->cuModuleEnumerateFunctions(all, *count, module);
     }
     if (rc != CUDA_SUCCESS) {
         free(all);
@@ -166,15 +147,10 @@ static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned f
 {
     CUmodule real;
     CUfunction *functions;
-    CUresult rc = server_handle_module(conn, module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = functions_read(conn, real, &names->count, &functions);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(server_handle_module(conn, module, &real));
+    CU_TRY(functions_read(conn, real, &names->count, &functions));
     names->text = malloc(WIRE_NAMES_MAX);
-    rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (names->end = first; names->end < names->count && rc == CUDA_SUCCESS; names->end++) {
         const char *name;
         rc = conn->driver->cuFuncGetName(&name, functions[names->end]);
@@ -189,41 +165,34 @@ static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned f
     return rc;
 }
 
-bool server_call_ga_module_names(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_module_names(struct server_conn *conn,
+                                   const struct ga_module_names_args *args,
+                                   struct ga_module_names_results *results)
 {
-    struct ga_module_names_args args;
-    ga_module_names_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct names names = {0};
-    CUresult rc = names_read(conn, args.module, args.first, &names);
-    const struct ga_module_names_results results = {
-        .count = names.count, .names_bytes = (uint32_t)names.bytes, .names = names.text};
-    SERVER_REPLY_RESULTS(conn, header, ga_module_names, rc, &results);
+    CUresult rc = names_read(conn, args->module, args->first, &names);
+    results->count = names.count;
+    results->names_bytes = (uint32_t)names.bytes;
+    results->names = names.text;
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_names, rc, results);
     free(names.text);
-    return true;
+    return SERVER_ANSWERED;
 }
 
-bool server_call_ga_module_list(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+CUresult server_do_ga_module_list(struct server_conn *conn, const struct ga_module_list_args *args,
+                                  struct ga_module_list_results *results)
 {
-    struct ga_module_list_args args;
-    ga_module_list_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct names names = {0};
-    CUresult rc = names_read(conn, args.module, 0, &names);
+    CUresult rc = names_read(conn, args->module, 0, &names);
     if (rc == CUDA_SUCCESS && names.end < names.count) {
         rc = CUDA_ERROR_NOT_SUPPORTED;
     }
-    const struct ga_module_list_results results = {
-        .count = names.count, .names_bytes = (uint32_t)names.bytes, .names = names.text};
-    SERVER_REPLY_RESULTS(conn, header, ga_module_list, rc, &results);
+    results->count = names.count;
+    results->names_bytes = (uint32_t)names.bytes;
+    results->names = names.text;
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_list, rc, results);
     free(names.text);
-    return true;
+    return SERVER_ANSWERED;
 }
 
 /* Appends what ga_module_function would answer. False: no room, or the driver does not say. */
@@ -244,34 +213,27 @@ static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_wr
     return !writer->failed;
 }
 
-bool server_call_ga_module_facts(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_module_facts(struct server_conn *conn,
+                                   const struct ga_module_facts_args *args,
+                                   struct ga_module_facts_results *results)
 {
-    struct ga_module_facts_args args;
-    ga_module_facts_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     CUmodule real;
-    CUfunction *functions = NULL;
-    unsigned count = 0;
-    struct ga_module_facts_results results = {0};
-    CUresult rc = server_handle_module(conn, args.module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = functions_read(conn, real, &count, &functions);
-    }
-    void *bytes = rc == CUDA_SUCCESS && count <= FACTS_MAX ? aligned_alloc(16, FACTS_BYTES) : NULL;
+    CUfunction *functions;
+    unsigned count;
+    CU_TRY(server_handle_module(conn, args->module, &real));
+    CU_TRY(functions_read(conn, real, &count, &functions));
+    void *bytes = count <= FACTS_MAX ? aligned_alloc(16, FACTS_BYTES) : NULL;
     if (bytes != NULL) { /* else there are none: the client asks for each function by itself */
         struct ga_writer writer = ga_writer_of(bytes, FACTS_BYTES);
         bool all = true;
         for (unsigned i = 0; i < count && all; i++) {
             all = facts_append(conn, functions[i], &writer);
         }
-        results.bytes = all ? (uint32_t)writer.at : 0;
-        results.facts = bytes;
+        results->bytes = all ? (uint32_t)writer.at : 0;
+        results->facts = bytes;
     }
-    SERVER_REPLY_RESULTS(conn, header, ga_module_facts, rc, &results);
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_facts, CUDA_SUCCESS, results);
     free(functions);
     free(bytes);
-    return true;
+    return SERVER_ANSWERED;
 }

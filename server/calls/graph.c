@@ -91,9 +91,9 @@ struct server_stream *graph_building(struct server_conn *conn, uint64_t wire)
     return stream != NULL && stream->build != NULL ? stream : NULL;
 }
 
-static CUresult begin(struct server_conn *conn, uint64_t wire)
+CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_graph_begin_args *args)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->stream);
     if (stream == NULL || stream->build != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -110,21 +110,6 @@ static CUresult begin(struct server_conn *conn, uint64_t wire)
     }
     stream->build = build;
     return CUDA_SUCCESS;
-}
-
-bool server_call_ga_graph_begin(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
-{
-    struct ga_graph_begin_args args;
-    ga_graph_begin_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = begin(conn, args.stream);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }
 
 /* ---- nodes */
@@ -144,7 +129,7 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
                               : rc;
 }
 
-static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *args)
+CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph_node_args *args)
 {
     CUgraphNode after[API_GRAPH_AFTER_MAX];
     struct server_stream *stream = graph_building(conn, args->stream);
@@ -173,21 +158,6 @@ static CUresult node(struct server_conn *conn, const struct ga_graph_node_args *
         graph_build_fail(build, rc);
     }
     return rc;
-}
-
-bool server_call_ga_graph_node(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
-{
-    struct ga_graph_node_args args;
-    ga_graph_node_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = node(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }
 
 /* ---- executables */
@@ -231,7 +201,7 @@ CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
     return rc != CUDA_SUCCESS ? rc : second;
 }
 
-static CUresult make(struct server_conn *conn, const struct ga_graph_end_args *args)
+CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_end_args *args)
 {
     CUgraph real;
     struct server_graph_build *build;
@@ -271,18 +241,6 @@ static CUresult make(struct server_conn *conn, const struct ga_graph_end_args *a
     build_free(build);
     ga_list_append(&conn->current->graphs, &graph->link);
     return CUDA_SUCCESS;
-}
-
-bool server_call_ga_graph_end(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
-{
-    struct ga_graph_end_args args;
-    ga_graph_end_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, make(conn, &args));
-    return true;
 }
 
 /* ---- other parameters */
@@ -327,7 +285,7 @@ static CUresult update(const struct cuda_driver *driver, const struct server_gra
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult set(struct server_conn *conn, const struct ga_graph_set_args *args)
+CUresult server_do_ga_graph_set(struct server_conn *conn, const struct ga_graph_set_args *args)
 {
     CUgraph real;
     struct server_graph_build *build;
@@ -348,81 +306,35 @@ static CUresult set(struct server_conn *conn, const struct ga_graph_set_args *ar
     return rc;
 }
 
-bool server_call_ga_graph_set(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
+CUresult server_do_ga_graph_enable(struct server_conn *conn,
+                                   const struct ga_graph_enable_args *args)
 {
-    struct ga_graph_set_args args;
-    ga_graph_set_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
+    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
+    if (graph == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = set(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
-}
-
-bool server_call_ga_graph_enable(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
-{
-    struct ga_graph_enable_args args;
-    ga_graph_enable_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args.exec);
-    CUresult rc =
-        graph == NULL ? CUDA_ERROR_INVALID_HANDLE
-        : args.node >= graph->count
-            ? CUDA_ERROR_INVALID_VALUE
-            : conn->driver->cuGraphNodeSetEnabled(graph->exec, graph->nodes[args.node], args.on);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    return args->node < graph->count ? conn->driver->cuGraphNodeSetEnabled(
+                                           graph->exec, graph->nodes[args->node], args->on)
+                                     : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- use */
 
-static CUresult launch(struct server_conn *conn, uint64_t exec, uint64_t stream)
+CUresult server_do_ga_graph_launch(struct server_conn *conn,
+                                   const struct ga_graph_launch_args *args)
 {
-    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, exec);
+    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
     CUstream real;
-    CUresult rc = server_handle_stream(conn, stream, &real);
+    CUresult rc = server_handle_stream(conn, args->stream, &real);
     if (graph == NULL || rc != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     return conn->driver->cuGraphLaunch(graph->exec, real);
 }
 
-bool server_call_ga_graph_launch(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_graph_destroy(struct server_conn *conn,
+                                    const struct ga_graph_destroy_args *args)
 {
-    struct ga_graph_launch_args args;
-    ga_graph_launch_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = launch(conn, args.exec, args.stream);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
-}
-
-bool server_call_ga_graph_destroy(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
-{
-    struct ga_graph_destroy_args args;
-    ga_graph_destroy_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args.exec);
-    CUresult rc = graph != NULL ? graph_free(conn, graph) : CUDA_ERROR_INVALID_HANDLE;
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
+    return graph != NULL ? graph_free(conn, graph) : CUDA_ERROR_INVALID_HANDLE;
 }

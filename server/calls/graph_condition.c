@@ -127,35 +127,24 @@ void conditions_free(struct server_conn *conn, struct server_context *context)
     }
 }
 
-bool server_call_ga_graph_condition(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_ga_graph_condition(struct server_conn *conn,
+                                      const struct ga_graph_condition_args *args,
+                                      struct ga_graph_condition_results *results)
 {
-    struct ga_graph_condition_args args;
-    CUgraphConditionalHandle handle = 0;
-    ga_graph_condition_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = condition_make(conn, &args, &handle);
-    const struct ga_graph_condition_results results = {.handle = handle};
-    SERVER_REPLY_RESULTS(conn, header, ga_graph_condition, rc, &results);
-    return true;
+    CUgraphConditionalHandle handle;
+    CU_TRY(condition_make(conn, args, &handle));
+    results->handle = handle;
+    return CUDA_SUCCESS;
 }
 
-bool server_call_ga_graph_condition_drop(struct server_conn *conn, const struct wire_header *header,
-                                         struct ga_reader *reader)
+CUresult server_do_ga_graph_condition_drop(struct server_conn *conn,
+                                           const struct ga_graph_condition_drop_args *args)
 {
-    (void)header;
-    struct ga_graph_condition_drop_args args;
-    ga_graph_condition_drop_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_condition *condition = condition_find(conn, args.condition);
+    struct server_condition *condition = condition_find(conn, args->condition);
     if (condition != NULL) {
         condition_free(conn, condition);
     }
-    return true;
+    return CUDA_SUCCESS;
 }
 
 /* ---- the graph around them */
@@ -189,7 +178,8 @@ static CUresult capture_to(const struct cuda_driver *driver, CUstream stream, CU
                                                CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-static CUresult begin(struct server_conn *conn, const struct ga_graph_begin_of_args *args)
+CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
+                                     const struct ga_graph_begin_of_args *args)
 {
     struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->stream);
     struct server_condition_graph *of = graph_find(conn, args->graph);
@@ -212,21 +202,6 @@ static CUresult begin(struct server_conn *conn, const struct ga_graph_begin_of_a
     of->busy = true;
     stream->build = build;
     return CUDA_SUCCESS;
-}
-
-bool server_call_ga_graph_begin_of(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_graph_begin_of_args args;
-    ga_graph_begin_of_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = begin(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }
 
 /* ---- nodes and bodies */
@@ -285,7 +260,8 @@ static CUresult node_add(const struct server_conn *conn, const struct server_str
     return rc;
 }
 
-static CUresult conditional(struct server_conn *conn, const struct ga_graph_conditional_args *args)
+CUresult server_do_ga_graph_conditional(struct server_conn *conn,
+                                        const struct ga_graph_conditional_args *args)
 {
     const struct server_stream *stream = graph_building(conn, args->stream);
     const struct server_condition *condition = condition_find(conn, args->condition);
@@ -308,21 +284,6 @@ static CUresult conditional(struct server_conn *conn, const struct ga_graph_cond
     return rc;
 }
 
-bool server_call_ga_graph_conditional(struct server_conn *conn, const struct wire_header *header,
-                                      struct ga_reader *reader)
-{
-    struct ga_graph_conditional_args args;
-    ga_graph_conditional_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = conditional(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
-}
-
 static CUgraph body_find(const struct server_graph_build *build, uint32_t node, uint32_t body)
 {
     for (uint32_t i = 0; i < build->bodies_count; i++) {
@@ -335,7 +296,7 @@ static CUgraph body_find(const struct server_graph_build *build, uint32_t node, 
 }
 
 /* Whatever happens the stream goes on capturing: what follows in it must not be done. */
-static CUresult body(struct server_conn *conn, const struct ga_graph_body_args *args)
+CUresult server_do_ga_graph_body(struct server_conn *conn, const struct ga_graph_body_args *args)
 {
     const struct cuda_driver *driver = conn->driver;
     const struct server_stream *stream = graph_building(conn, args->stream);
@@ -361,19 +322,4 @@ static CUresult body(struct server_conn *conn, const struct ga_graph_body_args *
     }
     build->first = build->count;
     return rc;
-}
-
-bool server_call_ga_graph_body(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
-{
-    struct ga_graph_body_args args;
-    ga_graph_body_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = body(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
 }

@@ -113,7 +113,8 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
     return CUDA_SUCCESS;
 }
 
-static CUresult make(struct server_conn *conn, const struct ga_green_create_args *args)
+CUresult server_do_ga_green_create(struct server_conn *conn,
+                                   const struct ga_green_create_args *args)
 {
     const struct cuda_driver *driver = conn->driver;
     struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
@@ -192,7 +193,8 @@ static CUresult stream_make(struct server_conn *conn, const struct server_green 
                : rc;
 }
 
-static CUresult stream_new(struct server_conn *conn, const struct ga_green_stream_args *args)
+CUresult server_do_ga_green_stream(struct server_conn *conn,
+                                   const struct ga_green_stream_args *args)
 {
     struct server_green *green = green_find(conn, args->green);
     CUstream real = NULL;
@@ -203,7 +205,7 @@ static CUresult stream_new(struct server_conn *conn, const struct ga_green_strea
     return rc == CUDA_SUCCESS ? stream_put(conn, green, args->stream, real) : rc;
 }
 
-static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_args *args)
+CUresult server_do_ga_green_wait(struct server_conn *conn, const struct ga_green_wait_args *args)
 {
     const struct server_green *green = green_find(conn, args->green);
     CUevent event;
@@ -214,7 +216,8 @@ static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_ar
 
 #else
 
-static CUresult make(struct server_conn *conn, const struct ga_green_create_args *args)
+CUresult server_do_ga_green_create(struct server_conn *conn,
+                                   const struct ga_green_create_args *args)
 {
     (void)conn, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -231,13 +234,14 @@ static CUresult end(struct server_conn *conn, struct server_green *green)
     return green_free(conn, green);
 }
 
-static CUresult stream_new(struct server_conn *conn, const struct ga_green_stream_args *args)
+CUresult server_do_ga_green_stream(struct server_conn *conn,
+                                   const struct ga_green_stream_args *args)
 {
     (void)conn, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_args *args)
+CUresult server_do_ga_green_wait(struct server_conn *conn, const struct ga_green_wait_args *args)
 {
     (void)conn, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
@@ -245,57 +249,8 @@ static CUresult wait_for(struct server_conn *conn, const struct ga_green_wait_ar
 
 #endif
 
-bool server_call_ga_green_create(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_green_end(struct server_conn *conn, const struct ga_green_end_args *args)
 {
-    struct ga_green_create_args args;
-    ga_green_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, make(conn, &args));
-    return true;
-}
-
-bool server_call_ga_green_end(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
-{
-    struct ga_green_end_args args;
-    ga_green_end_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_green *green = green_find(conn, args.green);
-    server_reply(conn, header, green != NULL ? end(conn, green) : CUDA_ERROR_INVALID_CONTEXT);
-    return true;
-}
-
-bool server_call_ga_green_stream(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
-{
-    struct ga_green_stream_args args;
-    ga_green_stream_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = stream_new(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
-}
-
-bool server_call_ga_green_wait(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
-{
-    struct ga_green_wait_args args;
-    ga_green_wait_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = wait_for(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    struct server_green *green = green_find(conn, args->green);
+    return green != NULL ? end(conn, green) : CUDA_ERROR_INVALID_CONTEXT;
 }

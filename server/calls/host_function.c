@@ -8,12 +8,12 @@
 #include "server/session/conn.h"
 
 /* Waits while all leases are under way: their functions run without any further call. */
-static CUresult lease(struct server_conn *conn, const struct wire_header *header,
-                      struct host_wait *wait)
+static CUresult lease(struct server_conn *conn, struct host_wait *wait)
 {
-    CUdevice device = conn_session(conn, header)->real;
+    CUdevice device = conn->call.session->real;
+    uint64_t sequence = conn->call.header->sequence;
     CUresult rc;
-    while ((rc = host_lease_try(&conn->host_calls, device, header->sequence, wait)) ==
+    while ((rc = host_lease_try(&conn->host_calls, device, sequence, wait)) ==
                CUDA_ERROR_NOT_READY &&
            !atomic_load(&conn->ended)) {
         conn_flush(conn);
@@ -26,35 +26,24 @@ static CUresult put(struct server_conn *conn, uint64_t wire, const struct host_w
                     struct completer_entry *entry)
 {
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, wire, &stream);
-    if (rc == CUDA_SUCCESS) {
-        rc = stream_mark(conn, wire, &entry->event, &entry->base.lane);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(server_handle_stream(conn, wire, &stream));
+    CU_TRY(stream_mark(conn, wire, &entry->event, &entry->base.lane));
     return conn->driver->cuStreamWaitValue32_v2(stream, wait->address, wait->number,
                                                 CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-bool server_call_ga_host_function(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_host_function(struct server_conn *conn,
+                                    const struct ga_host_function_args *args)
 {
-    struct ga_host_function_args args;
-    ga_host_function_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_HOST, header->session, header->sequence);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_HOST);
     if (entry == NULL) {
         server_fail(conn, "no memory for a host function");
-        return true;
+        return SERVER_ANSWERED;
     }
     struct host_wait wait;
-    CUresult rc = lease(conn, header, &wait);
+    CUresult rc = lease(conn, &wait);
     if (rc == CUDA_SUCCESS) {
-        rc = put(conn, args.stream, &wait, entry);
+        rc = put(conn, args->stream, &wait, entry);
         if (rc == CUDA_SUCCESS) {
             entry->host_call_id = wait.id;
         } else {
@@ -62,11 +51,11 @@ bool server_call_ga_host_function(struct server_conn *conn, const struct wire_he
         }
     }
     if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
+        server_async_error(conn, conn->call.header, rc);
         /* A callback is told, in its turn; the stream waits for nothing. */
         entry->kind = COMPLETER_DONE;
         entry->rc = rc;
     }
     completer_add(&conn->completer, entry);
-    return true;
+    return SERVER_ANSWERED;
 }

@@ -26,8 +26,8 @@ CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *
 
 /* ---- memory */
 
-static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *args,
-                      struct ga_ipc_share_results *results)
+CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_share_args *args,
+                                struct ga_ipc_share_results *results)
 {
     const struct range *range = range_table_find(&conn->ranges, args->address);
     if (range == NULL || !range->mapped || range->of != NULL || range->opened || args->bytes == 0 ||
@@ -65,20 +65,6 @@ static CUresult share(struct server_conn *conn, const struct ga_ipc_share_args *
     return rc;
 }
 
-bool server_call_ga_ipc_share(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
-{
-    struct ga_ipc_share_args args;
-    struct ga_ipc_share_results results = {0};
-    ga_ipc_share_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = share(conn, &args, &results);
-    SERVER_REPLY_RESULTS(conn, header, ga_ipc_share, rc, &results);
-    return true;
-}
-
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes)
 {
@@ -93,20 +79,11 @@ void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t add
     }
 }
 
-bool server_call_ga_ipc_withdraw(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_ipc_withdraw(struct server_conn *conn,
+                                   const struct ga_ipc_withdraw_args *args)
 {
-    struct ga_ipc_withdraw_args args;
-    ga_ipc_withdraw_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = server_range_check(conn, args.address, 1);
-    if (rc == CUDA_SUCCESS) {
-        ipc_withdraw(conn, CHANNEL_MEMORY, args.address, 1);
-    }
-    server_reply(conn, header, rc);
-    return true;
+    ipc_withdraw(conn, CHANNEL_MEMORY, args->address, 1);
+    return CUDA_SUCCESS;
 }
 
 /* Maps what the descriptor stands for. */
@@ -151,43 +128,29 @@ static CUresult memory_open(struct server_conn *conn, const struct server_sessio
     return rc;
 }
 
-bool server_call_ga_ipc_open(struct server_conn *conn, const struct wire_header *header,
-                             struct ga_reader *reader)
+CUresult server_do_ga_ipc_open(struct server_conn *conn, const struct ga_ipc_open_args *args)
 {
-    struct ga_ipc_open_args args;
-    ga_ipc_open_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    const struct server_session *session = conn_session(conn, header);
+    const struct server_session *session = conn->call.session;
     bool current = conn->current != NULL && conn->current->session == session;
-    server_reply(conn, header,
-                 current ? memory_open(conn, session, conn->current, &args)
-                         : CUDA_ERROR_INVALID_CONTEXT);
-    return true;
+    return current ? memory_open(conn, session, conn->current, args) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* The same of no context. */
-bool server_call_ga_pool_open(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
+CUresult server_do_ga_pool_open(struct server_conn *conn, const struct ga_pool_open_args *args)
 {
-    struct ga_pool_open_args args;
-    ga_pool_open_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct ga_ipc_open_args open = {
-        .address = args.address, .bytes = args.bytes, .mapping_bytes = args.bytes};
-    memcpy(open.key, args.key, sizeof open.key);
-    server_reply(conn, header, memory_open(conn, conn_session(conn, header), NULL, &open));
-    return true;
+        .address = args->address, .bytes = args->bytes, .mapping_bytes = args->bytes};
+    memcpy(open.key, args->key, sizeof open.key);
+    return memory_open(conn, conn->call.session, NULL, &open);
 }
 
 /* ---- events */
 
-static CUresult share_event(struct server_conn *conn, uint64_t wire, uint64_t key[4])
+CUresult server_do_ga_ipc_share_event(struct server_conn *conn,
+                                      const struct ga_ipc_share_event_args *args,
+                                      struct ga_ipc_share_event_results *results)
 {
-    const struct server_event *event = ga_handle_table_find(&conn->objects.events, wire);
+    const struct server_event *event = ga_handle_table_find(&conn->objects.events, args->event);
     struct channel_request packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
     CUipcEventHandle handle;
     int fd = -1;
@@ -203,26 +166,13 @@ static CUresult share_event(struct server_conn *conn, uint64_t wire, uint64_t ke
         close(fd);
     }
     if (rc == CUDA_SUCCESS) {
-        memcpy(key, packet.key, sizeof packet.key);
+        memcpy(results->key, packet.key, sizeof results->key);
     }
     return rc;
 }
 
-bool server_call_ga_ipc_share_event(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
-{
-    struct ga_ipc_share_event_args args;
-    struct ga_ipc_share_event_results results = {0};
-    ga_ipc_share_event_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = share_event(conn, args.event, results.key);
-    SERVER_REPLY_RESULTS(conn, header, ga_ipc_share_event, rc, &results);
-    return true;
-}
-
-static CUresult open_event(struct server_conn *conn, const struct ga_ipc_open_event_args *args)
+CUresult server_do_ga_ipc_open_event(struct server_conn *conn,
+                                     const struct ga_ipc_open_event_args *args)
 {
     struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_EVENT};
     CUipcEventHandle handle;
@@ -242,16 +192,4 @@ static CUresult open_event(struct server_conn *conn, const struct ga_ipc_open_ev
     memcpy(&handle, packet.event, sizeof handle);
     rc = conn->driver->cuIpcOpenEventHandle(&real, handle);
     return rc == CUDA_SUCCESS ? event_adopt(conn, args->event, real) : rc;
-}
-
-bool server_call_ga_ipc_open_event(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_ipc_open_event_args args;
-    ga_ipc_open_event_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, open_event(conn, &args));
-    return true;
 }

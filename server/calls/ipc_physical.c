@@ -8,10 +8,13 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
-static CUresult share(struct server_conn *conn, const struct server_session *session,
-                      uint64_t handle, uint64_t key[4])
+CUresult server_do_ga_physical_share(struct server_conn *conn,
+                                     const struct ga_physical_share_args *args,
+                                     struct ga_physical_share_results *results)
 {
-    struct server_physical *physical = ga_handle_table_find(&conn->objects.physicals, handle);
+    const struct server_session *session = conn->call.session;
+    struct server_physical *physical =
+        ga_handle_table_find(&conn->objects.physicals, args->physical);
     int made = -1;
     if (physical == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
@@ -36,23 +39,9 @@ static CUresult share(struct server_conn *conn, const struct server_session *ses
     close(made);
     if (rc == CUDA_SUCCESS) {
         physical->shared = true;
-        memcpy(key, packet.key, sizeof packet.key);
+        memcpy(results->key, packet.key, sizeof results->key);
     }
     return rc;
-}
-
-bool server_call_ga_physical_share(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_physical_share_args args;
-    struct ga_physical_share_results results = {0};
-    ga_physical_share_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = share(conn, conn_session(conn, header), args.physical, results.key);
-    SERVER_REPLY_RESULTS(conn, header, ga_physical_share, rc, &results);
-    return true;
 }
 
 /* The driver's handle of what the descriptor stands for, if that is memory of the session's device.
@@ -95,9 +84,10 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
     return CUDA_SUCCESS;
 }
 
-static CUresult open_physical(struct server_conn *conn, const struct server_session *session,
-                              const struct ga_physical_open_args *args)
+CUresult server_do_ga_physical_open(struct server_conn *conn,
+                                    const struct ga_physical_open_args *args)
 {
+    const struct server_session *session = conn->call.session;
     struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_PHYSICAL};
     int fd = -1;
     if (!session->mappable || session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
@@ -113,16 +103,4 @@ static CUresult open_physical(struct server_conn *conn, const struct server_sess
         close(fd);
     }
     return rc;
-}
-
-bool server_call_ga_physical_open(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
-{
-    struct ga_physical_open_args args;
-    ga_physical_open_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, open_physical(conn, conn_session(conn, header), &args));
-    return true;
 }

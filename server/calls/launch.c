@@ -51,7 +51,7 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
     return driver->cuLaunchKernelEx(&config, function->real, pointers, NULL);
 }
 
-static CUresult launch(struct server_conn *conn, const struct ga_launch_args *args)
+CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_args *args)
 {
     void *pointers[API_PARAMS_MAX + 1];
     const struct cuda_driver *driver = conn->driver;
@@ -77,40 +77,14 @@ static CUresult launch(struct server_conn *conn, const struct ga_launch_args *ar
                                   block[2], args->shared_bytes, stream, pointers, NULL);
 }
 
-bool server_call_ga_launch(struct server_conn *conn, const struct wire_header *header,
-                           struct ga_reader *reader)
+CUresult server_do_ga_stream_priority(struct server_conn *conn,
+                                      const struct ga_stream_priority_args *args)
 {
-    struct ga_launch_args args;
-    ga_launch_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = launch(conn, &args);
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
-}
-
-bool server_call_ga_stream_priority(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
-{
-    struct ga_stream_priority_args args;
-    ga_stream_priority_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args.stream, &stream);
-    if (rc == CUDA_SUCCESS) {
-        const CUstreamAttrValue value = {.priority = args.priority};
-        rc = conn->driver->cuStreamSetAttribute(
-            stream, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    const CUstreamAttrValue value = {.priority = args->priority};
+    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    return conn->driver->cuStreamSetAttribute(stream, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                              &value);
 }
 
 static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clusters_args *args,
@@ -139,17 +113,12 @@ static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clu
                : conn->driver->cuOccupancyMaxActiveClusters(answer, function->real, &config);
 }
 
-bool server_call_ga_occupancy_clusters(struct server_conn *conn, const struct wire_header *header,
-                                       struct ga_reader *reader)
+CUresult server_do_ga_occupancy_clusters(struct server_conn *conn,
+                                         const struct ga_occupancy_clusters_args *args,
+                                         struct ga_occupancy_clusters_results *results)
 {
-    struct ga_occupancy_clusters_args args;
-    ga_occupancy_clusters_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    int answer = 0;
-    CUresult rc = clusters(conn, &args, &answer);
-    const struct ga_occupancy_clusters_results results = {.answer = (uint32_t)answer};
-    SERVER_REPLY_RESULTS(conn, header, ga_occupancy_clusters, rc, &results);
-    return true;
+    int answer;
+    CU_TRY(clusters(conn, args, &answer));
+    results->answer = (uint32_t)answer;
+    return CUDA_SUCCESS;
 }

@@ -112,19 +112,11 @@ CUresult memory_place(struct server_conn *conn, const struct server_session *ses
     return rc;
 }
 
-bool server_call_ga_memory_map(struct server_conn *conn, const struct wire_header *header,
-                               struct ga_reader *reader)
+CUresult server_do_ga_memory_map(struct server_conn *conn, const struct ga_memory_map_args *args)
 {
-    struct ga_memory_map_args args;
-    ga_memory_map_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = conn->current != NULL ? memory_make(conn, conn_session(conn, header),
-                                                      conn->current, args.address, args.bytes)
-                                        : CUDA_ERROR_INVALID_CONTEXT;
-    server_reply(conn, header, rc);
-    return true;
+    return conn->current != NULL
+               ? memory_make(conn, conn->call.session, conn->current, args->address, args->bytes)
+               : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* ---- where there is no window */
@@ -160,18 +152,11 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     return CUDA_SUCCESS;
 }
 
-bool server_call_ga_memory_allocate(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_ga_memory_allocate(struct server_conn *conn,
+                                      const struct ga_memory_allocate_args *args,
+                                      struct ga_memory_allocate_results *results)
 {
-    struct ga_memory_allocate_args args;
-    struct ga_memory_allocate_results results = {0};
-    ga_memory_allocate_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = memory_allocate(conn, conn_session(conn, header), args.bytes, &results.address);
-    SERVER_REPLY_RESULTS(conn, header, ga_memory_allocate, rc, &results);
-    return true;
+    return memory_allocate(conn, conn->call.session, args->bytes, &results->address);
 }
 
 /* ---- unmapping */
@@ -208,33 +193,27 @@ static CUresult unmap_check(const struct server_conn *conn, uint64_t address, ui
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void unmap_and_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc,
-                            uint64_t address, uint64_t bytes)
+static CUresult unmap(struct server_conn *conn, uint64_t address, uint64_t bytes)
 {
-    if (rc == CUDA_SUCCESS) {
-        rc = unmap_check(conn, address, bytes);
-    }
-    if (rc == CUDA_SUCCESS && bytes != 0) {
-        rc = memory_free(conn, address);
-    }
-    server_reply(conn, header, rc);
+    CU_TRY(unmap_check(conn, address, bytes));
+    return bytes != 0 ? memory_free(conn, address) : CUDA_SUCCESS;
 }
 
 static void unmap_later(struct server_conn *conn, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
-    unmap_and_reply(conn, &header, entry->rc, entry->job_values[0], entry->job_values[1]);
+    server_reply(conn, &header,
+                 entry->rc == CUDA_SUCCESS ? unmap(conn, entry->job_values[0], entry->job_values[1])
+                                           : entry->rc);
 }
 
-static CUresult unmap_after_work(struct server_conn *conn, const struct wire_header *header,
-                                 const struct ga_memory_unmap_args *args)
+static CUresult unmap_after_work(struct server_conn *conn, const struct ga_memory_unmap_args *args)
 {
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     struct completer_entry *entry =
-        completer_entry_make(&conn->completer, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY,
-                             header->session, header->sequence);
+        server_entry_make(conn, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY);
     CUresult rc = entry != NULL ? context_mark_users(conn, conn->current,
                                                      args->wait_for_work == API_WAIT_FOR_ALL, entry)
                                 : CUDA_ERROR_OUT_OF_MEMORY;
@@ -246,70 +225,39 @@ static CUresult unmap_after_work(struct server_conn *conn, const struct wire_hea
     entry->job_values[0] = args->address;
     entry->job_values[1] = args->bytes;
     completer_add(&conn->completer, entry);
-    return CUDA_SUCCESS;
+    return SERVER_ANSWERED;
 }
 
-bool server_call_ga_memory_unmap(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
+CUresult server_do_ga_memory_unmap(struct server_conn *conn,
+                                   const struct ga_memory_unmap_args *args)
 {
-    struct ga_memory_unmap_args args;
-    ga_memory_unmap_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = unmap_check(conn, args.address, args.bytes);
-    if (rc == CUDA_SUCCESS && args.wait_for_work != 0) {
-        rc = unmap_after_work(conn, header, &args);
-        if (rc != CUDA_SUCCESS) {
-            server_reply(conn, header, rc);
-        }
-    } else {
-        unmap_and_reply(conn, header, rc, args.address, args.bytes);
-    }
-    return true;
+    CU_TRY(unmap_check(conn, args->address, args->bytes));
+    return args->wait_for_work != 0 ? unmap_after_work(conn, args)
+                                    : unmap(conn, args->address, args->bytes);
 }
 
 /* ---- what others keep */
 
-bool server_call_ga_memory_reclaim(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_ga_memory_reclaim(struct server_conn *conn,
+                                     const struct ga_memory_reclaim_args *args,
+                                     struct ga_memory_reclaim_results *results)
 {
-    struct ga_memory_reclaim_args args;
-    ga_memory_reclaim_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct channel_request packet = {.verb = CHANNEL_TRIM, .bytes = args.start != 0};
+    struct channel_request packet = {.verb = CHANNEL_TRIM, .bytes = args->start != 0};
     int fd = -1;
     CUresult rc = ipc_ask(conn, &packet, &fd);
-    const struct ga_memory_reclaim_results results = {.pending = (uint32_t)packet.bytes};
-    SERVER_REPLY_RESULTS(conn, header, ga_memory_reclaim, rc, &results);
-    return true;
+    results->pending = (uint32_t)packet.bytes;
+    return rc;
 }
 
-bool server_call_ga_memory_trimmed(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_ga_memory_trimmed(struct server_conn *conn)
 {
-    (void)header;
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct channel_request packet = {.verb = CHANNEL_TRIMMED};
     int fd = -1;
     (void)ipc_ask(conn, &packet, &fd); /* what is asked for again is no error */
-    return true;
+    return CUDA_SUCCESS;
 }
 
-bool server_call_ga_memory_info(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+CUresult server_do_ga_memory_info(struct server_conn *conn, struct ga_memory_info_results *results)
 {
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    size_t free_bytes = 0, total_bytes = 0;
-    CUresult rc = conn->driver->cuMemGetInfo_v2(&free_bytes, &total_bytes);
-    const struct ga_memory_info_results results = {.free_bytes = free_bytes,
-                                                   .total_bytes = total_bytes};
-    SERVER_REPLY_RESULTS(conn, header, ga_memory_info, rc, &results);
-    return true;
+    return conn->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes);
 }

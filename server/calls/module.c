@@ -178,11 +178,11 @@ static void image_free(struct server_conn *conn, uint8_t *image, size_t bytes)
 
 /* An image of so many bytes, with room for a NUL behind it: a text may have none. NULL: it is more
  * than the application may have. False: the connection has ended. */
-static bool image_take(struct server_conn *conn, size_t values, size_t bytes, uint8_t **image)
+static bool image_take(struct server_conn *conn, size_t bytes, uint8_t **image)
 {
     *image = NULL;
     if (ledger_charge(conn->ledger, FIGURE_HOST_BYTES, bytes + 1) != CUDA_SUCCESS) {
-        return conn_bulk_skip(conn, values);
+        return conn_bulk_skip(conn);
     }
     *image = malloc(bytes + 1);
     if (*image == NULL) {
@@ -190,48 +190,43 @@ static bool image_take(struct server_conn *conn, size_t values, size_t bytes, ui
         server_fail(conn, "no memory for a module's image");
         return false;
     }
-    if (conn_bulk(conn, values, *image, bytes) != GA_OK) {
+    if (conn_bulk(conn, *image, bytes) != GA_OK) {
         image_free(conn, *image, bytes);
         return false;
     }
     return true;
 }
 
-bool server_call_ga_module_load(struct server_conn *conn, const struct wire_header *header,
-                                struct ga_reader *reader)
+CUresult server_do_ga_module_load(struct server_conn *conn, const struct ga_module_load_args *args,
+                                  struct ga_module_load_results *results)
 {
-    const struct wire_header kept = *header;
-    size_t values = reader->size;
-    struct ga_module_load_args args;
-    ga_module_load_args_read(reader, &args);
-    if (!ga_reader_done(reader) || args.image_bytes > API_IMAGE_MAX ||
-        kept.length != values + wire_padded(args.image_bytes)) {
-        return false;
+    size_t bulk = conn->call.header->length - conn->call.values;
+    if (args->image_bytes > API_IMAGE_MAX || bulk != wire_padded(args->image_bytes)) {
+        return SERVER_BROKEN;
     }
-    size_t bulk = kept.length - values;
     uint8_t *image;
-    if (!image_take(conn, values, bulk, &image)) {
-        return false;
+    if (!image_take(conn, bulk, &image)) {
+        return SERVER_BROKEN;
     }
     if (image != NULL) {
-        image[args.image_bytes] = 0;
+        image[args->image_bytes] = 0;
     }
-    struct module_options options = options_make(&args);
+    struct module_options options = options_make(args);
     conn_flush(conn); /* loading may take long */
     CUresult rc =
-        image != NULL ? module_make(conn, &args, image, &options) : CUDA_ERROR_OUT_OF_MEMORY;
+        image != NULL ? module_make(conn, args, image, &options) : CUDA_ERROR_OUT_OF_MEMORY;
     image_free(conn, image, bulk);
-    const struct ga_module_load_results results = {.info_log = options.info,
-                                                   .error_log = options.error};
+    results->info_log = options.info;
+    results->error_log = options.error;
     struct ga_writer *writer =
-        server_reply_begin(conn, &kept, rc, ga_module_load_results_bound(&results));
+        server_reply_begin(conn, conn->call.header, rc, ga_module_load_results_bound(results));
     if (writer != NULL) { /* whatever the result: the log says why it failed */
-        ga_module_load_results_write(writer, &results);
+        ga_module_load_results_write(writer, results);
     }
     server_reply_end(conn);
     free(options.info);
     free(options.error);
-    return true;
+    return SERVER_ANSWERED;
 }
 
 /* ---- the end */
@@ -290,11 +285,9 @@ static void unload_later(struct server_conn *conn, struct completer_entry *entry
 
 /* A driver may wait in cuModuleUnload for kernels that only a later call lets go on: so it is asked
  * when the work before is done. */
-static CUresult unload_after_work(struct server_conn *conn, const struct wire_header *header,
-                                  struct server_module *module)
+static CUresult unload_after_work(struct server_conn *conn, struct server_module *module)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -309,72 +302,46 @@ static CUresult unload_after_work(struct server_conn *conn, const struct wire_he
     return rc;
 }
 
-bool server_call_ga_module_unload(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_module_unload(struct server_conn *conn,
+                                    const struct ga_module_unload_args *args)
 {
-    struct ga_module_unload_args args;
-    ga_module_unload_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args.module);
-    CUresult rc =
-        module != NULL ? unload_after_work(conn, header, module) : CUDA_ERROR_INVALID_HANDLE;
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
+    return module != NULL ? unload_after_work(conn, module) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* ---- variables */
 
-bool server_call_ga_module_global(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_module_global(struct server_conn *conn,
+                                    const struct ga_module_global_args *args,
+                                    struct ga_module_global_results *results)
 {
-    struct ga_module_global_args args;
-    ga_module_global_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUdeviceptr address = 0;
-    size_t bytes = 0;
+    CUdeviceptr address;
+    size_t bytes;
     CUmodule real;
-    CUresult rc = server_handle_module(conn, args.module, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = args.name != NULL
-                 ? conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, args.name)
-                 : CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(server_handle_module(conn, args->module, &real));
+    CU_TRY(conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, args->name));
+    results->address = address;
+    results->bytes = bytes;
+    if (range_table_at(&conn->ranges, address) != NULL || bytes == 0) {
+        return CUDA_SUCCESS;
     }
-    if (rc == CUDA_SUCCESS && range_table_at(&conn->ranges, address) == NULL && bytes != 0) {
-        const struct range range = {.base = address,
-                                    .bytes = bytes,
-                                    .owner =
-                                        ga_handle_table_find(&conn->objects.modules, args.module)};
-        rc = range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
-                                                             : CUDA_ERROR_OUT_OF_MEMORY;
-        ledger_note(conn->ledger, FIGURE_DEVICE_BYTES, rc == CUDA_SUCCESS ? bytes : 0);
+    const struct range range = {.base = address,
+                                .bytes = bytes,
+                                .owner =
+                                    ga_handle_table_find(&conn->objects.modules, args->module)};
+    if (range_table_add(&conn->ranges, &range) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    const struct ga_module_global_results results = {.address = address, .bytes = bytes};
-    SERVER_REPLY_RESULTS(conn, header, ga_module_global, rc, &results);
-    return true;
+    ledger_note(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+    return CUDA_SUCCESS;
 }
 
-bool server_call_ga_variable_managed(struct server_conn *conn, const struct wire_header *header,
-                                     struct ga_reader *reader)
+CUresult server_do_ga_variable_managed(struct server_conn *conn,
+                                       const struct ga_variable_managed_args *args,
+                                       struct ga_variable_managed_results *results)
 {
-    struct ga_variable_managed_args args;
-    ga_variable_managed_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    uint32_t managed = 0;
-    CUresult rc = range_table_at(&conn->ranges, args.address) != NULL ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_INVALID_VALUE;
-    if (rc == CUDA_SUCCESS) {
-        rc = conn->driver->cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                                 args.address);
-    }
-    const struct ga_variable_managed_results results = {.managed = managed};
-    SERVER_REPLY_RESULTS(conn, header, ga_variable_managed, rc, &results);
-    return true;
+    return range_table_at(&conn->ranges, args->address) != NULL
+               ? conn->driver->cuPointerGetAttribute(&results->managed,
+                                                     CU_POINTER_ATTRIBUTE_IS_MANAGED, args->address)
+               : CUDA_ERROR_INVALID_VALUE;
 }

@@ -116,33 +116,22 @@ static CUresult enable(struct server_conn *conn, const struct server_context *ow
     return rc;
 }
 
-bool server_call_cuCtxEnablePeerAccess(struct server_conn *conn, const struct wire_header *header,
-                                       struct ga_reader *reader)
+CUresult server_do_cuCtxEnablePeerAccess(struct server_conn *conn,
+                                         const struct cuCtxEnablePeerAccess_args *args)
 {
-    struct cuCtxEnablePeerAccess_args args;
-    cuCtxEnablePeerAccess_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     const struct server_context *owner =
-        ga_handle_table_find(&conn->objects.contexts, args.peerContext);
+        ga_handle_table_find(&conn->objects.contexts, args->peerContext);
     CUresult rc = conn->current != NULL && owner != NULL
-                      ? enable(conn, owner, owner->real, args.Flags)
+                      ? enable(conn, owner, owner->real, args->Flags)
                       : CUDA_ERROR_INVALID_CONTEXT;
-    server_reply(conn, header, rc);
-    return true;
+    return rc;
 }
 
-bool server_call_cuCtxDisablePeerAccess(struct server_conn *conn, const struct wire_header *header,
-                                        struct ga_reader *reader)
+CUresult server_do_cuCtxDisablePeerAccess(struct server_conn *conn,
+                                          const struct cuCtxDisablePeerAccess_args *args)
 {
-    struct cuCtxDisablePeerAccess_args args;
-    cuCtxDisablePeerAccess_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     const struct server_context *owner =
-        ga_handle_table_find(&conn->objects.contexts, args.peerContext);
+        ga_handle_table_find(&conn->objects.contexts, args->peerContext);
     CUresult rc = conn->current != NULL && owner != NULL
                       ? conn->driver->cuCtxDisablePeerAccess(owner->real)
                       : CUDA_ERROR_INVALID_CONTEXT;
@@ -152,6 +141,5 @@ bool server_call_cuCtxDisablePeerAccess(struct server_conn *conn, const struct w
             peer_end(conn, peer);
         }
     }
-    server_reply(conn, header, rc);
-    return true;
+    return rc;
 }

@@ -37,9 +37,10 @@ void physical_drop(struct server_conn *conn, struct server_physical *physical)
     free(physical);
 }
 
-static CUresult create(struct server_conn *conn, const struct server_session *session,
-                       const struct ga_physical_create_args *args)
+CUresult server_do_ga_physical_create(struct server_conn *conn,
+                                      const struct ga_physical_create_args *args)
 {
+    const struct server_session *session = conn->call.session;
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
@@ -49,11 +50,8 @@ static CUresult create(struct server_conn *conn, const struct server_session *se
     if (!session->mappable) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CUresult rc = physical_put(conn, args->physical, args->bytes, &made);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = device_create(conn, &real, args->bytes, &prop);
+    CU_TRY(physical_put(conn, args->physical, args->bytes, &made));
+    CUresult rc = device_create(conn, &real, args->bytes, &prop);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;
@@ -62,44 +60,24 @@ static CUresult create(struct server_conn *conn, const struct server_session *se
     return CUDA_SUCCESS;
 }
 
-bool server_call_ga_physical_create(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_ga_physical_release(struct server_conn *conn,
+                                       const struct ga_physical_release_args *args)
 {
-    struct ga_physical_create_args args;
-    ga_physical_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, create(conn, conn_session(conn, header), &args));
-    return true;
-}
-
-bool server_call_ga_physical_release(struct server_conn *conn, const struct wire_header *header,
-                                     struct ga_reader *reader)
-{
-    struct ga_physical_release_args args;
-    ga_physical_release_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
     struct server_physical *physical =
-        ga_handle_table_find(&conn->objects.physicals, args.physical);
-    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
-    if (physical != NULL && physical->mappings == 0) {
-        ga_handle_table_remove(&conn->objects.physicals, args.physical);
-        if (physical->shared) {
-            ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
-        }
-        rc = conn->driver->cuMemRelease(physical->real);
-        if (!physical->opened) {
-            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, physical->bytes);
-        }
-        free(physical);
+        ga_handle_table_find(&conn->objects.physicals, args->physical);
+    if (physical == NULL || physical->mappings != 0) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
+    ga_handle_table_remove(&conn->objects.physicals, args->physical);
+    if (physical->shared) {
+        ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
     }
-    return true;
+    CUresult rc = conn->driver->cuMemRelease(physical->real);
+    if (!physical->opened) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, physical->bytes);
+    }
+    free(physical);
+    return rc;
 }
 
 /* ---- reservations */
@@ -138,24 +116,13 @@ static CUresult reserve(struct server_conn *conn, uint64_t space, uint64_t bytes
     return rc;
 }
 
-bool server_call_ga_space_release(struct server_conn *conn, const struct wire_header *header,
-                                  struct ga_reader *reader)
+CUresult server_do_ga_space_release(struct server_conn *conn,
+                                    const struct ga_space_release_args *args)
 {
-    struct ga_space_release_args args;
-    ga_space_release_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    const struct range *known = range_table_at(&conn->reserved, args.space);
-    CUresult rc = CUDA_ERROR_INVALID_VALUE;
-    if (known != NULL && known->bytes == args.space_bytes &&
-        !range_table_touches(&conn->ranges, args.space, args.space_bytes)) {
-        rc = unreserve(conn, args.space, args.space_bytes);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    const struct range *known = range_table_at(&conn->reserved, args->space);
+    bool unused = known != NULL && known->bytes == args->space_bytes &&
+                  !range_table_touches(&conn->ranges, args->space, args->space_bytes);
+    return unused ? unreserve(conn, args->space, args->space_bytes) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- mappings */
@@ -175,15 +142,15 @@ static CUresult map_reserved(struct server_conn *conn, const struct range *range
     return rc;
 }
 
-static CUresult map(struct server_conn *conn, uint16_t session,
-                    const struct ga_physical_map_args *args)
+CUresult server_do_ga_physical_map(struct server_conn *conn,
+                                   const struct ga_physical_map_args *args)
 {
     const struct range range = {.base = args->address,
                                 .bytes = args->bytes,
                                 .mapped = true,
                                 .of =
                                     ga_handle_table_find(&conn->objects.physicals, args->physical),
-                                .session = session};
+                                .session = conn->call.header->session};
     uint64_t offset = args->address - args->space;
     bool fresh;
     if (range.of == NULL) {
@@ -193,33 +160,20 @@ static CUresult map(struct server_conn *conn, uint16_t session,
         args->bytes > args->space_bytes - offset) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = reserve(conn, args->space, args->space_bytes, &fresh);
-    if (rc == CUDA_SUCCESS) {
-        rc = map_reserved(conn, &range);
-        if (rc != CUDA_SUCCESS && fresh) {
-            (void)unreserve(conn, args->space, args->space_bytes);
-        }
+    CU_TRY(reserve(conn, args->space, args->space_bytes, &fresh));
+    CUresult rc = map_reserved(conn, &range);
+    if (rc != CUDA_SUCCESS && fresh) {
+        (void)unreserve(conn, args->space, args->space_bytes);
     }
     return rc;
 }
 
-bool server_call_ga_physical_map(struct server_conn *conn, const struct wire_header *header,
-                                 struct ga_reader *reader)
-{
-    struct ga_physical_map_args args;
-    ga_physical_map_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, map(conn, header->session, &args));
-    return true;
-}
-
 /* Each by itself: one that fails stays, and so do those behind it. */
-static CUresult unmap(struct server_conn *conn, uint64_t address, uint64_t bytes)
+CUresult server_do_ga_physical_unmap(struct server_conn *conn,
+                                     const struct ga_physical_unmap_args *args)
 {
-    uint64_t end = address + bytes;
-    if (bytes == 0 || !memory_whole(&conn->ranges, address, bytes)) {
+    uint64_t address = args->address, end = address + args->bytes;
+    if (args->bytes == 0 || !memory_whole(&conn->ranges, address, args->bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (uint64_t at = address; at != end; at += range_table_at(&conn->ranges, at)->bytes) {
@@ -230,25 +184,10 @@ static CUresult unmap(struct server_conn *conn, uint64_t address, uint64_t bytes
     conn_flush(conn);
     while (address != end) {
         const struct range range = *range_table_at(&conn->ranges, address);
-        CUresult rc = conn->driver->cuMemUnmap(range.base, range.bytes);
-        if (rc != CUDA_SUCCESS) {
-            return rc;
-        }
+        CU_TRY(conn->driver->cuMemUnmap(range.base, range.bytes));
         range.of->mappings--;
         range_table_remove(&conn->ranges, address);
         address += range.bytes;
     }
     return CUDA_SUCCESS;
-}
-
-bool server_call_ga_physical_unmap(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_physical_unmap_args args;
-    ga_physical_unmap_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    server_reply(conn, header, unmap(conn, args.address, args.bytes));
-    return true;
 }

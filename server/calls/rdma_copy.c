@@ -56,7 +56,6 @@ struct fetch {
 
 struct fetches {
     struct server_conn *conn;
-    const struct wire_header *header;
     const struct ga_shared_buffer_in_args *args;
     const struct shared_buffer *piece;
     CUstream stream;
@@ -167,19 +166,17 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
                                                  fetches->stream);
     }
     if (*rc == CUDA_SUCCESS) {
-        copy_in_end(conn, fetches->header, room->slot, args->stream, CUDA_SUCCESS);
+        (void)copy_in_end(conn, room->slot, args->stream, CUDA_SUCCESS);
     } else {
         staging_give(&conn->staging, room->slot);
     }
     return atomic_load(&conn->ended) ? GA_LOST : GA_OK;
 }
 
-CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
-                  const struct ga_shared_buffer_in_args *args, const struct shared_buffer *piece,
-                  CUstream stream)
+CUresult reach_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
+                  const struct shared_buffer *piece, CUstream stream)
 {
-    struct fetches fetches = {
-        .conn = conn, .header = header, .args = args, .piece = piece, .stream = stream};
+    struct fetches fetches = {.conn = conn, .args = args, .piece = piece, .stream = stream};
     CUresult rc = CUDA_SUCCESS;
     enum ga_status status = GA_OK;
     while (status != GA_LOST && ((rc == CUDA_SUCCESS && fetches.asked < args->bytes) ||
@@ -198,19 +195,14 @@ CUresult reach_in(struct server_conn *conn, const struct wire_header *header,
 
 /* ---- from the GPU */
 
-void reach_out(struct server_conn *conn, const struct wire_header *header,
-               const struct ga_shared_buffer_out_args *args, struct shared_buffer *piece,
-               CUstream stream)
+CUresult reach_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
+                   struct shared_buffer *piece, CUstream stream)
 {
     struct copy_out copy = {.conn = conn,
-                            .header = header,
                             .stream_wire = args->stream,
                             .stream = stream,
                             .total = args->bytes,
                             .piece = piece,
                             .piece_at = args->offset};
-    CUresult rc = copy_out_linear(&copy, args->src, args->bytes);
-    if ((rc != CUDA_SUCCESS || args->bytes == 0) && !atomic_load(&conn->ended)) {
-        copy_out_reply(&copy, rc);
-    }
+    return copy_out_end(&copy, copy_out_linear(&copy, args->src, args->bytes));
 }

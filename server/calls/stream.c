@@ -50,19 +50,10 @@ static CUresult destroy(struct server_conn *conn, struct server_stream *stream)
     return rc;
 }
 
-bool server_call_cuStreamDestroy_v2(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_cuStreamDestroy_v2(struct server_conn *conn,
+                                      const struct cuStreamDestroy_v2_args *args)
 {
-    struct cuStreamDestroy_v2_args args;
-    cuStreamDestroy_v2_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args.hStream);
-    CUresult rc =
-        stream != NULL && stream->real != NULL ? destroy(conn, stream) : CUDA_ERROR_INVALID_HANDLE;
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->hStream);
+    return stream != NULL && stream->real != NULL ? destroy(conn, stream)
+                                                  : CUDA_ERROR_INVALID_HANDLE;
 }

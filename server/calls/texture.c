@@ -113,75 +113,37 @@ static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surf
     return CUDA_SUCCESS;
 }
 
-static CUresult texture_create(struct server_conn *conn, const struct ga_texture_create_args *args,
-                               uint64_t *number)
+CUresult server_do_ga_texture_create(struct server_conn *conn,
+                                     const struct ga_texture_create_args *args,
+                                     struct ga_texture_create_results *results)
 {
     CUDA_RESOURCE_DESC resource;
     CUtexObject real = 0;
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CUresult rc = resource_read(conn, args, &resource);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(resource_read(conn, args, &resource));
     const CUDA_TEXTURE_DESC texture = texture_read(args);
     const CUDA_RESOURCE_VIEW_DESC view = view_read(args);
-    rc = conn->driver->cuTexObjectCreate(&real, &resource, &texture,
-                                         args->viewed != 0 ? &view : NULL);
-    if (rc == CUDA_SUCCESS) {
-        rc = texture_put(conn, args->texture, false, real);
-    }
-    *number = real;
-    return rc;
+    CU_TRY(conn->driver->cuTexObjectCreate(&real, &resource, &texture,
+                                           args->viewed != 0 ? &view : NULL));
+    results->number = real;
+    return texture_put(conn, args->texture, false, real);
 }
 
-bool server_call_ga_texture_create(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
+CUresult server_do_ga_surface_create(struct server_conn *conn,
+                                     const struct ga_surface_create_args *args,
+                                     struct ga_surface_create_results *results)
 {
-    struct ga_texture_create_args args;
-    struct ga_texture_create_results results = {0};
-    ga_texture_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = texture_create(conn, &args, &results.number);
-    SERVER_REPLY_RESULTS(conn, header, ga_texture_create, rc, &results);
-    return true;
-}
-
-static CUresult surface_create(struct server_conn *conn, const struct ga_surface_create_args *args,
-                               uint64_t *number)
-{
-    CUDA_RESOURCE_DESC resource;
+    CUDA_RESOURCE_DESC resource = {0};
     CUsurfObject real = 0;
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    memset(&resource, 0, sizeof resource);
-    CUresult rc = resource_array(conn, args->array, &resource);
-    if (rc == CUDA_SUCCESS) {
-        rc = conn->driver->cuSurfObjectCreate(&real, &resource);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = texture_put(conn, args->texture, true, real);
-    }
-    *number = real;
-    return rc;
-}
-
-bool server_call_ga_surface_create(struct server_conn *conn, const struct wire_header *header,
-                                   struct ga_reader *reader)
-{
-    struct ga_surface_create_args args;
-    struct ga_surface_create_results results = {0};
-    ga_surface_create_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    CUresult rc = surface_create(conn, &args, &results.number);
-    SERVER_REPLY_RESULTS(conn, header, ga_surface_create, rc, &results);
-    return true;
+    CU_TRY(resource_array(conn, args->array, &resource));
+    CU_TRY(conn->driver->cuSurfObjectCreate(&real, &resource));
+    results->number = real;
+    return texture_put(conn, args->texture, true, real);
 }
 
 /* ---- the end */
@@ -195,23 +157,15 @@ CUresult texture_free(struct server_conn *conn, struct server_texture *texture)
     return rc;
 }
 
-bool server_call_ga_texture_destroy(struct server_conn *conn, const struct wire_header *header,
-                                    struct ga_reader *reader)
+CUresult server_do_ga_texture_destroy(struct server_conn *conn,
+                                      const struct ga_texture_destroy_args *args)
 {
-    struct ga_texture_destroy_args args;
-    ga_texture_destroy_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
+    struct server_texture *texture = ga_handle_table_find(&conn->objects.textures, args->texture);
+    if (texture == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = CUDA_ERROR_INVALID_HANDLE;
-    struct server_texture *texture = ga_handle_table_find(&conn->objects.textures, args.texture);
-    if (texture != NULL) {
-        context_apply(conn, texture->context);
-        rc = texture_free(conn, texture);
-        context_apply(conn, conn->current);
-    }
-    if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, header, rc);
-    }
-    return true;
+    context_apply(conn, texture->context);
+    CUresult rc = texture_free(conn, texture);
+    context_apply(conn, conn->current);
+    return rc;
 }

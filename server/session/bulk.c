@@ -65,21 +65,17 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 /* ---- the calls about them */
 
 /* Once: a second time there are none. */
-bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header *header,
-                              struct ga_reader *reader)
+CUresult server_do_ga_bulk_open(struct server_conn *conn, struct ga_bulk_open_results *results)
 {
     struct server_bulk *bulk = &conn->bulk;
     char tickets[WIRE_BULKS_MAX * API_BULK_TICKET_BYTES];
-    struct ga_bulk_open_results results = {.tickets = tickets};
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
+    results->tickets = tickets;
     pthread_mutex_lock(&bulk->lock);
     if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
         struct channel_ticket made[WIRE_BULKS_MAX];
         bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
-        results.connections = bulk->granted;
-        results.ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
+        results->connections = bulk->granted;
+        results->ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
         for (unsigned i = 0; i < bulk->granted; i++) {
             char *at = tickets + i * API_BULK_TICKET_BYTES;
             memcpy(at, made[i].id, sizeof made[i].id);
@@ -88,35 +84,28 @@ bool server_call_ga_bulk_open(struct server_conn *conn, const struct wire_header
         explicit_bzero(made, sizeof made);
     }
     pthread_mutex_unlock(&bulk->lock);
-    SERVER_REPLY_RESULTS(conn, header, ga_bulk_open, CUDA_SUCCESS, &results);
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_bulk_open, CUDA_SUCCESS, results);
     explicit_bzero(tickets, sizeof tickets);
-    return true;
+    return SERVER_ANSWERED;
 }
 
-bool server_call_ga_bulk_use(struct server_conn *conn, const struct wire_header *header,
-                             struct ga_reader *reader)
+CUresult server_do_ga_bulk_use(struct server_conn *conn, const struct ga_bulk_use_args *args)
 {
     struct server_bulk *bulk = &conn->bulk;
-    struct ga_bulk_use_args args;
-    ga_bulk_use_args_read(reader, &args);
-    if (!ga_reader_done(reader)) {
-        return false;
-    }
-    bool all = bulk->used == 0 && args.connections != 0 && args.connections <= WIRE_BULKS_MAX;
+    bool all = bulk->used == 0 && args->connections != 0 && args->connections <= WIRE_BULKS_MAX;
     pthread_mutex_lock(&bulk->lock);
-    for (unsigned i = 0; all && i < args.connections; i++) {
+    for (unsigned i = 0; all && i < args->connections; i++) {
         all = bulk->there[i];
     }
     pthread_mutex_unlock(&bulk->lock);
     if (!all) { /* a piece that would come there ends the connection */
-        server_async_error(conn, header, CUDA_ERROR_INVALID_VALUE);
-        return true;
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    bulk->used = args.connections;
+    bulk->used = args->connections;
     for (unsigned i = 0; i < bulk->used; i++) {
         send_queue_bulk_use(&conn->out, &bulk->conns[i]);
     }
-    return true;
+    return CUDA_SUCCESS;
 }
 
 /* ---- bytes */
@@ -136,13 +125,12 @@ bool bulk_frame(struct server_conn *conn, struct ga_reader *reader)
     return true;
 }
 
-bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
-               uint64_t bytes)
+bool bulk_fits(const struct server_conn *conn, uint64_t bytes)
 {
     const struct bulk_prefix *next = &conn->bulk.next;
     uint64_t here = next->connection != 0 ? 0 : next->compressed != 0 ? next->compressed : bytes;
     return bytes <= WIRE_CHUNK && next->compressed <= bytes &&
-           header->length == values + wire_padded(here);
+           conn->call.header->length == conn->call.values + wire_padded(here);
 }
 
 static enum ga_status out_of_band_take(struct server_conn *conn, struct transport_conn *from,
@@ -169,16 +157,15 @@ static enum ga_status out_of_band_take(struct server_conn *conn, struct transpor
 }
 
 /* As they come, be they compressed or not. */
-static enum ga_status plain_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+static enum ga_status plain_take(struct server_conn *conn, void *to, uint64_t bytes)
 {
     uint32_t connection = conn->bulk.next.connection;
     return connection != 0 ? out_of_band_take(conn, &conn->bulk.conns[connection - 1], to, bytes)
-                           : conn_bulk(conn, values, to, wire_padded(bytes));
+                           : conn_bulk(conn, to, wire_padded(bytes));
 }
 
 /* How many there will be is known, and has been checked, before they are opened. */
-static enum ga_status compressed_take(struct server_conn *conn, size_t values, void *to,
-                                      uint64_t bytes)
+static enum ga_status compressed_take(struct server_conn *conn, void *to, uint64_t bytes)
 {
     uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *from = conn_scratch(conn);
@@ -186,11 +173,11 @@ static enum ga_status compressed_take(struct server_conn *conn, size_t values, v
         server_fail(conn, "no memory for a copy");
         return GA_LOST;
     }
-    GA_TRY(plain_take(conn, values, from, compressed));
+    GA_TRY(plain_take(conn, from, compressed));
     return decompress(from, compressed, to, bytes);
 }
 
-enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes)
+enum ga_status bulk_drop(struct server_conn *conn, uint64_t bytes)
 {
     uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *to = conn_scratch(conn);
@@ -198,11 +185,11 @@ enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes
         server_fail(conn, "no memory for a copy");
         return GA_LOST;
     }
-    return plain_take(conn, values, to, compressed != 0 ? compressed : bytes);
+    return plain_take(conn, to, compressed != 0 ? compressed : bytes);
 }
 
-enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to, uint64_t bytes)
+enum ga_status bulk_take(struct server_conn *conn, void *to, uint64_t bytes)
 {
-    return conn->bulk.next.compressed != 0 ? compressed_take(conn, values, to, bytes)
-                                           : plain_take(conn, values, to, bytes);
+    return conn->bulk.next.compressed != 0 ? compressed_take(conn, to, bytes)
+                                           : plain_take(conn, to, bytes);
 }

@@ -48,14 +48,12 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes);
 
 /* Takes a WIRE_BULK frame. False: it breaks the protocol. */
 bool bulk_frame(struct server_conn *conn, struct ga_reader *reader);
-/* Whether the current frame, with `values` bytes of values, has `bytes` bulk bytes. */
-bool bulk_fits(const struct server_conn *conn, const struct wire_header *header, size_t values,
-               uint64_t bytes);
+/* Whether the frame of the current call has `bytes` bulk bytes. */
+bool bulk_fits(const struct server_conn *conn, uint64_t bytes);
 /* Reads the bulk bytes into `to`, which has room for them, padded. GA_LOST: the connection has
  * ended. GA_INVALID: decompression fails. */
-GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, size_t values, void *to,
-                                    uint64_t bytes);
+GA_CHECKED enum ga_status bulk_take(struct server_conn *conn, void *to, uint64_t bytes);
 /* Reads the bulk bytes and drops them. */
-GA_CHECKED enum ga_status bulk_drop(struct server_conn *conn, size_t values, uint64_t bytes);
+GA_CHECKED enum ga_status bulk_drop(struct server_conn *conn, uint64_t bytes);
 
 #endif

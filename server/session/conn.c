@@ -109,12 +109,13 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     return status;
 }
 
-enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size)
+enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size)
 {
     uint8_t *at = to;
     while (size != 0) {
         size_t got;
-        enum ga_status status = frame_bulk(&conn->reader, &conn->transport, skip, at, size, &got);
+        enum ga_status status =
+            frame_bulk(&conn->reader, &conn->transport, conn->call.values, at, size, &got);
         if (status == GA_OK && got == 0) {
             return GA_INVALID; /* the frame is shorter than the caller thinks */
         }
@@ -145,7 +146,9 @@ static enum ga_status conn_wait_room(struct server_conn *conn)
 
 /* ---- frames */
 
-struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header)
+/* NULL: there is none, or its window is not agreed. */
+static struct server_session *conn_session(struct server_conn *conn,
+                                           const struct wire_header *header)
 {
     if (header->session == 0 || header->session > CONF_GPUS_MAX) {
         return NULL;
@@ -200,12 +203,12 @@ static void call_trace(const struct wire_header *header, const struct ga_reader 
     }
 }
 
-bool conn_bulk_skip(struct server_conn *conn, size_t values)
+bool conn_bulk_skip(struct server_conn *conn)
 {
     uint8_t piece[4096];
     size_t left;
-    while ((left = frame_bulk_left(&conn->reader, values)) != 0) {
-        if (conn_bulk(conn, values, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
+    while ((left = frame_bulk_left(&conn->reader, conn->call.values)) != 0) {
+        if (conn_bulk(conn, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
             return false;
         }
     }
@@ -213,10 +216,10 @@ bool conn_bulk_skip(struct server_conn *conn, size_t values)
 }
 
 /* A client that has read DATA_WELCOME does not send such a call. */
-static bool call_lacking(struct server_conn *conn, const struct wire_header *header, size_t values)
+static bool call_lacking(struct server_conn *conn, const struct wire_header *header)
 {
     if (conn->bulk.next.said ||
-        (api_facts(header->opcode).bulk_values != 0 && !conn_bulk_skip(conn, values))) {
+        (api_facts(header->opcode).bulk_values != 0 && !conn_bulk_skip(conn))) {
         return false;
     }
     if (api_op_set_has(&conn->silent, header->opcode)) {
@@ -236,13 +239,15 @@ static bool waits_for_value(uint16_t opcode)
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
                        struct ga_reader *reader)
 {
-    if (conn_session(conn, header) == NULL) {
+    conn->call = (struct server_call){
+        .header = header, .session = conn_session(conn, header), .values = reader->size};
+    if (conn->call.session == NULL) {
         return false;
     }
     server_handler *handler = server_dispatch_find(header->opcode);
     call_trace(header, reader);
     if (handler == NULL || (conn->lacks && api_op_set_has(&conn->lacking, header->opcode))) {
-        return call_lacking(conn, header, reader->size);
+        return call_lacking(conn, header);
     }
     (void)GA_FAILPOINT("backend: before a call");
     if (conn->gated && gate_enter(conn, header, reader) != GA_OK) {

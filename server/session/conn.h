@@ -61,6 +61,13 @@ struct server_host {
         client_cache; /* limit on bytes that the client caches, of each device; see conf/keys.def */
 };
 
+/* The call that is being carried out: what its handler may ask besides the arguments. */
+struct server_call {
+    const struct wire_header *header;
+    struct server_session *session;
+    size_t values; /* bytes of values in the frame; bulk stands behind them */
+};
+
 struct server_conn {
     const struct cuda_driver *driver;
     const struct server_host *host;
@@ -84,6 +91,7 @@ struct server_conn {
     struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
+    struct server_call call;
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;
@@ -157,13 +165,11 @@ void conn_room_leave(struct server_conn *conn, struct conn_room *room);
 /* Scratch memory of WIRE_CHUNK bytes, padded, for use within one call. NULL: no memory. */
 uint8_t *conn_scratch(struct server_conn *conn);
 
-/* Reads the bulk bytes of the current frame, `skip` bytes behind its header; waits until the client
- * has sent them. GA_LOST: the connection has ended. */
-GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, size_t skip, void *to, size_t size);
+/* Reads bulk bytes of the current call's frame; waits until the client has sent them. GA_LOST: the
+ * connection has ended. */
+GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size);
 /* Drops the bulk bytes of a call that is not done. False: the connection has ended. */
-bool conn_bulk_skip(struct server_conn *conn, size_t values);
-/* The session of a frame, if its window is agreed; NULL: there is none. */
-struct server_session *conn_session(struct server_conn *conn, const struct wire_header *header);
+bool conn_bulk_skip(struct server_conn *conn);
 
 /* Makes a context current. If it does not exist any more (or is 0), each of the following calls
  * fails.
@@ -192,6 +198,14 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
 CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
                            void *real);
 
+/* What the handler of a call (api/server_dispatch.h) returns instead of the call's result. */
+#define SERVER_ANSWERED ((CUresult)-1) /* it has answered, or will */
+#define SERVER_BROKEN   ((CUresult)-2) /* the frame makes no sense, or is lost: the end */
+
+/* Answer a call with what its handler has returned. False: the connection ends. */
+bool server_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+
 /* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
  * ends. The reply is sent behind answers to work that has finished before it. */
 struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
@@ -211,9 +225,11 @@ void server_reply_end(struct server_conn *conn);
 void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
 /* Reports that a call that no thread waits for has failed, in the current context (WIRE_ERROR). */
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-/* A reply without results once `ref` (taken over; NULL: now) has finished. */
-void server_reply_after(struct server_conn *conn, const struct wire_header *header,
-                        struct event_ref *ref, uint64_t lane);
+/* An entry of the completion thread for the current call. NULL: no memory. */
+struct completer_entry *server_entry_make(struct server_conn *conn, enum completer_kind kind);
+/* A reply without results to the current call, once `ref` (taken over) has finished. Returns
+ * SERVER_ANSWERED. */
+CUresult server_reply_after(struct server_conn *conn, struct event_ref *ref, uint64_t lane);
 
 /* Whether the driver's answer condemns the process. */
 bool server_is_fault(CUresult rc);

@@ -109,18 +109,31 @@ void server_reply(struct server_conn *conn, const struct wire_header *header, CU
     server_reply_end(conn);
 }
 
-void server_reply_after(struct server_conn *conn, const struct wire_header *header,
-                        struct event_ref *ref, uint64_t lane)
+struct completer_entry *server_entry_make(struct server_conn *conn, enum completer_kind kind)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_REPLY, header->session, header->sequence);
+    return completer_entry_make(&conn->completer, kind, conn->call.header->session,
+                                conn->call.header->sequence);
+}
+
+CUresult server_reply_after(struct server_conn *conn, struct event_ref *ref, uint64_t lane)
+{
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_REPLY);
     if (entry == NULL) {
         server_fail(conn, "no memory for a reply");
-        return;
+    } else {
+        entry->event = ref;
+        entry->base.lane = lane;
+        completer_add(&conn->completer, entry);
     }
-    entry->event = ref;
-    entry->base.lane = lane;
-    completer_add(&conn->completer, entry);
+    return SERVER_ANSWERED;
+}
+
+bool server_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc)
+{
+    if (rc != SERVER_ANSWERED && rc != SERVER_BROKEN) {
+        server_reply(conn, header, rc);
+    }
+    return rc != SERVER_BROKEN;
 }
 
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc)
@@ -138,4 +151,12 @@ void server_async_error(struct server_conn *conn, const struct wire_header *head
     ga_write_u32(&frame->writer, header->opcode);
     ga_write_u64(&frame->writer, conn->current != NULL ? conn->current->handle : 0);
     send_queue_append(&conn->out, frame);
+}
+
+bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc)
+{
+    if (rc != CUDA_SUCCESS && rc != SERVER_ANSWERED && rc != SERVER_BROKEN) {
+        server_async_error(conn, header, rc);
+    }
+    return rc != SERVER_BROKEN;
 }
