@@ -138,14 +138,17 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
                                       .pinned = pinned,
                                       .waits = wait || !pinned,
                                       .can = client_copy_abilities(call->conn)};
-    if (is_in_place(client_copy_route(&facts)) &&
-        client_host_place(to, bytes, call->context, &place)) {
+    enum client_copy_route route = client_copy_route(&facts);
+    if (is_in_place(route) && client_host_place(to, bytes, call->context, &place)) {
         CUresult rc = client_copy_shared(call, place, to, from, bytes, stream, false, wait);
         return wait ? waited(call, stream, rc) : rc;
     }
+    if (is_in_place(route)) {
+        facts.tried = IN_PLACE;
+        route = client_copy_route(&facts);
+    }
     uint64_t copied = 0;
-    facts.tried = IN_PLACE;
-    if (client_copy_route(&facts) == CLIENT_ROUTE_BOUNCE) {
+    if (route == CLIENT_ROUTE_BOUNCE) {
         CUresult shared = client_copy_slots_out(call, to, from, bytes, stream, &copied);
         if (shared != CUDA_SUCCESS || copied == bytes) {
             return copied != 0 ? waited(call, stream, shared) : shared;
