@@ -34,22 +34,25 @@ static void bytes_free(struct staging *staging, struct overflow_bytes *bytes)
     free(bytes);
 }
 
-/* Its bytes are put in; the lock is given up meanwhile, and more may come. */
+/* Its bytes are put in; the lock is given up meanwhile, and more may come. After the end they are
+ * nobody's, and streams that no longer wait may read the slot. */
 static void turn_begin(struct staging *staging, struct overflow_turn *turn)
 {
     struct overflow_slot *slot = turn->base.of;
+    slot->filling = true;
     while (!ga_list_empty(&turn->bytes)) {
         struct overflow_bytes *bytes = ga_container(turn->bytes.next, struct overflow_bytes, link);
         ga_list_remove(&bytes->link);
-        pthread_mutex_unlock(&staging->lock);
-        memcpy(bytes->to, bytes->data, bytes->bytes);
-        pthread_mutex_lock(&staging->lock);
+        if (!staging->ended) {
+            pthread_mutex_unlock(&staging->lock);
+            memcpy(bytes->to, bytes->data, bytes->bytes);
+            pthread_mutex_lock(&staging->lock);
+        }
         bytes_free(staging, bytes);
     }
+    slot->filling = false;
     turn->begun = true;
-    if (!staging->ended) { /* else it has a greater number already */
-        __atomic_store_n(slot->word, turn->number, __ATOMIC_RELEASE);
-    }
+    __atomic_store_n(slot->word, staging->ended ? slot->number : turn->number, __ATOMIC_RELEASE);
 }
 
 void overflow_given(struct staging *staging, struct staging_slot *given)
@@ -74,7 +77,9 @@ void overflow_end(struct overflow *overflow)
 {
     ga_list_each (at, next, &overflow->slots) {
         struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
-        __atomic_store_n(slot->word, slot->number, __ATOMIC_RELEASE);
+        if (!slot->filling) { /* else turn_begin writes it */
+            __atomic_store_n(slot->word, slot->number, __ATOMIC_RELEASE);
+        }
     }
 }
 

@@ -31,6 +31,7 @@ struct overflow_slot {
     uint64_t lane;   /* of completion_order.h: the stream's; 0: it is free */
     struct ga_list turns;
     unsigned turn_count;
+    bool filling;                 /* bytes are being put in, without the lock */
     struct transport_memory lent; /* for the network card; state NULL: it is not known there */
 };
 

@@ -204,6 +204,22 @@ Test(overflow, at_the_end_no_stream_waits)
     }
 }
 
+Test(overflow, after_the_end_no_slot_is_written)
+{
+    start_with(64 * MIB);
+    struct overflow_room one = take(4, OVERFLOW_BYTES, false), two = take(4, OVERFLOW_BYTES, false);
+    struct overflow_room in = take(4, WIRE_CHUNK, true);
+    memset(one.at, 0xee, OVERFLOW_BYTES);
+    put(&in, WIRE_CHUNK, 5);
+    staging_end(&staging);
+    cr_assert(!holds(&in), "the driver reads the slot whenever it likes");
+    staging_give(&staging, one.turn);
+    cr_assert(in.at[0] == 0xee && in.at[WIRE_CHUNK - 1] == 0xee);
+    staging_give(&staging, two.turn);
+    staging_give(&staging, in.turn);
+    cr_assert_eq(staging.overflow.used, pinned_count * (OVERFLOW_BYTES + 64));
+}
+
 /* ---- streams at random: each does its pieces in their order, when their turn has come */
 
 enum { STREAMS = 5, PIECES = 400 };
