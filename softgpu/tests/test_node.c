@@ -2,6 +2,8 @@
 /* What processes share of a device, and that nothing stays of one that is killed: while it holds
  * memory, in the lock, with a turn, in line for one, stopped. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,19 +331,63 @@ Test(node, what_is_no_node_of_ours_is_left_alone, .init = setup)
     cr_assert_eq(foreign->slots, 0);
 }
 
+/* ThreadSanitizer follows 64 locks of a thread. */
+#define PLACES_OF_A_THREAD 50
+
+struct holder {
+    struct sg_node *node;
+    unsigned first, end;
+    sem_t *changed, *leave;
+};
+
+static void *places_hold(void *data)
+{
+    const struct holder *holder = data;
+    for (unsigned i = holder->first; i < holder->end; i++) {
+        sg_node_mutex_init(&holder->node->slot[i].life);
+        if (pthread_mutex_lock(&holder->node->slot[i].life) != 0) {
+            abort();
+        }
+    }
+    sem_post(holder->changed);
+    sem_wait(holder->leave);
+    for (unsigned i = holder->first; i < holder->end; i++) {
+        pthread_mutex_unlock(&holder->node->slot[i].life);
+    }
+    sem_post(holder->changed);
+    return NULL;
+}
+
 Test(node, who_finds_no_place_is_told, .init = setup)
 {
+    static struct holder holders[SG_NODE_PROCESSES / PLACES_OF_A_THREAD + 1];
+    pthread_t threads[SG_NODE_PROCESSES / PLACES_OF_A_THREAD + 1];
+    unsigned count = 0;
+    sem_t changed, leave;
     const char *why;
     struct sg_node *node;
     cr_assert_eq(sg_node_attach(name, &node, &why), GA_OK, "%s", why);
-    for (node->slots = 0; node->slots < SG_NODE_PROCESSES; node->slots++) {
-        sg_node_mutex_init(&node->slot[node->slots].life);
-        cr_assert_eq(pthread_mutex_lock(&node->slot[node->slots].life), 0);
+    sem_init(&changed, 0, 0);
+    sem_init(&leave, 0, 0);
+    for (unsigned at = 0; at < SG_NODE_PROCESSES; at = holders[count++].end) {
+        unsigned end = at + PLACES_OF_A_THREAD;
+        end = end < SG_NODE_PROCESSES ? end : SG_NODE_PROCESSES;
+        holders[count] = (struct holder){node, at, end, &changed, &leave};
+        cr_assert_eq(pthread_create(&threads[count], NULL, places_hold, &holders[count]), 0);
+        sem_wait(&changed);
     }
+    node->slots = SG_NODE_PROCESSES;
     cr_assert_eq(sg_node_open(name), GA_NO_MEMORY);
-    cr_assert_eq(pthread_mutex_unlock(&node->slot[SG_NODE_PROCESSES - 1].life), 0);
+    sem_post(&leave); /* one of them, whichever */
+    sem_wait(&changed);
     join();
     sg_node_close();
+    for (unsigned i = 0; i < count; i++) {
+        sem_post(&leave);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
     sg_node_detach(node);
 }
 
