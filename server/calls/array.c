@@ -62,6 +62,7 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
         return rc;
     }
     array->bytes = bytes;
+    array->made_from = (struct made_array){.shape = *shape, .levels = levels};
     return CUDA_SUCCESS;
 }
 
@@ -152,6 +153,7 @@ CUresult server_do_ga_array_level(struct server_conn *conn, const struct ga_arra
         return rc;
     }
     array->whole = whole->handle;
+    array->made_from.level = args->level;
     return array_put(conn, args->array, whole->context, array);
 }
 

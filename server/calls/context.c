@@ -36,7 +36,8 @@ static void context_unmake(struct server_conn *conn, const struct server_session
 
 /* Takes the driver's context. */
 static CUresult context_enter(struct server_conn *conn, struct server_session *session,
-                              uint64_t handle, uint32_t kind, CUcontext real)
+                              uint64_t handle, uint32_t kind, struct made_context made_from,
+                              CUcontext real)
 {
     struct server_context *context = calloc(1, sizeof *context);
     enum ga_status status = GA_NO_MEMORY;
@@ -45,6 +46,7 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
                                            .session = session,
                                            .real = real,
                                            .primary = kind == API_CONTEXT_PRIMARY,
+                                           .made_from = made_from,
                                            .null_lane = ++conn->objects.last_lane};
         status = ga_handle_table_take(&conn->objects.contexts, handle, context);
     }
@@ -74,7 +76,8 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
         return CUDA_ERROR_INVALID_VALUE;
     }
     CU_TRY(context_make(conn, session, args, &real));
-    return context_enter(conn, session, args->context, args->kind, real);
+    const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS};
+    return context_enter(conn, session, args->context, args->kind, made, real);
 }
 
 /* One that has some of the multiprocessors, which is current when it is made. */
@@ -106,7 +109,8 @@ CUresult server_do_ga_context_create_part(struct server_conn *conn,
 {
     CUcontext real;
     CU_TRY(part_make(conn, conn->call.session, args, &real, &results->given));
-    return context_enter(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, real);
+    const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS, .sms = args->sms};
+    return context_enter(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, made, real);
 }
 
 CUresult server_do_ga_context_create(struct server_conn *conn,

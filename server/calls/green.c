@@ -99,6 +99,7 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
                                          .handle = wire,
                                          .real = real,
                                          .green = green,
+                                         .made_from = stream_made_from(conn, real),
                                          .lane = ++conn->objects.last_lane};
         status = ga_handle_table_take(&conn->objects.streams, wire, stream);
     }

@@ -70,7 +70,7 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
 {
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
-    CUresult rc = physical_put(conn, args->physical, args->bytes, &made);
+    CUresult rc = physical_put(conn, session, args->physical, args->bytes, &made);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

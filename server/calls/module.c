@@ -165,6 +165,9 @@ static CUresult module_make(struct server_conn *conn, const struct ga_module_loa
     }
     module->handle = args->module;
     module->context = conn->current;
+    module->made_from = (struct made_module){.image_bytes = args->image_bytes,
+                                             .max_registers = args->max_registers,
+                                             .optimization = args->optimization};
     ga_list_init(&module->functions);
     ga_list_append(&conn->current->modules, &module->link);
     return CUDA_SUCCESS;

@@ -14,14 +14,14 @@
 
 /* ---- memory */
 
-CUresult physical_put(struct server_conn *conn, uint64_t handle, uint64_t bytes,
-                      struct server_physical **out)
+CUresult physical_put(struct server_conn *conn, const struct server_session *session,
+                      uint64_t handle, uint64_t bytes, struct server_physical **out)
 {
     struct server_physical *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (struct server_physical){.handle = handle, .bytes = bytes};
+    *made = (struct server_physical){.handle = handle, .session = session->number, .bytes = bytes};
     enum ga_status status = ga_handle_table_take(&conn->objects.physicals, handle, made);
     if (status != GA_OK) {
         free(made);
@@ -50,7 +50,7 @@ CUresult server_do_ga_physical_create(struct server_conn *conn,
     if (!session->mappable) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CU_TRY(physical_put(conn, args->physical, args->bytes, &made));
+    CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
     CUresult rc = device_create(conn, &real, args->bytes, &prop);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);

@@ -108,6 +108,16 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
+struct made_stream stream_made_from(struct server_conn *conn, CUstream real)
+{
+    struct made_stream made = {0};
+    if (real != NULL) {
+        (void)conn->driver->cuStreamGetFlags(real, &made.flags);
+        (void)conn->driver->cuStreamGetPriority(real, &made.priority);
+    }
+    return made;
+}
+
 static CUresult handle_stream_put(struct server_conn *conn, uint64_t wire, CUstream real)
 {
     struct server_stream *stream = calloc(1, sizeof *stream);
@@ -116,6 +126,7 @@ static CUresult handle_stream_put(struct server_conn *conn, uint64_t wire, CUstr
         *stream = (struct server_stream){.context = conn->current,
                                          .handle = wire,
                                          .real = real,
+                                         .made_from = stream_made_from(conn, real),
                                          .lane = ++conn->objects.last_lane};
         status = ga_handle_table_take(&conn->objects.streams, wire, stream);
     }

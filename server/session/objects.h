@@ -17,6 +17,7 @@
 #include "base/number_map.h"
 #include "server/channel.h"
 #include "server/figures.h"
+#include "server/session/made_from.h"
 
 struct completer_entry;
 struct gate;
@@ -44,6 +45,7 @@ struct server_context {
     struct server_session *session;
     CUcontext real;
     bool primary;
+    struct made_context made_from;
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;
     _Atomic bool launched;       /* a kernel, which may print */
     uint64_t null_lane;          /* completion lane of its stream 0 */
@@ -71,6 +73,7 @@ struct server_stream {
     uint64_t handle;
     CUstream real;                    /* NULL: the default stream of `green` */
     struct server_green *green;       /* NULL: of none */
+    struct made_stream made_from;     /* of a default stream: nothing */
     uint64_t lane;                    /* of completion_order.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
 };
@@ -99,6 +102,7 @@ struct server_module {
     uint64_t handle;
     bool leaving; /* unloaded by the client: found no more */
     CUmodule real;
+    struct made_module made_from;
     struct ga_list functions;
 };
 
@@ -112,6 +116,7 @@ struct server_array {
     uint64_t whole;          /* handle of the mipmapped array it is a level of; 0: none */
     bool leaving;            /* destroyed by the client: found no more */
     uint64_t bytes;          /* of device memory, as charged; of a level: 0 */
+    struct made_array made_from;
 };
 
 /* A texture or surface object. */
@@ -138,6 +143,7 @@ struct server_graph {
 /* Physical memory: without an address; the program maps it. */
 struct server_physical {
     uint64_t handle;
+    uint16_t session; /* number of that of its device */
     uint64_t bytes;
     uint64_t real; /* the driver's handle */
     uint32_t mappings;
@@ -213,8 +219,8 @@ void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t add
                   uint64_t bytes);
 /* Enters physical memory under the client's handle; the caller then sets `real`, or drops the entry
  * (calls/physical.c). */
-CUresult physical_put(struct server_conn *conn, uint64_t handle, uint64_t bytes,
-                      struct server_physical **out);
+CUresult physical_put(struct server_conn *conn, const struct server_session *session,
+                      uint64_t handle, uint64_t bytes, struct server_physical **out);
 void physical_drop(struct server_conn *conn, struct server_physical *physical);
 /* Enters an event that other applications record, too, under the client's handle; destroyed on
  * failure. */
@@ -267,6 +273,8 @@ CUresult green_free(struct server_conn *conn, struct server_green *green);
  */
 void conditions_free(struct server_conn *conn, struct server_context *context);
 
+/* What a stream of the driver was made from. */
+struct made_stream stream_made_from(struct server_conn *conn, CUstream real);
 /* Forgets a stream that the driver has destroyed. */
 void stream_drop(struct server_conn *conn, struct server_stream *stream);
 /* Drops the graph that is being captured in a stream that ends. */

@@ -14,6 +14,7 @@
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/made_from.h"
 
 #define PATIENCE_NS (100 * GA_NS_PER_MS)
 
@@ -352,6 +353,7 @@ void fuzz_backend_run(const struct transport_conn *transport,
     wait_end(conn);
     driver_settle();
     completer_settle(conn);
+    fuzz_made_from_check(conn, &softgpu);
     contexts_end(conn);
     figures_check(conn);
     conn_free(conn);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What objects of a backend process keep of their making suffices to make their like. */
+#ifndef TESTS_FUZZ_MADE_FROM_H
+#define TESTS_FUZZ_MADE_FROM_H
+
+#include "server/session/conn.h"
+
+/* Nothing runs. Makes the like of each object of the connection, compares and ends it. */
+void fuzz_made_from_check(struct server_conn *conn, const struct cuda_driver *driver);
+
+#endif
