@@ -37,11 +37,8 @@ static CUresult ask(struct client_call *call, struct making *making)
 {
     struct ga_reader reader;
     struct ga_bulk_open_results results;
-    CUresult rc = client_call_begin(call, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
+    CU_TRY(client_call_begin(call, 0));
+    CUresult rc = client_call_wait_want(call, NULL, true, NULL, 0, &reader);
     if (rc == CUDA_SUCCESS) {
         ga_bulk_open_results_read(&reader, &results);
         if (!ga_reader_done(&reader) || results.connections > WIRE_BULKS_MAX ||
@@ -148,10 +145,7 @@ static CUresult use(struct client_call *call, const struct making *making)
 {
     const struct ga_bulk_use_args args = {.connections = making->count};
     call->op = API_OP_ga_bulk_use;
-    CUresult rc = client_call_begin(call, ga_bulk_use_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_bulk_use_args_bound(&args)));
     ga_bulk_use_args_write(&call->writer, &args);
     client_conn_bulks_use(making->conn, making->conns, making->count);
     return client_call_post(call);

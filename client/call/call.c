@@ -51,8 +51,8 @@ CUresult client_call_enter_session(struct client_call *call, uint16_t op,
 CUresult client_call_enter(struct client_call *call, uint16_t op)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
+    CU_TRY(client_context_current(&context));
+    return client_call_enter_in(call, op, context);
 }
 
 CUresult client_call_enter_handle(struct client_call *call, uint16_t op)
@@ -113,10 +113,7 @@ static CUresult apart(uint16_t op)
 CUresult client_context_check(struct client_call *call, CUcontext handle, uint64_t *wire)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_find(handle, &context));
     if (!atomic_load(&context->active)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -134,11 +131,9 @@ CUresult client_device_check(struct client_call *call, CUdevice ordinal, int32_t
 {
     (void)call;
     struct client_device *device;
-    CUresult rc = client_device_find(ordinal, &device);
-    if (rc == CUDA_SUCCESS) {
-        *wire = (int32_t)device->index;
-    }
-    return rc;
+    CU_TRY(client_device_find(ordinal, &device));
+    *wire = (int32_t)device->index;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_handle_make(struct client_call *call, enum ga_handle_type type, uint64_t *wire)

@@ -44,10 +44,7 @@ static uint32_t pack(struct client_conn *conn, const struct client_payload *piec
 static CUresult begin_apart(struct client_call *call, size_t values, struct client_payload *piece)
 {
     struct client_conn *conn = call->conn;
-    CUresult rc = client_call_begin_apart(call, values);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin_apart(call, values));
     bool packs = compression_wanted(client_conn_compression(conn)), whole = is_whole(piece);
     uint8_t *own = packs || !whole ? client_conn_apart_room(conn) : NULL;
     if (own == NULL && !whole) {
@@ -78,10 +75,7 @@ static CUresult begin_compressed(struct client_call *call, size_t values,
                                  struct client_payload *piece)
 {
     struct client_conn *conn = call->conn;
-    CUresult rc = client_call_begin(call, values + CONN_PREFIX + bytes_of(piece));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, values + CONN_PREFIX + bytes_of(piece)));
     uint8_t *to = client_conn_at(conn) + CONN_PREFIX + sizeof(struct wire_header) + values;
     piece->packed = compression_wanted(client_conn_compression(conn)) ? pack(conn, piece, to) : 0;
     if (piece->packed != 0) {

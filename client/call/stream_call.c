@@ -137,12 +137,10 @@ static CUresult own_find(struct client_context *context, struct client_stream **
         (void)pthread_once(&own_once, own_key_make);
         (void)pthread_setspecific(own_key, own);
     }
-    CUresult rc = is_green ? client_green_stream(&green, CU_STREAM_DEFAULT, 0, out)
-                           : client_stream_make(context, CU_STREAM_DEFAULT, out);
-    if (rc == CUDA_SUCCESS) {
-        at->stream = (*out)->object.handle;
-    }
-    return rc;
+    CU_TRY(is_green ? client_green_stream(&green, CU_STREAM_DEFAULT, 0, out)
+                    : client_stream_make(context, CU_STREAM_DEFAULT, out));
+    at->stream = (*out)->object.handle;
+    return CUDA_SUCCESS;
 }
 
 /* ---- what calls name */

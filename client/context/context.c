@@ -47,10 +47,7 @@ CUresult client_context_current(struct client_context **context)
     static _Thread_local CUcontext last_handle;
     static _Thread_local unsigned last_destroyed;
     CUcontext handle;
-    CUresult rc = front_context_need(&handle);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(front_context_need(&handle));
     struct client_context *found = last;
     unsigned now = atomic_load_explicit(&destroyed, memory_order_acquire);
     if (last_handle != handle || last_destroyed != now) {
@@ -130,10 +127,7 @@ CUresult client_context_told(struct client_context *context)
 CUresult client_primary_context(CUdevice ordinal, struct client_context **context)
 {
     struct client_device *device;
-    CUresult rc = client_device_find(ordinal, &device);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_device_find(ordinal, &device));
     pthread_mutex_lock(&device->open_lock);
     if (device->primary == NULL) {
         struct client_context *made = client_object_make(GA_HANDLE_CONTEXT, NULL);
@@ -151,11 +145,9 @@ CUresult client_primary_context(CUdevice ordinal, struct client_context **contex
 CUresult client_primary_handle(CUdevice dev, CUcontext *handle)
 {
     struct client_context *context;
-    CUresult rc = client_primary_context(dev, &context);
-    if (rc == CUDA_SUCCESS) {
-        *handle = (CUcontext)(uintptr_t)context->object.handle;
-    }
-    return rc;
+    CU_TRY(client_primary_context(dev, &context));
+    *handle = (CUcontext)(uintptr_t)context->object.handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_session_need(CUdevice device, struct client_session **session)

@@ -32,11 +32,7 @@ static CUresult array_end(struct client_call *call, const struct front_box *box,
 {
     const struct client_array *array =
         client_object_find(GA_HANDLE_ARRAY, (uint64_t)(uintptr_t)said->array);
-    CUresult rc =
-        array != NULL ? front_array_holds(&array->front, box, said) : CUDA_ERROR_INVALID_VALUE;
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(array != NULL ? front_array_holds(&array->front, box, said) : CUDA_ERROR_INVALID_VALUE);
     *end = (struct end){
         .array = array->object.handle, .device = true, .x = said->x, .y = said->y, .z = said->z};
     return client_session_conn(array->object.context->session) == call->conn
@@ -83,10 +79,7 @@ static CUresult send_part(struct client_call *call, const struct slices *slices,
                                    .width = width,
                                    .pitch = slices->from.pitch,
                                    .rows = rows};
-    CUresult rc = client_payload_begin(call, sizeof args, &piece);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_payload_begin(call, sizeof args, &piece));
     ga_copy_in_array_args_write(&call->writer, &args);
     return client_payload_post(call, &piece, apart);
 }
@@ -133,16 +126,13 @@ static CUresult columns_out(struct client_call *call, const struct slices *slice
     uint64_t extent = (slices->rows - 1) * slices->to.pitch + width;
     client_bulk_prepare(call, width * slices->rows);
     call->op = API_OP_ga_copy_out_array;
-    CUresult rc = client_call_begin(call, ga_copy_out_array_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_copy_out_array_args_bound(&args)));
     ga_copy_out_array_args_write(&call->writer, &args);
     if (!slices->wait && client_host_pinned(to, extent)) {
         return client_call_post_expect(call, &want);
     }
     struct ga_reader reader;
-    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    CUresult rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     return rc;
 }

@@ -14,6 +14,6 @@ CUresult client_copy_defer(struct client_call *call, uint64_t stream)
         return (CUresult)atomic_exchange(&context->late, 0);
     }
     uint64_t mirrors = client_mirrors_mark();
-    CUresult rc = client_stream_wait(call, stream);
-    return rc == CUDA_SUCCESS ? client_mirrors_after(context, stream, mirrors) : rc;
+    CU_TRY(client_stream_wait(call, stream));
+    return client_mirrors_after(context, stream, mirrors);
 }

@@ -103,8 +103,8 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
 
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)
 {
-    CUresult rc = client_call_enter_handle(call, API_OP_ga_copy_2d);
-    return rc == CUDA_SUCCESS ? client_stream_check(call, stream, wire) : rc;
+    CU_TRY(client_call_enter_handle(call, API_OP_ga_copy_2d));
+    return client_stream_check(call, stream, wire);
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
@@ -112,11 +112,9 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
     struct client_call call;
     struct front_box box;
     uint64_t wire;
-    CUresult rc = enter(&call, stream, &wire);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_box_2d(copy, &box);
-    }
-    return rc == CUDA_SUCCESS ? copy_box(&call, &box, wire, wait) : rc;
+    CU_TRY(enter(&call, stream, &wire));
+    CU_TRY(front_box_2d(copy, &box));
+    return copy_box(&call, &box, wire, wait);
 }
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool wait)
@@ -124,11 +122,9 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool wait)
     struct client_call call;
     struct front_box box;
     uint64_t wire;
-    CUresult rc = enter(&call, stream, &wire);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_box_3d(copy, &box);
-    }
-    return rc == CUDA_SUCCESS ? copy_box(&call, &box, wire, wait) : rc;
+    CU_TRY(enter(&call, stream, &wire));
+    CU_TRY(front_box_3d(copy, &box));
+    return copy_box(&call, &box, wire, wait);
 }
 
 static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream stream, bool wait)
@@ -136,17 +132,11 @@ static CUresult copy_peer(const CUDA_MEMCPY3D_PEER *copy, CUstream stream, bool 
     struct client_call call;
     struct front_box box;
     uint64_t wire;
-    CUresult rc = client_call_enter(&call, API_OP_ga_copy_2d);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, stream, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = front_box_peer(copy, &box);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_copy_contexts(copy->dstContext, copy->srcContext);
-    }
-    return rc == CUDA_SUCCESS ? copy_box(&call, &box, wire, wait) : rc;
+    CU_TRY(client_call_enter(&call, API_OP_ga_copy_2d));
+    CU_TRY(client_stream_check(&call, stream, &wire));
+    CU_TRY(front_box_peer(copy, &box));
+    CU_TRY(client_copy_contexts(copy->dstContext, copy->srcContext));
+    return copy_box(&call, &box, wire, wait);
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy)
@@ -177,20 +167,14 @@ CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream
 /* Runs after all earlier work of both contexts, and before all later work. */
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
 {
-    CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && pCopy == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_usable());
+    if (pCopy == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = cuCtxSynchronize_v2(pCopy->srcContext);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = cuCtxSynchronize_v2(pCopy->dstContext);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = copy_peer(pCopy, NULL, true);
-    }
-    return rc == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : rc;
+    CU_TRY(cuCtxSynchronize_v2(pCopy->srcContext));
+    CU_TRY(cuCtxSynchronize_v2(pCopy->dstContext));
+    CU_TRY(copy_peer(pCopy, NULL, true));
+    return cuStreamSynchronize(NULL);
 }
 
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)

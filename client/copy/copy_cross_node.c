@@ -150,8 +150,8 @@ static CUresult end_open(const struct front_side *side, struct end *end)
     if (context == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CUresult rc = own_stream(context, &end->stream);
-    return rc == CUDA_SUCCESS ? client_call_enter_in(&end->call, API_OP_ga_copy_in, context) : rc;
+    CU_TRY(own_stream(context, &end->stream));
+    return client_call_enter_in(&end->call, API_OP_ga_copy_in, context);
 }
 
 /* Makes the copy wait for the work before it; where possible by using the stream itself. */
@@ -202,13 +202,10 @@ static CUresult piece(const struct front_box *box, struct end *from, struct end 
     struct front_box half = *part;
     half.from = side_at(&box->from, part->from.x, part->from.y, part->from.z);
     half.to = between;
-    CUresult rc = client_copy_box(&from->call, &half, from->stream, true);
-    if (rc == CUDA_SUCCESS) {
-        half.from = between;
-        half.to = side_at(&box->to, part->from.x, part->from.y, part->from.z);
-        rc = client_copy_box(&to->call, &half, to->stream, false);
-    }
-    return rc;
+    CU_TRY(client_copy_box(&from->call, &half, from->stream, true));
+    half.from = between;
+    half.to = side_at(&box->to, part->from.x, part->from.y, part->from.z);
+    return client_copy_box(&to->call, &half, to->stream, false);
 }
 
 static CUresult slice(const struct front_box *box, struct end *from, struct end *to, void *through,
@@ -244,27 +241,17 @@ CUresult client_copy_cross_node(struct client_call *call, const struct front_box
                                 uint64_t stream)
 {
     struct end from, to;
-    CUresult rc = side_check(box, &box->from);
-    if (rc == CUDA_SUCCESS) {
-        rc = side_check(box, &box->to);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = end_open(&box->from, &from);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = end_open(&box->to, &to);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = order(call, stream, &from, &to);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(side_check(box, &box->from));
+    CU_TRY(side_check(box, &box->to));
+    CU_TRY(end_open(&box->from, &from));
+    CU_TRY(end_open(&box->to, &to));
+    CU_TRY(order(call, stream, &from, &to));
     if (to.session == NULL) {
         return client_copy_box(&from.call, box, from.stream, true);
     }
     bool one = from.session == NULL ||
                client_session_conn(from.session) == client_session_conn(to.session);
-    rc = one ? client_copy_box(&to.call, box, to.stream, true) : through_client(box, &from, &to);
+    CUresult rc =
+        one ? client_copy_box(&to.call, box, to.stream, true) : through_client(box, &from, &to);
     return rc == CUDA_SUCCESS && to.stream != stream ? client_stream_wait(&to.call, to.stream) : rc;
 }

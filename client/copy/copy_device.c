@@ -11,8 +11,8 @@
 /* Checks that the call's server reaches the bytes of both sides. */
 static CUresult inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
 {
-    CUresult rc = client_range_check(call, to, 1, bytes);
-    return rc == CUDA_SUCCESS ? client_range_check(call, from, 1, bytes) : rc;
+    CU_TRY(client_range_check(call, to, 1, bytes));
+    return client_range_check(call, from, 1, bytes);
 }
 
 CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)

@@ -28,10 +28,7 @@ static CUresult send_rows(struct client_call *call, const struct copy_rows *rows
                                    .width = rows->width,
                                    .pitch = rows->from.pitch,
                                    .rows = count};
-    CUresult rc = client_payload_begin(call, sizeof args, &piece);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_payload_begin(call, sizeof args, &piece));
     ga_copy_in_2d_args_write(&call->writer, &args);
     return client_payload_post(call, &piece, apart);
 }
@@ -75,16 +72,13 @@ static CUresult rows_out(struct client_call *call, const struct copy_rows *rows)
     uint64_t extent = (rows->count - 1) * rows->to.pitch + rows->width;
     client_bulk_prepare(call, rows->width * rows->count);
     call->op = API_OP_ga_copy_out_2d;
-    CUresult rc = client_call_begin(call, ga_copy_out_2d_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_copy_out_2d_args_bound(&args)));
     ga_copy_out_2d_args_write(&call->writer, &args);
     if (!rows->wait && client_host_pinned(to, extent)) {
         return client_call_post_expect(call, &want);
     }
     struct ga_reader reader;
-    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    CUresult rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     return rc;
 }

@@ -23,11 +23,11 @@
 static CUresult enter(CUcontext handle, struct client_call *call)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
-        rc = CUDA_ERROR_INVALID_CONTEXT;
+    CU_TRY(client_context_find(handle, &context));
+    if (!atomic_load(&context->active)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    return rc == CUDA_SUCCESS ? client_call_enter_in(call, 0, context) : rc;
+    return client_call_enter_in(call, 0, context);
 }
 
 static CUresult check_kernel(const struct front_kernel_node *kernel)
@@ -42,11 +42,9 @@ static CUresult check_copy(const struct front_copy_node *copy)
 {
     struct client_call call;
     struct front_box box;
-    CUresult rc = enter(copy->context, &call);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_box_3d(&copy->copy, &box);
-    }
-    return rc == CUDA_SUCCESS ? client_copy_check(&call, &box) : rc;
+    CU_TRY(enter(copy->context, &call));
+    CU_TRY(front_box_3d(&copy->copy, &box));
+    return client_copy_check(&call, &box);
 }
 
 static CUresult check_fill(const struct front_fill_node *node)
@@ -118,15 +116,10 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
         *context = (CUcontext)(uintptr_t)found->object.handle;
         return client_library_kernel(function, kernel);
     }
-    CUresult rc = enter(current, &call);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_function_resolve(call.context, handle, &function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *context = current;
-        rc = client_library_kernel(function, kernel);
-    }
-    return rc;
+    CU_TRY(enter(current, &call));
+    CU_TRY(client_function_resolve(call.context, handle, &function));
+    *context = current;
+    return client_library_kernel(function, kernel);
 }
 
 /* ---- executables ---- */
@@ -206,19 +199,13 @@ static CUresult remember(struct client_graph *graph, CUstream stream)
     struct client_context *context;
     struct client_stream *found;
     uint64_t wire;
-    CUresult rc = front_host.stream(stream, &facts);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_context_find(facts.context, &context);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(context, stream, &found, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        graph->launched = true;
-        graph->stream = (CUstream)(uintptr_t)wire;
-        graph->context = facts.context;
-    }
-    return rc;
+    CU_TRY(front_host.stream(stream, &facts));
+    CU_TRY(client_context_find(facts.context, &context));
+    CU_TRY(client_stream_find(context, stream, &found, &wire));
+    graph->launched = true;
+    graph->stream = (CUstream)(uintptr_t)wire;
+    graph->context = facts.context;
+    return CUDA_SUCCESS;
 }
 
 static CUresult launch(void *exec, CUstream stream)

@@ -48,11 +48,8 @@ static CUresult map(struct client_graph_memory *memory)
     if (memory->mapped) {
         return CUDA_SUCCESS;
     }
-    CUresult rc = cuMemCreate(&physical, memory->space, &prop, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = cuMemMap(address, memory->space, 0, physical, 0);
+    CU_TRY(cuMemCreate(&physical, memory->space, &prop, 0));
+    CUresult rc = cuMemMap(address, memory->space, 0, physical, 0);
     (void)cuMemRelease(physical); /* it goes with the mapping */
     if (rc == CUDA_SUCCESS) {
         rc = cuMemSetAccess(address, memory->space, &access, 1);
@@ -161,11 +158,11 @@ CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted
         return CUDA_ERROR_INVALID_VALUE;
     }
     client_graph_memory_tidy();
-    CUresult rc = cuDeviceTotalMem_v2(&total, props->location.id);
-    if (rc == CUDA_SUCCESS && wanted->bytesize > total) {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    CU_TRY(cuDeviceTotalMem_v2(&total, props->location.id));
+    if (wanted->bytesize > total) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return rc == CUDA_SUCCESS ? make(wanted->bytesize, props->location.id, address) : rc;
+    return make(wanted->bytesize, props->location.id, address);
 }
 
 static void give(struct client_graph_memory *memory)
@@ -375,20 +372,14 @@ static CUresult leave(CUresult rc)
 CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
-    CUresult rc = enter(device, value);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(enter(device, value));
     return leave(front_graph_account_get(&accounts[device], attr, value));
 }
 
 CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
-    CUresult rc = enter(device, value);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(enter(device, value));
     return leave(front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
 }
 

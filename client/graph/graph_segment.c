@@ -94,11 +94,8 @@ static CUresult record_beside(CUevent event, CUcontext context, CUstream stream,
 {
     CUevent before = NULL;
     CUstream beside = NULL;
-    CUresult rc = front_context_push(here);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = cuEventCreate(&before, CU_EVENT_DISABLE_TIMING);
+    CU_TRY(front_context_push(here));
+    CUresult rc = cuEventCreate(&before, CU_EVENT_DISABLE_TIMING);
     rc = rc == CUDA_SUCCESS ? cuEventRecord(before, stream) : rc;
     (void)cuCtxPopCurrent_v2(NULL);
     rc = rc == CUDA_SUCCESS ? front_context_push(context) : rc;

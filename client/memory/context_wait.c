@@ -11,11 +11,8 @@ static CUresult synchronize(struct client_call *call)
     if (client_context_idle(call->context)) {
         return client_context_told(call->context);
     }
-    CUresult rc = client_call_begin(call, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = client_call_wait(call, &reader);
+    CU_TRY(client_call_begin(call, 0));
+    CUresult rc = client_call_wait(call, &reader);
     client_call_end(call);
     if (rc == CUDA_SUCCESS) {
         client_context_quiet(call->context, call->sequence);
@@ -27,11 +24,9 @@ CUresult client_context_synchronize(struct client_context *context)
 {
     struct client_call call;
     uint64_t mark = client_mirrors_mark();
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_context_synchronize, context);
-    if (rc == CUDA_SUCCESS) {
-        rc = synchronize(&call);
-    }
-    return rc == CUDA_SUCCESS ? client_mirrors_after(context, MIRROR_ALL, mark) : rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_context_synchronize, context));
+    CU_TRY(synchronize(&call));
+    return client_mirrors_after(context, MIRROR_ALL, mark);
 }
 
 CUresult client_session_wait(const struct client_session *session)

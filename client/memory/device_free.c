@@ -63,13 +63,8 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
 {
     struct client_call call;
     struct reply_action want = {0};
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, ga_memory_unmap_args_bound(args));
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_memory_unmap, context));
+    CU_TRY(client_call_begin(&call, ga_memory_unmap_args_bound(args)));
     if (watch) {
         want.watched = &context->unused;
         want.watch_value = client_conn_next(call.conn);
@@ -295,9 +290,9 @@ static CUresult free_at(struct client_context *context, uint64_t start)
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS || dptr == 0 || atomic_load(&client_exiting)) {
-        return rc;
+    CU_TRY(client_context_current(&context));
+    if (dptr == 0 || atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
     }
     return client_graph_memory_known(dptr) ? client_graph_memory_free(dptr)
                                            : free_at(context, dptr);

@@ -139,21 +139,18 @@ CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUd
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS && (dptr == NULL || bytesize == 0)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_context_current(&context));
+    if (dptr == NULL || bytesize == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? client_memory_alloc(context, bytesize, dptr) : rc;
+    return client_memory_alloc(context, bytesize, dptr);
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
                                     size_t Height, unsigned int ElementSizeBytes)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
     bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
     if (dptr == NULL || pPitch == NULL || WidthInBytes == 0 || Height == 0 || !element) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -164,11 +161,9 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (pitch < WidthInBytes || pitch > SIZE_MAX / Height) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    rc = client_memory_alloc(context, pitch * Height, dptr);
-    if (rc == CUDA_SUCCESS) {
-        *pPitch = pitch;
-    }
-    return rc;
+    CU_TRY(client_memory_alloc(context, pitch * Height, dptr));
+    *pPitch = pitch;
+    return CUDA_SUCCESS;
 }
 
 /* ---- asking */
@@ -177,19 +172,14 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     struct client_call call;
     client_vmm_relieve();
-    CUresult rc = client_call_enter(&call, API_OP_ga_memory_info);
-    if (rc == CUDA_SUCCESS && (free_bytes == NULL || total == NULL)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter(&call, API_OP_ga_memory_info));
+    if (free_bytes == NULL || total == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_begin(&call, 0);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(&call, 0));
     struct ga_reader reader;
     struct ga_memory_info_results results;
-    rc = client_call_wait(&call, &reader);
+    CUresult rc = client_call_wait(&call, &reader);
     if (rc == CUDA_SUCCESS) {
         ga_memory_info_results_read(&reader, &results);
         if (reader.failed) {
@@ -209,10 +199,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
 {
     struct client_context *context;
     struct client_memory memory;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
     if (!client_memory_find(dptr, &memory) && !client_host_find(dptr, &memory)) {
         return CUDA_ERROR_NOT_FOUND;
     }

@@ -226,15 +226,10 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
 {
     struct client_context *context;
     struct client_mirror *mirror;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_mirror_make(context, 0, bytes, MIRROR_MAPPED, &mirror);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
+    CU_TRY(client_mirror_make(context, 0, bytes, MIRROR_MAPPED, &mirror));
     void *memory = (void *)(uintptr_t)mirror->host;
-    rc = pin(memory, bytes, flags, false, false, NULL);
+    CUresult rc = pin(memory, bytes, flags, false, false, NULL);
     if (rc != CUDA_SUCCESS) {
         mirror = client_mirror_take(mirror->host, false);
         (void)client_memory_free_mirror(context, mirror);
@@ -316,15 +311,13 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     unsigned known =
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && (pp == NULL || (Flags & ~known) != 0)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_usable());
+    if (pp == NULL || (Flags & ~known) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS && bytesize == 0) {
+    if (bytesize == 0) {
         *pp = NULL; /* as drivers do */
-    }
-    if (rc != CUDA_SUCCESS || bytesize == 0) {
-        return rc;
+        return CUDA_SUCCESS;
     }
     if ((Flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0) {
         return alloc_mapped(pp, bytesize, Flags);
@@ -335,7 +328,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if (memory == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = pin(memory, bytesize, Flags, false, placed, buffer);
+    CUresult rc = pin(memory, bytesize, Flags, false, placed, buffer);
     if (rc != CUDA_SUCCESS) {
         client_shared_buffer_end(buffer);
         host_give(memory, bytesize, placed);
@@ -397,17 +390,13 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     if (atomic_load(&client_exiting)) {
         return CUDA_SUCCESS;
     }
-    CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS && p == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_usable());
+    if (p == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = unpin(p, true, &bytes, &placed);
-    }
-    if (rc == CUDA_SUCCESS) {
-        (void)unmap(p);
-    }
-    return rc;
+    CU_TRY(unpin(p, true, &bytes, &placed));
+    (void)unmap(p);
+    return CUDA_SUCCESS;
 }
 
 /* Of memory that was allocated, not of what was only registered. With unified addressing all of it

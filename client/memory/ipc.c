@@ -290,10 +290,7 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
 {
     struct client_context *context;
     struct handle read;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
     if (pdptr == NULL || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -341,15 +338,13 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
     struct client_context *context;
     struct shared *last;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS) {
-        rc = close_one(dptr, &last);
-    }
-    if (rc != CUDA_SUCCESS || last == NULL) {
-        return rc;
+    CU_TRY(client_context_current(&context));
+    CU_TRY(close_one(dptr, &last));
+    if (last == NULL) {
+        return CUDA_SUCCESS;
     }
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, last->context);
-    rc = client_memory_unmap(owner != NULL ? owner : context, last->room_at, last->room);
+    CUresult rc = client_memory_unmap(owner != NULL ? owner : context, last->room_at, last->room);
     unreserve(last->session, last);
     free(last);
     return rc;
@@ -412,10 +407,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     struct client_call call;
     struct ga_ipc_open_event_args args;
     struct handle read;
-    CUresult rc = client_call_enter(&call, API_OP_ga_ipc_open_event);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter(&call, API_OP_ga_ipc_open_event));
     memcpy(&read, &handle, sizeof read);
     if (phEvent == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -424,7 +416,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
         return CUDA_ERROR_INVALID_HANDLE;
     }
     memcpy(args.key, read.key, sizeof args.key);
-    rc = client_event_make(&call, true, &args.event);
+    CUresult rc = client_event_make(&call, true, &args.event);
     if (rc == CUDA_SUCCESS) {
         const uint64_t event = args.event;
         CLIENT_CALL_SIMPLE(&call, ga_ipc_open_event, &args, true, rc);

@@ -52,16 +52,12 @@ CUresult client_managed_attach(CUstream stream, uint64_t start, unsigned flags)
 {
     struct client_call call;
     uint64_t wire;
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_copy_in);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, stream, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        client_mirror_attach(start, flags == CU_MEM_ATTACH_SINGLE ? wire
-                                    : flags == CU_MEM_ATTACH_HOST ? MIRROR_HOST_ONLY
-                                                                  : 0);
-    }
-    return rc;
+    CU_TRY(client_call_enter_handle(&call, API_OP_ga_copy_in));
+    CU_TRY(client_stream_check(&call, stream, &wire));
+    client_mirror_attach(start, flags == CU_MEM_ATTACH_SINGLE ? wire
+                                : flags == CU_MEM_ATTACH_HOST ? MIRROR_HOST_ONLY
+                                                              : 0);
+    return CUDA_SUCCESS;
 }
 
 /* ---- variables */
@@ -92,10 +88,8 @@ static CUresult is_managed(struct client_context *context, uint64_t address, boo
 static CUresult join(struct client_module *module, const struct client_variable *variable)
 {
     uint64_t address, bytes;
-    CUresult rc = client_module_global(module, variable->name, &address, &bytes);
-    return rc == CUDA_SUCCESS
-               ? client_mirror_variable(module->object.context, variable->host, address, bytes)
-               : rc;
+    CU_TRY(client_module_global(module, variable->name, &address, &bytes));
+    return client_mirror_variable(module->object.context, variable->host, address, bytes);
 }
 
 static struct client_variable *known(const struct client_library *library, const char *name)
@@ -167,11 +161,9 @@ static CUresult need_module(struct client_library *library, struct client_module
     }
     CUcontext primary;
     struct client_context *context;
-    rc = cuDevicePrimaryCtxRetain(&primary, 0);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_context_find(primary, &context);
-    }
-    return rc == CUDA_SUCCESS ? client_library_module(library, context, module) : rc;
+    CU_TRY(cuDevicePrimaryCtxRetain(&primary, 0));
+    CU_TRY(client_context_find(primary, &context));
+    return client_library_module(library, context, module);
 }
 
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,

@@ -32,11 +32,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static CUresult pool_enter(void)
 {
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS) {
-        pthread_mutex_lock(&lock);
-    }
-    return rc;
+    CU_TRY(front_ready());
+    pthread_mutex_lock(&lock);
+    return CUDA_SUCCESS;
 }
 
 static void pool_leave(void)
@@ -49,21 +47,15 @@ static CUresult pool_enter_stream(CUstream handle, struct front_stream *stream)
     struct client_call call;
     struct client_stream *found;
     uint64_t wire;
-    CUresult rc = client_call_enter_handle(&call, 0);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, handle, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(call.context, handle, &found, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *stream = (struct front_stream){.id = client_stream_id(call.context, found),
-                                        .device = call.context->device->ordinal,
-                                        .context = call.context,
-                                        .stream = found};
-        pthread_mutex_lock(&lock);
-    }
-    return rc;
+    CU_TRY(client_call_enter_handle(&call, 0));
+    CU_TRY(client_stream_check(&call, handle, &wire));
+    CU_TRY(client_stream_find(call.context, handle, &found, &wire));
+    *stream = (struct front_stream){.id = client_stream_id(call.context, found),
+                                    .device = call.context->device->ordinal,
+                                    .context = call.context,
+                                    .stream = found};
+    pthread_mutex_lock(&lock);
+    return CUDA_SUCCESS;
 }
 
 /* ---- chunks */
@@ -105,17 +97,14 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
 {
     struct client_session *session;
     uint64_t start;
-    CUresult rc = client_session_need(device, &session);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_session_need(device, &session));
     if (session->window_bytes == 0) {
         return front_unsupported("a memory pool without an address window");
     }
     if (chunk_reserve(session, bytes, &start) != ALLOCATOR_OK) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = map(session, start, bytes);
+    CUresult rc = map(session, start, bytes);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
         client_memory_trim_session(session, true);
         rc = map(session, start, bytes);
@@ -212,11 +201,8 @@ static CUresult wait_by_event(const struct front_stream *stream, const struct ma
     const struct client_stream *made = stream->stream;
     const struct client_context *context = stream->context;
     CUevent event;
-    CUresult rc = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = cuEventRecord(event, (CUstream)(uintptr_t)mark->stream);
+    CU_TRY(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    CUresult rc = cuEventRecord(event, (CUstream)(uintptr_t)mark->stream);
     if (rc == CUDA_SUCCESS) {
         rc = front_context_push((CUcontext)(uintptr_t)context->object.handle);
     }
@@ -304,10 +290,7 @@ static CUresult pool_open(CUdevice device, const uint8_t in[FRONT_MEMPOOL_SHARED
     struct shared shared;
     uint64_t start;
     memcpy(&shared, in, sizeof shared);
-    CUresult rc = client_session_need(device, &session);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_session_need(device, &session));
     if (session->window_bytes == 0) {
         return front_unsupported("a memory pool without an address window");
     }
@@ -318,7 +301,7 @@ static CUresult pool_open(CUdevice device, const uint8_t in[FRONT_MEMPOOL_SHARED
     if (reserved != ALLOCATOR_OK) {
         return (CUresult)reserved;
     }
-    rc = ask_open(session, &shared, start);
+    CUresult rc = ask_open(session, &shared, start);
     if (rc != CUDA_SUCCESS) {
         chunk_unreserve(session, start, shared.bytes);
         return rc;

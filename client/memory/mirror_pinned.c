@@ -59,11 +59,8 @@ static CUresult make(struct client_context *context, const struct client_memory 
     uint64_t bytes = space_bytes(memory->bytes);
     struct client_physical *physical;
     int ordinal = context->device->ordinal;
-    CUresult rc = client_vmm_memory(ordinal, bytes, &physical);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = client_vmm_map(physical, memory->start, bytes, memory->start, bytes);
+    CU_TRY(client_vmm_memory(ordinal, bytes, &physical));
+    CUresult rc = client_vmm_map(physical, memory->start, bytes, memory->start, bytes);
     bool mapped = rc == CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS) {
         rc = client_vmm_allow(context->session, memory->start, bytes, ordinal,
@@ -82,12 +79,10 @@ static CUresult make(struct client_context *context, const struct client_memory 
 static CUresult let_in(const struct client_context *context, const struct client_mirror *mirror)
 {
     int ordinal = context->device->ordinal;
-    CUresult rc = client_vmm_allow(context->session, mirror->host, space_bytes(mirror->bytes),
-                                   ordinal, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    if (rc == CUDA_SUCCESS) {
-        client_mirror_ask(context->session, mirror->host, ordinal);
-    }
-    return rc;
+    CU_TRY(client_vmm_allow(context->session, mirror->host, space_bytes(mirror->bytes), ordinal,
+                            CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    client_mirror_ask(context->session, mirror->host, ordinal);
+    return CUDA_SUCCESS;
 }
 
 CUresult client_mirror_need(struct client_context *context, uint64_t address)

@@ -96,10 +96,7 @@ static CUresult reserve(uint64_t bytes, uint64_t alignment, uint64_t wish, CUdev
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment,
                                      CUdeviceptr addr, unsigned long long flags)
 {
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     return client_vmm_leave(ptr == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE
                                                       : reserve(size, alignment, addr, ptr));
 }
@@ -150,8 +147,8 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
     if (client_call_exiting()) {
         return CUDA_SUCCESS;
     }
-    CUresult rc = client_vmm_enter();
-    return rc == CUDA_SUCCESS ? client_vmm_leave(unreserve(ptr, size)) : rc;
+    CU_TRY(client_vmm_enter());
+    return client_vmm_leave(unreserve(ptr, size));
 }
 
 /* ---- memory */
@@ -171,11 +168,8 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *out, const CUmemAllocatio
                                                CUmemAllocationGranularity_flags option)
 {
     struct client_device *device;
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = device_of(prop, &device);
+    CU_TRY(client_vmm_enter());
+    CUresult rc = device_of(prop, &device);
     if (out == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
                         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -213,15 +207,12 @@ struct client_physical *client_vmm_make(struct client_device *device,
 CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physical **out)
 {
     struct client_session *session;
-    CUresult rc = client_session_need(device, &session);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_session_need(device, &session));
     struct client_physical *made = client_vmm_make(client_devices[device], session, bytes);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = ask_memory(session, made->object.handle, bytes);
+    CUresult rc = ask_memory(session, made->object.handle, bytes);
     for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step);
          step++) {
         rc = ask_memory(session, made->object.handle, bytes); /* it may be what nobody uses */
@@ -242,13 +233,11 @@ static CUresult create(const struct client_device *device, uint64_t bytes, bool 
         return CUDA_ERROR_INVALID_VALUE;
     }
     client_vmm_sweep();
-    CUresult rc = client_vmm_memory(device->ordinal, bytes, &made);
-    if (rc == CUDA_SUCCESS) {
-        made->holds = 1;
-        made->exportable = exportable;
-        *handle = made->object.handle;
-    }
-    return rc;
+    CU_TRY(client_vmm_memory(device->ordinal, bytes, &made));
+    made->holds = 1;
+    made->exportable = exportable;
+    *handle = made->object.handle;
+    return CUDA_SUCCESS;
 }
 
 static bool exports(const struct client_device *device, CUmemAllocationHandleType types)
@@ -263,11 +252,8 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 {
     struct client_device *device;
     uint64_t made;
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = device_of(prop, &device);
+    CU_TRY(client_vmm_enter());
+    CUresult rc = device_of(prop, &device);
     if (handle == NULL || flags != 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -303,10 +289,7 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
     if (client_call_exiting()) {
         return CUDA_SUCCESS;
     }
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     struct client_physical *physical = client_vmm_find(handle);
     if (physical == NULL) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);
@@ -318,10 +301,7 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     struct client_mapping *mapping = client_mappings_at((uint64_t)(uintptr_t)addr);
     if (handle == NULL || mapping == NULL) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);
@@ -335,10 +315,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     const struct client_physical *physical = client_vmm_find(handle);
     if (prop == NULL || physical == NULL) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);

@@ -53,10 +53,7 @@ static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *phys
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     struct client_physical *physical = client_vmm_find(handle);
     return client_vmm_leave(physical == NULL || flags != 0 || offset != 0
                                 ? CUDA_ERROR_INVALID_VALUE
@@ -126,8 +123,8 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
         return CUDA_SUCCESS;
     }
     client_copy_complete();
-    CUresult rc = client_vmm_enter();
-    return rc == CUDA_SUCCESS ? client_vmm_leave(unmap(ptr, size)) : rc;
+    CU_TRY(client_vmm_enter());
+    return client_vmm_leave(unmap(ptr, size));
 }
 
 /* ---- access */
@@ -188,12 +185,9 @@ static CUresult allow(uint64_t at, uint64_t end, const CUmemAccessDesc *desc)
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc,
                                 size_t count)
 {
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     bool less = false;
-    rc = desc == NULL || count == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    CUresult rc = desc == NULL || count == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = access_check(&desc[i]);
         less |= desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
@@ -214,10 +208,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
                                 CUdeviceptr ptr)
 {
     struct client_device *device;
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     const struct client_mapping *mapping = client_mappings_at(ptr);
     if (flags == NULL || location == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
         client_device_find(location->id, &device) != CUDA_SUCCESS || mapping == NULL) {

@@ -121,10 +121,7 @@ static CUresult ask_key(struct client_physical *physical)
 
 static CUresult export(struct client_physical *physical, int *fd)
 {
-    CUresult rc = physical->keyed ? CUDA_SUCCESS : ask_key(physical);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(physical->keyed ? CUDA_SUCCESS : ask_key(physical));
     if (physical->file < 0) {
         struct record record = {.magic = RECORD_MAGIC, .bytes = physical->bytes};
         memcpy(record.key, physical->key, sizeof record.key);
@@ -147,16 +144,13 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
                                               unsigned long long flags)
 {
     int fd = -1;
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     struct client_physical *physical = client_vmm_find(handle);
     if (shareableHandle == NULL || handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         flags != 0 || physical == NULL || !physical->exportable) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = export(physical, &fd);
+    CUresult rc = export(physical, &fd);
     if (rc == CUDA_SUCCESS) {
         memcpy(shareableHandle, &fd, sizeof fd);
     }
@@ -200,15 +194,12 @@ static CUresult import_of(struct client_device *device, const struct record *rec
                           struct client_physical **out)
 {
     struct client_session *session;
-    CUresult rc = client_session_need(device->ordinal, &session);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_session_need(device->ordinal, &session));
     struct client_physical *made = client_vmm_make(device, session, record->bytes);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = ask_open(session, record, made->object.handle);
+    CUresult rc = ask_open(session, record, made->object.handle);
     if (rc != CUDA_SUCCESS) {
         client_object_drop(made);
         return rc;
@@ -238,15 +229,12 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     struct record record;
     struct client_physical *physical;
     uintptr_t fd = (uintptr_t)osHandle; /* the descriptor itself */
-    CUresult rc = client_vmm_enter();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_vmm_enter());
     if (handle == NULL || shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         fd > INT_MAX || !record_read((int)fd, &record)) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = import(&record, &physical);
+    CUresult rc = import(&record, &physical);
     if (rc == CUDA_SUCCESS) {
         physical->holds++;
         *handle = physical->object.handle;

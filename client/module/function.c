@@ -18,10 +18,7 @@
 
 static CUresult kernel_of(CUkernel handle, struct client_kernel **kernel)
 {
-    CUresult rc = front_ready();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(front_ready());
     *kernel = client_object_find(GA_HANDLE_KERNEL, (uint64_t)(uintptr_t)handle);
     return *kernel != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -30,8 +27,8 @@ static CUresult kernel_function(const struct client_kernel *kernel, struct clien
                                 struct client_function **function)
 {
     struct client_module *module;
-    CUresult rc = client_library_module(kernel->library, context, &module);
-    return rc == CUDA_SUCCESS ? client_module_function(module, kernel->name, function) : rc;
+    CU_TRY(client_library_module(kernel->library, context, &module));
+    return client_module_function(module, kernel->name, function);
 }
 
 static struct client_function *seen(const struct client_kernel *kernel,
@@ -91,23 +88,21 @@ CUresult client_function_resolve(struct client_context *context, CUfunction hand
         return CUDA_ERROR_INVALID_HANDLE;
     }
     *function = seen(kernel, context);
-    CUresult rc = *function != NULL ? CUDA_SUCCESS : kernel_function(kernel, context, function);
-    if (rc == CUDA_SUCCESS) {
-        see(kernel, context, *function);
-        last.kernel = wire;
-        last.context = context->object.handle;
-        last.function = *function;
-        last.wire = (*function)->object.handle;
-    }
-    return rc;
+    CU_TRY(*function != NULL ? CUDA_SUCCESS : kernel_function(kernel, context, function));
+    see(kernel, context, *function);
+    last.kernel = wire;
+    last.context = context->object.handle;
+    last.function = *function;
+    last.wire = (*function)->object.handle;
+    return CUDA_SUCCESS;
 }
 
 /* The function that a handle means in the current context. */
 static CUresult function_of(CUfunction handle, struct client_function **function)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    return rc == CUDA_SUCCESS ? client_function_resolve(context, handle, function) : rc;
+    CU_TRY(client_context_current(&context));
+    return client_function_resolve(context, handle, function);
 }
 
 /* The function of a kernel on a device: in its primary context, or the current one if that is on
@@ -117,13 +112,8 @@ static CUresult function_on(CUkernel handle, CUdevice dev, struct client_functio
     struct client_kernel *kernel;
     struct client_device *device;
     struct client_context *context;
-    CUresult rc = kernel_of(handle, &kernel);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_device_find(dev, &device);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(kernel_of(handle, &kernel));
+    CU_TRY(client_device_find(dev, &device));
     if (client_context_current(&context) != CUDA_SUCCESS || context->device != device) {
         context = device->primary;
         if (context == NULL || !atomic_load(&context->active)) {
@@ -184,44 +174,44 @@ static CUresult set_cache(const struct client_function *function, CUfunc_cache c
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct client_function *function;
-    CUresult rc = function_of(hfunc, &function);
-    if (rc == CUDA_SUCCESS && pi == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(function_of(hfunc, &function));
+    if (pi == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? get_attribute(function, attrib, pi) : rc;
+    return get_attribute(function, attrib, pi);
 }
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct client_function *function;
-    CUresult rc = function_of(hfunc, &function);
-    return rc == CUDA_SUCCESS ? set_attribute(function, attrib, value) : rc;
+    CU_TRY(function_of(hfunc, &function));
+    return set_attribute(function, attrib, value);
 }
 
 CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel,
                                       CUdevice dev)
 {
     struct client_function *function;
-    CUresult rc = function_on(kernel, dev, &function);
-    if (rc == CUDA_SUCCESS && pi == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(function_on(kernel, dev, &function));
+    if (pi == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    return rc == CUDA_SUCCESS ? get_attribute(function, attrib, pi) : rc;
+    return get_attribute(function, attrib, pi);
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel,
                                       CUdevice dev)
 {
     struct client_function *function;
-    CUresult rc = function_on(kernel, dev, &function);
-    return rc == CUDA_SUCCESS ? set_attribute(function, attrib, val) : rc;
+    CU_TRY(function_on(kernel, dev, &function));
+    return set_attribute(function, attrib, val);
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
     struct client_function *function;
-    CUresult rc = function_on(kernel, dev, &function);
-    return rc == CUDA_SUCCESS ? set_cache(function, config) : rc;
+    CU_TRY(function_on(kernel, dev, &function));
+    return set_cache(function, config);
 }
 
 /* ---- names, owners, parameters */
@@ -231,72 +221,56 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     struct client_kernel *found;
     struct client_function *function;
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS && pFunc == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_context_current(&context));
+    if (pFunc == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = kernel_of(kernel, &found);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = kernel_function(found, context, &function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *pFunc = (CUfunction)(uintptr_t)function->object.handle;
-    }
-    return rc;
+    CU_TRY(kernel_of(kernel, &found));
+    CU_TRY(kernel_function(found, context, &function));
+    *pFunc = (CUfunction)(uintptr_t)function->object.handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct client_kernel *found;
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS) {
-        rc = pLib == NULL ? CUDA_ERROR_INVALID_VALUE : kernel_of(kernel, &found);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *pLib = (CUlibrary)(uintptr_t)found->library->object.handle;
-    }
-    return rc;
+    CU_TRY(front_ready());
+    CU_TRY(pLib == NULL ? CUDA_ERROR_INVALID_VALUE : kernel_of(kernel, &found));
+    *pLib = (CUlibrary)(uintptr_t)found->library->object.handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct client_kernel *found;
-    CUresult rc = kernel_of(hfunc, &found);
-    if (rc == CUDA_SUCCESS && name == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(kernel_of(hfunc, &found));
+    if (name == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *name = found->name;
-    }
-    return rc;
+    *name = found->name;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct client_function *function;
-    CUresult rc = function_of(hfunc, &function);
-    if (rc == CUDA_SUCCESS && name == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(function_of(hfunc, &function));
+    if (name == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *name = function->name;
-    }
-    return rc;
+    *name = function->name;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct client_function *function;
-    CUresult rc = function_of(hfunc, &function);
-    if (rc == CUDA_SUCCESS && hmod == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(function_of(hfunc, &function));
+    if (hmod == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *hmod = (CUmodule)(uintptr_t)function->module->object.handle;
-    }
-    return rc;
+    *hmod = (CUmodule)(uintptr_t)function->module->object.handle;
+    return CUDA_SUCCESS;
 }
 
 static CUresult param_info(const struct client_function *function, size_t index, size_t *offset,
@@ -316,8 +290,8 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
                                     size_t *paramSize)
 {
     struct client_function *function;
-    CUresult rc = function_of(func, &function);
-    return rc == CUDA_SUCCESS ? param_info(function, paramIndex, paramOffset, paramSize) : rc;
+    CU_TRY(function_of(func, &function));
+    return param_info(function, paramIndex, paramOffset, paramSize);
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset,
@@ -326,28 +300,22 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
     struct client_kernel *found;
     struct client_module *module;
     struct client_function *function;
-    CUresult rc = kernel_of(kernel, &found);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_library_module_anywhere(found->library, &module);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_function(module, found->name, &function);
-    }
-    return rc == CUDA_SUCCESS ? param_info(function, paramIndex, paramOffset, paramSize) : rc;
+    CU_TRY(kernel_of(kernel, &found));
+    CU_TRY(client_library_module_anywhere(found->library, &module));
+    CU_TRY(client_module_function(module, found->name, &function));
+    return param_info(function, paramIndex, paramOffset, paramSize);
 }
 
 /* A function that has a handle is loaded. */
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct client_function *found;
-    CUresult rc = function_of(function, &found);
-    if (rc == CUDA_SUCCESS && state == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(function_of(function, &found));
+    if (state == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *state = CU_FUNCTION_LOADING_STATE_LOADED;
-    }
-    return rc;
+    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
@@ -362,10 +330,7 @@ CUresult client_function_check(struct client_call *call, CUfunction handle, uint
     if (call->context == NULL) {
         return call->missing;
     }
-    CUresult rc = client_function_resolve(call->context, handle, &function);
-    if (rc == CUDA_SUCCESS) {
-        *wire = function->object.handle;
-        rc = client_call_route(call, function->object.context);
-    }
-    return rc;
+    CU_TRY(client_function_resolve(call->context, handle, &function));
+    *wire = function->object.handle;
+    return client_call_route(call, function->object.context);
 }

@@ -318,10 +318,7 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 static CUresult shape_of(const CUlaunchConfig *config, struct front_launch_options *said,
                          struct shape *out)
 {
-    CUresult rc = front_launch_options_read(config, said);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(front_launch_options_read(config, said));
     const struct front_launch_options options = *said;
     struct shape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
@@ -351,39 +348,32 @@ CUresult client_launch_check(struct client_context *context, CUfunction f,
     struct front_launch_options options;
     struct client_function *function;
     struct shape shape;
-    CUresult rc = shape_of(config, &options, &shape);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_function_resolve(context, f, &function);
+    CU_TRY(shape_of(config, &options, &shape));
+    CU_TRY(client_function_resolve(context, f, &function));
+    if (function->object.context != context) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (rc == CUDA_SUCCESS && function->object.context != context) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
-    }
-    return rc == CUDA_SUCCESS ? check(function, &shape) : rc;
+    return check(function, &shape);
 }
 
 static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **values, void **extra)
 {
     struct front_launch_options options;
     struct shape shape;
-    CUresult rc = shape_of(config, &options, &shape);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(shape_of(config, &options, &shape));
     if (options.completion == NULL) {
         return launch(f, &shape, config->hStream, values, extra);
     }
     if (cuEventQuery(options.completion) == CUDA_ERROR_INVALID_HANDLE) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    rc = launch(f, &shape, config->hStream, values, extra);
-    return rc == CUDA_SUCCESS
-               ? cuEventRecordWithFlags(options.completion, config->hStream, options.event_flags)
-               : rc;
+    CU_TRY(launch(f, &shape, config->hStream, values, extra));
+    return cuEventRecordWithFlags(options.completion, config->hStream, options.event_flags);
 }
 
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
                                   void **extra)
 {
-    CUresult rc = client_usable();
-    return rc == CUDA_SUCCESS ? launch_with(config, f, kernelParams, extra) : rc;
+    CU_TRY(client_usable());
+    return launch_with(config, f, kernelParams, extra);
 }

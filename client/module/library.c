@@ -18,10 +18,7 @@
 
 static CUresult library_of(CUlibrary handle, struct client_library **library)
 {
-    CUresult rc = front_ready();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(front_ready());
     *library = client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)handle);
     return *library != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -236,9 +233,9 @@ const struct client_object_type client_kernel_type = {.bytes = sizeof(struct cli
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
     struct client_library *found;
-    CUresult rc = library_of(library, &found);
-    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
-        return rc;
+    CU_TRY(library_of(library, &found));
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
     }
     struct client_context *context;
     uint32_t index = 0;
@@ -350,25 +347,19 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 static CUresult list(const void *out, CUlibrary handle, struct client_library **library,
                      struct client_module **module)
 {
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS) {
-        rc = out == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(handle, library);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_library_module_anywhere(*library, module);
-    }
-    return rc == CUDA_SUCCESS ? client_module_names(*module) : rc;
+    CU_TRY(front_ready());
+    CU_TRY(out == NULL ? CUDA_ERROR_INVALID_VALUE : library_of(handle, library));
+    CU_TRY(client_library_module_anywhere(*library, module));
+    return client_module_names(*module);
 }
 
 CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct client_library *library;
     struct client_module *module;
-    CUresult rc = list(count, lib, &library, &module);
-    if (rc == CUDA_SUCCESS) {
-        *count = module->function_count;
-    }
-    return rc;
+    CU_TRY(list(count, lib, &library, &module));
+    *count = module->function_count;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels,
@@ -396,18 +387,12 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
     struct client_library *found;
     struct client_context *context;
     struct client_module *module;
-    CUresult rc = library_of(library, &found);
-    if (rc == CUDA_SUCCESS && pMod == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(library_of(library, &found));
+    if (pMod == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_context_current(&context);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_library_module(found, context, &module);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *pMod = (CUmodule)(uintptr_t)module->object.handle;
-    }
-    return rc;
+    CU_TRY(client_context_current(&context));
+    CU_TRY(client_library_module(found, context, &module));
+    *pMod = (CUmodule)(uintptr_t)module->object.handle;
+    return CUDA_SUCCESS;
 }

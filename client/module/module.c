@@ -225,10 +225,7 @@ const struct client_object_type client_module_type = {.bytes = sizeof(struct cli
 
 CUresult client_module_of(CUmodule handle, struct client_module **module)
 {
-    CUresult rc = front_ready();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(front_ready());
     *module = client_object_find(GA_HANDLE_MODULE, (uint64_t)(uintptr_t)handle);
     if (*module == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;

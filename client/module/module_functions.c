@@ -147,25 +147,21 @@ CUresult client_module_function(struct client_module *module, const char *name,
 static CUresult asked(CUmodule handle, struct client_module **module)
 {
     struct client_call call;
-    CUresult rc = client_module_of(handle, module);
-    return rc == CUDA_SUCCESS ? client_call_enter_in(&call, 0, (*module)->object.context) : rc;
+    CU_TRY(client_module_of(handle, module));
+    return client_call_enter_in(&call, 0, (*module)->object.context);
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
     struct client_module *module;
     struct client_function *function;
-    CUresult rc = asked(hmod, &module);
-    if (rc == CUDA_SUCCESS && (hfunc == NULL || name == NULL)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(asked(hmod, &module));
+    if (hfunc == NULL || name == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_function(module, name, &function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *hfunc = (CUfunction)(uintptr_t)function->object.handle;
-    }
-    return rc;
+    CU_TRY(client_module_function(module, name, &function));
+    *hfunc = (CUfunction)(uintptr_t)function->object.handle;
+    return CUDA_SUCCESS;
 }
 
 /* ---- all functions */
@@ -173,17 +169,13 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
     struct client_module *module;
-    CUresult rc = asked(mod, &module);
-    if (rc == CUDA_SUCCESS && count == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(asked(mod, &module));
+    if (count == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_module_names(module);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *count = module->function_count;
-    }
-    return rc;
+    CU_TRY(client_module_names(module));
+    *count = module->function_count;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions,

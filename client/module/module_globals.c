@@ -136,15 +136,13 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
 {
     struct client_context *context;
     struct client_module *module;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
     if (name == NULL || (dptr == NULL && bytes == NULL)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct client_library *found =
         client_object_find(GA_HANDLE_LIBRARY, (uint64_t)(uintptr_t)library);
-    rc = found != NULL ? client_library_module(found, context, &module) : CUDA_ERROR_INVALID_HANDLE;
-    return rc == CUDA_SUCCESS ? answer(module, name, dptr, bytes) : rc;
+    CU_TRY(found != NULL ? client_library_module(found, context, &module)
+                         : CUDA_ERROR_INVALID_HANDLE);
+    return answer(module, name, dptr, bytes);
 }

@@ -380,10 +380,7 @@ CUresult client_servers_connect(void)
         (ssize_t)sizeof client_application) {
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
-    CUresult rc = ask_servers(servers);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(ask_servers(servers));
     client_servers_choose();
     return client_device_count != 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }

@@ -37,22 +37,19 @@ static CUresult flags_check(unsigned flags)
 
 static CUresult ready_primary(CUdevice dev, struct client_context **context)
 {
-    CUresult rc = front_ready();
-    return rc == CUDA_SUCCESS ? client_primary_context(dev, context) : rc;
+    CU_TRY(front_ready());
+    return client_primary_context(dev, context);
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     struct client_context *context;
-    CUresult rc = ready_primary(dev, &context);
-    if (rc == CUDA_SUCCESS && pctx == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
+    CU_TRY(ready_primary(dev, &context));
+    if (pctx == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     pthread_mutex_lock(&context->device->open_lock);
-    rc = client_context_activate(context);
+    CUresult rc = client_context_activate(context);
     if (rc == CUDA_SUCCESS) {
         context->retained++;
         context->fresh = false;
@@ -121,32 +118,26 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
     struct client_context *context;
-    CUresult rc = ready_primary(dev, &context);
-    if (rc == CUDA_SUCCESS) {
-        rc = flags_check(flags);
-    }
-    if (rc == CUDA_SUCCESS) {
-        pthread_mutex_lock(&context->device->open_lock);
-        context->flags = flags;
-        pthread_mutex_unlock(&context->device->open_lock);
-    }
-    return rc;
+    CU_TRY(ready_primary(dev, &context));
+    CU_TRY(flags_check(flags));
+    pthread_mutex_lock(&context->device->open_lock);
+    context->flags = flags;
+    pthread_mutex_unlock(&context->device->open_lock);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
     struct client_context *context;
-    CUresult rc = ready_primary(dev, &context);
-    if (rc == CUDA_SUCCESS && (flags == NULL || active == NULL)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(ready_primary(dev, &context));
+    if (flags == NULL || active == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        pthread_mutex_lock(&context->device->open_lock);
-        *flags = context->flags;
-        *active = atomic_load(&context->active) && !context->fresh;
-        pthread_mutex_unlock(&context->device->open_lock);
-    }
-    return rc;
+    pthread_mutex_lock(&context->device->open_lock);
+    *flags = context->flags;
+    *active = atomic_load(&context->active) && !context->fresh;
+    pthread_mutex_unlock(&context->device->open_lock);
+    return CUDA_SUCCESS;
 }
 
 /* ---- explicit contexts */
@@ -199,8 +190,8 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
                                 unsigned int flags, CUdevice dev)
 {
     unsigned sms;
-    CUresult rc = front_affinity_read(paramsArray, numParams, dev, &sms);
-    return rc == CUDA_SUCCESS ? create(pctx, flags, dev, sms) : rc;
+    CU_TRY(front_affinity_read(paramsArray, numParams, dev, &sms));
+    return create(pctx, flags, dev, sms);
 }
 
 #if CUDA_VERSION >= 12050
@@ -239,18 +230,16 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
     struct client_context *context;
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS) {
-        rc = ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(ctx, &context);
+    CU_TRY(front_ready());
+    CU_TRY(ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT : client_context_find(ctx, &context));
+    if (context->primary) {
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (rc == CUDA_SUCCESS && context->primary) {
-        rc = CUDA_ERROR_INVALID_CONTEXT;
-    }
-    if (rc != CUDA_SUCCESS || atomic_load(&client_exiting)) {
-        return rc;
+    if (atomic_load(&client_exiting)) {
+        return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&context->device->open_lock);
-    rc = client_context_end(context, true);
+    CUresult rc = client_context_end(context, true);
     client_context_clear(context);
     atomic_store(&context->active, false);
     struct client_conn *conn = client_session_conn(context->session);
@@ -266,27 +255,21 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS && flags == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_context_current(&context));
+    if (flags == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *flags = context->flags;
-    }
-    return rc;
+    *flags = context->flags;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc == CUDA_SUCCESS) {
-        rc = flags_check(flags);
-    }
-    if (rc == CUDA_SUCCESS) {
-        context->flags = flags;
-    }
-    return rc;
+    CU_TRY(client_context_current(&context));
+    CU_TRY(flags_check(flags));
+    context->flags = flags;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxSynchronize(void)

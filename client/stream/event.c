@@ -28,16 +28,13 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
     struct client_call call;
     struct cuEventCreate_args args = {.Flags = Flags};
-    CUresult rc = client_call_enter(&call, API_OP_cuEventCreate);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter(&call, API_OP_cuEventCreate));
     bool shared = (Flags & CU_EVENT_INTERPROCESS) != 0;
     if (phEvent == NULL || (Flags & ~known) != 0 ||
         (shared && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    rc = client_event_make(&call, shared, &args.phEvent);
+    CUresult rc = client_event_make(&call, shared, &args.phEvent);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -100,13 +97,11 @@ static bool is_past(const struct client_event *event)
 static CUresult is_ready(const struct client_call *call, struct client_event *event,
                          uint64_t *recorded, bool *ready)
 {
-    CUresult rc = (CUresult)client_conn_lock(call->conn, 0);
-    if (rc == CUDA_SUCCESS) {
-        *recorded = atomic_load(&event->recorded);
-        *ready = atomic_load(&event->ready) == *recorded || is_past(event);
-        client_conn_unlock(call->conn, false);
-    }
-    return rc;
+    CU_TRY((CUresult)client_conn_lock(call->conn, 0));
+    *recorded = atomic_load(&event->recorded);
+    *ready = atomic_load(&event->ready) == *recorded || is_past(event);
+    client_conn_unlock(call->conn, false);
+    return CUDA_SUCCESS;
 }
 
 /* A program that has asked for the event before will ask again: the server then tells unasked. */
@@ -246,31 +241,22 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     struct client_event *event;
     struct client_context *context;
     struct front_green green;
-    CUresult rc = context_of(hCtx, &context);
-    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+    CU_TRY(context_of(hCtx, &context));
+    if (front_green_context(hCtx, &green)) {
         return client_green_record(&green, hEvent);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, &event);
+    CU_TRY(event_of(hEvent, &event));
+    if (event->object.context != context) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (rc == CUDA_SUCCESS && event->object.context != context) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_enter_in(&call, API_OP_cuCtxRecordEvent, context);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_in(&call, API_OP_cuCtxRecordEvent, context));
     const struct cuCtxRecordEvent_args args = {.hCtx = context->object.handle,
                                                .hEvent = event->object.handle};
-    rc = client_call_begin(&call, cuCtxRecordEvent_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        cuCtxRecordEvent_args_write(&call.writer, &args);
-        client_event_whole(event, &call, 0); /* the legacy stream's work is part of it */
-        rc = client_call_post(&call);
-    }
-    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+    CU_TRY(client_call_begin(&call, cuCtxRecordEvent_args_bound(&args)));
+    cuCtxRecordEvent_args_write(&call.writer, &args);
+    client_event_whole(event, &call, 0); /* the legacy stream's work is part of it */
+    CU_TRY(client_call_post(&call));
+    return client_event_settle(&call, event);
 }
 
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
@@ -280,28 +266,18 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     struct client_event *event;
     struct cuCtxWaitEvent_args args;
     struct front_green green;
-    CUresult rc = context_of(hCtx, &context);
-    if (rc == CUDA_SUCCESS && front_green_context(hCtx, &green)) {
+    CU_TRY(context_of(hCtx, &context));
+    if (front_green_context(hCtx, &green)) {
         return client_green_wait(&green, hEvent);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_call_enter_in(&call, API_OP_cuCtxWaitEvent, context);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(&call, hEvent, &args.hEvent);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, &event);
-    }
-    if (rc == CUDA_SUCCESS) {
-        args.hCtx = context->object.handle;
-        rc = client_call_begin(&call, cuCtxWaitEvent_args_bound(&args));
-    }
-    if (rc == CUDA_SUCCESS) {
-        cuCtxWaitEvent_args_write(&call.writer, &args);
-        rc = client_call_post(&call);
-    }
-    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_cuCtxWaitEvent, context));
+    CU_TRY(client_event_check(&call, hEvent, &args.hEvent));
+    CU_TRY(event_of(hEvent, &event));
+    args.hCtx = context->object.handle;
+    CU_TRY(client_call_begin(&call, cuCtxWaitEvent_args_bound(&args)));
+    cuCtxWaitEvent_args_write(&call.writer, &args);
+    CU_TRY(client_call_post(&call));
+    return client_event_settle(&call, event);
 }
 #endif
 
@@ -310,15 +286,12 @@ static CUresult query_remote(struct client_call *call, struct client_event *even
 {
     struct ga_event_query_args args = {.event = event->object.handle, .watch = 1};
     struct ga_reader reader;
-    CUresult rc = client_call_begin(call, ga_event_query_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_event_query_args_bound(&args)));
     uint64_t recorded = atomic_load(&event->recorded);
     struct reply_action want = {.watched = &event->ready, .watch_value = recorded};
     atomic_store(&event->watched, recorded);
     ga_event_query_args_write(&call->writer, &args);
-    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    CUresult rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (rc == CUDA_SUCCESS) {
         client_conn_raise(&event->ready, recorded);
@@ -333,23 +306,16 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
 {
     struct client_event *event;
     uint64_t wire;
-    CUresult rc = client_call_enter_handle(call, API_OP_ga_event_query);
-    if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, found);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(call, hEvent, &wire);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_handle(call, API_OP_ga_event_query));
+    CU_TRY(event_of(hEvent, found));
+    CU_TRY(client_event_check(call, hEvent, &wire));
     event = *found;
     if (event->shared) {
         return query_shared(call, event, false);
     }
     uint64_t recorded;
     bool ready;
-    rc = is_ready(call, event, &recorded, &ready);
+    CUresult rc = is_ready(call, event, &recorded, &ready);
     if (rc != CUDA_SUCCESS || ready) {
         return rc != CUDA_SUCCESS ? rc : (CUresult)atomic_exchange(&call->context->late, 0);
     }
@@ -372,8 +338,8 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct client_call call;
     struct client_event *event;
-    CUresult rc = query(hEvent, &call, &event);
-    return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
+    CU_TRY(query(hEvent, &call, &event));
+    return reached(&call, event);
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
@@ -381,22 +347,15 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     struct client_call call;
     struct client_event *event;
     struct ga_event_synchronize_args args;
-    CUresult rc = client_call_enter_handle(&call, API_OP_ga_event_synchronize);
-    if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, &event);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(&call, hEvent, &args.event);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_handle(&call, API_OP_ga_event_synchronize));
+    CU_TRY(event_of(hEvent, &event));
+    CU_TRY(client_event_check(&call, hEvent, &args.event));
     bool ready = false;
     uint64_t recorded, stream, mark;
     if (!event->shared && atomic_load(&event->watched) == atomic_load(&event->recorded)) {
         client_conn_drain(call.conn); /* the answer may have come */
     }
-    rc = (CUresult)client_conn_lock(call.conn, 0);
+    CUresult rc = (CUresult)client_conn_lock(call.conn, 0);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }

@@ -23,22 +23,19 @@
 static CUresult enter(struct client_call *call, uint16_t op, CUcontext primary)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(primary, &context);
-    if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
-        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CU_TRY(client_context_find(primary, &context));
+    if (!atomic_load(&context->active)) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    return rc == CUDA_SUCCESS ? client_call_enter_in(call, op, context) : rc;
+    return client_call_enter_in(call, op, context);
 }
 
 CUresult client_green_make(struct front_green *green)
 {
     struct client_call call;
     struct client_stream *stream = NULL;
-    CUresult rc = cuDevicePrimaryCtxRetain(&green->primary, green->device);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = enter(&call, API_OP_ga_green_create, green->primary);
+    CU_TRY(cuDevicePrimaryCtxRetain(&green->primary, green->device));
+    CUresult rc = enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
         client_copy_expose(call.context); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
@@ -113,11 +110,8 @@ CUresult client_green_wait(const struct front_green *green, CUevent handle)
 CUresult client_green_synchronize(const struct front_green *green)
 {
     CUevent event;
-    CUresult rc = front_context_push(green->primary);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    CU_TRY(front_context_push(green->primary));
+    CUresult rc = cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
     if (rc == CUDA_SUCCESS) {
         rc = client_green_record(green, event);
         CUresult waited = rc == CUDA_SUCCESS ? cuEventSynchronize(event) : rc;
@@ -161,15 +155,15 @@ static CUresult need(CUgreenCtx handle, struct front_green *green)
 CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
 {
     struct front_green green;
-    CUresult rc = need(hCtx, &green);
-    return rc == CUDA_SUCCESS ? client_green_record(&green, hEvent) : rc;
+    CU_TRY(need(hCtx, &green));
+    return client_green_record(&green, hEvent);
 }
 
 CUresult CUDAAPI cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
 {
     struct front_green green;
-    CUresult rc = need(hCtx, &green);
-    return rc == CUDA_SUCCESS ? client_green_wait(&green, hEvent) : rc;
+    CU_TRY(need(hCtx, &green));
+    return client_green_wait(&green, hEvent);
 }
 #endif
 
@@ -179,19 +173,13 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
 {
     struct front_green green;
     struct client_stream *stream;
-    CUresult rc = front_ready();
-    if (rc == CUDA_SUCCESS && (phStream == NULL || flags != CU_STREAM_NON_BLOCKING)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(front_ready());
+    if (phStream == NULL || flags != CU_STREAM_NON_BLOCKING) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = need(greenCtx, &green);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_green_stream(&green, flags, priority, &stream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *phStream = (CUstream)(uintptr_t)stream->object.handle;
-    }
-    return rc;
+    CU_TRY(need(greenCtx, &green));
+    CU_TRY(client_green_stream(&green, flags, priority, &stream));
+    *phStream = (CUstream)(uintptr_t)stream->object.handle;
+    return CUDA_SUCCESS;
 }
 #endif

@@ -52,15 +52,12 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
 {
     struct ga_stream_query_args args = {.stream = wire, .watch = 1};
     struct ga_reader reader;
-    CUresult rc = client_call_begin(call, ga_stream_query_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_stream_query_args_bound(&args)));
     uint64_t mark = client_mark_of(call->conn, client_conn_next(call->conn));
     struct reply_action want = {.watched = of.ready, .watch_value = mark};
     atomic_store(of.watched, mark);
     ga_stream_query_args_write(&call->writer, &args);
-    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    CUresult rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     if (rc != CUDA_ERROR_NOT_READY) {
         client_conn_raise(of.ready, mark);
@@ -73,16 +70,9 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
 static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire)
 {
     struct client_stream *stream;
-    CUresult rc = client_call_enter_handle(call, API_OP_ga_stream_query);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(call, hStream, wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(call->context, hStream, &stream, wire);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_handle(call, API_OP_ga_stream_query));
+    CU_TRY(client_stream_check(call, hStream, wire));
+    CU_TRY(client_stream_find(call->context, hStream, &stream, wire));
     if (client_copy_deferred_done(call->context)) {
         return (CUresult)atomic_exchange(&call->context->late, 0);
     }
@@ -107,8 +97,8 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct client_call call;
     uint64_t wire, mark = client_mirrors_mark();
-    CUresult rc = query(hStream, &call, &wire);
-    return rc == CUDA_SUCCESS ? client_mirrors_after(call.context, wire, mark) : rc;
+    CU_TRY(query(hStream, &call, &wire));
+    return client_mirrors_after(call.context, wire, mark);
 }
 
 /* ---- facts */
@@ -116,11 +106,9 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 static CUresult stream_of(CUstream handle, struct client_call *call, struct client_stream **stream)
 {
     uint64_t wire;
-    CUresult rc = client_call_enter_handle(call, 0);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(call, handle, &wire);
-    }
-    return rc == CUDA_SUCCESS ? client_stream_find(call->context, handle, stream, &wire) : rc;
+    CU_TRY(client_call_enter_handle(call, 0));
+    CU_TRY(client_stream_check(call, handle, &wire));
+    return client_stream_find(call->context, handle, stream, &wire);
 }
 
 static struct client_context *context_of(const struct client_call *call,
@@ -133,44 +121,38 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct client_call call;
     struct client_stream *stream;
-    CUresult rc = stream_of(hStream, &call, &stream);
-    if (rc == CUDA_SUCCESS && streamId == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(stream_of(hStream, &call, &stream));
+    if (streamId == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *streamId = client_stream_id(call.context, stream);
-    }
-    return rc;
+    *streamId = client_stream_id(call.context, stream);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct client_call call;
     struct client_stream *stream;
-    CUresult rc = stream_of(hStream, &call, &stream);
-    if (rc == CUDA_SUCCESS && pctx == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(stream_of(hStream, &call, &stream));
+    if (pctx == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *pctx = (CUcontext)(uintptr_t)context_of(&call, stream)->object.handle;
-        if (stream != NULL && stream->green != 0) {
-            *pctx = (CUcontext)(uintptr_t)stream->green;
-            front_green_convert(*pctx);
-        }
+    *pctx = (CUcontext)(uintptr_t)context_of(&call, stream)->object.handle;
+    if (stream != NULL && stream->green != 0) {
+        *pctx = (CUcontext)(uintptr_t)stream->green;
+        front_green_convert(*pctx);
     }
-    return rc;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct client_call call;
     struct client_stream *stream;
-    CUresult rc = stream_of(hStream, &call, &stream);
-    if (rc == CUDA_SUCCESS && device == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(stream_of(hStream, &call, &stream));
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *device = context_of(&call, stream)->device->ordinal;
-    }
-    return rc;
+    *device = context_of(&call, stream)->device->ordinal;
+    return CUDA_SUCCESS;
 }

@@ -20,11 +20,9 @@ static struct front_stream_attributes *attributes_of(const struct client_call *c
 static CUresult enter(struct client_call *call, CUstream handle, struct client_stream **stream,
                       uint64_t *wire)
 {
-    CUresult rc = client_call_enter_handle(call, API_OP_ga_stream_priority);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(call, handle, wire);
-    }
-    return rc == CUDA_SUCCESS ? client_stream_find(call->context, handle, stream, wire) : rc;
+    CU_TRY(client_call_enter_handle(call, API_OP_ga_stream_priority));
+    CU_TRY(client_stream_check(call, handle, wire));
+    return client_stream_find(call->context, handle, stream, wire);
 }
 
 /* ---- making */
@@ -81,10 +79,7 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
     struct client_context *context;
-    CUresult rc = client_context_current(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_context_current(&context));
     if (leastPriority != NULL) {
         *leastPriority = context->device->priority_least;
     }
@@ -101,14 +96,12 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
     struct client_call call;
     struct client_stream *stream;
     uint64_t wire;
-    CUresult rc = enter(&call, hStream, &stream, &wire);
-    if (rc == CUDA_SUCCESS && flags == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(enter(&call, hStream, &stream, &wire));
+    if (flags == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *flags = stream != NULL ? stream->flags : CU_STREAM_DEFAULT;
-    }
-    return rc;
+    *flags = stream != NULL ? stream->flags : CU_STREAM_DEFAULT;
+    return CUDA_SUCCESS;
 }
 
 static CUresult get(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
@@ -128,14 +121,12 @@ static CUresult get(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 {
     CUstreamAttrValue value;
-    CUresult rc = get(hStream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
-    if (rc == CUDA_SUCCESS && priority == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(get(hStream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+    if (priority == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        *priority = value.priority;
-    }
-    return rc;
+    *priority = value.priority;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
@@ -182,18 +173,11 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
     struct client_stream *from_stream, *to_stream;
     struct front_stream_attributes attributes;
     uint64_t from_wire, to_wire;
-    CUresult rc = client_usable();
-    if (rc == CUDA_SUCCESS) {
-        rc = enter(&from, src, &from_stream, &from_wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = enter(&to, dst, &to_stream, &to_wire);
-    }
-    if (rc == CUDA_SUCCESS && from.context != to.context) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
+    CU_TRY(client_usable());
+    CU_TRY(enter(&from, src, &from_stream, &from_wire));
+    CU_TRY(enter(&to, dst, &to_stream, &to_wire));
+    if (from.context != to.context) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     pthread_mutex_lock(&client_state_lock);
     attributes = *attributes_of(&from, from_stream);

@@ -22,11 +22,9 @@ CUresult client_array_shape(uint64_t handle, bool mipmapped, struct front_array 
     if (array == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_array_create, array->object.context);
-    if (rc == CUDA_SUCCESS) {
-        *front = array->front;
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_array_create, array->object.context));
+    *front = array->front;
+    return CUDA_SUCCESS;
 }
 
 static void mipmap_release(void *at)
@@ -76,12 +74,9 @@ static CUresult create(struct client_call *call, const struct front_array *front
 {
     uint64_t made;
     bool mipmapped = front->levels != 0;
-    CUresult rc = client_handle_make(call, mipmapped ? GA_HANDLE_MIPMAP : GA_HANDLE_ARRAY, &made);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_handle_make(call, mipmapped ? GA_HANDLE_MIPMAP : GA_HANDLE_ARRAY, &made));
     array_find(made, mipmapped)->front = *front;
-    rc = create_once(call, front, made);
+    CUresult rc = create_once(call, front, made);
     for (unsigned step = 0;
          rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(call->context->session, step);
          step++) {
@@ -109,11 +104,9 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CUresult rc = enter(&call, pHandle, &device);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_array_read_2d(device, pAllocateArray, &front);
-    }
-    return rc == CUDA_SUCCESS ? create(&call, &front, (void **)pHandle) : rc;
+    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(front_array_read_2d(device, pAllocateArray, &front));
+    return create(&call, &front, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
@@ -121,11 +114,9 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CUresult rc = enter(&call, pHandle, &device);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_array_read(device, pAllocateArray, false, 0, &front);
-    }
-    return rc == CUDA_SUCCESS ? create(&call, &front, (void **)pHandle) : rc;
+    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(front_array_read(device, pAllocateArray, false, 0, &front));
+    return create(&call, &front, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
@@ -135,11 +126,9 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CUresult rc = enter(&call, pHandle, &device);
-    if (rc == CUDA_SUCCESS) {
-        rc = front_array_read(device, pMipmappedArrayDesc, true, numMipmapLevels, &front);
-    }
-    return rc == CUDA_SUCCESS ? create(&call, &front, (void **)pHandle) : rc;
+    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(front_array_read(device, pMipmappedArrayDesc, true, numMipmapLevels, &front));
+    return create(&call, &front, (void **)pHandle);
 }
 
 /* ---- levels */
@@ -168,13 +157,10 @@ static CUresult level_make(struct client_call *call, struct client_array *whole,
                            uint64_t *handle)
 {
     struct ga_array_level_args args = {.mipmap = whole->object.handle, .level = level};
-    CUresult rc = client_handle_make(call, GA_HANDLE_ARRAY, &args.array);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_handle_make(call, GA_HANDLE_ARRAY, &args.array));
     struct client_array *array = array_find(args.array, false);
     array->front = front_array_level(&whole->front, level);
-    rc = client_call_begin(call, ga_array_level_args_bound(&args));
+    CUresult rc = client_call_begin(call, ga_array_level_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
         client_handle_drop(args.array);
         return rc;
@@ -219,9 +205,9 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
 static CUresult destroy(uint64_t handle, bool mipmapped)
 {
     struct client_call call;
-    CUresult rc = front_ready();
-    if (rc != CUDA_SUCCESS || client_call_exiting()) {
-        return rc;
+    CU_TRY(front_ready());
+    if (client_call_exiting()) {
+        return CUDA_SUCCESS;
     }
     struct client_array *array = array_find(handle, mipmapped);
     if (array == NULL || array->front.of_level) {
@@ -229,7 +215,7 @@ static CUresult destroy(uint64_t handle, bool mipmapped)
     }
     const struct ga_array_destroy_args args = {.array = handle};
     const struct ga_mipmap_destroy_args whole = {.mipmap = handle};
-    rc = client_call_enter_in(&call, API_OP_ga_array_destroy, array->object.context);
+    CUresult rc = client_call_enter_in(&call, API_OP_ga_array_destroy, array->object.context);
     if (rc == CUDA_SUCCESS && mipmapped) {
         call.op = API_OP_ga_mipmap_destroy;
         CLIENT_CALL_SIMPLE(&call, ga_mipmap_destroy, &whole, true, rc);

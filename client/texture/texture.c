@@ -41,10 +41,7 @@ const struct client_object_type client_sampled_type = {.bytes = sizeof(struct cl
 CUresult client_sampled_of(uint64_t handle, bool surface, struct front_sampled *sampled)
 {
     struct client_call call;
-    CUresult rc = client_call_enter(&call, API_OP_ga_texture_create);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter(&call, API_OP_ga_texture_create));
     const struct client_sampled *found = sampled_find(call.context, handle, surface);
     if (found == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -199,25 +196,17 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     struct client_call call;
     struct front_sampled what;
     uint64_t number;
-    CUresult rc = client_call_enter(&call, API_OP_ga_texture_create);
-    if (rc == CUDA_SUCCESS && pTexObject == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter(&call, API_OP_ga_texture_create));
+    if (pTexObject == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        const struct front_backing backing = backing_of(call.context, pResDesc);
-        rc = front_texture_read(call.context->device->ordinal, pResDesc, pTexDesc, pResViewDesc,
-                                &backing, &what);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = memory_check(call.context, pResDesc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = create(&call, &what, &number);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *pTexObject = number;
-    }
-    return rc;
+    const struct front_backing backing = backing_of(call.context, pResDesc);
+    CU_TRY(front_texture_read(call.context->device->ordinal, pResDesc, pTexDesc, pResViewDesc,
+                              &backing, &what));
+    CU_TRY(memory_check(call.context, pResDesc));
+    CU_TRY(create(&call, &what, &number));
+    *pTexObject = number;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
@@ -225,21 +214,15 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     struct client_call call;
     struct front_sampled what;
     uint64_t number;
-    CUresult rc = client_call_enter(&call, API_OP_ga_surface_create);
-    if (rc == CUDA_SUCCESS && pSurfObject == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter(&call, API_OP_ga_surface_create));
+    if (pSurfObject == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        const struct front_backing backing = backing_of(call.context, pResDesc);
-        rc = front_surface_read(pResDesc, &backing, &what);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = create(&call, &what, &number);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *pSurfObject = number;
-    }
-    return rc;
+    const struct front_backing backing = backing_of(call.context, pResDesc);
+    CU_TRY(front_surface_read(pResDesc, &backing, &what));
+    CU_TRY(create(&call, &what, &number));
+    *pSurfObject = number;
+    return CUDA_SUCCESS;
 }
 
 /* ---- the end */

@@ -163,11 +163,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     struct server_conn *conn = copy->conn;
     struct conn_room room;
     bool stores = copy->piece != NULL;
-    CUresult rc =
-        conn_room(conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT, &room);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(conn_room(conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT, &room));
     struct completer_entry *entry =
         completer_entry_make(&conn->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
                              conn->call.header->session, conn->call.header->sequence);
@@ -175,7 +171,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = piece_start(copy, piece, room.at, room.bytes);
+    CUresult rc = piece_start(copy, piece, room.at, room.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {

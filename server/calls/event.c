@@ -42,8 +42,8 @@ static CUresult event_make(struct server_conn *conn, uint64_t wire, unsigned fla
     }
     /* A thread that waits blocks on the client, so the flag has no meaning here. */
     flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
-    CUresult rc = event_new(&conn->completer, conn->current, flags, &ref);
-    return rc == CUDA_SUCCESS ? event_put(conn, wire, ref) : rc;
+    CU_TRY(event_new(&conn->completer, conn->current, flags, &ref));
+    return event_put(conn, wire, ref);
 }
 
 CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real)

@@ -120,13 +120,10 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
     CUstreamCaptureStatus status;
     CUgraph graph = NULL;
     CUgraphNode node;
-    CUresult rc = driver->cuStreamGetCaptureInfo_v2(real, &status, NULL, &graph, NULL, NULL);
-    if (rc == CUDA_SUCCESS) {
-        rc = driver->cuGraphAddEmptyNode(&node, graph, after, count);
-    }
-    return rc == CUDA_SUCCESS ? driver->cuStreamUpdateCaptureDependencies(
-                                    real, &node, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES)
-                              : rc;
+    CU_TRY(driver->cuStreamGetCaptureInfo_v2(real, &status, NULL, &graph, NULL, NULL));
+    CU_TRY(driver->cuGraphAddEmptyNode(&node, graph, after, count));
+    return driver->cuStreamUpdateCaptureDependencies(real, &node, 1,
+                                                     CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
 CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph_node_args *args)
@@ -205,10 +202,7 @@ CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_
 {
     CUgraph real;
     struct server_graph_build *build;
-    CUresult rc = captured(conn, args->stream, &real, &build);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(captured(conn, args->stream, &real, &build));
     struct server_graph *graph = calloc(1, sizeof *graph);
     if (graph == NULL || conn->current == NULL) {
         build_discard(conn, build, real);
@@ -221,7 +215,7 @@ CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_
                                    .of = build->of,
                                    .count = build->count,
                                    .nodes = build->nodes};
-    rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, real, args->flags);
+    CUresult rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, real, args->flags);
     enum ga_status status = GA_OK;
     if (rc == CUDA_SUCCESS) {
         status = ga_handle_table_take(&conn->objects.graphs, args->exec, graph);

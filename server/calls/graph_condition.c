@@ -152,12 +152,13 @@ CUresult server_do_ga_graph_condition_drop(struct server_conn *conn,
 static CUresult nodes_remove(const struct cuda_driver *driver, CUgraph graph)
 {
     size_t count = 0;
-    CUresult rc = driver->cuGraphGetNodes(graph, NULL, &count);
-    if (rc != CUDA_SUCCESS || count == 0) {
-        return rc;
+    CU_TRY(driver->cuGraphGetNodes(graph, NULL, &count));
+    if (count == 0) {
+        return CUDA_SUCCESS;
     }
     CUgraphNode *nodes = calloc(count, sizeof *nodes);
-    rc = nodes != NULL ? driver->cuGraphGetNodes(graph, nodes, &count) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc =
+        nodes != NULL ? driver->cuGraphGetNodes(graph, nodes, &count) : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         rc = driver->cuGraphDestroyNode(nodes[i]);
     }
@@ -239,25 +240,19 @@ static CUresult node_add(const struct server_conn *conn, const struct server_str
                                                 .size = args->bodies,
                                                 .ctx = stream->context->real}};
     struct server_graph_bodies *bodies = bodies_room(build);
-    CUresult rc = bodies != NULL ? driver->cuStreamGetCaptureInfo_v2(stream->real, &status, NULL,
-                                                                     &graph, &after, &count)
-                                 : CUDA_ERROR_OUT_OF_MEMORY;
-    if (rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-        rc = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    CU_TRY(bodies != NULL ? driver->cuStreamGetCaptureInfo_v2(stream->real, &status, NULL, &graph,
+                                                              &after, &count)
+                          : CUDA_ERROR_OUT_OF_MEMORY);
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = driver->cuGraphAddNode(&node, graph, after, count, &params);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = driver->cuStreamUpdateCaptureDependencies(stream->real, &node, 1,
-                                                       CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *bodies = (struct server_graph_bodies){
-            .node = build->count, .count = args->bodies, .graphs = params.conditional.phGraph_out};
-        build->bodies_count++;
-    }
-    return rc;
+    CU_TRY(driver->cuGraphAddNode(&node, graph, after, count, &params));
+    CU_TRY(driver->cuStreamUpdateCaptureDependencies(stream->real, &node, 1,
+                                                     CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    *bodies = (struct server_graph_bodies){
+        .node = build->count, .count = args->bodies, .graphs = params.conditional.phGraph_out};
+    build->bodies_count++;
+    return CUDA_SUCCESS;
 }
 
 CUresult server_do_ga_graph_conditional(struct server_conn *conn,

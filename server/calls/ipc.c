@@ -39,11 +39,8 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
         return CUDA_ERROR_NOT_SUPPORTED; /* the driver shares no memory that it maps for us */
     }
     int made = -1;
-    CUresult rc = conn->driver->cuMemExportToShareableHandle(
-        &made, range->physical, (CUmemAllocationHandleType)session->handle_types, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(conn->driver->cuMemExportToShareableHandle(
+        &made, range->physical, (CUmemAllocationHandleType)session->handle_types, 0));
     struct channel_request packet = {.verb = CHANNEL_SHARE,
                                      .what = CHANNEL_MEMORY,
                                      .address = args->address,
@@ -51,7 +48,7 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
                                      .offset = args->address - range->base,
                                      .mapping_bytes = range->bytes};
     int fd = made;
-    rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
         close(fd);
     }
@@ -190,6 +187,6 @@ CUresult server_do_ga_ipc_open_event(struct server_conn *conn,
         return rc;
     }
     memcpy(&handle, packet.event, sizeof handle);
-    rc = conn->driver->cuIpcOpenEventHandle(&real, handle);
-    return rc == CUDA_SUCCESS ? event_adopt(conn, args->event, real) : rc;
+    CU_TRY(conn->driver->cuIpcOpenEventHandle(&real, handle));
+    return event_adopt(conn, args->event, real);
 }

@@ -25,9 +25,9 @@ CUresult reach_prepare(struct server_conn *conn, CUdevice device)
     if (conn->unlent) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = staging_make(&conn->staging, device);
-    if (rc != CUDA_SUCCESS || conn->out.lent.state != NULL) {
-        return rc;
+    CU_TRY(staging_make(&conn->staging, device));
+    if (conn->out.lent.state != NULL) {
+        return CUDA_SUCCESS;
     }
     void *memory = staging_memory(&conn->staging, &bytes);
     enum ga_status status =

@@ -114,11 +114,8 @@ static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice devi
                                  struct channel_facts *facts)
 {
     CUcontext context;
-    CUresult rc = driver->cuDevicePrimaryCtxRetain(&context, device);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = driver->cuCtxSetCurrent(context);
+    CU_TRY(driver->cuDevicePrimaryCtxRetain(&context, device));
+    CUresult rc = driver->cuCtxSetCurrent(context);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuCtxGetStreamPriorityRange(&facts->priority_least, &facts->priority_greatest);
         (void)driver->cuCtxSetCurrent(NULL);

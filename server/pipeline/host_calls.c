@@ -85,12 +85,9 @@ CUresult host_lease_try(struct host_calls *host, CUdevice device, uint64_t seque
     pthread_mutex_lock(&host->lock);
     bool grow = host->free == 0 && host->block_count < HOST_BLOCKS_MAX;
     pthread_mutex_unlock(&host->lock);
-    CUresult rc = grow ? block_add(host, device) : CUDA_SUCCESS;
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(grow ? block_add(host, device) : CUDA_SUCCESS);
     pthread_mutex_lock(&host->lock);
-    rc = host->free != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    CUresult rc = host->free != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     if (rc == CUDA_SUCCESS) {
         uint32_t id = host->free - 1;
         struct host_lease *lease = lease_at(host, id);

@@ -74,12 +74,10 @@ CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t num
     if (bytes > UINT64_MAX - address) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = piece_new(shared_buffers, number, bytes, &piece);
-    if (rc == CUDA_SUCCESS) {
-        *piece = (struct shared_buffer){.address = address, .key = key, .bytes = bytes};
-        shared_buffers->bytes += bytes;
-    }
-    return rc;
+    CU_TRY(piece_new(shared_buffers, number, bytes, &piece));
+    *piece = (struct shared_buffer){.address = address, .key = key, .bytes = bytes};
+    shared_buffers->bytes += bytes;
+    return CUDA_SUCCESS;
 }
 
 CUresult shared_buffer_close(struct shared_buffers *shared_buffers,

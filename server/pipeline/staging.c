@@ -28,11 +28,8 @@ void staging_init(struct staging *staging, const struct cuda_driver *driver, str
 static CUresult primary_enter(const struct cuda_driver *driver, CUdevice device, CUcontext *before)
 {
     CUcontext primary;
-    CUresult rc = driver->cuDevicePrimaryCtxRetain(&primary, device);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = driver->cuCtxGetCurrent(before);
+    CU_TRY(driver->cuDevicePrimaryCtxRetain(&primary, device));
+    CUresult rc = driver->cuCtxGetCurrent(before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuCtxSetCurrent(primary);
     }

@@ -65,8 +65,8 @@ static CUresult mark_all(struct server_conn *conn, struct server_context *contex
 CUresult context_mark(struct server_conn *conn, struct server_context *context,
                       struct completer_entry *entry)
 {
-    CUresult rc = context_marks_make(entry, count_marks(context));
-    return rc == CUDA_SUCCESS ? mark_all(conn, context, entry) : rc;
+    CU_TRY(context_marks_make(entry, count_marks(context)));
+    return mark_all(conn, context, entry);
 }
 
 /* Whether work of the context may use what is freed of the owner's. */
@@ -144,11 +144,8 @@ static CUresult green_mark(struct server_conn *conn, const struct server_green *
     struct event_ref *ref;
     context_apply(conn, green->context); /* the event is made in it */
     conn->elsewhere = true;
-    CUresult rc = event_take(&conn->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = conn->driver->cuGreenCtxRecordEvent(green->real, ref->real);
+    CU_TRY(event_take(&conn->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref));
+    CUresult rc = conn->driver->cuGreenCtxRecordEvent(green->real, ref->real);
     if (rc != CUDA_SUCCESS) {
         event_drop(&conn->completer, ref);
         return rc;
@@ -166,13 +163,11 @@ CUresult green_drain(struct server_conn *conn, const struct server_green *green)
         completer_entry_free(&conn->completer, entry);
         return rc;
     }
-    rc = wait_drained(conn, entry);
-    if (rc == CUDA_SUCCESS) {
-        (void)conn->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
-        conn->elsewhere = true;
-        output_of_context(conn);
-    }
-    return rc;
+    CU_TRY(wait_drained(conn, entry));
+    (void)conn->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
+    conn->elsewhere = true;
+    output_of_context(conn);
+    return CUDA_SUCCESS;
 }
 #endif
 

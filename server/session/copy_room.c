@@ -82,15 +82,11 @@ static CUresult turn_await(struct server_conn *conn, uint64_t stream,
                            const struct overflow_room *turn)
 {
     CUstream real;
-    CUresult rc = server_handle_stream(conn, stream, &real);
-    if (rc == CUDA_SUCCESS) {
-        rc = conn->driver->cuStreamWaitValue32_v2(real, turn->address, turn->number,
-                                                  CU_STREAM_WAIT_VALUE_GEQ);
-    }
-    if (rc == CUDA_SUCCESS) {
-        overflow_awaited(turn->turn);
-    }
-    return rc;
+    CU_TRY(server_handle_stream(conn, stream, &real));
+    CU_TRY(conn->driver->cuStreamWaitValue32_v2(real, turn->address, turn->number,
+                                                CU_STREAM_WAIT_VALUE_GEQ));
+    overflow_awaited(turn->turn);
+    return CUDA_SUCCESS;
 }
 
 /* CUDA_ERROR_NOT_READY: not now. */

@@ -22,8 +22,8 @@ CUresult event_new(struct completer *completer, struct server_context *context, 
                    struct event_ref **ref)
 {
     CUevent real;
-    CUresult rc = completer->conn->driver->cuEventCreate(&real, flags);
-    return rc == CUDA_SUCCESS ? event_own(completer, context, flags, real, ref) : rc;
+    CU_TRY(completer->conn->driver->cuEventCreate(&real, flags));
+    return event_own(completer, context, flags, real, ref);
 }
 
 CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
@@ -72,11 +72,8 @@ CUresult event_mark(struct completer *completer, struct server_context *context,
                     struct event_ref **ref)
 {
     struct event_ref *taken;
-    CUresult rc = event_take(completer, context, CU_EVENT_DISABLE_TIMING, &taken);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = completer->conn->driver->cuEventRecord(taken->real, stream);
+    CU_TRY(event_take(completer, context, CU_EVENT_DISABLE_TIMING, &taken));
+    CUresult rc = completer->conn->driver->cuEventRecord(taken->real, stream);
     if (rc != CUDA_SUCCESS) {
         event_drop(completer, taken);
         return rc;
@@ -104,14 +101,11 @@ CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref *
         context_apply(conn, context);
         conn->elsewhere = true;
     }
-    CUresult rc = server_handle_stream(conn, wire, &real);
-    if (rc == CUDA_SUCCESS && context == NULL) {
-        rc = CUDA_ERROR_INVALID_CONTEXT;
+    CU_TRY(server_handle_stream(conn, wire, &real));
+    if (context == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = event_mark(&conn->completer, context, real, ref);
+    CUresult rc = event_mark(&conn->completer, context, real, ref);
     if (context != conn->current) {
         context_apply(conn, conn->current);
         conn->elsewhere = false;

@@ -31,12 +31,10 @@ static CUresult window_reserve(struct server_conn *conn, struct server_session *
                                const struct handshake_window *wanted)
 {
     CUdeviceptr got = 0;
-    CUresult rc = conn->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0);
-    if (rc == CUDA_SUCCESS) {
-        session->window = (struct handshake_window){.base = got, .bytes = wanted->bytes};
-        session->agreed = got == wanted->base;
-    }
-    return rc;
+    CU_TRY(conn->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0));
+    session->window = (struct handshake_window){.base = got, .bytes = wanted->bytes};
+    session->agreed = got == wanted->base;
+    return CUDA_SUCCESS;
 }
 
 static void window_release(struct server_conn *conn, struct server_session *session)
