@@ -129,7 +129,7 @@ static size_t line_make(enum ga_log_level level, const char *client, const char 
                                 .text = text};
     int format = atomic_load(&log_format);
     (void)clock_gettime(CLOCK_REALTIME, &record.time);
-    return log_line_write(format == GA_LOG_JSON ? GA_LOG_JSON : GA_LOG_TEXT, &record, line);
+    return ga_log_line_write(format == GA_LOG_JSON ? GA_LOG_JSON : GA_LOG_TEXT, &record, line);
 }
 
 /* Whoever reads stderr may have stopped reading: that must not stop us. Then lines are counted
@@ -204,7 +204,7 @@ static void left_out_tell(uint64_t now)
             char text[LOG_TEXT_BYTES];
             snprintf(text, sizeof text, "%u lines of this kind were left out: %s", count,
                      atomic_load(&place->format));
-            log_text_clean(text);
+            ga_log_text_clean(text);
             log_text_write(GA_LOG_WARN, NULL, text);
         }
     }
@@ -237,7 +237,7 @@ void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const cha
         va_start(args, format);
         (void)vsnprintf(text, sizeof text - sizeof more, format, args);
         va_end(args);
-        log_text_clean(text);
+        ga_log_text_clean(text);
         if (watch != NULL) {
             watch(level, text);
         }

@@ -33,7 +33,7 @@ static size_t utf8_length(const unsigned char *at)
     return 0;
 }
 
-void log_text_clean(char *text)
+void ga_log_text_clean(char *text)
 {
     unsigned char *at = (unsigned char *)text;
     while (*at != 0) {
@@ -81,8 +81,8 @@ static void log_line_put_string(struct writing *writing, const char *key, const 
     log_line_put(writing, "\"");
 }
 
-size_t log_line_write(enum ga_log_format format, const struct log_record *record,
-                      char line[LOG_LINE_BYTES])
+size_t ga_log_line_write(enum ga_log_format format, const struct log_record *record,
+                         char line[LOG_LINE_BYTES])
 {
     char time[40];
     time_write(&record->time, time);

@@ -23,9 +23,9 @@ struct log_record {
 extern const char *const log_level_names[]; /* by enum ga_log_level */
 
 /* Replaces control characters, and bytes that are no UTF-8, by '?'. */
-void log_text_clean(char *text);
+void ga_log_text_clean(char *text);
 /* Writes the line with its newline; its length. */
-size_t log_line_write(enum ga_log_format format, const struct log_record *record,
-                      char line[LOG_LINE_BYTES]);
+size_t ga_log_line_write(enum ga_log_format format, const struct log_record *record,
+                         char line[LOG_LINE_BYTES]);
 
 #endif

@@ -42,14 +42,14 @@ static void expect_line(enum ga_log_format format, const char *client, const cha
 {
     char line[LOG_LINE_BYTES + 1], clean[LOG_TEXT_BYTES];
     snprintf(clean, sizeof clean, "%s", text);
-    log_text_clean(clean);
+    ga_log_text_clean(clean);
     struct log_record record = {.time = {1700000000, 45000000},
                                 .level = GA_LOG_WARN,
                                 .name = "gpuaasd",
                                 .pid = 7,
                                 .client = client,
                                 .text = clean};
-    size_t length = log_line_write(format, &record, line);
+    size_t length = ga_log_line_write(format, &record, line);
     line[length] = 0;
     cr_assert_str_eq(line, due);
 }
@@ -84,10 +84,10 @@ Test(log, a_line_ends_though_its_text_is_long)
     memset(text, '"', sizeof text);
     text[sizeof text - 1] = 0;
     struct log_record record = {.name = "gpuaasd", .client = "192.0.2.7:40332", .text = text};
-    cr_assert_eq(log_line_write(GA_LOG_TEXT, &record, line), LOG_LINE_BYTES - 1);
+    cr_assert_eq(ga_log_line_write(GA_LOG_TEXT, &record, line), LOG_LINE_BYTES - 1);
     cr_assert_eq(line[LOG_LINE_BYTES - 2], '\n');
     text[LOG_TEXT_BYTES - 1] = 0; /* the longest that there is */
-    size_t length = log_line_write(GA_LOG_JSON, &record, line);
+    size_t length = ga_log_line_write(GA_LOG_JSON, &record, line);
     cr_assert_eq(memcmp(line + length - 5, "\\\"\"}\n", 5), 0);
 }
 

@@ -361,9 +361,9 @@ int admission_timeout_ms(const struct backend *backend)
     uint64_t timeout_ms = TURN_MS;
     for (unsigned i = 0; i < backend->application_count; i++) {
         const struct application *application = &backend->applications[i];
-        uint64_t beat_ms = transport_side_interval_ns(&application->side) / GA_NS_PER_MS;
-        if (application->side_open && beat_ms < timeout_ms) {
-            timeout_ms = beat_ms;
+        uint64_t heartbeat_ms = transport_side_interval_ns(&application->side) / GA_NS_PER_MS;
+        if (application->side_open && heartbeat_ms < timeout_ms) {
+            timeout_ms = heartbeat_ms;
         }
     }
     return (int)timeout_ms;

@@ -34,7 +34,7 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
     return rc;
 }
 
-CUresult device_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
                        uint64_t bytes, const CUmemAllocationProp *prop)
 {
     CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
@@ -65,7 +65,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = device_create(conn, &physical, bytes, &prop);
+    CUresult rc = memory_create(conn, &physical, bytes, &prop);
     if (rc == CUDA_SUCCESS) {
         rc = physical_map(conn, session, address, bytes, physical);
         if (rc == CUDA_SUCCESS) {

@@ -51,7 +51,7 @@ CUresult server_do_ga_physical_create(struct server_conn *conn,
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
-    CUresult rc = device_create(conn, &real, args->bytes, &prop);
+    CUresult rc = memory_create(conn, &real, args->bytes, &prop);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;

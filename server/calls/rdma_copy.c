@@ -15,7 +15,7 @@
 
 #define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 
-CUresult reach_prepare(struct server_conn *conn, CUdevice device)
+CUresult rdma_copy_prepare(struct server_conn *conn, CUdevice device)
 {
     const struct transport_one_sided *reach = conn->transport.ops->one_sided;
     size_t bytes;
@@ -173,8 +173,8 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
     return atomic_load(&conn->ended) ? GA_LOST : GA_OK;
 }
 
-CUresult reach_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
-                  const struct shared_buffer *piece, CUstream stream)
+CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
+                      const struct shared_buffer *piece, CUstream stream)
 {
     struct fetches fetches = {.conn = conn, .args = args, .piece = piece, .stream = stream};
     CUresult rc = CUDA_SUCCESS;
@@ -195,8 +195,8 @@ CUresult reach_in(struct server_conn *conn, const struct ga_shared_buffer_in_arg
 
 /* ---- from the GPU */
 
-CUresult reach_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
-                   struct shared_buffer *piece, CUstream stream)
+CUresult rdma_copy_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
+                       struct shared_buffer *piece, CUstream stream)
 {
     struct copy_out copy = {.conn = conn,
                             .stream_wire = args->stream,

@@ -24,7 +24,7 @@ CUresult server_do_ga_shared_buffer_open(struct server_conn *conn,
 CUresult server_do_ga_shared_buffer_reach(struct server_conn *conn,
                                           const struct ga_shared_buffer_reach_args *args)
 {
-    CU_TRY(reach_prepare(conn, conn->call.session->real));
+    CU_TRY(rdma_copy_prepare(conn, conn->call.session->real));
     return shared_buffer_reach(&conn->shared_buffers, args->piece, args->bytes, args->address,
                                args->key);
 }
@@ -96,7 +96,7 @@ CUresult server_do_ga_shared_buffer_in(struct server_conn *conn,
         rc = piece_keep(conn, args->piece, args->offset, args->bytes, &piece);
     }
     if (rc == CUDA_SUCCESS && piece->memory == NULL) {
-        rc = reach_in(conn, args, piece, stream);
+        rc = rdma_copy_in(conn, args, piece, stream);
         if (atomic_load(&conn->ended)) {
             return SERVER_BROKEN;
         }
@@ -118,7 +118,7 @@ CUresult server_do_ga_shared_buffer_out(struct server_conn *conn,
         rc = piece_keep(conn, args->piece, args->offset, args->bytes, &piece);
     }
     if (rc == CUDA_SUCCESS && piece->memory == NULL) {
-        return reach_out(conn, args, piece, stream);
+        return rdma_copy_out(conn, args, piece, stream);
     }
     if (rc == CUDA_SUCCESS && args->bytes != 0) {
         rc = conn->driver->cuMemcpyDtoHAsync_v2(piece->memory + args->offset, args->src,

@@ -180,9 +180,9 @@ static bool control_client_hello(struct control_client *client, const struct wir
 
 static void control_client_say_lost(const struct control_client *client)
 {
-    const char *trouble = transport_error_text(&client->conn);
-    if (trouble != NULL) {
-        ga_warn_of(client->address, "%s: %s", control_client_label(client), trouble);
+    const char *error_text = transport_error_text(&client->conn);
+    if (error_text != NULL) {
+        ga_warn_of(client->address, "%s: %s", control_client_label(client), error_text);
     }
 }
 

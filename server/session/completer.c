@@ -182,10 +182,10 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         send_queue_append(&completer->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
-        piece_send(completer, frames, entry);
+        copy_chunk_send(completer, frames, entry);
         break;
     case COMPLETER_STORE:
-        piece_store(completer, frames, entry);
+        copy_chunk_store(completer, frames, entry);
         if (entry->last) {
             shared_buffer_drop(entry->piece);
         }

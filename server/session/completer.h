@@ -102,10 +102,10 @@ GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
 
 /* ---- copy_chunks.c: COMPLETER_DATA and COMPLETER_STORE, done or failed. `frames`: the pool of the
  * calling thread. */
-void piece_send(struct completer *completer, struct ga_pool *frames,
-                const struct completer_entry *entry);
-void piece_store(struct completer *completer, struct ga_pool *frames,
-                 const struct completer_entry *entry);
+void copy_chunk_send(struct completer *completer, struct ga_pool *frames,
+                     const struct completer_entry *entry);
+void copy_chunk_store(struct completer *completer, struct ga_pool *frames,
+                      const struct completer_entry *entry);
 
 /* ---- driver_events.c: reference-counted events of the driver. The context must be current. */
 

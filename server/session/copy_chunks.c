@@ -55,8 +55,8 @@ static void chunk_send(struct completer *completer, struct ga_pool *frames,
     send_queue_append(&conn->out, frame);
 }
 
-void piece_send(struct completer *completer, struct ga_pool *frames,
-                const struct completer_entry *entry)
+void copy_chunk_send(struct completer *completer, struct ga_pool *frames,
+                     const struct completer_entry *entry)
 {
     struct staging *staging = &completer->conn->staging;
     if (entry->rc == CUDA_SUCCESS) {
@@ -71,8 +71,8 @@ void piece_send(struct completer *completer, struct ga_pool *frames,
     }
 }
 
-void piece_store(struct completer *completer, struct ga_pool *frames,
-                 const struct completer_entry *entry)
+void copy_chunk_store(struct completer *completer, struct ga_pool *frames,
+                      const struct completer_entry *entry)
 {
     struct server_conn *conn = completer->conn;
     struct send_queue_frame *store = NULL;

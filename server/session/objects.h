@@ -199,7 +199,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
 
 /* cuMemCreate, charged to the ledger. Who releases it returns it. */
-CUresult device_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
                        uint64_t bytes, const CUmemAllocationProp *prop);
 
 struct range_table;

@@ -18,7 +18,7 @@ static struct script_app app;
 static struct script_conn bulks[BULKS];
 static uint8_t tickets[WIRE_BULKS_MAX * TICKET];
 static uint8_t from[MIB], to[MIB];
-static unsigned packed_and_beside; /* pieces that came so */
+static unsigned compressed_and_beside; /* pieces that came so */
 
 static inline void start(void)
 {
@@ -85,19 +85,19 @@ static inline void open_all(void)
     use(BULKS);
 }
 
-static inline void prefix(uint32_t connection, uint32_t packed)
+static inline void prefix(uint32_t connection, uint32_t compressed)
 {
     struct ga_writer *writer = script_begin(&app.data);
     ga_write_u32(writer, connection);
-    ga_write_u32(writer, packed);
+    ga_write_u32(writer, compressed);
     script_send(&app.data, WIRE_BULK, 0, 0);
 }
 
 /* A piece of a copy whose bytes come beside, in so many packed ones, or plain with 0. */
-static inline void piece_in(uint64_t at, uint64_t bytes, uint32_t connection, uint32_t packed)
+static inline void piece_in(uint64_t at, uint64_t bytes, uint32_t connection, uint32_t compressed)
 {
     const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
-    prefix(connection, packed);
+    prefix(connection, compressed);
     ga_copy_in_args_write(script_begin(&app.data), &args);
     script_send(&app.data, API_OP_ga_copy_in, 1, app.sequence++);
 }
@@ -119,7 +119,7 @@ static inline void receive_beside(uint32_t connection, uint8_t *at, uint64_t byt
 static inline unsigned copy_out(uint64_t bytes)
 {
     const struct ga_copy_out_args args = {.src = app.window, .bytes = bytes};
-    unsigned beside = 0, connection = 0, packed = 0;
+    unsigned beside = 0, connection = 0, compressed = 0;
     uint16_t opcode;
     memset(to, 0, bytes);
     ga_copy_out_args_write(script_begin(&app.data), &args);
@@ -127,8 +127,8 @@ static inline unsigned copy_out(uint64_t bytes)
     while ((opcode = script_receive(&app.data)) != WIRE_REPLY) {
         if (opcode == WIRE_BULK) {
             connection = ga_read_u32(&app.data.values);
-            packed = ga_read_u32(&app.data.values);
-            cr_assert(packed != 0 || connection != 0);
+            compressed = ga_read_u32(&app.data.values);
+            cr_assert(compressed != 0 || connection != 0);
             cr_assert_leq(connection, BULKS);
             beside++;
             continue;
@@ -137,7 +137,7 @@ static inline unsigned copy_out(uint64_t bytes)
         uint64_t offset = ga_read_u64(&app.data.values), piece = ga_read_u64(&app.data.values);
         cr_assert(piece <= bytes && offset <= bytes - piece);
         static uint8_t came[WIRE_CHUNK];
-        uint64_t size = packed != 0 ? packed : piece;
+        uint64_t size = compressed != 0 ? compressed : piece;
         cr_assert_leq(size, sizeof came);
         if (connection == 0) {
             cr_assert_eq(app.data.header.length, 16 + wire_padded(size));
@@ -146,13 +146,13 @@ static inline unsigned copy_out(uint64_t bytes)
             cr_assert_eq(app.data.header.length, 16);
             receive_beside(connection, came, size);
         }
-        if (packed != 0) {
-            cr_assert_eq(decompress(came, packed, to + offset, piece), GA_OK);
+        if (compressed != 0) {
+            cr_assert_eq(decompress(came, compressed, to + offset, piece), GA_OK);
         } else {
             memcpy(to + offset, came, size);
         }
-        packed_and_beside += packed != 0 && connection != 0;
-        connection = packed = 0;
+        compressed_and_beside += compressed != 0 && connection != 0;
+        connection = compressed = 0;
     }
     cr_assert_eq(ga_read_i32(&app.data.values), 0);
     return beside;

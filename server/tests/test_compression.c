@@ -19,22 +19,23 @@ static void start_packing(void)
     }
 }
 
-static void packed_in(uint64_t at, uint64_t bytes, const void *packed, uint32_t compressed_bytes)
+static void compressed_in(uint64_t at, uint64_t bytes, const void *compressed,
+                          uint32_t compressed_bytes)
 {
     const struct ga_copy_in_args args = {.dst = app.window + at, .bytes = bytes};
     prefix(0, compressed_bytes);
     ga_copy_in_args_write(script_begin(&app.data), &args);
-    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, packed, compressed_bytes);
+    script_send_bulk(&app.data, API_OP_ga_copy_in, 1, app.sequence++, compressed, compressed_bytes);
 }
 
 Test(compression, pieces_both_ways)
 {
-    static uint8_t packed[WIRE_CHUNK];
+    static uint8_t compressed[WIRE_CHUNK];
     start_packing();
     for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
-        size_t size = compress(from + at, WIRE_CHUNK, packed);
+        size_t size = compress(from + at, WIRE_CHUNK, compressed);
         cr_assert_neq(size, 0);
-        packed_in(at, WIRE_CHUNK, packed, (uint32_t)size);
+        compressed_in(at, WIRE_CHUNK, compressed, (uint32_t)size);
     }
     script_copy_in(&app, app.window + 3, from + 3, 4, 0); /* a plain one that is smaller */
     cr_assert_eq(copy_out(MIB), 4);
@@ -45,7 +46,7 @@ Test(compression, pieces_both_ways)
 
 Test(compression, pieces_beside)
 {
-    static uint8_t packed[WIRE_CHUNK];
+    static uint8_t compressed[WIRE_CHUNK];
     start_packing();
     open_all();
     /* They get smaller, but not by so much that they are not worth a connection. */
@@ -55,14 +56,14 @@ Test(compression, pieces_beside)
     }
     for (uint64_t at = 0; at < MIB; at += WIRE_CHUNK) {
         uint32_t connection = (uint32_t)(at / WIRE_CHUNK) % BULKS + 1;
-        size_t size = compress(from + at, WIRE_CHUNK, packed);
+        size_t size = compress(from + at, WIRE_CHUNK, compressed);
         cr_assert_neq(size, 0);
-        script_send_raw(&bulks[connection - 1], packed, size);
+        script_send_raw(&bulks[connection - 1], compressed, size);
         piece_in(at, WIRE_CHUNK, connection, (uint32_t)size);
     }
-    packed_and_beside = 0;
+    compressed_and_beside = 0;
     cr_assert_eq(copy_out(MIB), 4);
-    cr_expect_eq(packed_and_beside, 4);
+    cr_expect_eq(compressed_and_beside, 4);
     cr_expect_eq(memcmp(from, to, MIB), 0);
 }
 
@@ -72,13 +73,13 @@ Test(compression, pieces_that_are_small)
     start_packing();
     open_all();
     script_copy_in(&app, app.window, from, MIB, 0);
-    packed_and_beside = 0;
+    compressed_and_beside = 0;
     cr_assert_eq(copy_out(MIB), 4);
-    cr_expect_eq(packed_and_beside, 0);
+    cr_expect_eq(compressed_and_beside, 0);
     cr_expect_eq(memcmp(from, to, MIB), 0);
 }
 
-Test(compression, noise_is_not_packed)
+Test(compression, noise_is_not_compressed)
 {
     start_packing();
     srand(1);
@@ -121,18 +122,18 @@ Test(compression, bytes_that_are_none)
     uint8_t noise[64];
     start_packing();
     memset(noise, 0xff, sizeof noise);
-    packed_in(0, 4096, noise, sizeof noise);
+    compressed_in(0, 4096, noise, sizeof noise);
     expect_the_end();
 }
 
 /* A piece that says it has so many bytes, and 100000 packed ones with it. */
 static void lie(uint64_t said)
 {
-    static uint8_t packed[WIRE_CHUNK];
+    static uint8_t compressed[WIRE_CHUNK];
     start_packing();
-    size_t size = compress(from, 100000, packed);
+    size_t size = compress(from, 100000, compressed);
     cr_assert_neq(size, 0);
-    packed_in(0, said, packed, (uint32_t)size);
+    compressed_in(0, said, compressed, (uint32_t)size);
     expect_the_end();
 }
 
@@ -150,7 +151,7 @@ Test(compression, bytes_that_are_too_few)
 Test(compression, bytes_more_than_plain_ones)
 {
     start_packing();
-    packed_in(0, 16, from, 32);
+    compressed_in(0, 16, from, 32);
     expect_the_end();
 }
 

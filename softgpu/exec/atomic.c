@@ -20,7 +20,7 @@ static void *atomic_refuse(struct sg_warp *warp, const struct sg_insn *in, unsig
 
 /* Where the lane's word is; NULL after a fault. `bytes`: a power of two, known when inlined. */
 static inline __attribute__((always_inline)) void *
-word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
+atomic_word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
 {
     if (in->mode == SG_MEM_SHARED) {
         uint32_t offset = ((const uint32_t *)sg_row(warp, in->a))[lane] + (uint32_t)in->imm;
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
         }                                                                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                       \
             unsigned lane = (unsigned)__builtin_ctz(left);                                         \
-            U *at = word_at(warp, in, lane, sizeof(U));                                            \
+            U *at = atomic_word_at(warp, in, lane, sizeof(U));                                     \
             if (at == NULL) {                                                                      \
                 return;                                                                            \
             }                                                                                      \
@@ -183,7 +183,7 @@ static void wide_atomic(struct sg_warp *warp, const struct sg_insn *in, uint32_t
     const uint32_t *rows = sg_row_list(warp, in);
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
-        wide *at = word_at(warp, in, lane, 16);
+        wide *at = atomic_word_at(warp, in, lane, 16);
         if (at == NULL) {
             return;
         }

@@ -75,8 +75,8 @@ static bool apply(struct state *s, enum sg_mbarrier_op op, uint32_t b, uint32_t 
     return false;
 }
 
-static uint8_t *word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
-                        uint64_t address)
+static uint8_t *mbarrier_word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
+                                 uint64_t address)
 {
     if (address < SG_WINDOW_SHARED || address >= SG_WINDOW_LOCAL) {
         sg_warp_fault(warp, in, lane, SG_FAULT_ILLEGAL_ADDRESS, address,
@@ -90,7 +90,7 @@ static uint8_t *word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned
 static bool change(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
                    enum sg_mbarrier_op op, uint32_t b, uint32_t c, uint64_t *before)
 {
-    uint8_t *at = word_at(warp, in, lane, address);
+    uint8_t *at = mbarrier_word_at(warp, in, lane, address);
     if (at == NULL) {
         return false;
     }
@@ -138,7 +138,7 @@ static void test(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, 
     uint32_t *d = sg_row(warp, in->d), result = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
-        const uint8_t *at = word_at(warp, in, lane, a[lane]);
+        const uint8_t *at = mbarrier_word_at(warp, in, lane, a[lane]);
         uint64_t word, phase = parity ? ((const uint32_t *)b)[lane] : ((const uint64_t *)b)[lane];
         if (at == NULL) {
             return;

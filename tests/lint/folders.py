@@ -81,6 +81,36 @@ ROOMS = {
     },
 }
 
+# What the names of a folder's functions that are not static begin with. Names of CUDA, NVML, nvrtc
+# and nvJitLink are given.
+PREFIXES = {
+    "base": {"ga_"},
+    "api": {"api_", "cuda_driver_", "handshake_", "soft_"},
+    "conf": {"conf_"},
+    "transport": {"transport_"},
+    "front": {"front_"},
+    "softgpu": {"sg_"},
+    "client": {"client_"},
+    "server": {"server_"},
+    "jit": {"jit_"},
+    "cmd": {"cmd_"},
+}
+
+# In these folders a word of the name of a file of the same room stands in the prefix's place.
+BARE_NOUNS = {"server", "transport"}
+
+# Nouns of a room besides: what only the room itself uses, or has no file of its name.
+ROOM_PREFIXES = {
+    "client/alloc": {"block_"},
+    "client/conn": {"conn_"},
+    "client/memory": {"memory_"},
+    "client/session": {"opening_"},
+    "front/capture": {"capture_"},
+    "front/mempool": {"mempool_"},
+    "server/session": {"green_", "stream_"},
+    "transport": {"compression_", "decompress"},
+}
+
 # These may include anything.
 FREE = {"tests", "perf", "docs", "cmake"}
 

@@ -14,6 +14,7 @@ HELD = ("api/", "base/", "cmd/", "conf/", "jit/", "server/backend/", "server/con
         "transport/")
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 ONE_LINE = re.compile(r"static .*\) \{.*\}$")
+TYPE_ALONE = re.compile(r"(static|GA_CHECKED|const|struct|enum|void)\b[^;{}]*[\w*)]$")
 NAME = re.compile(r"(\w+)\s*\(")
 
 
@@ -43,6 +44,7 @@ def functions(lines):
         signature = ""
         if line == "{":
             start = signature_start(lines, number)
+            start -= start > 1 and TYPE_ALONE.match(lines[start - 2]) is not None
             signature = " ".join(lines[start - 1:number - 1])
         elif ONE_LINE.match(line):
             start, signature = number, line

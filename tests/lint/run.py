@@ -16,6 +16,7 @@ import rule_includes
 import rule_licence
 import rule_limits
 import rule_names
+import rule_prefixes
 import rule_semantics
 import rule_statics
 import rule_words
@@ -26,6 +27,7 @@ SOURCE_RULES = {
     "licence": rule_licence.check,
     "limits": rule_limits.check,
     "names": rule_names.check,
+    "prefixes": rule_prefixes.check,
     "statics": rule_statics.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,

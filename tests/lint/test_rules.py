@@ -16,9 +16,11 @@ import rule_includes
 import rule_licence
 import rule_limits
 import rule_names
+import rule_prefixes
 import rule_semantics
 import rule_statics
 import rule_words
+import run
 from tree import Tree
 
 
@@ -203,6 +205,22 @@ class Names(RuleTest):
         self.breaks(rule_names, "client/copy/copy.h", text.format("COPY_H"), "CLIENT_COPY_COPY_H")
 
 
+class Prefixes(RuleTest):
+    def test_public_functions(self):
+        text = "int {0}(int a)\n{{\n    return a;\n}}\n"
+        self.keeps(rule_prefixes, "base/a.c", text.format("ga_find") + "static "
+                   + text.format("find"))
+        self.keeps(rule_prefixes, "client/memory/a.c", text.format("cuMemFree_v2"))
+        self.keeps(rule_prefixes, "server/pipeline/send_queue.c", text.format("queue_end"))
+        self.keeps(rule_prefixes, "server/tests/a.c", text.format("find"))
+        self.keeps(rule_prefixes, "front/capture/a.c", "static inline int *\n"
+                   + text.format("find")[4:])
+        self.breaks(rule_prefixes, "base/a.c", text.format("find"), "ga_")
+        self.breaks(rule_prefixes, "client/conn/send.c", text.format("send_all"), "client_, conn_")
+        self.breaks(rule_prefixes, "server/pipeline/a.c", text.format("queue_end"),
+                    "a word of a file's name")
+
+
 class Statics(RuleTest):
     def test_nouns(self):
         text = "static int {0}(int a,\n               int b)\n{{\n    return a;\n}}\n"
@@ -217,6 +235,14 @@ class Statics(RuleTest):
                     "base/log_line.c:1: find")
         self.breaks(rule_statics, "conf/conf.c", "__attribute__((format(printf, 1, 2))) "
                     + text.format("find"), "find")
+
+
+class Tests(unittest.TestCase):
+    def test_every_rule_is_a_test(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "CMakeLists.txt")
+        with open(path, encoding="utf-8") as file:
+            rules = file.read().split("foreach(rule", 1)[1].split(")", 1)[0].split()
+        self.assertEqual(sorted(rules), sorted(run.SOURCE_RULES))
 
 
 class Semantics(RuleTest):

@@ -14,13 +14,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define INLINE_BYTES  220u /* messages up to here take no detour through our memory, if it can */
-#define SIGNAL_EACH   32u
-#define POLL_BATCH    16
-#define ACK_TIMEOUT   17 /* 4.096 us * 2^17: half a second, */
-#define ACK_RETRIES   6  /* seven times. 7 retries are no end of them for soft-RoCE */
-#define SETTLE_MAX    (500 * GA_NS_PER_MS)
-#define SETTLE_NAP_US 200
+#define INLINE_BYTES    220u /* messages up to here take no detour through our memory, if it can */
+#define SIGNAL_EACH     32u
+#define POLL_BATCH      16
+#define ACK_TIMEOUT     17 /* 4.096 us * 2^17: half a second, */
+#define ACK_RETRIES     6  /* seven times. 7 retries are no end of them for soft-RoCE */
+#define SETTLE_MAX      (500 * GA_NS_PER_MS)
+#define SETTLE_SLEEP_US 200
 
 /* ---- life */
 
@@ -273,10 +273,10 @@ static void word_ignore(void *user, enum rdma_qp_kind kind, uint32_t number)
 
 void rdma_qp_settle(struct rdma_qp *qp)
 {
-    const struct timespec nap = {.tv_nsec = SETTLE_NAP_US * 1000};
+    const struct timespec sleep = {.tv_nsec = SETTLE_SLEEP_US * 1000};
     uint64_t until = ga_clock_ns() + SETTLE_MAX;
     while (qp->finished != qp->posted && rdma_qp_poll(qp, word_ignore, NULL) == GA_OK &&
            ga_clock_ns() < until) {
-        (void)nanosleep(&nap, NULL);
+        (void)nanosleep(&sleep, NULL);
     }
 }

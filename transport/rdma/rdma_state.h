@@ -51,9 +51,9 @@ struct rdma_conn {
     enum rdma_phase phase;
     uint8_t head[sizeof(struct rdma_offer)]; /* first bytes of the other end */
     size_t head_got, head_given;
-    struct rdma_endpoint *endpoint;    /* NULL: there is none */
-    atomic_bool ready;                 /* our bytes may go through the ring */
-    atomic_bool napped, waited, dozed; /* slept, for what comes, for room, for a fetch */
+    struct rdma_endpoint *endpoint;   /* NULL: there is none */
+    atomic_bool ready;                /* our bytes may go through the ring */
+    atomic_bool slept, waited, dozed; /* slept, for what comes, for room, for a fetch */
     atomic_bool ended;
     struct rdma_in in;
     struct rdma_out out;

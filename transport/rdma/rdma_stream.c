@@ -296,11 +296,11 @@ static enum ga_status in_receive(struct rdma_conn *state, void *to, size_t size,
     if (in->arrived == in->read) {
         enum ga_status status = in_poll(state);
         bool slept = status == GA_OK && in->arrived == in->read && !in->end &&
-                     atomic_exchange(&state->napped, false);
+                     atomic_exchange(&state->slept, false);
         if (slept && rdma_stream_tcp_ended(state)) {
             (void)!in_poll(state); /* what it had said before */
             status = GA_LOST;
-            atomic_store(&state->napped, true); /* and lost it stays */
+            atomic_store(&state->slept, true); /* and lost it stays */
         }
         if (in->arrived == in->read) {
             in_tell(state);
@@ -388,7 +388,7 @@ unsigned rdma_stream_poll_prepare(struct rdma_conn *state, short wanted, struct 
     bool over_tcp = false;
     fds[0] = (struct pollfd){.fd = state->tcp.fd, .events = POLLRDHUP};
     if ((wanted & POLLIN) != 0) {
-        atomic_store(&state->napped, true);
+        atomic_store(&state->slept, true);
         if (!in_sleeps(state)) {
             return 0;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared memory on one machine. What a reader would get wrong: a doorbell (one byte in a socket)
- * may be left from an earlier nap, and two threads may sleep at once, so each direction of sleep
+ * may be left from an earlier sleep, and two threads may sleep at once, so each direction of sleep
  * has a socket of its own, "bell" for bytes that have come and "room" for bytes that have left. */
 #include "transport/shm/shm.h"
 
@@ -25,9 +25,9 @@ struct shm_conn {
     bool server, mode_known; /* the client's: sent; the server's: received */
     struct rings *rings;     /* NULL: a stream */
     struct ring_end in, out;
-    int room;                   /* socket; -1 without rings */
-    atomic_bool napped, waited; /* for bytes, for room: a doorbell may have come */
-    struct shm_passed passed;   /* the server's */
+    int room;                  /* socket; -1 without rings */
+    atomic_bool slept, waited; /* for bytes, for room: a doorbell may have come */
+    struct shm_passed passed;  /* the server's */
     struct {
         uint64_t at, since_ns;
         bool idle;
@@ -207,8 +207,8 @@ static enum ga_status bells_take(struct shm_conn *state, int fd)
                                               : socket_receive(fd, bytes, sizeof bytes, &got);
 }
 
-/* After a nap: takes the doorbells away, and learns whether the other end is gone. */
-static enum ga_status bell_drain(struct shm_conn *state, int fd, atomic_bool *slept)
+/* After a sleep: takes the doorbells away, and learns whether the other end is gone. */
+static enum ga_status doorbell_drain(struct shm_conn *state, int fd, atomic_bool *slept)
 {
     if (!atomic_load_explicit(slept, memory_order_relaxed) || !atomic_exchange(slept, false)) {
         return GA_AGAIN;
@@ -236,7 +236,7 @@ static enum ga_status shm_send(struct transport_conn *conn, const struct iovec *
     if (wake) {
         ring_bell(conn->fd);
     }
-    return status == GA_AGAIN ? bell_drain(state, state->room, &state->waited) : status;
+    return status == GA_AGAIN ? doorbell_drain(state, state->room, &state->waited) : status;
 }
 
 static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t size, size_t *got)
@@ -256,7 +256,7 @@ static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t 
     if (status != GA_AGAIN) {
         return status;
     }
-    status = bell_drain(state, conn->fd, &state->napped);
+    status = doorbell_drain(state, conn->fd, &state->slept);
     if (status == GA_LOST) { /* what it had said before it went */
         return ring_read(&state->in, to, size, got, &wake) == GA_OK ? GA_OK : GA_LOST;
     }
@@ -290,7 +290,7 @@ static unsigned shm_poll_prepare(struct transport_conn *conn, short wanted, stru
     /* Without events, too: its end wakes everybody. */
     fds[0] = (struct pollfd){.fd = conn->fd};
     if ((wanted & POLLIN) != 0) {
-        atomic_store(&state->napped, true);
+        atomic_store(&state->slept, true);
         fds[0].events = POLLIN;
         if (!ring_reader_sleeps(&state->in)) {
             return 0;
