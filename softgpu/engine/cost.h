@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel asks of a multiprocessor, counted while it runs for the timing model.
+/* Resources of a multiprocessor that a kernel uses, counted while it runs for the timing model.
  *
- * What a reader would get wrong: the unit is one instruction of a whole warp, whatever number of
- * its lanes take part, as for hardware; only bytes are counted by lane. */
+ * Note: the unit is one instruction of a whole warp, whatever number of its lanes take part, as on
+ * hardware; only bytes are counted by lane. */
 #ifndef SOFTGPU_ENGINE_COST_H
 #define SOFTGPU_ENGINE_COST_H
 
@@ -19,7 +19,7 @@ enum sg_cost_kind {
     SG_COST_MATRIX,  /* multiplications of mma, 32 as one */
     SG_COST_SHARED,  /* 4 bytes of shared memory for each lane */
     SG_COST_GLOBAL,  /* accesses to global and local memory, textures, surfaces */
-    SG_COST_BYTES,   /* bytes of these */
+    SG_COST_BYTES,   /* bytes of these accesses */
     SG_COSTS
 };
 
@@ -27,8 +27,8 @@ struct sg_counts { /* of a grid and what it launches */
     _Atomic uint64_t of[SG_COSTS];
 };
 
-/* Whether programs that are loaded from now on can be counted: it costs one more instruction in
- * each basic block. Before the first program. */
+/* Whether programs that are loaded from now on can be counted, which costs one more instruction in
+ * each basic block. Called before the first program is loaded. */
 void sg_cost_count(bool wanted);
 bool sg_cost_counted(void);
 

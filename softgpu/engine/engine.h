@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PTX engine: PTX text in, kernels out, grids executed on the CPU. It knows nothing of CUDA
- * handles, contexts or streams; the driver half of softgpu stands on it.
+/* The PTX engine: loads PTX text and executes grids on the CPU. It knows nothing of CUDA handles,
+ * contexts or streams; the driver half of softgpu stands on it.
  *
- * What a reader would get wrong: device address = host address. A kernel's global pointer is
- * dereferenced as it is, after struct sg_map has said that the bytes may be touched. Addresses at
- * and above 2^47 are never host memory: there lie the windows through which generic addresses
- * reach shared, local and parameter space (SG_WINDOW_*).
+ * Note: device address = host address. A kernel's global pointer is dereferenced as it is, after
+ * struct sg_map has allowed the access. Addresses at and above 2^47 are never host memory: they are
+ * the windows through which generic addresses reach shared, local and parameter space
+ * (SG_WINDOW_*).
  *
  * Source of semantics: PTX ISA 9.0, up to compute_90. */
 #ifndef SOFTGPU_ENGINE_ENGINE_H
@@ -33,8 +33,8 @@ enum { SG_MAP_READ = 1, SG_MAP_WRITE = 2 };
 #define SG_MAP_LEAVES    (1u << (SG_ADDRESS_BITS - SG_MAP_LEAF_BITS))
 
 struct sg_map {
-    /* NULL: nothing of these 64 GiB may be touched. Else one rights byte per chunk. Leaves are
-     * made on demand and live as long as the map. */
+    /* NULL: nothing of these 64 GiB may be accessed. Otherwise one byte of rights per chunk. Leaves
+     * are made on demand and live as long as the map. */
     _Atomic(_Atomic uint8_t *) leaf[SG_MAP_LEAVES];
 };
 
@@ -61,7 +61,7 @@ static inline unsigned sg_map_rights(const struct sg_map *map, uint64_t address)
     return atomic_load_explicit(&leaf[chunk], memory_order_relaxed);
 }
 
-/* May all `bytes` (at least 1) from `address` be touched with every right in `need`? */
+/* Whether all `bytes` (at least 1) from `address` may be accessed with every right in `need`. */
 static inline bool sg_map_allows(const struct sg_map *map, uint64_t address, uint64_t bytes,
                                  unsigned need)
 {
@@ -81,7 +81,7 @@ static inline bool sg_map_allows(const struct sg_map *map, uint64_t address, uin
 
 struct sg_program;
 
-/* Messages in the manner of the JIT log, one per line: "line 12, column 5: error: ...". The caller
+/* Messages in the form of the JIT log, one per line: "line 12, column 5: error: ...". The caller
  * owns `text`; messages beyond `size` are cut, the text is always NUL-terminated when size > 0.
  * `used` counts the bytes written, without the NUL. */
 struct sg_log {
@@ -92,7 +92,7 @@ struct sg_log {
 enum sg_load_result {
     SG_LOAD_OK,
     SG_LOAD_SYNTAX,      /* not PTX, or wrong PTX: CUDA_ERROR_INVALID_PTX */
-    SG_LOAD_UNSUPPORTED, /* right PTX that this engine does not execute; the log names it */
+    SG_LOAD_UNSUPPORTED, /* valid PTX that this engine does not execute; the log names it */
     SG_LOAD_NO_MEMORY,
     SG_LOAD_UNRESOLVED, /* a function or variable that is declared, used and nowhere defined */
 };
@@ -112,13 +112,13 @@ struct sg_unit {
 
 #define SG_UNITS_MAX 65535
 
-/* Links PTX modules to one program, as nvlink does with what nvcc -rdc=true compiles: what is
- * .visible, .weak, .common or .extern is one thing by that name in all of them, all else belongs to
- * its module. SG_LOAD_SYNTAX: also what two modules define. Else like sg_program_load, which does
- * this with one module; where there are more, messages begin with the module's name. */
+/* Links PTX modules to one program, as nvlink does with the output of nvcc -rdc=true: a name with
+ * .visible, .weak, .common or .extern means one object in all modules, any other name belongs to
+ * its module. SG_LOAD_SYNTAX also if two modules define the same name. sg_program_load does the
+ * same with one module; with several modules, messages begin with the module's name. */
 enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
                                     struct sg_program **out);
-/* No image of it may be left. */
+/* No image of the program may be left. */
 void sg_program_destroy(struct sg_program *program);
 
 struct sg_param {
@@ -127,28 +127,30 @@ struct sg_param {
 
 struct sg_kernel { /* borrowed from the program */
     const char *name;
-    unsigned sm; /* what its module's .target says: 75 for sm_75 */
+    unsigned sm; /* from its module's .target: 75 for sm_75 */
     const struct sg_param *params;
     uint32_t param_count, param_bytes;
     uint32_t shared_bytes; /* static */
     uint32_t local_bytes;  /* per thread */
     uint32_t const_bytes;  /* of the module's .const variables */
-    uint32_t registers;    /* per thread, 1..255: what the engine's allocation needs, in 4 bytes */
-    uint32_t max_threads;  /* per block: product of .maxntid or .reqntid, else 1024 */
-    uint32_t reqntid[3];   /* 0,0,0: none */
-    uint32_t min_blocks;   /* .minnctapersm, 0: none */
-    uint32_t cluster[3];   /* .reqnctapercluster; 0,0,0: none */
-    uint32_t max_cluster;  /* .maxclusterrank: blocks of a cluster, 0: none */
+    uint32_t registers;   /* per thread, 1..255: those of the engine's own allocation, in units of 4
+                             bytes */
+    uint32_t max_threads; /* per block: product of .maxntid or .reqntid, else 1024 */
+    uint32_t reqntid[3];  /* 0,0,0: none */
+    uint32_t min_blocks;  /* .minnctapersm, 0: none */
+    uint32_t cluster[3];  /* .reqnctapercluster; 0,0,0: none */
+    uint32_t max_cluster; /* .maxclusterrank: blocks of a cluster, 0: none */
     bool explicit_cluster; /* .explicitcluster: must be launched with a cluster's size */
     bool prints;           /* it may call printf */
     bool mallocs;          /* it may call malloc or free */
-    bool launches;         /* it may call the device run time: launch grids, order copies */
+    bool launches;         /* it may call the device run time: launch grids, submit copies */
 };
 
-/* What its modules' .target say. */
+/* The targets of its modules. */
 struct sg_target {
-    unsigned sm;   /* the highest: 75 for sm_75 */
-    unsigned only; /* that of sm_90a or sm_100f: runs on no other; 0: on all from `sm` on */
+    unsigned sm;   /* the highest one: 75 for sm_75 */
+    unsigned only; /* for sm_90a or sm_100f: the only one it runs on; 0: it runs on `sm` and all
+                      later ones */
 };
 
 struct sg_target sg_program_target(const struct sg_program *program);
@@ -171,66 +173,68 @@ struct sg_variable { /* borrowed from the program; a module-scope .global or .co
 
 size_t sg_program_variable_count(const struct sg_program *program);
 const struct sg_variable *sg_program_variable_at(const struct sg_program *program, size_t index);
-/* Its index, or SIZE_MAX. Of several by that name (in modules that were linked) a visible one. */
+/* The variable's index, or SIZE_MAX. If several variables have the name (in linked modules), a
+ * visible one. */
 size_t sg_program_variable_find(const struct sg_program *program, const char *name);
 
 /* ---- Image: a program whose module variables have addresses (a module loaded in a context). -- */
 
 struct sg_image;
 
-/* variable_addresses[i] is where variable i lives: writable memory of the process of its `bytes`
- * and `align`, which the caller owns and keeps until the image is gone. (0 is allowed for external
- * ones and for those of 0 bytes.) Initialisers are written there now, zeros where there is none,
- * but not of managed variables: sg_program_initialise does so, for whoever has made them.
- * GA_NO_MEMORY, GA_INVALID (an address missing or misaligned). */
+/* variable_addresses[i] is the address of variable i: writable memory of the process of its `bytes`
+ * and `align`, which the caller owns and keeps until the image is destroyed. (0 is allowed for
+ * external variables and for those of 0 bytes.) Variables get their initial values now, zeros
+ * without an initialiser; managed variables are left out, since their owner calls
+ * sg_program_initialise. GA_NO_MEMORY; GA_INVALID: an address is missing or misaligned. */
 enum ga_status sg_image_create(const struct sg_program *program, const uint64_t *variable_addresses,
                                struct sg_image **out);
-/* Writes the initialiser of one variable. It may refer to others that have an address already. */
+/* Writes the initial value of one variable. It may contain the addresses of others that have one
+ * already. */
 void sg_program_initialise(const struct sg_program *program, size_t index,
                            const uint64_t *variable_addresses);
 void sg_image_destroy(struct sg_image *image);
 
 /* ---- Execution ---- */
 
-/* Where generic addresses of the other spaces lie. Kernels see shared addresses as offsets from
- * SG_WINDOW_SHARED, and so on. */
+/* Windows of the generic address space. Shared addresses are offsets from SG_WINDOW_SHARED for
+ * kernels; the other spaces are alike. */
 #define SG_WINDOW_SHARED (UINT64_C(1) << 47)
 #define SG_WINDOW_LOCAL  (SG_WINDOW_SHARED + (UINT64_C(1) << 32))
 #define SG_WINDOW_PARAM  (SG_WINDOW_LOCAL + (UINT64_C(1) << 32))
 #define SG_WINDOW_END    (SG_WINDOW_PARAM + (UINT64_C(1) << 32))
 
-/* Worker threads that run blocks; one per process is meant, shared by all devices. The thread that
- * calls sg_grid_run works as well: a pool of 0 workers is right, and runs nothing in parallel. */
+/* Worker threads that run blocks; there is one pool per process, shared by all devices. The thread
+ * that calls sg_grid_run works as well, so a pool of 0 workers works, too, without parallelism. */
 struct sg_pool;
 enum ga_status sg_pool_create(unsigned workers, struct sg_pool **out);
 /* No grid may be running. */
 void sg_pool_destroy(struct sg_pool *pool);
 
-/* Where what kernels print goes. `write` is called by any thread that works on the grid: a record
- * of `bytes` (not 0), already formatted, that counts as `charge` bytes of a FIFO as GPUs have it.
- */
+/* The sink of kernels' printf. `write` is called by any thread that works on the grid, with one
+ * formatted record of `bytes` (not 0); it counts as `charge` bytes of the FIFO, as on GPUs. */
 enum sg_output { SG_OUTPUT_STDOUT = 1, SG_OUTPUT_STDERR = 2 };
 struct sg_printer {
     void (*write)(struct sg_printer *printer, enum sg_output output, const char *text, size_t bytes,
                   uint32_t charge);
 };
 
-/* What malloc and free of kernels work on: `bytes` from `base`, memory that kernels may touch.
+/* The heap of malloc and free in kernels: `bytes` from `base`, memory that kernels may access.
  * NULL: no memory. */
 struct sg_kernel_heap;
 struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes);
-/* Not while a kernel runs that may use it; NULL is allowed. */
+/* Not while a kernel runs that may use the heap; NULL is allowed. */
 void sg_kernel_heap_free(struct sg_kernel_heap *heap);
 
-/* What grids need that launch grids: buffers for parameters, and what is pending. Grids that run at
- * the same time may share one. `memory`, which kernels may touch, is the caller's; there are as
- * many buffers (of 4 KiB) as fit in it behind the first 4 KiB. GA_INVALID: none does. */
+/* Launches by kernels: buffers for their parameters, and the pending launches. Grids that run at
+ * the same time may share a launcher. `memory`, which kernels may access, is the caller's; its
+ * first 4 KiB are reserved, the rest is divided into buffers of 4 KiB. GA_INVALID: it is too small
+ * for one. */
 struct sg_launcher;
 enum ga_status sg_launcher_create(void *memory, size_t bytes, struct sg_launcher **out);
 void sg_launcher_destroy(struct sg_launcher *launcher);
 
-/* What kernels may ask of the device; attributes and limits by CUDA's numbers. False: there is no
- * such thing. */
+/* Properties of the device that kernels can query; attributes and limits by CUDA's numbers. False:
+ * there is no such property. */
 struct sg_device_facts {
     int device, device_count;
     bool (*attribute)(const struct sg_device_facts *facts, int device, int attribute, int *value);
@@ -243,34 +247,36 @@ struct sg_launch {
     const struct sg_image *image;
     const struct sg_kernel *kernel; /* of the image's program */
     uint32_t grid[3], block[3];     /* blocks, threads; all at least 1; block product <= 1024 */
-    /* Blocks of a cluster; each divides the grid's; product <= SG_CLUSTER_MAX. 0,0,0: what the
-     * kernel says, or none. */
+    /* Blocks of a cluster; each divides the grid's; product <= SG_CLUSTER_MAX. 0,0,0: from the
+     * kernel, or none. */
     uint32_t cluster[3];
     uint32_t dynamic_shared; /* bytes */
     const void *params;      /* param_bytes bytes, borrowed until the grid is done */
     const struct sg_map *map;
-    uint32_t sm_count;       /* what %nsmid says; 0 counts as 1 */
+    uint32_t sm_count;       /* %nsmid; 0 counts as 1 */
     uint32_t clock_mhz;      /* of %clock; 0 counts as 1000 */
     uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
     uint32_t stack_bytes;    /* per thread, for kernels that recurse; 0: the engine's own minimum */
     const _Atomic int *stop; /* may be NULL; nonzero: give up soon, SG_FAULT_STOPPED */
-    uint64_t limit_ns;       /* each grid may run so long, then SG_FAULT_TIMEOUT; 0: no limit */
+    uint64_t limit_ns;       /* each grid may run for so long, then SG_FAULT_TIMEOUT; 0: no limit */
     /* May be NULL. While it is not 0, threads that work on the grid call give_way(turn) between
-     * instructions, which may take its time. */
+     * instructions; that call may take long. */
     const _Atomic uint32_t *waiting;
     void (*give_way)(void *turn);
     void *turn;
-    /* Not NULL: all blocks are resident and run in turn, so they may wait for each other. What it
-     * points to, SG_GRID_WORKSPACE writable bytes that kernels may touch, %envreg1 and 2 say to the
-     * kernel (cooperative_groups/details/driver_abi.h); it is set up here. */
+    /* Not NULL: a cooperative launch. All blocks are resident and run in turn, so they may wait for
+     * each other. It points to SG_GRID_WORKSPACE writable bytes that kernels may access; they are
+     * set up here, and kernels read their address from %envreg1 and %envreg2
+     * (cooperative_groups/details/driver_abi.h). */
     void *workspace;
-    struct sg_printer *printer;   /* NULL: what is printed is thrown away */
-    struct sg_kernel_heap *heap;  /* NULL: malloc finds no memory */
+    struct sg_printer *printer;   /* NULL: output is discarded */
+    struct sg_kernel_heap *heap;  /* NULL: malloc returns NULL */
     struct sg_objects *objects;   /* textures and surfaces (texture.h); NULL: there are none */
     struct sg_launcher *launcher; /* NULL: kernels cannot launch; they get cudaErrorNotSupported */
     uint32_t pending_launches;    /* at most, of all that use the launcher */
-    const struct sg_device_facts *facts; /* NULL: nothing is known */
-    struct sg_counts *counts;            /* what is executed is added; NULL: nothing is counted */
+    const struct sg_device_facts *facts; /* NULL: no property is known */
+    struct sg_counts
+        *counts; /* the counts of executed instructions are added here; NULL: nothing is counted */
 };
 
 #define SG_GRID_WORKSPACE 8
@@ -286,8 +292,8 @@ enum sg_fault_code {
     SG_FAULT_STOPPED,
     SG_FAULT_NO_MEMORY,
     SG_FAULT_INVALID_PC,
-    SG_FAULT_HEAP,           /* free of what is no block of the heap */
-    SG_FAULT_TIMEOUT,        /* it has run for longer than it may */
+    SG_FAULT_HEAP,           /* free of an address that is no block of the heap */
+    SG_FAULT_TIMEOUT,        /* the time limit is over */
     SG_FAULT_DEADLOCK,       /* all threads of a block wait for each other and none can go on */
     SG_FAULT_INVALID_LAUNCH, /* sizes outside what struct sg_launch allows; nothing ran */
 };
@@ -295,22 +301,23 @@ enum sg_fault_code {
 /* Static text, never NULL. */
 const char *sg_fault_name(enum sg_fault_code code);
 
-struct sg_fault { /* the first fault of the grid; which one is first is not determined */
+struct sg_fault { /* the first fault of the grid; if several threads fault, which one is first is
+                     not determined */
     enum sg_fault_code code;
     uint64_t address;                /* ILLEGAL_ADDRESS and MISALIGNED: the generic address */
-    uint32_t block[3], thread[3];    /* who */
+    uint32_t block[3], thread[3];    /* of the thread that faulted */
     uint32_t line;                   /* line of the PTX text, 0: unknown */
-    char kernel[128], function[128]; /* function: of the kernel, or that it has called */
-    char source[256];                /* the file that the text names for that place; "": none */
+    char kernel[128], function[128]; /* function: the one that faulted */
+    char source[256];                /* the source file according to .loc; "": none */
     uint32_t source_line;
-    char text[160]; /* one sentence for people */
+    char text[160]; /* one sentence for the user */
 };
 
-/* Runs the whole grid, and what it launches, and returns when no thread works on it any more;
- * blocks are spread over the pool. `out->code` says how it ended. Any thread; several grids at
- * once. */
+/* Runs the whole grid, with the grids that it launches, and returns when no thread works on it any
+ * more; blocks are distributed over the pool. `out->code` says how it ended. Any thread may call
+ * it, for several grids at once. */
 void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out);
-/* Adds what the grid would execute if each of its threads went through every instruction once. */
+/* Adds the counts of a grid in which each thread executes every instruction once. */
 void sg_grid_estimate(const struct sg_launch *launch, struct sg_counts *counts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The permission map. Leaves are 1 MiB of zero pages each, so an empty one costs address space
- * only. They are never freed before the map is: executors read them without a lock. */
+ * only. They live as long as the map, because executors read them without a lock. */
 #include "softgpu/engine/engine.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ enum ga_status sg_map_set(struct sg_map *map, uint64_t address, uint64_t bytes, 
     for (uint64_t at = address; at < end; at += SG_MAP_CHUNK) {
         _Atomic uint8_t *leaf = atomic_load(&map->leaf[at >> SG_MAP_LEAF_BITS]);
         if (leaf == NULL) {
-            at |= leaf_mask & ~(SG_MAP_CHUNK - 1); /* nothing to take away in this leaf */
+            at |= leaf_mask & ~(SG_MAP_CHUNK - 1); /* no rights to take away in this leaf */
             continue;
         }
         atomic_store_explicit(&leaf[(at & leaf_mask) / SG_MAP_CHUNK], (uint8_t)rights,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where texels lie, and whether a description of them can be right. */
+/* Layout of texels in memory, and checks of descriptions. */
 #include "softgpu/engine/texture.h"
 
 #include "softgpu/engine/engine.h"
@@ -64,7 +64,7 @@ struct sg_texels sg_texels_level(const struct sg_texels *texels, uint32_t level)
     return one;
 }
 
-/* The extents that a shape has, and whether its layers are counted */
+/* Checks the extents against the shape, and whether layers are allowed. */
 static bool shape_allows(const struct sg_texels *texels, const struct sg_level *level)
 {
     bool flat = level->depth == 1, line = flat && level->height == 1;
@@ -91,7 +91,7 @@ static bool shape_allows(const struct sg_texels *texels, const struct sg_level *
     }
 }
 
-/* Its addresses can be computed in 64 bits and end below the end of memory. */
+/* Whether its addresses can be computed in 64 bits and end below the end of memory. */
 static bool level_is_right(const struct sg_texels *texels, const struct sg_level *level)
 {
     const uint64_t end = UINT64_C(1) << SG_ADDRESS_BITS, texel = sg_texel_bytes(texels);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texels in memory, and the texture and surface objects through which kernels reach them.
  *
- * What a reader would get wrong: nothing here owns texels. struct sg_texels describes memory of the
- * owner (arrays of the driver half, or any device memory), and every access of a kernel is checked
- * against the launch's struct sg_map, as that of a load or store is. So an array that is freed
- * while objects still refer to it gives a fault, never a crash: no reference has to be kept.
+ * Note: nothing here owns texels. struct sg_texels describes memory of its owner (arrays of the
+ * driver half, or any device memory), and every access of a kernel is checked against the launch's
+ * struct sg_map, as a load or store is. Therefore an array that is freed while objects still refer
+ * to it gives a fault, never a crash: no reference is kept.
  *
  * Source of semantics: CUDA C++ Programming Guide, "Texture Fetching" and "Texture and Surface
  * Memory"; PTX ISA 9.0, "Texture Instructions" and "Surface Instructions". */
@@ -19,7 +19,7 @@
 
 /* ---- Texels ---- */
 
-enum sg_channel { /* of what kind each channel of a texel is */
+enum sg_channel { /* the type of each channel of a texel */
                   SG_CHANNEL_U8,
                   SG_CHANNEL_U16,
                   SG_CHANNEL_U32,
@@ -34,7 +34,7 @@ enum sg_channel { /* of what kind each channel of a texel is */
 enum sg_shape {
     SG_SHAPE_LINEAR, /* a buffer: 1D, fetched by integer index only */
     SG_SHAPE_1D,
-    SG_SHAPE_2D, /* pitched linear memory is one of these, too */
+    SG_SHAPE_2D, /* also pitched linear memory */
     SG_SHAPE_3D,
     SG_SHAPE_1D_LAYERED,
     SG_SHAPE_2D_LAYERED,
@@ -46,9 +46,9 @@ enum sg_shape {
 /* One mipmap level. Texel (x, y, z) of it, z being depth or layer, lies at
  * base + z * slice_bytes + y * row_bytes + x * (bytes of a texel). */
 struct sg_level {
-    uint64_t base;                   /* address; a multiple of the texel's size, as the pitches */
-    uint64_t row_bytes, slice_bytes; /* 0 where there is one row, one slice */
-    uint32_t width, height, depth;   /* texels; those that the shape lacks are 1 */
+    uint64_t base; /* address; a multiple of the texel's size, as are the pitches */
+    uint64_t row_bytes, slice_bytes; /* 0 with a single row, with a single slice */
+    uint32_t width, height, depth;   /* texels; 1 in dimensions that the shape lacks */
 };
 
 #define SG_LEVELS_MAX 18 /* 131072 texels wide */
@@ -57,8 +57,8 @@ struct sg_texels {
     enum sg_shape shape;
     enum sg_channel channel;
     uint32_t channels; /* 1, 2 or 4 */
-    /* Integer channels that are always read as numbers of [0, 1] or [-1, 1] (CUDA's UNORM and
-     * SNORM formats), whatever the sampler says. Only 8 and 16 bits. */
+    /* Integer channels that are always read as numbers in [0, 1] or [-1, 1] (CUDA's UNORM and SNORM
+     * formats), whatever the sampler says. Only 8 and 16 bits. */
     bool normalised;
     uint32_t layers; /* all layers, faces counted: 6 for a cube; 1 without layers */
     uint32_t level_count;
@@ -72,40 +72,42 @@ uint32_t sg_texel_bytes(const struct sg_texels *texels);
 /* The most levels that an array of this size can have. */
 uint32_t sg_levels_of(uint32_t width, uint32_t height, uint32_t depth);
 
-/* Lays levels out one behind the other in row-major order: from shape, channel, channels, layers
- * and level_count of `texels` fills in the levels, whose bases are offsets from 0, for a first
- * level of the given size (1 for what the shape lacks). Every level begins at a multiple of
- * SG_LEVEL_ALIGN. Returns the bytes of all. */
+/* Lays out the levels one behind the other in row-major order. Input: shape, channel, channels,
+ * layers and level_count of `texels`, and the size of the first level (1 in dimensions that the
+ * shape lacks). Output: the levels, whose bases are offsets from 0 and multiples of SG_LEVEL_ALIGN.
+ * Returns the bytes of all. */
 #define SG_LEVEL_ALIGN 512
 uint64_t sg_texels_layout(struct sg_texels *texels, uint32_t width, uint32_t height,
                           uint32_t depth);
 /* Adds `base`, a multiple of SG_LEVEL_ALIGN, to the bases of all levels. */
 void sg_texels_place(struct sg_texels *texels, uint64_t base);
-/* Can this be: enums, counts, extents and alignment? Whether memory is there is not looked up. */
+/* Whether the description is valid: enums, counts, extents and alignment. It does not check that
+ * the memory exists. */
 bool sg_texels_are_right(const struct sg_texels *texels);
-/* Level `level` alone, which must exist, as a texture of its own or a surface. */
+/* The existing level `level` alone, as a texture or surface of its own. */
 struct sg_texels sg_texels_level(const struct sg_texels *texels, uint32_t level);
 
 /* ---- Samplers ---- */
 
-enum sg_address_mode { /* coordinates beyond the edge; with the numbers of CUaddress_mode */
-                       SG_ADDRESS_WRAP, /* WRAP and MIRROR count as CLAMP without normalised
-                                           coordinates */
+enum sg_address_mode { /* coordinates beyond the edge; the values are those of CUaddress_mode */
+                       SG_ADDRESS_WRAP, /* without normalised coordinates WRAP and MIRROR count as
+                                           CLAMP */
                        SG_ADDRESS_CLAMP,
                        SG_ADDRESS_MIRROR,
                        SG_ADDRESS_BORDER,
 };
 
 struct sg_sampler {
-    enum sg_address_mode address[3]; /* x, y, z; cubes: not looked at */
-    bool linear;                 /* filter; else the nearest texel. Only what is read as float */
-    bool normalised_coordinates; /* 0..1, else texels; not for LINEAR, always so for cubes */
-    /* Integer channels as they are; else those of 8 and 16 bits become numbers of [0, 1] or [-1,
-     * 1]. HALF and FLOAT are read as float in any case, those of 32 bits as integers. */
+    enum sg_address_mode address[3]; /* x, y, z; ignored for cubes */
+    bool linear; /* linear filter, otherwise the nearest texel; only for reads as float */
+    bool normalised_coordinates; /* 0..1, otherwise texels; never for LINEAR, always for cubes */
+    /* Integer channels are read as integers; otherwise those of 8 and 16 bits become numbers in [0,
+     * 1] or [-1, 1]. HALF and FLOAT are read as float in any case, channels of 32 bits as integers.
+     * */
     bool read_integer;
     bool srgb;       /* 8-bit channels read as float: the first three are sRGB */
-    bool mip_linear; /* between levels; else the nearest level */
-    bool seamless;   /* cubes: filter across edges */
+    bool mip_linear; /* between levels; otherwise the nearest level */
+    bool seamless;   /* cubes: the filter crosses edges */
     float mip_bias, mip_min, mip_max;
     float border[4]; /* for integer reads: the bits of the integers */
 };
@@ -121,29 +123,29 @@ struct sg_object {
     uint64_t handle;           /* set when it is added */
 };
 
-/* The objects of one context, which each of its launches brings along (sg_launch.objects). A handle
- * is never 0, and never again that of another object of the process: kernels may hold old ones, or
- * those of other contexts, and get a fault. One thread at a time adds and removes; kernels look up
- * without a lock. */
+/* The objects of one context; each of its launches names them (sg_launch.objects). A handle is
+ * never 0 and never used again for another object of the process: kernels may hold old handles, or
+ * handles of other contexts, and get a fault. One thread at a time adds and removes; kernels look
+ * up without a lock. */
 struct sg_objects;
 
 /* NULL: no memory. */
 struct sg_objects *sg_objects_create(void);
-/* No kernel that has it may run. */
+/* No kernel that uses them may run. */
 void sg_objects_destroy(struct sg_objects *objects);
 
 /* Copies *object. GA_NO_MEMORY (also: 2^20 objects), GA_INVALID (!sg_texels_are_right, or wrong
  * enums). */
 GA_CHECKED enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
                                          uint64_t *handle);
-/* False: there is no such object. Kernels may run: those that use it fault, or go on with it; its
- * memory is given back when no kernel of the context runs. */
+/* False: there is no such object. Kernels may run meanwhile: those that use the object fault or
+ * finish with it; its memory is freed when no kernel of the context runs. */
 bool sg_objects_remove(struct sg_objects *objects, uint64_t handle);
-/* NULL: there is none. Any thread that is a user. */
+/* NULL: there is none. Called between sg_objects_use and sg_objects_leave, by any thread. */
 const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle);
 
-/* Between these two what sg_objects_find answers stays; the engine does so around each grid,
- * whoever adds and removes needs neither. `objects` may be NULL. */
+/* An object that sg_objects_find returns stays valid between these two calls. The engine calls them
+ * around each grid; adding and removing need neither. `objects` may be NULL. */
 void sg_objects_use(struct sg_objects *objects);
 void sg_objects_leave(struct sg_objects *objects);
 

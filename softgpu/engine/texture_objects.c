@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects by handle, looked up by kernels without a lock.
  *
- * A handle is a serial number of the process above the index of a slot. What is removed leaves its
- * slot at once and its memory when there are no users: whoever begins to use the table afterwards
- * finds the slot empty. */
+ * A handle is a serial number of the process above the index of a slot. A removed object leaves its
+ * slot at once; its memory is freed when the table has no users, since later users find the slot
+ * empty. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 struct entry {
     struct sg_object object; /* first */
-    struct entry *next;      /* of those removed */
+    struct entry *next;      /* of the removed objects */
 };
 
 struct slot {
@@ -76,7 +76,7 @@ void sg_objects_leave(struct sg_objects *objects)
     }
 }
 
-/* NULL: not there yet */
+/* NULL: its page does not exist yet */
 static struct slot *objects_slot_at(const struct sg_objects *objects, uint32_t index)
 {
     struct slot *page = atomic_load(&objects->pages[index >> OBJECTS_PAGE_BITS]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of allocations in the process's memory file, and descriptors that stand at them. */
+/* Records of allocations in the process's memory file, and descriptors positioned at them. */
 #include "softgpu/node/memory_ledger.h"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ void sg_share_erase(uint64_t at, uint32_t count)
     sg_physical_punch(at, record_bytes(count));
 }
 
-/* Of the first byte of a record. */
+/* A lock on the first byte of a record. */
 static struct flock ledger_lock(uint64_t at, short type)
 {
     return (struct flock){
@@ -80,7 +80,7 @@ static bool is_memory(int fd)
     return length == (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* A place beyond the file would be a bus error later. */
+/* Whether all places lie within the file: one beyond it would be a bus error later. */
 static bool places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes)
 {
     for (uint32_t i = 0; i < count; i++) {

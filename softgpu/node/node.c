@@ -24,9 +24,10 @@ static struct {
     sem_t claimed, end;
 } self;
 
-/* A process that was killed may have stopped anywhere within. What each holds is right by itself,
- * what all hold is its sum. A line may have lost somebody, who will stand in it again. Timelines
- * begin anew: what is under way may then be timed as if it had the device for itself. */
+/* Repairs the state after a process was killed at any instruction. The chunks that each process
+ * holds are right by themselves, and their sum is what all hold. A queue may have lost a process,
+ * which will enter it again. Timelines begin anew: work under way may then be timed as if it had
+ * the device for itself. */
 static void repair(struct sg_node *node)
 {
     for (uint32_t d = 0; d < node->devices; d++) {
@@ -98,11 +99,11 @@ static struct sg_node_event *event_place(struct sg_node *node)
 struct sg_node_event *sg_node_event_make(void)
 {
     struct sg_node *node = self.node;
-    assert(node != NULL); /* it is open */
+    assert(node != NULL); /* the node is open */
     struct sg_node_event *event = event_place(node);
     if (event == NULL) {
         for (uint32_t s = 0; s < node->slots; s++) {
-            (void)sg_node_lives(s); /* the events of dead processes go */
+            (void)sg_node_lives(s); /* frees the events of dead processes */
         }
         event = event_place(node);
     }
@@ -152,7 +153,7 @@ static void slot_reap(struct sg_node *node, uint32_t slot)
     }
 }
 
-/* True: `life` is now the calling thread's. */
+/* True: the calling thread holds `life` now. */
 static bool life_take(struct sg_node *node, uint32_t slot)
 {
     pthread_mutex_t *life = &node->slot[slot].life;
@@ -291,7 +292,7 @@ static struct sg_node_device *device_find(struct sg_node *node, const struct sg_
     return NULL;
 }
 
-/* A zeroed place that nobody has; when there seems to be none, after looking who has died. */
+/* A zeroed free place; if there seems to be none, dead processes are looked for first. */
 static struct sg_node_device *device_place(struct sg_node *node)
 {
     for (int look = 0; look < 2; look++) {
@@ -341,7 +342,7 @@ void sg_node_device_close(struct sg_node_device *device)
     sg_node_unlock();
 }
 
-/* With the lock: what dead processes held of it is given back. */
+/* Gives back the chunks of dead processes. With the lock. */
 static void device_sweep(const struct sg_node_device *device)
 {
     for (uint32_t s = 0; s < self.node->slots; s++) {
@@ -364,7 +365,7 @@ enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks)
     }
     bool room = chunks <= device_free(device);
     if (room) {
-        device->process[self.slot].held += (uint32_t)chunks; /* first: see repair() */
+        device->process[self.slot].held += (uint32_t)chunks; /* before `used`: see repair() */
         device->used += chunks;
     }
     sg_node_unlock();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock of a node's state. A process that holds it may have been killed: then the state is
- * repaired. Or stopped, with Ctrl-Z or by a batch system: it goes on until it has let go, or all
- * others would stand still with it. Who waits in line for the lock and is stopped may have been
- * woken in the others' place, so nobody sleeps for long without looking again. */
+/* The lock of a node's state. Its holder may have been killed: the state is repaired. Its holder
+ * may be stopped, by Ctrl-Z or a batch system: it is continued until it has released the lock, or
+ * all other processes would stand still. A process that was stopped in the queue of the lock may
+ * have been woken in place of the others, so every waiter looks again after a short time. */
 #include "softgpu/node/node_lock.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define NODE_LOCK_PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
 
-/* By thread: the number in the mutex is what the kernel goes by when a holder dies. */
+/* The number in the mutex is that of a thread; the kernel looks for it when a holder dies. */
 static int holder_thread(struct sg_node *node)
 {
     return (int)((uint32_t)__atomic_load_n(&node->lock.__data.__lock, __ATOMIC_RELAXED) &
@@ -59,7 +59,7 @@ int sg_node_lock_take(struct sg_node *node)
         rc = ga_mutex_lock_until(&node->lock, ga_clock_ns() + NODE_LOCK_PATIENCE_NS);
     }
     if (resumed != 0) {
-        (void)kill(resumed, SIGSTOP); /* as it was; it cannot have the lock now */
+        (void)kill(resumed, SIGSTOP); /* stopped again; it cannot have the lock now */
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lock of the segment, taken also from a process that died or stopped with it. */
+/* The lock of the segment, also if a process died or was stopped while it held the lock. */
 #ifndef SOFTGPU_NODE_NODE_LOCK_H
 #define SOFTGPU_NODE_NODE_LOCK_H
 

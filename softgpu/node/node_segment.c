@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shared segment of a node. It is marked for destruction as soon as it is attached, so it goes
- * with its last process; on Linux such a segment can still be found and attached, by looking at
- * all there are. One process at a time looks and makes. */
+/* The shared segment of a node. It is marked for destruction as soon as it is attached, so it
+ * disappears with its last process; on Linux such a segment can still be found and attached, by
+ * enumeration of all segments. One process at a time looks and makes. */
 #include "softgpu/node/node_segment.h"
 
 #include "softgpu/node/node.h"
@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 
-#define SEGMENT_LOOK_NS (5 * GA_NS_PER_S) /* others hold it for microseconds */
+#define SEGMENT_LOOK_NS (5 * GA_NS_PER_S) /* others hold the turnstile for microseconds */
 #define KEY_FIRST       0x53470000        /* only while a segment is being made */
 
 static void *segment_attach(int id)
@@ -35,7 +35,7 @@ static void *segment_attach(int id)
 void sg_node_detach(struct sg_node *node)
 {
     if (shmdt(node) != 0) {
-        munmap(node, sizeof *node); /* one of our own */
+        munmap(node, sizeof *node); /* a private segment */
     }
 }
 
@@ -60,7 +60,7 @@ static enum ga_status node_init(struct sg_node *node, const char *name)
     return GA_OK;
 }
 
-/* One of this user and of that name; NULL: there is none. */
+/* The segment of this user and of that name; NULL: there is none. */
 static struct sg_node *segment_find(const char *name)
 {
     struct shm_info unused;
@@ -84,14 +84,15 @@ static struct sg_node *segment_find(const char *name)
     return NULL;
 }
 
-/* A process that was killed right here has left a segment under the key: it is taken away. */
+/* A process that was killed in this function has left a segment under the key: it is removed. */
 static struct sg_node *segment_make(void)
 {
     key_t key = KEY_FIRST ^ (key_t)geteuid();
     int flags = IPC_CREAT | IPC_EXCL | SHM_NORESERVE | 0600;
     int left = shmget(key, 0, 0);
     if (left >= 0) {
-        (void)shmctl(left, IPC_RMID, NULL); /* another user's: refused, and the key is not ours */
+        (void)shmctl(left, IPC_RMID,
+                     NULL); /* another user's: removal is refused, and the key is not ours */
     }
     int id = shmget(key, sizeof(struct sg_node), flags);
     if (id < 0 && errno == EEXIST) {
@@ -105,8 +106,8 @@ static struct sg_node *segment_make(void)
     return node;
 }
 
-/* Lets one process at a time through; -1: not within SEGMENT_LOOK_NS. A child that another thread
- * forks meanwhile holds the descriptor too, so it is unlocked and not only closed. */
+/* Admits one process at a time; -1: not within SEGMENT_LOOK_NS. A child that another thread forks
+ * meanwhile holds the descriptor too, so it is unlocked and not only closed. */
 static int turnstile_enter(void)
 {
     int fd = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -5,28 +5,28 @@
 
 #include "softgpu/node/node.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x33656d6e75706773) /* with the version of all this */
+#define SG_NODE_MAGIC UINT64_C(0x33656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
     uint64_t magic; /* written last */
     uint64_t id;    /* random */
     char name[SG_NODE_NAME_BYTES];
     pthread_mutex_t lock; /* robust */
-    uint32_t slots;       /* no process has ever been in one from here on */
-    uint32_t devices;     /* likewise */
+    uint32_t slots;       /* slots from here on have never been used */
+    uint32_t devices;     /* devices from here on have never been used */
     uint64_t last_event;  /* the id of the event made last */
     struct sg_node_slot slot[SG_NODE_PROCESSES];
     struct sg_node_event event[SG_NODE_EVENTS];
     struct sg_node_device device[SG_NODE_DEVICES];
 };
 
-/* One that processes share, and that says when its holder has died. */
+/* Makes a mutex that processes share, and that reports the death of its holder. */
 void sg_node_mutex_init(pthread_mutex_t *mutex);
 
-/* The segment of that name, found or made; `why` says what fails. */
+/* Finds or makes the segment of that name; `why` names the call that fails. */
 GA_CHECKED enum ga_status sg_node_attach(const char *name, struct sg_node **node, const char **why);
 
-/* One that nobody finds. */
+/* Makes a segment that no other process finds. */
 GA_CHECKED enum ga_status sg_node_make_own(struct sg_node **node, const char **why);
 void sg_node_detach(struct sg_node *node);
 

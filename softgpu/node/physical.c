@@ -10,14 +10,14 @@
 
 #include "softgpu/node/node.h"
 
-/* Bigger releases give their pages back to the machine; smaller ones keep them warm. */
+/* Larger releases return their pages to the machine; smaller ones keep them for reuse. */
 #define PUNCH_CHUNKS 32
 
-/* Of all devices; stays open. Both under the process's lock. */
+/* One file for all devices; it stays open. Both variables are under the process's lock. */
 static int file = -1;
 static uint64_t file_bytes;
 
-/* A part of the file that nobody has had: it is not given back, only its pages are. */
+/* Appends a part to the file. It is never released, only its pages are. */
 static enum ga_status file_grow(uint64_t bytes, uint64_t *base)
 {
     if (file < 0) {
@@ -71,7 +71,7 @@ uint64_t sg_physical_free(const struct sg_physical *memory)
 
 enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count, uint32_t *chunks)
 {
-    GA_TRY(sg_node_take(memory->node, count)); /* so there are as many that are not ours */
+    GA_TRY(sg_node_take(memory->node, count)); /* so at least that many are free here */
     uint32_t found = 0;
     uint32_t at = memory->hint;
     while (found < count) {
@@ -179,7 +179,7 @@ enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64_t alignmen
             *address = wish;
             return GA_OK;
         }
-        if (got != MAP_FAILED) { /* a kernel without MAP_FIXED_NOREPLACE */
+        if (got != MAP_FAILED) { /* the kernel does not know MAP_FIXED_NOREPLACE */
             munmap(got, bytes);
         }
     }

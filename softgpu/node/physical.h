@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one software GPU: a part of a file without a name (one file for all GPUs of the
- * process: descriptors are few), handed out in chunks of 2 MiB. It has no
- * addresses of its own: chunks are mapped where an allocation wants them, in several places at once
- * if need be. How many chunks are left is decided by the node, for all processes together; what is
- * in them is each process's own, so that a chunk's content may survive being given back. */
+/* The memory of one software GPU: a part of an anonymous file (one file for all GPUs of the
+ * process, since descriptors are few), allocated in chunks of 2 MiB. It has no addresses of its
+ * own: chunks are mapped at the addresses of an allocation, at several at once if need be. The node
+ * decides how many chunks are left, for all processes together; the contents are each process's
+ * own, so the content of a chunk may survive its release. */
 #ifndef SOFTGPU_NODE_PHYSICAL_H
 #define SOFTGPU_NODE_PHYSICAL_H
 
@@ -17,8 +17,8 @@
 struct sg_node_device;
 
 struct sg_physical {
-    struct sg_node_device *node; /* which processes hold how many chunks of it */
-    uint64_t base;               /* where its part of the file begins */
+    struct sg_node_device *node; /* knows how many chunks each process holds */
+    uint64_t base;               /* the offset of its part of the file */
     uint32_t total;              /* chunks */
     uint64_t *taken;             /* one bit per chunk: those that this process holds */
     uint32_t hint;               /* this process holds all chunks below it */
@@ -39,24 +39,25 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
 GA_CHECKED enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
                                           uint32_t count, uint64_t address);
 
-/* Room of its own in the file for `bytes`, and taking its pages away: the room is not given again.
- */
+/* sg_physical_grow appends `bytes` to the file; sg_physical_punch frees the pages of such a part,
+ * whose offsets are never used again. */
 GA_CHECKED enum ga_status sg_physical_grow(uint64_t bytes, uint64_t *at);
 void sg_physical_punch(uint64_t at, uint64_t bytes);
-/* The file, and where a chunk lies in it, in chunks: what another process needs to map it. */
+/* The file, and the position of a chunk in it, in chunks: another process needs both to map it. */
 int sg_physical_file(void);
 uint32_t sg_physical_place(const struct sg_physical *memory, uint32_t chunk);
 /* Maps chunks of another process's file, given by their places in it. */
 GA_CHECKED enum ga_status sg_physical_map_foreign(int fd, const uint32_t *places, uint32_t count,
                                                   uint64_t address);
 
-/* Address space without memory: `bytes` (whole chunks) at a multiple of `alignment` (a power of
- * two, at least a chunk). `wish` is taken if it is free, else another address; 0: no wish. */
+/* Reserves address space without memory: `bytes` (whole chunks) at a multiple of `alignment` (a
+ * power of two, at least a chunk). `wish` is taken if it is free, otherwise another address; 0: no
+ * wish. */
 GA_CHECKED enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment,
                                            uint64_t *address);
-/* Takes what is mapped there away, keeping the address space reserved. */
+/* Unmaps everything there and keeps the address space reserved. */
 void sg_space_empty(uint64_t address, uint64_t bytes);
-/* The same, but what is read there is 0, and what is written lost. */
+/* The same, but reads give 0 and writes are discarded. */
 void sg_space_blank(uint64_t address, uint64_t bytes);
 void sg_space_release(uint64_t address, uint64_t bytes);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns of processes at an engine. Alone, a process takes and leaves it with one atomic exchange
- * each. When others want it they stand in line, and who has it gives way when its slice is over
- * (kernels between instructions) or when it has nothing more to run there. Who does not give way,
- * because it is stopped or dead or within something that cannot be interrupted, loses its turn. */
+/* Time slices of processes on an engine. Alone, a process takes and releases the engine with one
+ * atomic exchange each. If others want it they enter a queue, and the process that has the turn
+ * gives way when its slice is over (kernels do so between instructions) or when it has nothing more
+ * to run there. A process that does not give way, because it is stopped, dead or within something
+ * that cannot be interrupted, loses its turn. */
 #include "softgpu/node/time_slices.h"
 
 #include "softgpu/node/node.h"
@@ -55,7 +56,7 @@ static void line_enter(struct sg_node_engine *engine, uint32_t slot)
 {
     uint32_t count = atomic_load(&engine->waiting);
     if (count < SG_NODE_PROCESSES && slices_line_find(engine, slot) == count) {
-        if (count == 0) { /* whoever has it has a slice from now on */
+        if (count == 0) { /* the process that has the turn has one slice from now on */
             atomic_store(&engine->since_ns, ga_clock_ns());
         }
         engine->line[count] = (uint16_t)slot;
@@ -73,8 +74,8 @@ static void line_leave(struct sg_node_engine *engine, uint32_t slot)
     }
 }
 
-/* Takes the turn from `owner`, which may be nobody, and gives it to the first in line. Dead ones
- * are passed over. Somebody else may be faster than that: nothing happens then. */
+/* Passes the turn from `owner`, which may be nobody, to the first in the queue, and skips dead
+ * processes. Does nothing if another process was faster. */
 static void pass_on(struct sg_node_engine *engine, uint32_t owner)
 {
     uint32_t next = 0;
@@ -105,14 +106,14 @@ void sg_turn_drop(struct sg_node_engine *engine, uint32_t slot)
 
 /* ---- waiting ---- */
 
-/* Has whoever has it lost it? */
+/* Whether the process that has the turn has lost it. */
 static bool owner_lost(const struct sg_node_engine *engine, uint32_t owner)
 {
     return owner == 0 || !sg_node_lives(owner - 1) ||
            ga_clock_ns() - atomic_load(&engine->since_ns) >= OVERDUE_NS;
 }
 
-/* Stands in line, and sees to it that the line moves. True: this process has the turn. */
+/* Enters the queue and keeps it moving. True: this process has the turn. */
 static bool line_stand(struct sg_node_engine *engine)
 {
     sg_node_lock();
@@ -123,7 +124,7 @@ static bool line_stand(struct sg_node_engine *engine)
     } else if (owner != owner_self()) {
         line_enter(engine, sg_node_self());
         if (owner_lost(engine, owner)) {
-            pass_on(engine, atomic_load(&engine->owner)); /* the dead one's is nobody's now */
+            pass_on(engine, atomic_load(&engine->owner)); /* releases the turn of a dead process */
         }
     }
     bool mine = atomic_load(&engine->owner) == owner_self();
@@ -156,7 +157,7 @@ void sg_turn_end(struct sg_node_engine *engine)
         return;
     }
     sg_node_lock();
-    line_leave(engine, sg_node_self()); /* it was told to stop while it stood there */
+    line_leave(engine, sg_node_self()); /* it was told to stop while it was in the queue */
     owner = atomic_load(&engine->owner);
     if (owner == 0 || owner == owner_self()) {
         pass_on(engine, owner);

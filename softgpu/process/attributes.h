@@ -7,15 +7,15 @@
 
 #include "softgpu/process/device.h"
 
-/* Attribute table: CUDA_ERROR_INVALID_VALUE for what CUDA does not name. */
+/* An attribute from the table. CUDA_ERROR_INVALID_VALUE: CUDA has no attribute of that number. */
 CUresult sg_device_attribute(const struct sg_device *device, CUdevice_attribute attribute,
                              int *value);
 
-/* What differs between compute capabilities (CUDA C++ Programming Guide, "Compute Capabilities") */
+/* Differences between compute capabilities (CUDA C++ Programming Guide, "Compute Capabilities"). */
 struct sg_capability {
     unsigned number;                        /* 75 for 7.5 */
     unsigned shared_sm, shared_block_optin; /* bytes */
-    unsigned shared_reserved;               /* bytes of each block that the system keeps */
+    unsigned shared_reserved; /* bytes of each block that are reserved for the system */
     unsigned threads_sm, blocks_sm;
 };
 

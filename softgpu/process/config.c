@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads SOFTGPU_DEVICES. Names may hold anything but ',' and ';' and, so that a forgotten separator
- * is no name, '='. */
+/* Reads SOFTGPU_DEVICES. Names may contain any character but ',' and ';' and, because of forgotten
+ * separators, '='. */
 #include "softgpu/process/config.h"
 
 #include <ctype.h>
@@ -12,15 +12,16 @@
 
 #include "softgpu/node/physical.h"
 
-/* What a text says, and what it does not. */
+/* The state of reading one device. */
 struct reading {
-    uint64_t given; /* a bit for each of soft_keys */
+    uint64_t given; /* one bit for each of soft_keys that the text has */
     bool name, uuid;
     char *why;
     size_t why_bytes;
 };
 
-/* The same device on the same node has the same uuid in every process; nothing random in it. */
+/* The same device on the same node has the same uuid in every process, so nothing in it is random.
+ * */
 static void config_uuid(struct soft_device *device, unsigned ordinal)
 {
     char host[256] = "";
@@ -175,7 +176,7 @@ static enum ga_status read_device(char *text, struct sg_config *config, char *wh
 enum ga_status sg_config_read(const char *text, struct sg_config *config, char *why,
                               size_t why_bytes)
 {
-    struct sg_config *read = calloc(1, sizeof *read); /* too large for a stack of the program's */
+    struct sg_config *read = calloc(1, sizeof *read); /* too large for a thread's stack */
     char *copy = strdup(text != NULL ? text : "");
     if (copy == NULL || read == NULL) {
         free(copy);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: what belongs to one (streams, events, modules, memory, limits) and ends with it.
+/* Contexts: their objects (streams, events, modules, memory) and limits.
  *
- * What a reader would get wrong: a primary context's struct and handle live as long as its device;
- * it is `alive` only while somebody retains it, and a reset empties it under the same handle. */
+ * Note: a primary context's struct and handle live as long as its device; it is `alive` only while
+ * it is retained, and a reset empties it under the same handle. */
 #ifndef SOFTGPU_PROCESS_CONTEXT_H
 #define SOFTGPU_PROCESS_CONTEXT_H
 
@@ -25,14 +25,14 @@ struct sg_context {
     struct sg_device *device;
     bool primary;
     bool alive;
-    bool dying;          /* being emptied: its work has to finish first */
-    unsigned references; /* the handle's, and whoever waits with the lock released */
+    bool dying;          /* being destroyed: its work has to finish first */
+    unsigned references; /* of the handle, and of threads that wait with the lock released */
     unsigned flags;
     unsigned api_version;
-    struct sg_stream *legacy; /* the default stream that waits for the others */
+    struct sg_stream *legacy; /* the legacy default stream */
     struct ga_list streams;   /* all, the legacy one included */
     struct sg_stream *gather; /* waits for all others (context_events.c); NULL: not yet */
-    struct ga_list gates;     /* what new streams wait for */
+    struct ga_list gates;     /* marks that new streams wait for */
     struct ga_list greens;    /* struct sg_green */
     struct ga_list events;
     struct ga_list modules;
@@ -40,12 +40,12 @@ struct sg_context {
     struct ga_list arrays;
     struct ga_list sampled, sampled_destroyed; /* textures and surfaces (sampled.h) */
     struct ga_number_map sampled_by_handle;
-    struct sg_objects *objects;  /* the same as kernels see them; owned */
-    struct sg_print *print;      /* what its kernels print */
-    bool printed;                /* a kernel that may print was launched: the FIFO's size stays */
-    struct sg_kernel_heap *heap; /* of its kernels; NULL: no module has needed one */
+    struct sg_objects *objects; /* the same objects as kernels see them; owned */
+    struct sg_print *print;     /* output of its kernels */
+    bool printed; /* a kernel that may print was launched: the size of the FIFO is fixed */
+    struct sg_kernel_heap *heap; /* for malloc in its kernels; NULL: no module has needed one */
     struct sg_range *heap_range;
-    bool heap_used;    /* a kernel that may use it was launched: its size stays */
+    bool heap_used;    /* a kernel that may use it was launched: its size is fixed */
     unsigned sm_limit; /* multiprocessors that its kernels may use; 0: all */
     size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
     CUfunc_cache cache_config;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's parts. */
+/* Making and ending devices. */
 #include "softgpu/process/device.h"
 
 #include <string.h>
 
-/* Kernels of different streams run side by side, this many at once. */
+/* Kernels of different streams that run side by side, at most. */
 #define COMPUTE_LANES 4
-/* With the timing model, as many as GPUs have; the model says how fast each goes. */
+/* With the timing model, as many as on GPUs; the model says how fast each runs. */
 #define COMPUTE_LANES_TIMED 32
 
 static unsigned device_engine_lanes(const struct soft_device *config, unsigned engine)
@@ -19,7 +19,7 @@ static unsigned device_engine_lanes(const struct soft_device *config, unsigned e
 
 _Static_assert(SG_ENGINE_HOST == SG_NODE_ENGINES, "the program's functions wait for no process");
 
-/* Who describes a device otherwise means another one. */
+/* Processes share a device only if they describe it in the same way. */
 static enum ga_status shared_open(struct sg_device *device)
 {
     struct sg_node_key key = {.chunks = device->config.memory / SG_CHUNK_BYTES,

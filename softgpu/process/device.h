@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One software GPU: its facts, its memory, its engines, its primary context. Devices are made by
- * cuInit and live as long as the process; all fields that change are under the process's lock. */
+/* One software GPU: its attributes, memory, engines and primary context. Devices are made by cuInit
+ * and live as long as the process; all fields that change are under the process's lock. */
 #ifndef SOFTGPU_PROCESS_DEVICE_H
 #define SOFTGPU_PROCESS_DEVICE_H
 
@@ -21,12 +21,13 @@
 #define SG_REGISTERS_SM         65536u
 #define SG_PCI_BUS_FIRST        0x10
 
-/* What runs an item of a stream. Device-to-device copies and fills count as compute. */
+/* The engine that runs an item of a stream. Device-to-device copies and fills count as compute. */
 enum sg_engine_kind {
     SG_ENGINE_COMPUTE,
     SG_ENGINE_H2D,
     SG_ENGINE_D2H,
-    SG_ENGINE_HOST, /* functions of the program: a long one holds up only its stream and others */
+    SG_ENGINE_HOST, /* functions of the program: a long one delays only its stream and other
+                       functions */
     SG_ENGINES
 };
 
@@ -35,8 +36,8 @@ struct sg_engine {
     unsigned queued;
     unsigned lanes; /* how many items run at once */
     unsigned running;
-    struct sg_node_engine *turn; /* which process may use it; NULL: each has its own */
-    unsigned timed;              /* have run, and are over when the timing model says so */
+    struct sg_node_engine *turn; /* the turns of processes at it; NULL: processes do not share it */
+    unsigned timed;              /* items that have run and end later by the timing model */
 };
 
 struct sg_context;
@@ -44,17 +45,17 @@ struct sg_context;
 struct sg_device {
     unsigned ordinal;
     struct soft_device config;
-    struct sg_node_device *node; /* what all processes share of it */
+    struct sg_node_device *node; /* the part that all processes share */
     struct sg_physical memory;
-    struct ga_list slabs; /* chunks cut into small allocations */
-    struct sg_map *map;   /* what its kernels may touch */
+    struct ga_list slabs; /* chunks that are divided into small allocations */
+    struct sg_map *map;   /* permissions of its kernels */
     struct sg_engine engines[SG_ENGINES];
     pthread_cond_t work;           /* the device's threads wait for it */
-    unsigned threads, threads_max; /* started; at most: all lanes together */
-    unsigned idle;                 /* wait for work */
-    unsigned looking;              /* of these, awake: they look at `calls` */
-    unsigned called;               /* of these, told that there is some */
-    _Atomic unsigned calls;        /* how often that was */
+    unsigned threads, threads_max; /* started; at most, for all lanes together */
+    unsigned idle;                 /* threads that wait for work */
+    unsigned looking;              /* of the idle threads: awake, they poll `calls` */
+    unsigned called;               /* of the looking threads: told that there is work */
+    _Atomic unsigned calls;        /* incremented when there is work */
     struct sg_spin spin;
     struct sg_context *primary; /* always there; active while retained */
     unsigned primary_retains;
@@ -64,7 +65,7 @@ struct sg_device {
 GA_CHECKED enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
                                          const struct soft_device *config);
 
-/* Only for devices nothing has run on: tests, and a failing cuInit. */
+/* Only for devices that have run nothing: tests, and a failing cuInit. */
 void sg_device_fini(struct sg_device *device);
 
 static inline int sg_device_pci_bus(const struct sg_device *device)

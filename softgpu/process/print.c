@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "front/front.h"
 
-/* Text may be so much longer than the arguments it was made of. Beyond that, it counts too. */
+/* Text may be this many times longer than its arguments; beyond that, it counts towards the size of
+ * the FIFO, too. */
 #define TEXT_SHARE 8
 #define ROOM_FIRST 4096
 
@@ -22,9 +23,9 @@ struct sg_print {
     struct sg_printer printer; /* first */
     unsigned references;       /* under the process's lock */
     pthread_mutex_t lock;
-    struct front_output *chunk; /* NULL: it is empty */
+    struct front_output *chunk; /* NULL: the FIFO is empty */
     size_t charged, limit;
-    uint64_t lost; /* bytes of text, not told yet */
+    uint64_t lost; /* bytes of text, not reported yet */
 };
 
 /* ---- the FIFO; with its lock */
@@ -44,7 +45,7 @@ static void lose_first(struct sg_print *print)
     print->lost += record.bytes;
 }
 
-/* Room for `bytes` more behind the end. */
+/* Makes room for `bytes` more at the end. */
 static bool print_make_room(struct sg_print *print, size_t bytes)
 {
     struct front_output *old = print->chunk;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the driver in this process: one lock over everything but the running of items and
- * the loading of programs. There is no teardown: applications call us from their own destructors.
+/* The state of the driver in this process, under one lock. Only items run and programs are loaded
+ * without the lock. There is no teardown: applications call CUDA from their own destructors.
  *
- * What a reader would get wrong: a fault of any kernel condemns the whole process, on purpose (as
- * cuda.h says of errors of the class of 700 and 719); `condemned` never goes back to 0. */
+ * Note: a fault of any kernel condemns the whole process, on purpose (cuda.h says so of errors like
+ * 700 and 719); `condemned` never goes back to 0. */
 #ifndef SOFTGPU_PROCESS_PROCESS_H
 #define SOFTGPU_PROCESS_PROCESS_H
 
@@ -29,8 +29,8 @@ struct sg_process {
     struct ga_handle_table arrays, mipmaps;
     struct ga_list active;   /* streams with items */
     struct ga_list waits;    /* struct sg_wait */
-    _Atomic unsigned passes; /* how often something may have come that is waited for */
-    uint64_t sequence;       /* of the item submitted last */
+    _Atomic unsigned passes; /* incremented when a wait may be over */
+    uint64_t sequence;       /* of the last submitted item */
     uint64_t next_context_id, next_stream_id;
     struct sg_pool *pool; /* made by the first launch */
 };
@@ -47,7 +47,7 @@ static inline void sg_unlock(void)
     pthread_mutex_unlock(&sg_process.lock);
 }
 
-/* CUDA_SUCCESS, or what every call answers now. */
+/* CUDA_SUCCESS, or the error that every call returns now. */
 static inline CUresult sg_process_state(void)
 {
     if (!atomic_load_explicit(&sg_process.ready, memory_order_acquire)) {
@@ -59,10 +59,11 @@ static inline CUresult sg_process_state(void)
 /* The lowest and the highest compute capability of the devices, 75 for 7.5. After cuInit. */
 void sg_process_capabilities(unsigned *least, unsigned *most);
 
-/* Sees to it that `pool` is there. With the lock held. */
+/* Makes the pool of worker threads unless it exists. With the lock held. */
 CUresult sg_process_pool(void);
 
-/* Makes `code` the answer of every later call; the first one wins. With the lock held. */
+/* Condemns the process: every later call returns `code`. The first code stays. With the lock held.
+ * */
 void sg_process_condemn(CUresult code);
 
 static inline struct sg_device *sg_device_at(CUdevice ordinal)

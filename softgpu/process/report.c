@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of the program itself, in words, where it will see them. */
+/* Reports of the program's errors to its user. */
 #include "softgpu/process/report.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void sg_tell_at(struct ga_log_place *place, const char *format, ...)
         ga_log_write(place, GA_LOG_ERROR, NULL, "softgpu: %s", line);
         return;
     }
-    for (char *c = line; *c != '\0'; c++) { /* as in the log: names may come from anywhere */
+    for (char *c = line; *c != '\0'; c++) { /* as in the log: names may contain any character */
         *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
     fprintf(stderr, CUDA_DRIVER_SAYS "%s\n", line);

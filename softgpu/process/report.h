@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program's author must read: errors of the program itself. */
+/* Reports to the program's author: errors of the program itself. */
 #ifndef SOFTGPU_PROCESS_REPORT_H
 #define SOFTGPU_PROCESS_REPORT_H
 
 #include "base/log.h"
 
-/* An error line where the program has its stderr. Where this process has put something else in the
- * place of stderr (a backend process has: it sends on what is written there) the line goes there.
- */
+/* Writes an error line to the program's stderr. If this process has replaced its stderr (a backend
+ * process has, to send it to the application) the line goes there. */
 #define sg_tell(...)                                                                               \
     do {                                                                                           \
         static struct ga_log_place sg_tell_here;                                                   \

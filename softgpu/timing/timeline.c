@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing work on a device's clock. */
+/* Places work on the timeline of a device. */
 #include "softgpu/timing/timeline.h"
 
 #include <math.h>
 
-#define RATE_MIN 1e-6 /* what is left beside others is nothing below */
+#define RATE_MIN 1e-6 /* rates below this count as 0 */
 
 static uint64_t timeline_later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* When all that the owner has keeps another context from running is over */
+/* When the last work of the owner ends that excludes other contexts. */
 static uint64_t owned_until(const struct sg_timeline *line, const struct soft_device *device)
 {
     uint64_t until = line->kernels_until_ns;
@@ -22,7 +22,7 @@ static uint64_t owned_until(const struct sg_timeline *line, const struct soft_de
     return until;
 }
 
-/* From when on the context may use what contexts do not share */
+/* The earliest time at which the context may use the engines that contexts do not share. */
 static uint64_t timeline_own(struct sg_timeline *line, const struct soft_device *device,
                              uint64_t context, uint64_t ready_ns)
 {
@@ -44,7 +44,8 @@ static struct sg_period place_copy(struct sg_timeline *line, const struct soft_d
     return (struct sg_period){start, *until};
 }
 
-/* The rate at which work with this demand goes on at `at_ns`, and until when that holds */
+/* The rate at which work with this demand proceeds at `at_ns`, and the time until which that rate
+ * holds. */
 static double rate_at(const struct sg_timeline *line, const struct sg_demand *demand,
                       uint64_t at_ns, uint64_t *until_ns)
 {
@@ -70,7 +71,7 @@ static double rate_at(const struct sg_timeline *line, const struct sg_demand *de
     return rate > RATE_MIN ? rate : 0;
 }
 
-/* Makes room by forgetting the span that ends first; nothing is placed before that end any more. */
+/* Forgets the span that ends first, to make room; nothing is placed before its end any more. */
 static void span_forget(struct sg_timeline *line)
 {
     uint32_t first = 0;
@@ -105,12 +106,12 @@ static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_d
         uint64_t until;
         double rate = rate_at(line, demand, at, &until);
         if (count == SG_TIMELINE_SPANS - 1 && until != UINT64_MAX) {
-            at = timeline_later(at, line->kernels_until_ns); /* behind all others */
+            at = timeline_later(at, line->kernels_until_ns); /* after all other kernels */
             rate = 1;
             until = UINT64_MAX;
         }
         if (rate == 0) {
-            at = until; /* something ends then: it is in the way */
+            at = until; /* no rate: work that ends then is in the way */
             continue;
         }
         double need = ceil(left / rate);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device's engines do when, by the timing model: where its kernels and copies lie on the
- * clock. Plain data of a fixed size, all zeros at first, so that processes can share it; whoever
- * calls holds the lock that guards it.
+/* The timeline of a device's engines by the timing model: when its kernels and copies run. Plain
+ * data of a fixed size, all zeros at first, so that processes can share it; the caller holds the
+ * lock that guards it.
  *
- * Kernels of one context share the device: each takes what those placed before it leave, so its end
- * is known when it is placed. Kernels of two contexts never run at the same time. */
+ * Kernels of one context share the device: each takes what the kernels placed before it leave, so
+ * its end is known when it is placed. Kernels of two contexts never run at the same time. */
 #ifndef SOFTGPU_TIMING_TIMELINE_H
 #define SOFTGPU_TIMING_TIMELINE_H
 
@@ -19,7 +19,7 @@ struct sg_timeline_span {
 
 struct sg_timeline {
     uint64_t owner;    /* the context whose kernels run; 0: none so far */
-    uint64_t owner_ns; /* nothing of it begins before */
+    uint64_t owner_ns; /* no work of the owner begins before */
     uint64_t kernels_until_ns, copies_until_ns[2];
     uint32_t span_count;
     struct sg_timeline_span spans[SG_TIMELINE_SPANS]; /* of kernels */
@@ -31,7 +31,7 @@ struct sg_period {
 
 enum sg_timeline_engine { SG_TIMELINE_H2D, SG_TIMELINE_D2H, SG_TIMELINE_COMPUTE };
 
-/* Finds the first place for the work of `context` (not 0) from `ready_ns` on, and takes it. */
+/* Finds the first place for the work of `context` (not 0) from `ready_ns` on, and occupies it. */
 struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_device *device,
                                    enum sg_timeline_engine engine, uint64_t context,
                                    const struct sg_demand *demand, uint64_t ready_ns);

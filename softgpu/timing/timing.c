@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formulas. */
+/* The formulas of the timing model. */
 #include "softgpu/timing/timing.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ static uint64_t quotient_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* Lanes that a multiprocessor serves in a clock */
+/* Lanes that a multiprocessor serves in a clock. */
 static double timing_lanes(const struct soft_device *device, enum sg_cost_kind kind)
 {
     double cores = device->cores;
@@ -53,7 +53,7 @@ static double timing_lanes(const struct soft_device *device, enum sg_cost_kind k
     }
 }
 
-/* Clocks of one multiprocessor for all that was counted: those of its busiest unit */
+/* Clocks of one multiprocessor for all counted instructions: those of its busiest unit. */
 static double clocks_of(const struct soft_device *device, const struct sg_counts *counts)
 {
     double clocks = 0;
@@ -64,7 +64,7 @@ static double clocks_of(const struct soft_device *device, const struct sg_counts
     return clocks;
 }
 
-/* Clocks of a warp that has a multiprocessor for itself */
+/* Clocks of a warp that has a multiprocessor for itself. */
 static double warp_clocks(const struct sg_timing_grid *grid)
 {
     uint64_t warps = grid->blocks * quotient_up(grid->block_threads, WARP_LANES);
@@ -79,7 +79,7 @@ static uint32_t sms_of(const struct soft_device *device, const struct sg_timing_
     return grid->sms != 0 ? grid->sms : device->sms;
 }
 
-/* Its part of the device, at most */
+/* Its share of the device, at most. */
 static double timing_part(const struct soft_device *device, const struct sg_timing_grid *grid)
 {
     return (double)sms_of(device, grid) / device->sms;

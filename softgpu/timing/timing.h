@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timing model: how long the described device would take for what its engines do. Pure
- * functions of the description and of counts; docs/softgpu-timing.md says them in words.
+/* The timing model: how long the described device would take for the work of its engines. Pure
+ * functions of the description and of counts; docs/softgpu-timing.md explains them.
  *
- * What a reader would get wrong: these are times of work that has the device for itself.
- * timeline.h says when it is done beside other work. */
+ * Note: these are times of work that has the device for itself. timeline.h places it beside other
+ * work. */
 #ifndef SOFTGPU_TIMING_TIMING_H
 #define SOFTGPU_TIMING_TIMING_H
 
@@ -11,7 +11,7 @@
 
 struct sg_counts;
 
-/* What kernels that run at the same time share */
+/* Resources that kernels share when they run at the same time. */
 enum sg_resource {
     SG_RESOURCE_SLOTS,     /* places of blocks on multiprocessors */
     SG_RESOURCE_ISSUE,     /* the busiest unit of the multiprocessors */
@@ -20,9 +20,9 @@ enum sg_resource {
 };
 
 struct sg_demand {
-    uint64_t lead_ns;           /* before it takes anything */
-    uint64_t ns;                /* alone, then */
-    double share[SG_RESOURCES]; /* of each resource, meanwhile; at most 1 */
+    uint64_t lead_ns;           /* before it uses any resource */
+    uint64_t ns;                /* the duration after that, if it runs alone */
+    double share[SG_RESOURCES]; /* of each resource during `ns`; at most 1 */
 };
 
 struct sg_timing_grid {
@@ -35,14 +35,14 @@ struct sg_timing_grid {
 
 struct sg_demand sg_timing_kernel(const struct soft_device *device,
                                   const struct sg_timing_grid *grid);
-/* One whose time is known. */
+/* The demand of a kernel whose duration is known. */
 struct sg_demand sg_timing_kernel_of(const struct soft_device *device,
                                      const struct sg_timing_grid *grid, uint64_t ns);
 
 enum sg_timing_way { SG_TIMING_H2D, SG_TIMING_D2H };
 struct sg_demand sg_timing_copy(const struct soft_device *device, enum sg_timing_way way,
                                 uint64_t bytes, bool pageable);
-/* Within device memory: `bytes` are read and written together. */
+/* A fill or copy within device memory: `bytes` are read and written together. */
 struct sg_demand sg_timing_fill(const struct soft_device *device, uint64_t bytes);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All constants of the timing model that are no key of a device. docs/softgpu-timing.md says what
- * they are used for. They are round numbers: a device's own speeds decide. */
+/* All constants of the timing model that are no key of a device; docs/softgpu-timing.md explains
+ * their use. They are round numbers: a device's own speeds decide. */
 #ifndef SOFTGPU_TIMING_TIMING_CONSTANTS_H
 #define SOFTGPU_TIMING_TIMING_CONSTANTS_H
 
 /* ---- kernels ---- */
 
-/* From the end of what comes before to a kernel's first instruction. */
+/* From the end of the previous work to the first instruction of a kernel. */
 #define SG_LAUNCH_NS 3000
-/* Clocks from one instruction of a warp to its next: what a dependent one waits on Volta and later
- * is 4. */
+/* Clocks from one instruction of a warp to its next: 4 for a dependent instruction on Volta and
+ * later. */
 #define SG_ISSUE_CLOCKS 4
-/* Clocks that an access to global memory holds its warp up: about 400 of latency, and about four
- * accesses under way at a time. */
+/* Clocks for which an access to global memory stalls its warp: about 400 of latency, and about four
+ * accesses in flight at a time. */
 #define SG_GLOBAL_CLOCKS 100
 /* Lanes for which a multiprocessor issues instructions in a clock: four schedulers; where it has
  * fewer than 64 cores (Fermi), as many as it has cores. */
@@ -23,16 +23,17 @@
 #define SG_SHARED_LANES  32 /* 4 bytes each */
 #define SG_GLOBAL_LANES  32
 #define SG_MATRIX_GAIN   16 /* multiplications of tensor cores for each core */
-/* How much of its memory's bandwidth a kernel gets: row changes, refresh. */
+/* The part of its memory's bandwidth that a kernel gets: row changes and refresh take the rest. */
 #define SG_MEMORY_SHARE 0.85
 
 /* ---- copies ---- */
 
-/* What packet headers leave of a PCIe link's bandwidth. */
+/* The part of a PCIe link's bandwidth that packet headers leave. */
 #define SG_PCIE_SHARE 0.78
-/* And staging through pinned memory of the driver's, of that. */
+/* The part of that which staging through pinned memory of the driver leaves. */
 #define SG_PAGEABLE_SHARE 0.5
-/* What a fill or a copy within device memory, which are kernels, takes of the multiprocessors */
+/* The share of the multiprocessors that a fill or a copy within device memory takes, since these
+ * are kernels. */
 #define SG_FILL_SLOTS 0.25
 #define SG_FILL_ISSUE 0.1
 
@@ -47,9 +48,9 @@
 
 /* ---- the run ---- */
 
-/* More than this share of its time that execution was late makes a timed run void. */
+/* A timed run is void if execution was late for more than this share of its time. */
 #define SG_VOID_SHARE 0.01
-/* What is said of a run that goes on; a shorter one is judged at its end only. */
+/* A run is judged after this time while it goes on; a shorter one only at its end. */
 #define SG_VOID_AFTER_NS 100000000
 
 #endif
