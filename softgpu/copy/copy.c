@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies. The addresses are checked when the call is made, and again when its turn comes: memory
- * may have been unmapped meanwhile, which is an execution fault then. */
+/* Copies. The addresses are checked in the call and again before the copy runs: memory may have
+ * been unmapped meanwhile, which is an execution fault. */
 #include "softgpu/copy/copy.h"
 
 #include <inttypes.h>
@@ -14,16 +14,17 @@
 #include "softgpu/node/time_slices.h"
 #include "softgpu/process/process.h"
 
-/* Up to this many bytes a pageable source is staged, so that an asynchronous call need not wait. */
+/* A pageable source of up to this many bytes is staged, so that an asynchronous call need not wait.
+ * */
 #define STAGE_BYTES ((uint64_t)1 << 20)
 #define PART_BYTES  ((uint64_t)4 << 20)
 
 struct copy {
     struct sg_item item; /* first */
     struct front_box box;
-    bool to_checked, from_checked; /* lies in a range: check again before it runs */
-    bool pageable;                 /* one side is */
-    void *stage;                   /* owned; the source's bytes, packed */
+    bool to_checked, from_checked; /* in a range: checked again before it runs */
+    bool pageable;                 /* one side is pageable */
+    void *stage;                   /* owned; the packed bytes of the source */
 };
 
 static bool still_there(uint64_t address, uint64_t bytes, unsigned rights)
@@ -64,13 +65,13 @@ static void copy_rows(const struct front_box *box, char *to, const char *from)
     }
 }
 
-/* Large ones in parts: between these, other processes may have the engine. */
+/* Large copies go in parts: between two parts other processes may have the engine. */
 static void copy_parts(const struct sg_item *item, const struct front_box *box, char *to,
                        const char *from)
 {
     struct sg_node_engine *turn = item->stream->context->device->engines[item->engine].turn;
     if (item->engine == SG_ENGINE_COMPUTE || !packed(box, &box->to) || !packed(box, &box->from)) {
-        copy_rows(box, to, from); /* within a device both sides may overlap */
+        copy_rows(box, to, from); /* within a device the two sides may overlap */
         return;
     }
     uint64_t bytes = box->width * box->height;
@@ -131,7 +132,7 @@ static bool copy_stage(struct copy *copy)
     return true;
 }
 
-/* Where one side lies, if that fits what the call says. */
+/* The kind of memory of one side, if it is the one that the call names. */
 static CUresult copy_side_check(const struct front_box *box, const struct front_side *side,
                                 unsigned rights, enum sg_place *place,
                                 const struct sg_device **device, bool *sync_memops)
@@ -154,7 +155,7 @@ static enum sg_engine_kind copy_engine(enum sg_place to, enum sg_place from)
     return SG_ENGINE_D2H;
 }
 
-/* Must the caller wait for this copy? */
+/* Whether the caller must wait for this copy. */
 static bool copy_waits(struct copy *copy, enum sg_place to, enum sg_place from, bool async)
 {
     bool device_only = to == SG_PLACE_DEVICE && from == SG_PLACE_DEVICE;
@@ -170,10 +171,10 @@ static bool copy_waits(struct copy *copy, enum sg_place to, enum sg_place from, 
     return copy->box.width * copy->box.height * copy->box.depth > STAGE_BYTES || !copy_stage(copy);
 }
 
-/* Both sides, checked. */
+/* Both sides after the checks. */
 struct places {
     enum sg_place to, from;
-    const struct sg_device *devices[2]; /* whose memory; NULL: host memory */
+    const struct sg_device *devices[2]; /* of the memory; NULL: host memory */
     bool sync_memops;
 };
 

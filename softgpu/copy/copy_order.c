@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between two devices in a legacy stream: CUDA begins them when both devices have ended what
- * they were given before, and neither device begins what it is given later until they are over.
+/* Copies between two devices in a legacy stream: CUDA begins them when both devices have ended all
+ * earlier work, and both devices begin later work only after the copy.
  *
- * What a reader would get wrong: streams that do not take part in the legacy stream's order (made
- * with CU_STREAM_NON_BLOCKING) are not meant, on either device. */
+ * Note: streams outside the legacy stream's order (made with CU_STREAM_NON_BLOCKING) are exempt, on
+ * both devices. */
 #include "softgpu/copy/copy_order.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static bool copy_order_concerns(const struct sg_context *context, const struct s
            (context->device == devices[0] || context->device == devices[1]);
 }
 
-/* The legacy streams of the context and of its green contexts are held. */
+/* Holds the legacy streams of the context and of its green contexts. */
 static CUresult hold_all(struct sg_context *context, struct sg_both *both)
 {
     ga_list_each (at, following, &context->streams) {

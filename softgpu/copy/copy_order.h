@@ -7,19 +7,20 @@
 #include "softgpu/process/device.h"
 #include "softgpu/stream/streams.h"
 
-/* Who waits for whom because of one copy; empty for any other copy. */
+/* The waits that one copy causes; empty for any other copy. */
 struct sg_both {
     struct sg_stream *stream;   /* held; NULL: empty */
     struct sg_stream **streams; /* held; owned; the others' legacy streams */
     size_t count;
 };
 
-/* Before the copy is put into the stream: it waits for both devices. `devices` NULL: host memory.
- * Does not let go of the lock. */
+/* Called before the copy is put into the stream: it waits for both devices. `devices` NULL: host
+ * memory. Does not release the lock. */
 CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
                         const struct sg_device *const devices[2]);
 
-/* Behind it, whatever came of both: after CUDA_SUCCESS the devices wait for it. Ends `both`. */
+/* Called after that, whatever the result: after CUDA_SUCCESS the devices wait for the copy. Ends
+ * `both`. */
 CUresult sg_both_after(struct sg_both *both, CUresult rc);
 
 #endif

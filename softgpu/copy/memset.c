@@ -37,7 +37,7 @@ static void row_fill(char *to, const struct sg_fill_shape *shape)
     }
 }
 
-/* UINT64_MAX when it overflows: no range is that long. */
+/* UINT64_MAX on overflow: no range is that long. */
 static uint64_t fill_extent(const struct sg_fill_shape *shape)
 {
     return api_range_pitched(shape->pitch, api_range_times(shape->width, shape->element),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable graphs as objects: made of plans, changed, dropped. */
+/* Executable graphs as objects: made of plans, changed, destroyed. */
 #include "softgpu/graph/graph.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void end_finished(struct sg_item *item, void *owner)
     exec_free(owner);
 }
 
-/* What follows may be destructors of the program, and must not have the lock. */
+/* `gone` may run destructors of the program, so it runs without the lock. */
 void sg_graph_launch_drop(struct sg_graph_exec *exec, struct sg_stream *stream)
 {
     if (--exec->references != 0) {
@@ -113,7 +113,7 @@ void sg_graph_drop_context(struct sg_context *context)
 
 /* ---- the beginning ---- */
 
-/* What a walk over a plan counts. */
+/* Counts for one walk over a plan. */
 struct totals {
     unsigned nodes, events, conditions, memory;
 };
@@ -202,7 +202,7 @@ static CUresult node_make(struct sg_graph_exec *exec, const struct front_plan_no
     }
 }
 
-/* The edges, from the other end: each node knows whom it lets go. */
+/* The edges in the other direction: each node knows the nodes that wait for it. */
 static CUresult edges_make(const struct front_plan *plan, struct sg_graph_level *level)
 {
     for (unsigned i = 0; i < plan->count; i++) {
@@ -238,7 +238,7 @@ static CUresult exec_level_make(struct sg_graph_exec *exec, const struct front_p
     return rc == CUDA_SUCCESS ? edges_make(plan, level) : rc;
 }
 
-/* First the memory, so that copies to it find it there. */
+/* Memory first, so that copies to it find it. */
 static CUresult memory_collect(struct sg_graph_exec *exec, const struct front_plan *plan)
 {
     CUresult rc = CUDA_SUCCESS;
@@ -282,7 +282,7 @@ CUresult sg_graph_make(const struct front_plan *plan, uint64_t flags, struct sg_
         exec_free(made);
         return rc;
     }
-    sg_graph_memory_unmap(made); /* it was there for the checks */
+    sg_graph_memory_unmap(made); /* it was mapped for the checks only */
     *exec = made;
     return CUDA_SUCCESS;
 }
@@ -325,7 +325,7 @@ const struct sg_graph_what *sg_graph_what_last(const struct sg_graph_node *node)
     return last;
 }
 
-/* Takes what the change holds. */
+/* Takes over the objects that the change holds. */
 static CUresult change_add(struct sg_graph_exec *exec, const struct sg_graph_change *change)
 {
     struct sg_graph_change *made = malloc(sizeof *made);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of conditional nodes: four bytes of device memory each, whose address is the handle
- * that kernels give to cudaGraphSetConditional. */
+ * that kernels pass to cudaGraphSetConditional. */
 #include "softgpu/graph/graph_condition.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of nodes that allocate. The address is reserved when the node is made. Memory comes
- * behind it when an executable with the node is launched, and stays from launch to launch, until it
- * is trimmed or no graph has the node any more. No two addresses share memory. */
+/* The memory of allocation nodes. The address is reserved when the node is made. Memory is mapped
+ * there when an executable with the node is launched, and stays from launch to launch until it is
+ * trimmed or no graph has the node any more. No two addresses share memory. */
 #include "softgpu/graph/graph_memory.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct sg_graph_memory {
     unsigned references;
     struct sg_device *device;
     uint64_t space;      /* of the reservation */
-    uint64_t allocation; /* handle of what is behind it; 0: nothing */
+    uint64_t allocation; /* handle of the mapped memory; 0: none */
     struct front_graph_block block;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node does, made of the parameters that front/ keeps. */
+/* The work of nodes, made of the parameters that front/ keeps. */
 #include "softgpu/graph/graph_node.h"
 
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static CUresult node_fill_make(const struct front_fill_node *fill, struct sg_gra
     return rc == CUDA_SUCCESS ? sg_fill_make(&shape, &what->item) : rc;
 }
 
-/* The thread of the first device calls it, wherever the graph is launched. */
+/* A thread of the first device calls the host function, wherever the graph is launched. */
 static CUresult host_make(const CUDA_HOST_NODE_PARAMS_v1 *host, struct sg_graph_what *what)
 {
     const struct front_host_call call = {.function = host->fn, .data = host->userData};
@@ -157,7 +157,7 @@ static CUresult node_what_make(const struct front_node_params *params, struct sg
         what->kind = SG_GRAPH_CONDITION;
         return CUDA_SUCCESS;
     default:
-        return CUDA_SUCCESS; /* empty; memory, which is seen to with the launch */
+        return CUDA_SUCCESS; /* an empty node, or one of memory, which the launch maps */
     }
 }
 

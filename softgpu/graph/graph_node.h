@@ -19,12 +19,12 @@ enum sg_graph_kind {
     SG_GRAPH_CONDITION
 };
 
-/* What a node does, as it was said last. Empty: nothing. */
+/* The work of a node after the last change of its parameters. Empty: none. */
 struct sg_graph_what {
     enum sg_graph_kind kind;
     struct sg_item *item;       /* WORK: owned; NULL: there is nothing to do */
-    struct sg_stream *stream;   /* WORK: one of the context it runs in; held */
-    struct sg_context *context; /* WORK that needs one: held */
+    struct sg_stream *stream;   /* WORK: a stream of the context it runs in; held */
+    struct sg_context *context; /* WORK that needs a context: held */
     bool prioritised;
     int priority;
     uint64_t event; /* RECORD, WAIT: handle */
@@ -32,7 +32,7 @@ struct sg_graph_what {
     struct sg_value *values;
 };
 
-/* Checks parameters, and makes what a node does of them. */
+/* Checks the parameters and makes the node's work of them. */
 CUresult sg_graph_what_make(const struct front_node_params *params, struct sg_graph_what *what);
 void sg_graph_what_drop(struct sg_graph_what *what);
 

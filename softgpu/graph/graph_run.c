@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One launch of an executable graph. What is ready is a list, so that long chains of nodes that are
- * done at once, and loops, need no stack. By the timing model a node begins when those before it
- * are over, whenever this process comes to notice. */
+/* One launch of an executable graph. Ready nodes are kept in a list, so that long chains of nodes
+ * that need no engine, and loops, need no stack. By the timing model a node begins when its
+ * predecessors are over, even if this process notices it later. */
 #include "softgpu/graph/graph_run.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct sg_graph_launch {
 
 struct ready {
     struct sg_graph_node *first;
-    bool news; /* for other streams */
+    bool news; /* true: something changed for other streams */
 };
 
 static void ready_add(struct ready *ready, struct sg_graph_node *node)
@@ -42,7 +42,7 @@ static uint64_t run_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Its roots are ready; false: there are none, so that it is done already. */
+/* Makes its roots ready; false: there are none, so it is done. */
 static bool level_begin(struct sg_graph_level *level, struct ready *ready, uint64_t ns)
 {
     level->left = level->count;
@@ -60,7 +60,7 @@ static bool level_begin(struct sg_graph_level *level, struct ready *ready, uint6
     return level->count != 0;
 }
 
-/* The body that the condition asks for is begun; false: none, or one without nodes. */
+/* Begins the body that the condition selects; false: none, or one without nodes. */
 static bool body_begin(struct sg_graph_node *node, struct ready *ready, uint64_t ns)
 {
     unsigned value = sg_condition_value(node->condition), body;
@@ -78,7 +78,7 @@ static bool body_begin(struct sg_graph_node *node, struct ready *ready, uint64_t
     return body < node->body_count && level_begin(&node->bodies[body], ready, ns);
 }
 
-/* The node is done: so are those that it was the last of, and so on upwards. */
+/* Ends the node, and those levels and conditional nodes that end with it. */
 static void node_done(struct sg_graph_node *node, struct ready *ready, uint64_t ns)
 {
     for (;;) {
@@ -140,7 +140,7 @@ static void work_begin(struct sg_graph_node *node)
     sg_engine_push(item);
 }
 
-/* True: it is done. */
+/* True: the node is done. */
 static bool node_begin(struct sg_graph_node *node, struct ready *ready)
 {
     if (node->off) {
@@ -166,7 +166,7 @@ static bool node_begin(struct sg_graph_node *node, struct ready *ready)
     }
 }
 
-/* When one that was done at once was over. */
+/* When a node that needs no engine was over. */
 static uint64_t node_ns(const struct sg_graph_node *node)
 {
     switch (node->off ? SG_GRAPH_NOTHING : node->what.kind) {
@@ -240,7 +240,7 @@ static bool launch_step(struct sg_item *item)
     struct ready ready = {0};
     if (!launch->begun) {
         if (launch->ticket != exec->done + 1) {
-            return false; /* an earlier one, in another stream, is not done */
+            return false; /* an earlier launch, in another stream, is not done */
         }
         launch_begin(launch, &ready);
     } else {
@@ -259,7 +259,7 @@ static bool launch_step(struct sg_item *item)
     return true;
 }
 
-/* The process is condemned. */
+/* Called when the process is condemned. */
 static bool launch_give_up(struct sg_item *item)
 {
     const struct sg_graph_launch *launch = ga_container(item, struct sg_graph_launch, item);
@@ -294,7 +294,7 @@ static void run_launch_drop(struct sg_item *item)
     sg_schedule_again(); /* for the next launch, in another stream */
 }
 
-/* New marks for the nodes that record, before anything is changed. */
+/* New marks for record nodes, before anything is changed. */
 static CUresult run_marks_make(struct sg_graph_launch *launch)
 {
     const struct sg_graph_exec *exec = launch->exec;
@@ -311,7 +311,8 @@ static CUresult run_marks_make(struct sg_graph_launch *launch)
     return CUDA_SUCCESS;
 }
 
-/* What the events mean for this launch: a wait what was recorded before, or by a node before it. */
+/* Gives events their meaning in this launch: a wait means the recording before the launch, or the
+ * one by an earlier node. */
 static void marks_use(struct sg_graph_launch *launch)
 {
     const struct sg_graph_exec *exec = launch->exec;

@@ -19,7 +19,7 @@
 #include "softgpu/texture/array.h"
 #include "softgpu/texture/sampled.h"
 
-/* What a fresh context has by default. */
+/* The defaults of a new context. */
 static void context_defaults(struct sg_context *context)
 {
     context->stack_bytes = 1024;
@@ -89,7 +89,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     return CUDA_SUCCESS;
 }
 
-/* Everything that the application made in the context. Its work has finished, or never will. */
+/* Frees all objects of the context. Its work has finished, or never will. */
 static void context_empty(struct sg_context *context)
 {
     sg_peer_drop(context);
@@ -136,14 +136,14 @@ void sg_context_destroy(struct sg_context *context)
     if (!context->alive) {
         return;
     }
-    context->alive = false; /* from now on no call finds it usable */
+    context->alive = false; /* calls find it unusable from now on */
     context->dying = true;
     sg_context_hold(context);
     if (sg_context_quiet(context)) {
         context_empty(context);
     }
     context->dying = false;
-    sg_schedule(); /* for who waits in sg_context_settle */
+    sg_schedule(); /* for threads in sg_context_settle */
     sg_context_drop(context);
     if (!context->primary) {
         ga_handle_table_remove(&sg_process.contexts, context->handle);

@@ -5,15 +5,15 @@
 
 #include "softgpu/process/context.h"
 
-/* All with the process's lock held. */
+/* `flags` are those of cuCtxCreate. */
 CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
                          struct sg_context **context);
 
-/* Waits for its work, frees everything in it; then the context itself unless it is primary. Once
- * exit() has begun and its work does not end, nothing is freed. */
+/* Waits for the context's work and frees everything in it; then the context itself unless it is
+ * primary. If exit() has begun and the work does not end, nothing is freed. */
 void sg_context_destroy(struct sg_context *context);
 
-/* Waits while another thread destroys it. */
+/* Waits while another thread destroys the context. */
 void sg_context_settle(struct sg_context *context);
 
 /* Makes an inactive primary context usable. */

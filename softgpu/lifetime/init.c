@@ -14,17 +14,18 @@
 #include "softgpu/stream/clock.h"
 #include "softgpu/stream/trace.h"
 
-/* Live objects at most, per kind: a loop that leaks must end in an error, not eat the machine. */
+/* Live objects of each kind at most: a loop that leaks must end in an error, not use up the
+ * machine's memory. */
 #define PROCESS_OBJECTS_MAX (1u << 22)
 
-/* In a child of fork() nothing of ours runs. */
+/* The driver does not work in a child of fork(). */
 static void after_fork(void)
 {
     atomic_store(&sg_process.ready, 0);
     pthread_mutex_init(&sg_process.lock, NULL);
 }
 
-/* From here on nobody is made to wait for a kernel that never ends. */
+/* From here on no thread waits for a kernel that never ends. */
 static void process_exit_begins(void)
 {
     atomic_store(&sg_process.exiting, 1);
@@ -70,7 +71,7 @@ static CUresult devices_make(const struct sg_config *config)
     return CUDA_SUCCESS;
 }
 
-/* Before any program is loaded. */
+/* Called before any program is loaded. */
 static void timing_begin(const struct sg_config *config)
 {
     bool timed = false;
@@ -87,9 +88,9 @@ static void timing_begin(const struct sg_config *config)
     sg_cost_count(timed);
 }
 
-/* Programs that use it all are killed by the system, which does not say why. Told where a person
- * looks: by a program that uses softgpu, and by gpuaasd when it looks at its GPUs, but not by each
- * of its backend processes, whose stderr is no file. */
+/* The system kills programs that use up its memory, without a reason. Therefore a warning appears
+ * where a person reads it: in a program that uses softgpu, and in gpuaasd when it looks at its
+ * GPUs, but not in each of its backend processes, whose stderr is no file. */
 static void memory_tell(const struct sg_config *config)
 {
     uint64_t machine = soft_machine_memory();

@@ -5,14 +5,14 @@
 
 #include "api/cuda_names.h"
 
-/* Idempotent; what cuInit does. Reads SOFTGPU_DEVICES, SOFTGPU_NODE and SOFTGPU_TRACE.
- * CUDA_ERROR_INVALID_VALUE after a log line when one of the first two makes no sense. */
+/* cuInit; idempotent. Reads SOFTGPU_DEVICES, SOFTGPU_NODE and SOFTGPU_TRACE.
+ * CUDA_ERROR_INVALID_VALUE after a log line if one of the first two is wrong. */
 CUresult sg_process_init(void);
 
-/* The same with a given text, on a node of its own. Tests. */
+/* The same with the given description, on a node of its own, for tests. */
 CUresult sg_process_init_with(const char *devices);
 
-/* Undoes what a failing cuInit has done; and in tests, when no item was ever submitted. */
+/* Undoes a failing cuInit; also in tests, if no item was ever submitted. */
 void sg_process_fini(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuMemAlloc. Up to 1 MiB: a piece of a slab (one chunk of 2 MiB, cut in units of 512 bytes);
- * beyond: chunks of its own, with reserved address space behind it so that running over the end is
- * found out. A slab goes back to the device with its last piece, so cuMemGetInfo is exact. */
+/* cuMemAlloc. Up to 1 MiB: part of a slab (one chunk of 2 MiB, divided into units of 512 bytes).
+ * Above: chunks of its own, followed by reserved address space, so that an access beyond the end is
+ * found. A slab returns to the device with its last allocation, so cuMemGetInfo is exact. */
 #include "softgpu/memory/heap.h"
 
 #include "softgpu/memory/ipc.h"
@@ -177,7 +177,7 @@ static void heap_release(struct sg_range *range)
         if (slab->used == 0) {
             slab_drop(slab);
         }
-    } else { /* one that is imported has no chunks of ours */
+    } else { /* an imported range has no chunks of ours */
         sg_space_release(range->space_base, range->space_bytes);
         sg_physical_give(&range->device->memory, range->chunks, range->chunk_count);
         free(range->chunks);
@@ -207,7 +207,7 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
     }
     ga_list_init(&made->in_context);
     CUresult rc = alloc(device, made);
-    if (rc == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* else a pool asks, and knows */
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* NULL: a pool asks */
         (void)front_mempool_release((CUdevice)device->ordinal);
         rc = alloc(device, made);
     }

@@ -11,10 +11,10 @@
 CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
                        struct sg_range **range);
 
-/* Where the chunks of a LARGE or SMALL range begin, and which they are. */
+/* The chunks of a LARGE or SMALL range, and the address at which they begin. */
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base);
 
-/* `range` is LARGE, SMALL or IMPORTED; it is freed. */
+/* `range` is LARGE, SMALL or IMPORTED, and is freed. */
 void sg_heap_free(struct sg_range *range);
 
 #endif

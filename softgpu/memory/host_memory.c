@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory that devices may touch: ours (cuMemHostAlloc, cuMemAllocManaged) or the application's
- * own, registered. Under unified addressing every device reaches it at its host address, whatever
- * the flags say. So managed memory never moves: prefetching and advice have nothing to do. */
+/* Host memory that devices may access: ours (cuMemHostAlloc, cuMemAllocManaged) or the
+ * application's own, registered. Under unified addressing every device reaches it at its host
+ * address, whatever the flags say. Therefore managed memory never moves, and prefetching and advice
+ * do nothing. */
 #include "softgpu/memory/host_memory.h"
 
 #include "softgpu/memory/ranges.h"
@@ -41,7 +42,8 @@ static CUresult space_alloc(struct sg_context *context, enum sg_range_kind kind,
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    /* Chunks of the permission map of its own: aligned to 64 KiB inside what is mapped. */
+    /* The range has chunks of the permission map of its own: it is aligned to 64 KiB within the
+     * mapping. */
     void *space = mmap(wish, rounded + SG_MAP_CHUNK, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (space == MAP_FAILED) {
@@ -49,7 +51,7 @@ static CUresult space_alloc(struct sg_context *context, enum sg_range_kind kind,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rounded >= SG_CHUNK_BYTES) {
-        (void)madvise(space, rounded + SG_MAP_CHUNK, MADV_HUGEPAGE); /* fewer first touches */
+        (void)madvise(space, rounded + SG_MAP_CHUNK, MADV_HUGEPAGE); /* fewer page faults */
     }
     made->space_base = (uint64_t)(uintptr_t)space;
     made->space_bytes = rounded + SG_MAP_CHUNK;
@@ -79,19 +81,21 @@ CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flag
     return space_alloc(context, SG_RANGE_HOST, NULL, bytes, flags, range);
 }
 
-/* Who forwards calls to us gives its program the same addresses, if they are free there. So these
- * are taken where little is: between the windows of device memory and what Linux maps. */
+/* A backend process forwards these addresses to its application, which needs the same ones free.
+ * They are therefore taken where little is mapped: between the windows of device memory and the
+ * mappings of Linux. */
 static void *managed_wish(void)
 {
 #if defined(__SANITIZE_THREAD__)
-    return NULL; /* not allowed there */
+    return NULL; /* that address space does not exist here */
 #else
     uint64_t random;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
         return NULL;
     }
     return (void *)(uintptr_t)(UINT64_C(0x400000000000) +
-                               (random & UINT64_C(0x0fffffff0000))); /* 16 TiB, by 64 KiB */
+                               (random &
+                                UINT64_C(0x0fffffff0000))); /* within 16 TiB, in steps of 64 KiB */
 #endif
 }
 
@@ -101,7 +105,7 @@ CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_
                       : space_alloc(context, SG_RANGE_MANAGED, managed_wish(), bytes, 0, range);
 }
 
-/* Is every page of the range mapped? mincore answers ENOMEM where nothing is. */
+/* Whether every page of the range is mapped: mincore answers ENOMEM otherwise. */
 static bool pages_present(uint64_t address, uint64_t bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

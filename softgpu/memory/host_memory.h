@@ -5,16 +5,17 @@
 
 #include "softgpu/memory/ranges.h"
 
-/* Of 0 bytes there is no range: NULL. */
+/* 0 bytes give no range: NULL. */
 CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flags,
                        struct sg_range **range);
 CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t bytes,
                           unsigned flags);
 
-/* Memory that host and devices use alike, and at one address. `context` NULL: of none. */
+/* Managed memory: host and devices use it at one address. `context` NULL: it belongs to no context.
+ * */
 CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range);
 
-/* HOST, REGISTERED or MANAGED; freed. */
+/* `range` is HOST, REGISTERED or MANAGED, and is freed. */
 void sg_host_free(struct sg_range *range);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory of other processes of the node. Who exports an allocation writes a record of it to
- * a file without a name: which chunks of its memory's file it consists of. Who imports it opens
- * both files through /proc, as the same user may, and maps the chunks. The kernel keeps the pages
- * as long as anybody maps them, so the exporter's death takes nothing away. */
+/* Device memory of other processes of the node. The exporter writes a record of the allocation to
+ * an anonymous file: the chunks of its memory file that the allocation consists of. The importer
+ * opens both files through /proc, as processes of the same user may, and maps the chunks. The
+ * kernel keeps the pages as long as a process maps them, so the exporter's death takes nothing
+ * away. */
 #include "softgpu/memory/ipc.h"
 
 #include <fcntl.h>
@@ -21,12 +22,12 @@
 struct record {
     uint64_t key; /* random; 0: the memory is freed */
     uint8_t uuid[16];
-    uint64_t offset, bytes; /* of the allocation in its chunks */
+    uint64_t offset, bytes; /* of the allocation within its chunks */
     uint32_t count, unused;
     /* followed by the places of the chunks, 32 bits each */
 };
 
-/* Under the process's lock */
+/* The file of records, under the process's lock; -1: not made yet. */
 static int exports = -1;
 static uint64_t exports_end;
 
@@ -105,7 +106,7 @@ void sg_ipc_withdraw(struct sg_range *range)
 
 /* ---- importing ---- */
 
-/* A descriptor of another process, if it is that of a file without a name that we have named. */
+/* Opens a descriptor of another process, if it is an anonymous file of softgpu's. */
 static int foreign_open(int pid, int fd, const char *name, int flags)
 {
     char path[64], target[64], expected[64];
@@ -175,7 +176,7 @@ static struct sg_range *imported_already(struct sg_context *context, uint64_t ke
     return NULL;
 }
 
-/* Only `by` gets at it, whichever device it is of. `context` may be NULL. */
+/* Maps it for the device `by` alone, whichever device the memory is of. `context` may be NULL. */
 static CUresult source_map(struct sg_context *context, const struct sg_device *by,
                            const struct source *source, struct sg_range **out)
 {

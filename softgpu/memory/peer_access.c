@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peer access: contexts whose memory the kernels of another device may use. A permission map is a
- * device's, not a context's: what one context of a device may touch, its other ones may as well. */
+/* Peer access: which contexts let kernels of another device use their memory. A permission map
+ * belongs to a device, not to a context: if one context of a device may access memory, its other
+ * contexts may, too. */
 #include "softgpu/memory/peer_access.h"
 
 #include "softgpu/memory/ranges.h"
@@ -11,7 +12,7 @@
 
 struct peer {
     struct ga_list link;
-    struct sg_context *context, *owner; /* the first may use what belongs to the second */
+    struct sg_context *context, *owner; /* `context` may use the memory of `owner` */
 };
 
 static struct ga_list peers = {&peers, &peers};
@@ -42,7 +43,7 @@ void sg_peer_rights(const struct sg_context *owner, uint8_t *rights)
     }
 }
 
-/* Everything that belongs to the owner now. */
+/* Sets the rights in all memory of the owner. */
 static CUresult rights_set(const struct sg_context *owner, unsigned ordinal, unsigned rights)
 {
     const struct sg_spans *ranges = &sg_memory.ranges;
@@ -66,7 +67,7 @@ static void peer_access_end(struct peer *peer)
         other |= left->owner == peer->owner && left->context->device->ordinal == ordinal;
     }
     if (!other) {
-        (void)rights_set(peer->owner, ordinal, 0); /* taking away needs no memory */
+        (void)rights_set(peer->owner, ordinal, 0); /* taking rights away needs no memory */
     }
     free(peer);
 }

@@ -6,19 +6,20 @@
 
 #include "softgpu/process/context.h"
 
-/* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: of the same device; _ALREADY_ENABLED. */
+/* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: both are of the same device;
+ * CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED. */
 CUresult sg_peer_enable(struct sg_context *context, struct sg_context *owner);
 
 /* CUDA_ERROR_PEER_ACCESS_NOT_ENABLED. */
 CUresult sg_peer_disable(const struct sg_context *context, const struct sg_context *owner);
 
-/* Whether kernels of the context may use what belongs to the owner: it is the same, or a peer. */
+/* Whether kernels of the context may use memory of the owner: they are the same, or peers. */
 bool sg_peer_uses(const struct sg_context *context, const struct sg_context *owner);
 
-/* Adds the rights of peers in memory that the owner is about to get. */
+/* Adds the rights of peers to those of a new range of the owner. */
 void sg_peer_rights(const struct sg_context *owner, uint8_t *rights);
 
-/* A context ends. */
+/* Ends the peer access of and to a context that ends. */
 void sg_peer_drop(const struct sg_context *context);
 
 #endif

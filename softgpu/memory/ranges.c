@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is at an address, and which device may touch it. The permission maps know chunks of 64 KiB;
- * small allocations and registered memory share chunks, so a chunk loses its rights with the last
- * range that lies in it. */
+/* Ranges by address, and the permission maps of the devices. The maps have chunks of 64 KiB; small
+ * allocations and registered memory share chunks, so a chunk loses its rights with the last range
+ * in it. */
 #include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct sg_range *sg_range_find(uint64_t address)
     return (struct sg_range *)sg_spans_find(&sg_memory.ranges, address);
 }
 
-/* Is a chunk of the map used by another range than `range` with rights for the device? */
+/* Whether a range other than `range` uses the chunk of the map with rights for the device. */
 static bool chunk_shared(const struct sg_range *range, uint64_t chunk, unsigned ordinal)
 {
     const struct sg_spans *ranges = &sg_memory.ranges;
@@ -38,8 +38,8 @@ static bool chunk_shared(const struct sg_range *range, uint64_t chunk, unsigned 
     return false;
 }
 
-/* Sets the map for the chunks of the range. Taking away spares the first and the last chunk if a
- * neighbour lives there too (inner chunks are its own). */
+/* Sets the map for the chunks of the range. When rights are taken away, the first and the last
+ * chunk keep them if a neighbour uses that chunk, too (inner chunks belong to the range alone). */
 static enum ga_status range_map_set(const struct sg_range *range, unsigned ordinal, unsigned rights)
 {
     uint64_t first = range->span.base & ~(SG_MAP_CHUNK - 1);
@@ -84,7 +84,7 @@ enum ga_status sg_range_enter(struct sg_range *range)
 void sg_range_leave(struct sg_range *range)
 {
     for (unsigned i = 0; i < sg_process.device_count; i++) {
-        /* Taking away cannot fail: it needs no memory. */
+        /* Taking rights away needs no memory, so it cannot fail. */
         (void)!sg_range_set_rights(range, i, 0);
     }
     sg_spans_remove(&sg_memory.ranges, &range->span);
@@ -103,7 +103,7 @@ static bool range_allows(const struct sg_range *range, unsigned rights)
     return false;
 }
 
-/* Address space without memory is nobody's to copy from. */
+/* Whether the address lies in reserved address space: without a mapping nothing can be copied. */
 static bool space_reserved(uint64_t address, uint64_t end)
 {
     const struct sg_spans *reservations = &sg_memory.reservations;
@@ -130,7 +130,7 @@ enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
         return first->kind == SG_RANGE_REGISTERED ? SG_PLACE_PAGEABLE : SG_PLACE_WRONG;
     }
     if (first->kind == SG_RANGE_REGISTERED && sg_span_end(&first->span) < end) {
-        return SG_PLACE_PAGEABLE; /* partly pinned counts as not pinned */
+        return SG_PLACE_PAGEABLE; /* partly pinned memory counts as pageable */
     }
     struct sg_range *last = first;
     while (range_allows(last, rights) && sg_span_end(&last->span) < end) {

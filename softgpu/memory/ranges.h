@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations: device memory, mappings, pinned host memory. Every one is a struct sg_range in one
- * ordered set per process, which says what an address is; the devices' permission maps are kept
- * along. All functions want the process's lock held.
+/* Allocations: device memory, mappings, pinned host memory. Each is a struct sg_range in one
+ * ordered set per process; a lookup by address says whether it is device memory. The permission
+ * maps of the devices change with the set. All functions want the process's lock held.
  *
- * What a reader would get wrong: device address = host address, so the set of ranges is the only
- * thing that tells device memory from host memory. */
+ * Note: device address = host address, so the set of ranges alone tells device memory from host
+ * memory. */
 #ifndef SOFTGPU_MEMORY_RANGES_H
 #define SOFTGPU_MEMORY_RANGES_H
 
@@ -18,13 +18,13 @@
 #include "softgpu/process/device.h"
 
 enum sg_range_kind {
-    SG_RANGE_LARGE,      /* own chunks */
-    SG_RANGE_SMALL,      /* a piece of a slab */
+    SG_RANGE_LARGE,      /* with chunks of its own */
+    SG_RANGE_SMALL,      /* part of a slab */
     SG_RANGE_MAPPED,     /* cuMemMap */
-    SG_RANGE_IMPORTED,   /* another process's, opened by a handle */
+    SG_RANGE_IMPORTED,   /* memory of another process, opened by a handle */
     SG_RANGE_HOST,       /* pinned memory that we allocated */
     SG_RANGE_REGISTERED, /* the application's own memory, registered */
-    SG_RANGE_MANAGED,    /* of the host, and of every device */
+    SG_RANGE_MANAGED,    /* host memory that every device uses, too */
 };
 
 struct sg_slab;
@@ -33,63 +33,64 @@ struct sg_allocation;
 struct sg_range {
     struct sg_span span; /* first */
     enum sg_range_kind kind;
-    struct sg_device *device;   /* whose memory; NULL: host memory */
-    struct sg_context *context; /* borrowed; NULL: of no context (mapped) */
+    struct sg_device *device;   /* the device of the memory; NULL: host memory */
+    struct sg_context *context; /* borrowed; NULL: it belongs to no context (mapped) */
     struct ga_list in_context;
-    bool variable; /* belongs to a module: cuMemFree refuses it */
-    bool pooled; /* a chunk of a memory pool: what is allocated of it, front/mempool/mempool.h knows
-                  */
+    bool variable;       /* memory of a module's variable: cuMemFree refuses it */
+    bool pooled;         /* a chunk of a memory pool; front/mempool/ knows its allocations */
     unsigned host_flags; /* of cuMemHostAlloc or cuMemHostRegister */
     bool sync_memops;
-    uint64_t id;                      /* unique in the process's life */
+    uint64_t id;                      /* unique in the process */
     struct sg_slab *slab;             /* SMALL */
     uint32_t *chunks;                 /* LARGE: owned */
     uint32_t chunk_count;             /* LARGE */
-    uint64_t space_base, space_bytes; /* LARGE, HOST, MANAGED, IMPORTED: to be released */
-    uint64_t exported;                /* LARGE, SMALL: its record (ipc.c) + 1; 0: none */
-    uint64_t opened_key;              /* IMPORTED: which record it is of */
-    unsigned opens;                   /* IMPORTED */
+    uint64_t space_base, space_bytes; /* LARGE, HOST, MANAGED, IMPORTED: reserved address space */
+    uint64_t exported;   /* LARGE, SMALL: the offset of its record (ipc.c) + 1; 0: not exported */
+    uint64_t opened_key; /* IMPORTED: the key of the record */
+    unsigned opens;      /* IMPORTED: how often it was opened */
     struct sg_allocation *allocation; /* MAPPED */
     uint8_t rights[];                 /* SG_MAP_* per device */
 };
 
 struct sg_range *sg_range_find(uint64_t address);
 
-/* A zeroed one, not entered; free() it. NULL: no memory. */
+/* A zeroed range, not entered in the set; free() it. NULL: no memory. */
 struct sg_range *sg_range_make(void);
 
-/* Enters it in the set and gives the rights in `range->rights` to the devices. */
+/* Enters the range in the set and gives the devices the rights in `range->rights`. */
 GA_CHECKED enum ga_status sg_range_enter(struct sg_range *range);
 
-/* Takes it out of the set, and its rights away. Does not free it. */
+/* Removes the range from the set and takes its rights away. Does not free it. */
 void sg_range_leave(struct sg_range *range);
 GA_CHECKED enum ga_status sg_range_set_rights(struct sg_range *range, unsigned ordinal,
                                               unsigned rights);
 
 enum sg_place { SG_PLACE_PAGEABLE, SG_PLACE_HOST, SG_PLACE_DEVICE, SG_PLACE_WRONG };
 
-/* Where [address, address + bytes) lies. WRONG: it begins in a range and leaves it, or lacks the
- * rights. Neighbouring mappings count as one. bytes 0 counts as 1. `*range`: the first, or NULL. */
+/* The kind of memory in [address, address + bytes). WRONG: it begins in a range and leaves it, or
+ * lacks the rights. Neighbouring mappings count as one. bytes 0 counts as 1. `*range`: the first
+ * range, or NULL. */
 enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
                           struct sg_range **range);
 
-/* The same for what the program names in a call: of a pool's chunk it must have been allocated.
- * (What runs later may use memory that has been freed meanwhile, in its order.) */
+/* The same for an address that the program names in a call: memory of a pool's chunk must be
+ * allocated. (Work that runs later may use memory that was freed meanwhile, in the order of the
+ * stream.) */
 enum sg_place sg_place_named(uint64_t address, uint64_t bytes, unsigned rights,
                              struct sg_range **range);
 
-/* The part of the process's state that belongs to memory. */
+/* The state of the process's memory, under the process's lock. */
 struct sg_memory {
     struct sg_spans ranges;             /* struct sg_range */
     struct sg_spans reservations;       /* struct sg_reservation */
     struct ga_handle_table allocations; /* struct sg_allocation */
-    struct ga_list lingering;           /* those that only other processes use */
+    struct ga_list lingering;           /* those that only other processes use any more */
     uint64_t next_id;
 };
 
 extern struct sg_memory sg_memory;
 
-/* Gives back what `context` has allocated or registered. */
+/* Frees the allocations and registrations of `context`. */
 void sg_memory_drop_context(struct sg_context *context);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disjoint intervals by binary search. Insertion moves what stands behind: fine for the tens of
- * thousands of allocations that a device has at most. */
+/* Disjoint intervals, found by binary search. Insertion moves all later ones, which is fast enough
+ * for the tens of thousands of allocations that a device has at most. */
 #include "softgpu/memory/spans.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: reservations (address space), physical allocations (chunks with a
- * handle), mappings (ranges). A physical allocation lives while its handle or a mapping does. */
+ * handle), mappings (ranges). A physical allocation lives as long as its handle or a mapping. */
 #include "softgpu/memory/vmm.h"
 
 #include "softgpu/memory/ranges.h"
@@ -21,14 +21,14 @@ struct sg_reservation {
 struct sg_allocation {
     struct sg_device *device;
     uint32_t count;
-    unsigned holds; /* by handle: with cuMemRelease of the last it lives on in its mappings */
+    unsigned holds; /* of the handle: after the last cuMemRelease it lives on in its mappings */
     unsigned mappings;
     uint64_t handle;
     bool exportable;
-    uint64_t record;          /* of memory_ledger.h; 0: never exported */
-    int foreign;              /* of another process: its descriptor; else -1 */
-    struct ga_list lingering; /* nobody here has it any more, but somebody else */
-    uint32_t chunks[];        /* foreign: places in that file */
+    uint64_t record;          /* its offset (memory_ledger.h); 0: never exported */
+    int foreign;              /* the descriptor if it belongs to another process; otherwise -1 */
+    struct ga_list lingering; /* links it in sg_memory.lingering */
+    uint32_t chunks[];        /* foreign: places in the file of that process */
 };
 
 static bool whole_chunks(uint64_t value)
@@ -61,7 +61,7 @@ CUresult sg_vmm_reserve(uint64_t wish, uint64_t bytes, uint64_t alignment, uint6
     return CUDA_SUCCESS;
 }
 
-/* Is there a mapping that touches [address, address + bytes)? */
+/* Whether a mapping overlaps [address, address + bytes). */
 static bool has_ranges(uint64_t address, uint64_t bytes)
 {
     const struct sg_spans *ranges = &sg_memory.ranges;
@@ -82,7 +82,7 @@ CUresult sg_vmm_unreserve(uint64_t address, uint64_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Without chunks. */
+/* Makes an allocation; the caller fills in the chunks. */
 static struct sg_allocation *allocation_make(struct sg_device *device, uint32_t count)
 {
     struct sg_allocation *made = calloc(1, sizeof *made + count * sizeof made->chunks[0]);
@@ -116,7 +116,7 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     enum ga_status status = sg_physical_take(&device->memory, made->count, made->chunks);
-    if (status != GA_OK) { /* pools may hold what they do not use */
+    if (status != GA_OK) { /* pools may hold memory that they do not use */
         (void)front_mempool_release((CUdevice)device->ordinal);
         status = sg_physical_take(&device->memory, made->count, made->chunks);
     }
@@ -292,8 +292,8 @@ CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t 
     return CUDA_SUCCESS;
 }
 
-/* Do whole mappings, side by side, make up exactly [address, address + bytes)? `*first` is the
- * index of the first. */
+/* Whether [address, address + bytes) consists of whole mappings without gaps. `*first` is the index
+ * of the first. */
 static bool whole_mappings(uint64_t address, uint64_t bytes, size_t *first)
 {
     const struct sg_spans *ranges = &sg_memory.ranges;

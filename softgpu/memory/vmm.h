@@ -17,12 +17,12 @@ CUresult sg_vmm_create(struct sg_device *device, uint64_t bytes, uint64_t *handl
 CUresult sg_vmm_release(uint64_t handle);
 CUresult sg_vmm_map(uint64_t address, uint64_t bytes, uint64_t offset, uint64_t handle);
 
-/* `used`: what runs may have addresses of it at hand. */
+/* `used`: running work may use addresses in it. */
 CUresult sg_vmm_unmap(uint64_t address, uint64_t bytes, bool used);
 CUresult sg_vmm_access(uint64_t address, uint64_t bytes, unsigned ordinal, unsigned rights);
 
-/* With a handle that other processes may have, and the descriptor for them (the caller's to close).
- * CUDA_ERROR_INVALID_VALUE: it is none of these. */
+/* Exports a physical allocation that was made exportable; the caller closes the descriptor.
+ * CUDA_ERROR_INVALID_VALUE: it is not exportable. */
 void sg_vmm_allow_export(uint64_t handle);
 bool sg_vmm_exportable(uint64_t handle);
 CUresult sg_vmm_export(uint64_t handle, int *fd);
@@ -30,16 +30,16 @@ CUresult sg_vmm_export(uint64_t handle, int *fd);
 /* `fd` stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no such descriptor. */
 CUresult sg_vmm_import(int fd, uint64_t *handle);
 
-/* Takes back what no other process uses any more. Before anybody looks for free memory. */
+/* Frees exported allocations that no process uses any more. Called before free memory is needed. */
 void sg_vmm_sweep(void);
 
-/* The allocation that is mapped there: its handle, to be released once more. */
+/* The handle of the allocation that is mapped there; it has to be released once more. */
 CUresult sg_vmm_retain(uint64_t address, uint64_t *handle);
 
-/* Of a mapping. */
+/* The rights of a device in a mapping. */
 CUresult sg_vmm_rights(uint64_t address, unsigned ordinal, unsigned *rights);
 
-/* Whose memory it is; NULL: no such handle. */
+/* The device of the memory; NULL: no such handle. */
 const struct sg_device *sg_vmm_device(uint64_t handle);
 
 #endif

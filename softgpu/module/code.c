@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an image to a parsed program, with the messages that people need. */
+/* From an image to a parsed program, with messages for the user. */
 #include "softgpu/module/code.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg
     return rc;
 }
 
-/* The word behind `key`: ".visible .entry name(" */
+/* The word after `key`: ".visible .entry name(" */
 static void word_after(const struct sg_text *text, const char *key, char *word, size_t size)
 {
     const char *at = strstr(text->bytes, key);
@@ -67,7 +67,7 @@ void sg_code_refused(const struct sg_origin *origin, const char *why)
     }
 }
 
-/* What may help where an instruction is not known: compilers take others for older GPUs. */
+/* Advice for an unknown instruction: compilers take other ones for older GPUs. */
 static const char *advice(const struct sg_texts *texts, CUresult rc)
 {
     char target[16];
@@ -142,7 +142,7 @@ CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
     struct sg_code *made = calloc(1, sizeof *made);
     rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, log, made);
     sg_texts_free(&texts);
-    if (rc == CUDA_SUCCESS) { /* text without a container says by itself what it is for */
+    if (rc == CUDA_SUCCESS) { /* PTX without a container says itself what it is for */
         bool middle = made->only >= least && made->only <= most;
         rc = sg_code_fits(made, middle ? made->only : most, origin, log);
         if (rc != CUDA_SUCCESS) {

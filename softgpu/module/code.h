@@ -14,29 +14,31 @@ struct sg_program;
 struct sg_code {
     unsigned references;
     struct sg_program *program;
-    unsigned sm;   /* the compute capability it was made for, 75 for 7.5 */
-    unsigned only; /* the one that it runs on, and on no later one; 0: there is none */
+    unsigned sm; /* the compute capability it was made for, 75 for 7.5 */
+    unsigned
+        only; /* the only capability it runs on (sm_90a); 0: it runs on `sm` and all later ones */
 };
 
-/* Where an image comes from, for messages. */
+/* The origin of an image, for messages. */
 struct sg_origin {
-    const void *image; /* as the program gave it */
-    const char *path;  /* the file that it was read from; NULL: it lies in the program */
-    char kernel[128];  /* the first of its kernels; empty: not known */
+    const void *image; /* the program's pointer */
+    const char *path;  /* the file that it was read from; NULL: it is in the program's memory */
+    char kernel[128];  /* the first kernel's name; empty: not known */
 };
 
 /* Finds the PTX in the image and parses it: the newest that all devices of the process can run, or,
- * if there is none, the newest that any can. Without the lock. A failure is explained in the log
- * and on stderr. */
+ * if there is none, the newest that any of them can. Without the lock. Explains a failure in the
+ * log and on stderr. */
 CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
                       struct front_jit_log *log, struct sg_code **code);
 
-/* Says on stderr why it is refused, and whose it is. */
+/* Says on stderr why the image is refused, and what its origin is. */
 void sg_code_refused(const struct sg_origin *origin, const char *why);
 void sg_code_drop(struct sg_code *code);
 
-/* CUDA_ERROR_NO_BINARY_FOR_GPU, and why on stderr and in the error log (NULL: none), where a GPU of
- * that compute capability cannot run it. `origin` NULL: only its first kernel is known. */
+/* Checks that a GPU of that compute capability can run the program. CUDA_ERROR_NO_BINARY_FOR_GPU,
+ * with the reason on stderr and in the error log (NULL: none). `origin` NULL: only its first kernel
+ * is known. */
 CUresult sg_code_fits(const struct sg_code *code, unsigned capability,
                       const struct sg_origin *origin, struct front_jit_log *log);
 

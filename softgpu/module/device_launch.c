@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a module whose kernels launch kernels needs besides: memory for the parameters of their
- * launches, made by the first launch by the host, and answers to what they may ask of the device.
- */
+/* Modules whose kernels launch kernels: memory for the parameters of those launches, made by the
+ * first launch from the host, and the properties of the device that kernels may query. */
 #include "softgpu/module/device_launch.h"
 
 #include "base/log.h"
@@ -10,8 +9,8 @@
 #include "softgpu/process/attributes.h"
 #include "softgpu/process/process.h"
 
-/* Texts, and parameters of as many launches as threads may prepare at a time: each is free again
- * when its launch is pending, and a warp prepares 32 before it gives way to another. */
+/* Room for texts, and for the parameters of as many launches as threads may prepare at a time: each
+ * is free again when its launch is pending, and a warp prepares 32 before another one runs. */
 static uint64_t launcher_bytes(const struct sg_device *device)
 {
     return 4096u + (1024u + 64u * (uint64_t)device->config.sms) * 4096u;
@@ -86,7 +85,8 @@ CUresult sg_nest_make(struct sg_module *module)
                  (unsigned long long)bytes);
         return rc;
     }
-    module->launcher_memory->variable = true; /* nobody's allocation: cuMemFree refuses it */
+    module->launcher_memory->variable =
+        true; /* not the program's allocation: cuMemFree refuses it */
     void *memory = (void *)(uintptr_t)module->launcher_memory->span.base;
     if (sg_launcher_create(memory, bytes, &module->launcher) != GA_OK) {
         sg_nest_drop(module);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel's fault in words: what, where in its text, which thread, and what lies next to the
- * address that it should not have used. */
+/* A kernel's fault in words: the kind, the line of its source, the thread, and the allocation next
+ * to the wrong address. */
 #include "softgpu/module/fault_log.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static void say_place(const struct sg_fault *fault, char *text, size_t size)
     }
 }
 
-/* Bytes from the address to the range; 0: it lies in it. */
+/* Bytes between the address and the range; 0: the address lies in it. */
 static uint64_t fault_log_distance(const struct sg_span *span, uint64_t address)
 {
     return address < span->base           ? span->base - address
@@ -31,7 +31,7 @@ static uint64_t fault_log_distance(const struct sg_span *span, uint64_t address)
                                           : 0;
 }
 
-/* True: the device may read what is there, and not write it. */
+/* True: the device may only read there. */
 static bool say_nearest(uint64_t address, const struct sg_device *device, char *text, size_t size)
 {
     const struct sg_spans *ranges = &sg_memory.ranges;

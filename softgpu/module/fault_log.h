@@ -6,7 +6,7 @@
 #include "softgpu/engine/engine.h"
 #include "softgpu/process/device.h"
 
-/* Says on stderr what a kernel has done wrong, and where. Without the lock. */
+/* Describes a kernel's fault on stderr. Without the lock. */
 void sg_fault_log(const struct sg_fault *fault, const struct sg_device *device);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses and unpacks PTX. Sizes were checked by api/image.c before anything is allocated. */
+/* Chooses and unpacks PTX. api/image.c has checked the sizes before anything is allocated. */
 #include "softgpu/module/image_text.h"
 
 #include <lz4.h>
@@ -12,8 +12,8 @@
 #include "api/bundle.h"
 
 struct found {
-    unsigned sm;                 /* that of the GPU */
-    bool ptx, code;              /* any PTX, any machine code */
+    unsigned sm;                 /* the capability of the GPU */
+    bool ptx, code;              /* the image has PTX, has machine code */
     uint32_t newest;             /* lowest PTX that is too new, 0: none */
     struct api_image_entry best; /* size 0: none */
 };
@@ -104,8 +104,9 @@ static CUresult texts_add(struct sg_texts *texts, const struct api_image_entry *
     return rc;
 }
 
-/* NVIDIA's device run time (libcudadevrt) holds machine code, and PTX for the newest GPUs. Nothing
- * of it is needed: its functions are built in. It is known by a name that only its file gives. */
+/* Whether the entry is NVIDIA's device run time (libcudadevrt): machine code, and PTX for the
+ * newest GPUs. It is not needed, since its functions are built in. It is recognised by a name that
+ * only its file has. */
 static bool is_device_runtime(const struct api_image *unit)
 {
     static const char mark[] = "cuda_device_runtime_cu";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which PTX of an image a software GPU takes, unpacked. */
+/* Selects the PTX of an image that a software GPU runs, and unpacks it. */
 #ifndef SOFTGPU_MODULE_IMAGE_TEXT_H
 #define SOFTGPU_MODULE_IMAGE_TEXT_H
 
@@ -16,14 +16,13 @@ struct sg_text {
 struct sg_texts {
     struct sg_text *items;
     size_t count; /* at least 1 */
-    unsigned sm;  /* the compute capability that was asked for */
+    unsigned sm;  /* the requested compute capability */
 };
 
-/* The newest PTX that is not for more than compute capability `sm` (75 for 7.5). Of a linked
- * program (-rdc=true) it is that of each of its translation units, and NVIDIA's device run time is
- * left out.
- * CUDA_ERROR_NO_BINARY_FOR_GPU: none (only machine code, or PTX for newer GPUs only);
- * CUDA_ERROR_INVALID_IMAGE: does not unpack. `why` (never NULL) explains. */
+/* The newest PTX for compute capability `sm` (75 for 7.5) or lower; for a linked program
+ * (-rdc=true) that of each of its translation units, without NVIDIA's device run time.
+ * CUDA_ERROR_NO_BINARY_FOR_GPU: there is none (only machine code, or PTX for newer GPUs);
+ * CUDA_ERROR_INVALID_IMAGE: it cannot be unpacked. `why` (never NULL) explains. */
 CUresult sg_image_texts(const struct api_image *image, unsigned sm, struct sg_texts *texts,
                         char *why, size_t why_bytes);
 void sg_texts_free(struct sg_texts *texts);

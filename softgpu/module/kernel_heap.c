@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heap of a context's kernels: device memory of the size that CU_LIMIT_MALLOC_HEAP_SIZE says,
- * taken when the first module is loaded that needs it. Until such a kernel is launched, the limit
- * may still change. */
+/* The heap of a context's kernels: device memory of CU_LIMIT_MALLOC_HEAP_SIZE bytes, allocated when
+ * the first module that needs it is loaded. The limit may change until such a kernel is launched.
+ * */
 #include "softgpu/module/kernel_heap.h"
 
 #include "softgpu/memory/heap.h"
@@ -19,7 +19,7 @@ CUresult sg_context_heap_make(struct sg_context *context)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    range->variable = true; /* nobody's allocation: cuMemFree refuses it */
+    range->variable = true; /* not the program's allocation: cuMemFree refuses it */
     context->heap = sg_kernel_heap_make(range->span.base, range->span.bytes);
     if (context->heap == NULL) {
         sg_heap_free(range);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heap of a context, on which malloc in its kernels works. All functions want the process's
- * lock held. */
+/* The heap of a context, for malloc in its kernels. All functions want the process's lock held. */
 #ifndef SOFTGPU_MODULE_KERNEL_HEAP_H
 #define SOFTGPU_MODULE_KERNEL_HEAP_H
 
@@ -10,10 +9,10 @@
 
 CUresult sg_context_heap_make(struct sg_context *context);
 
-/* No kernel that may use it runs. */
+/* No kernel that may use the heap runs. */
 void sg_context_heap_drop(struct sg_context *context);
 
-/* CUDA_ERROR_INVALID_VALUE: it is used already. */
+/* CUDA_ERROR_INVALID_VALUE: the heap is in use already. */
 CUresult sg_context_heap_resize(struct sg_context *context, size_t bytes);
 
 #endif

@@ -23,11 +23,11 @@ struct launch {
     const struct sg_kernel *kernel;
     struct sg_launch_shape shape;
     uint32_t stack_bytes;
-    unsigned dynamic_max; /* settings of the function that decide how many blocks fit */
+    unsigned dynamic_max; /* settings of the function, for the number of blocks that fit */
     int carveout;
     struct sg_print *print;        /* held */
     struct sg_nest_facts facts;    /* for kernels that launch kernels */
-    struct sg_range *workspace;    /* of a cooperative grid; else NULL */
+    struct sg_range *workspace;    /* of a cooperative grid; otherwise NULL */
     _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
 };
 
@@ -58,7 +58,7 @@ static void launch_give_way(void *turn)
     sg_turn_wait(turn, &sg_process.stop);
 }
 
-/* What it has asked of the device, by what it has executed. */
+/* The demand on the device by the instructions that were executed. */
 static struct sg_demand launch_demand(const struct launch *launch, const struct sg_counts *counts)
 {
     const struct sg_device *device = launch->module->context->device;
@@ -240,7 +240,7 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
         if (bytes < kernel->param_bytes) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        if (buffer != NULL) { /* else there are no parameters */
+        if (buffer != NULL) { /* otherwise there are no parameters */
             memcpy(to, buffer, kernel->param_bytes);
         }
         return CUDA_SUCCESS;
@@ -257,7 +257,8 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
     return CUDA_SUCCESS;
 }
 
-/* Grids may run side by side: each has its own. It is nobody's allocation: cuMemFree refuses it. */
+/* Each grid has a workspace of its own, since grids may run side by side. It is not the program's
+ * allocation: cuMemFree refuses it. */
 static CUresult workspace_make(struct sg_context *context, struct sg_range **workspace)
 {
     CUresult rc = sg_heap_alloc(context->device, context, SG_GRID_WORKSPACE, workspace);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What streams do: kernels, copies, fills. All functions want the process's lock held unless they
- * say otherwise. */
+/* Kernel launches as items of streams. All functions want the process's lock held. */
 #ifndef SOFTGPU_MODULE_LAUNCH_H
 #define SOFTGPU_MODULE_LAUNCH_H
 
@@ -13,17 +12,18 @@
 
 struct sg_launch_shape {
     unsigned grid[3], block[3];
-    unsigned cluster[3]; /* 0, 0, 0: what the kernel says, or none */
+    unsigned cluster[3]; /* 0, 0, 0: from the kernel, or none */
     unsigned dynamic_shared;
-    unsigned sms;     /* that it has; 0: all of the device's */
+    unsigned sms;     /* for this launch; 0: all of the device */
     bool cooperative; /* all blocks run at once, and may wait for each other */
     bool prioritised;
     int priority; /* instead of the stream's, when `prioritised` */
 };
 
-/* Checks the shape against the kernel and the device, copies the parameters. The item may be run
+/* Checks the shape against the kernel and the device and copies the parameters. The item may run
  * any number of times, one after the other. CUDA_ERROR_INVALID_CLUSTER_SIZE;
- * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: cooperative, and the device cannot hold all blocks. */
+ * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: the device cannot hold all blocks of a cooperative
+ * launch. */
 CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
                         void **params, void **extra, struct sg_item **item);
 
@@ -31,10 +31,10 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra);
 
-/* Blocks of a cluster of the function, at most. */
+/* The most blocks of a cluster of the function. */
 unsigned sg_cluster_most(const struct sg_function *function);
 
-/* CUDA_ERROR_INVALID_CLUSTER_SIZE; 0, 0, 0: what the kernel says, or none. */
+/* CUDA_ERROR_INVALID_CLUSTER_SIZE. 0, 0, 0: from the kernel, or none. */
 CUresult sg_cluster_check(const struct sg_function *function, const unsigned grid[3],
                           const unsigned cluster[3]);
 

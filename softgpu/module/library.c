@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries: code that outlives contexts. */
+/* Libraries: programs that outlive contexts. */
 #include "softgpu/module/library.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of managed variables. The CUDA runtime wants it before there is any context, and it goes
- * with the last module that has it, which may be one whose launches are still under way. */
+/* Memory of managed variables. The CUDA runtime needs it before there is any context. It is freed
+ * with the last module that has it, which may be one whose launches still run. */
 #include "softgpu/module/managed.h"
 
 #include <stdlib.h>

@@ -7,14 +7,14 @@
 
 #include "softgpu/memory/ranges.h"
 
-/* The managed variables of a program: one set for all modules of a library, and for a module that
- * is of none its own. */
+/* The managed variables of a program: one set for all modules of a library, and one for each module
+ * without a library. */
 struct sg_managed {
     unsigned references;
-    struct sg_range *ranges[]; /* per variable of the program; NULL: not a managed one */
+    struct sg_range *ranges[]; /* one per variable of the program; NULL: not managed */
 };
 
-/* Memory for the program's managed variables, with what they hold at first. */
+/* Allocates the program's managed variables and writes their initial values. */
 CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **managed);
 void sg_managed_drop(struct sg_managed *managed, const struct sg_program *program);
 

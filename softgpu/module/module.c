@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program in a context: memory for its variables, its functions. */
+/* A program in a context: memory for its variables, and its functions. */
 #include "softgpu/module/module.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void module_free(struct sg_module *module)
     free(module);
 }
 
-/* Its kernels may call malloc: the context has to have a heap. */
+/* Makes the heap of the context, for kernels that call malloc. */
 static CUresult heap_make(struct sg_module *module)
 {
     const struct sg_program *program = module->code->program;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code: programs (parsed PTX), modules (a program in a context), functions, libraries (a program
- * without a context, loaded in each context on first use) and their kernels.
+/* Modules (a program in a context), functions, and libraries (a program without a context, loaded
+ * in each context on first use).
  *
- * What a reader would get wrong: a CUkernel may stand wherever a CUfunction may; it then means the
- * function of the library's module in the current context. All functions want the process's lock
- * held unless they say otherwise. */
+ * Note: a CUkernel may be given wherever a CUfunction may; it then means the function of the
+ * library's module in the current context. All functions want the process's lock held unless they
+ * say otherwise. */
 #ifndef SOFTGPU_MODULE_MODULE_H
 #define SOFTGPU_MODULE_MODULE_H
 
@@ -23,10 +23,10 @@ struct sg_code;
 struct sg_library_kernel;
 struct sg_managed;
 
-/* What an application set for a kernel on a device. */
+/* Settings of the application for a kernel on a device. */
 struct sg_kernel_settings {
     int dynamic_shared_max; /* -1: never set */
-    int carveout;           /* per cent, -1: default */
+    int carveout;           /* per cent; -1: default */
     bool non_portable_cluster;
     CUfunc_cache cache;
 };
@@ -34,7 +34,7 @@ struct sg_kernel_settings {
 struct sg_module;
 
 struct sg_function {
-    uint64_t handle; /* 0: nobody has asked for it */
+    uint64_t handle; /* 0: not handed out yet */
     struct sg_module *module;
     const struct sg_kernel *kernel;
     struct sg_kernel_settings own;       /* of a module that the application loaded */
@@ -52,11 +52,11 @@ struct sg_module {
     struct sg_code *code;
     struct sg_image *image;
     struct sg_range **variables;  /* NULL where a variable needs no memory */
-    struct sg_managed *managed;   /* whose those of managed variables are */
+    struct sg_managed *managed;   /* the set that managed variables belong to */
     struct sg_launcher *launcher; /* device_launch.h; NULL: not needed yet */
     struct sg_range *launcher_memory;
     struct sg_function *functions; /* one per kernel of the program */
-    unsigned references;           /* the handle's, and every launch that has not finished */
+    unsigned references;           /* of the handle, and of every launch that has not finished */
 };
 
 struct sg_library {
@@ -68,16 +68,16 @@ struct sg_library {
     struct sg_managed *managed; /* NULL: not needed yet */
 };
 
-/* Takes its own reference of `code`. */
+/* Takes a reference of its own to `code`. */
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, struct sg_module **module);
 
-/* The handle dies; the rest lives until the last launch has finished. Does not wait. */
+/* Removes the handle; the module lives until its last launch has finished. Does not wait. */
 void sg_module_destroy(struct sg_module *module);
 void sg_module_hold(struct sg_module *module);
 void sg_module_drop(struct sg_module *module);
 
-/* Gives the function its handle on first use. */
+/* Gives the function its handle when it is first asked for. */
 CUresult sg_function_publish(struct sg_function *function);
 
 /* NULL: no such kernel. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a kernel a multiprocessor of ours holds; the calculator is front/'s. */
+/* Resources of a multiprocessor that a kernel needs; the calculator is in front/. */
 #include "softgpu/module/occupancy.h"
 
 #include "front/front.h"
 #include "softgpu/process/attributes.h"
 
-#define OCCUPANCY_REGISTER_UNIT 256u /* of a warp's allocation */
-#define OCCUPANCY_SHARED_UNIT   16u  /* ptxas counts static shared memory so */
-#define OCCUPANCY_WARP_UNIT                                                                        \
-    4u /* registers of a block are checked as if it had a multiple of these */
+#define OCCUPANCY_REGISTER_UNIT 256u /* registers of a warp are allocated in this unit */
+#define OCCUPANCY_SHARED_UNIT   16u  /* bytes: ptxas counts static shared memory in this unit */
+#define OCCUPANCY_WARP_UNIT     4u   /* the register check rounds the warps of a block up to this */
 
 static unsigned occupancy_smaller(unsigned a, unsigned b)
 {

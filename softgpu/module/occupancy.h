@@ -8,22 +8,22 @@
 #include "softgpu/module/module.h"
 #include "softgpu/process/device.h"
 
-/* Blocks of the kernel that a multiprocessor of the device holds at once. */
+/* Blocks of the kernel that fit on a multiprocessor of the device at once. */
 uint64_t sg_occupancy_blocks(const struct sg_device *device, const struct sg_kernel *kernel,
                              unsigned dynamic_max, int carveout, unsigned block_threads,
                              uint64_t dynamic_shared);
 
-/* Blocks of this function that so many multiprocessors hold at once. */
+/* Blocks of this function that fit on `sms` multiprocessors at once. */
 uint64_t sg_occupancy_resident(const struct sg_function *function, unsigned sms,
                                unsigned block_threads, uint64_t dynamic_shared);
 
-/* The most threads a block of this kernel can have (registers, .maxntid). */
+/* The most threads of a block of this kernel (registers, .maxntid). */
 unsigned sg_occupancy_threads_max(const struct sg_kernel *kernel);
 
 /* Static shared memory as ptxas counts it. */
 unsigned sg_shared_static(const struct sg_kernel *kernel);
 
-/* The most dynamic shared memory that may be asked for without the attribute being set. */
+/* The most dynamic shared memory of a launch without the attribute. */
 unsigned sg_dynamic_shared_default(const struct sg_kernel *kernel);
 
 /* The attribute MAX_DYNAMIC_SHARED_SIZE_BYTES. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends what takes its time. */
+/* The thread that ends items by the timing model, and the report at the end of the process. */
 #include "softgpu/stream/clock.h"
 
 #include <inttypes.h>
@@ -20,18 +20,18 @@
 #include "softgpu/timing/timeline.h"
 #include "softgpu/timing/timing_constants.h"
 
-/* All under the process's lock, but for reading `started`. */
+/* Everything is under the process's lock; only `started` is read without it. */
 static _Atomic bool started;
-static pthread_cond_t changed; /* another item is the first one */
+static pthread_cond_t changed; /* the first item of `due` has changed */
 static struct ga_list due;     /* items that have run, by their end */
 
 static struct {
-    uint64_t begin_ns, end_ns; /* of the first and the last item */
+    uint64_t begin_ns, end_ns; /* the times of the first and the last item */
     uint64_t items, busy_ns;
-    uint64_t seen[SG_DEVICES_MAX / 64]; /* which devices had any */
+    uint64_t seen[SG_DEVICES_MAX / 64]; /* one bit for each device that had items */
     unsigned devices;
     uint64_t late_items, late_ns, latest_ns;
-    bool told; /* that the run is void */
+    bool told; /* it was said that the run is void */
 } run;
 
 uint64_t sg_clock_of(const struct sg_stream *stream)
@@ -63,7 +63,7 @@ static struct sg_item *first_due(void)
 static void *clock_thread_main(void *unused)
 {
     (void)unused;
-    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; else the kernel adds 50 us to each wait */
+    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; by default the kernel adds 50 us to each wait */
     sg_lock();
     for (;;) {
         struct sg_item *item = first_due();
@@ -90,7 +90,7 @@ static bool clock_thread_start(void)
     return made;
 }
 
-/* Of the time of all devices together */
+/* As a share of the time of all devices together. */
 static double late_share(void)
 {
     return (double)run.late_ns / ((double)(run.end_ns - run.begin_ns + 1) * run.devices);
@@ -124,7 +124,7 @@ static void clock_count(unsigned device, const struct sg_period *period, uint64_
         run.latest_ns = late > run.latest_ns ? late : run.latest_ns;
     }
     if (!run.told && late_share() > SG_VOID_SHARE && run.end_ns - run.begin_ns > SG_VOID_AFTER_NS) {
-        run.told = true; /* who is killed says nothing at its end */
+        run.told = true; /* said now, because a process that is killed says nothing at its end */
         clock_report_at(GA_LOG_WARN);
     }
 }
@@ -151,9 +151,10 @@ bool sg_clock_takes(struct sg_item *item)
     if (!atomic_load(&started)) {
         atomic_store(&started, clock_thread_start());
     }
-    bool of_graph = item->finished != NULL; /* of its stream is nothing but the context */
+    bool of_graph =
+        item->finished != NULL; /* an item of a graph has only the context of its stream */
     if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
-        item->end_ns = now; /* it has taken its own time */
+        item->end_ns = now; /* it took its own time */
         if (!of_graph) {
             sg_clock_advance(stream, now);
         }
@@ -176,7 +177,7 @@ bool sg_clock_takes(struct sg_item *item)
            ga_container(before, struct sg_item, in_engine)->end_ns > item->end_ns) {
         before = before->prev;
     }
-    ga_list_append(before->next, &item->in_engine); /* right behind `before` */
+    ga_list_append(before->next, &item->in_engine); /* directly after `before` */
     if (before == &due) {
         pthread_cond_signal(&changed);
     }
@@ -194,7 +195,7 @@ void sg_clock_make_context(const struct sg_device *device)
 
 void sg_clock_report(void)
 {
-    /* Who calls exit() while it has the lock says nothing. */
+    /* A thread that calls exit() with the lock held reports nothing. */
     if (atomic_load(&started) &&
         ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
         if (run.items != 0) {

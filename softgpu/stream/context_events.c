@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a whole context or green context: recording all that its streams do, and making them
- * all wait. A stream of its own gathers the others' marks.
+/* Events of a whole context or green context: recording the work of all its streams, and making all
+ * of them wait. One stream of the context gathers the marks of the others.
  *
- * What a reader would get wrong: a stream that is made later waits as well, so what was waited for
- * is kept, as gates, until it is done. */
+ * Note: streams that are made later wait as well, so the marks are kept, as gates, until they are
+ * done. */
 #include "softgpu/stream/context_events.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static bool whole_has(const struct sg_stream *stream, const struct sg_whole *who
     return (whole->green == NULL || stream->green == whole->green) && stream != *gather_of(whole);
 }
 
-/* The streams but the gathering one, each held, since whatever is put into a stream may end others.
+/* All streams but the gathering one, each held, since submitting to one stream may end others.
  * NULL: no memory. */
 static struct sg_stream **streams_hold(const struct sg_whole *whole, size_t *count)
 {
@@ -75,7 +75,7 @@ static void streams_drop(struct sg_stream **held, size_t count)
     free(held);
 }
 
-/* The gathering stream waits for all that this one has. */
+/* Makes the gathering stream wait for all work of this one. */
 static CUresult gather_one(struct sg_stream *gather, struct sg_stream *stream)
 {
     if (ga_list_empty(&stream->items)) {

@@ -14,17 +14,16 @@ struct sg_whole {
     struct sg_green *green; /* NULL: the context and all its green contexts */
 };
 
-/* The mark is done when all that the streams were given so far is. */
+/* The mark is done when all work is done that the streams have so far. */
 CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark);
 
-/* What the streams are given from now on waits for the mark, in streams that are made later as
- * well. */
+/* All later work of the streams waits for the mark, also in streams that are made later. */
 CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark);
 
-/* The stream is new. */
+/* Makes a new stream wait for the gates. */
 CUresult sg_whole_follow_gates(struct sg_stream *stream);
 
-/* The context, or the green context, is emptied. */
+/* Called when the context, or the green context, is emptied. */
 void sg_whole_drop_gates(struct ga_list *gates);
 
 #endif

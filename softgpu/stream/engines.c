@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engines of a device, and the threads that run what is ready in them. An engine is a queue and
- * a number of items that may run at once; any thread of the device serves any engine, so that the
- * copy behind a kernel needs no hand-over. Threads are started when there is work that no idle one
- * can take; they live as long as the process. */
+/* The engines of a device, and the threads that run the ready items. An engine is a queue and a
+ * number of items that may run at once; any thread of the device serves any engine, so a copy after
+ * a kernel needs no hand-over. Threads are started when there is work that no idle one can take;
+ * they live as long as the process. */
 #include "softgpu/stream/engines.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/trace.h"
 
-/* The device that this thread will look for work in as soon as it is done here. */
+/* The device in which this thread looks for work when its item is done. */
 static _Thread_local struct sg_device *about_to_look;
 
 static struct sg_engine *item_engine(const struct sg_item *item)
@@ -36,7 +36,7 @@ static unsigned engine_runnable(const struct sg_engine *engine)
 
 static void engine_thread_start(struct sg_device *device);
 
-/* Sees to it that somebody comes for every item that may run. */
+/* Wakes or starts threads for all items that may run. */
 static void device_kick(struct sg_device *device)
 {
     unsigned runnable = 0, coming = about_to_look == device;
@@ -58,7 +58,7 @@ static void device_kick(struct sg_device *device)
     }
 }
 
-/* With the lock; releases it while the item runs. */
+/* Called with the lock, which it releases while the item runs. */
 static void item_run(struct sg_engine *engine, struct sg_item *item)
 {
     item->state = SG_ITEM_RUNNING;
@@ -86,7 +86,7 @@ static void item_run(struct sg_engine *engine, struct sg_item *item)
     }
 }
 
-/* The next item that may run, taken from its queue; NULL: none. */
+/* Takes the next item that may run from its queue; NULL: none. */
 static struct sg_item *device_next(struct sg_device *device)
 {
     for (unsigned i = SG_ENGINES; i-- > 0;) { /* copies first: they are short */
@@ -100,7 +100,7 @@ static struct sg_item *device_next(struct sg_device *device)
     return NULL;
 }
 
-/* With the lock, which it releases meanwhile: until somebody is called. */
+/* Waits until the thread is called. With the lock, which it releases meanwhile. */
 static void device_wait(struct sg_device *device)
 {
     device->idle++;
@@ -129,7 +129,7 @@ static void *engine_thread_main(void *argument)
         while ((item = device_next(device)) != NULL) {
             about_to_look = NULL;
             struct sg_engine *engine = item_engine(item);
-            engine->running++; /* counted, so that the kick leaves out what is taken */
+            engine->running++; /* counted now, so that device_kick leaves this item out */
             device_kick(device);
             engine->running--;
             about_to_look = device;
@@ -144,7 +144,7 @@ static void engine_thread_start(struct sg_device *device)
 {
     if (ga_thread_start(NULL, engine_thread_main, device) == GA_OK) {
         device->threads++;
-        device->called++; /* it comes at once */
+        device->called++; /* this thread looks for work at once */
     } else {
         device->threads_max = device->threads;
         if (device->threads == 0) {
@@ -163,7 +163,7 @@ void sg_engine_push(struct sg_item *item)
         before = before->prev;
     }
     item->state = SG_ITEM_QUEUED;
-    ga_list_append(before->next, &item->in_engine); /* right behind `before` */
+    ga_list_append(before->next, &item->in_engine); /* directly after `before` */
     engine->queued++;
     device_kick(item->stream->context->device);
 }

@@ -6,17 +6,17 @@
 
 #include "softgpu/stream/queue.h"
 
-/* Gives a ready item to its engine and sees to a thread for it. */
+/* Gives a ready item to its engine and wakes or starts a thread for it. */
 void sg_engine_push(struct sg_item *item);
 
-/* Ends one whose time has come by the timing model. */
+/* Ends an item that is due by the timing model. */
 void sg_engine_end(struct sg_item *item);
 
-/* Takes an item back that was pushed and does not run yet. */
+/* Takes back a pushed item that does not run yet. */
 void sg_engine_remove(struct sg_item *item);
 
-/* Runs the ready item in the calling thread if its engine has a free lane. Releases the lock
- * meanwhile. False: it has not. */
+/* Runs the ready item in the calling thread if its engine has a free lane; releases the lock
+ * meanwhile. False: it has not run. */
 bool sg_engine_run_here(struct sg_item *item);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events, and marks: what an event meant when it was recorded. All functions want the process's
- * lock held. */
+/* Events, and marks: one recording of an event. All functions want the process's lock held. */
 #ifndef SOFTGPU_STREAM_EVENTS_H
 #define SOFTGPU_STREAM_EVENTS_H
 
@@ -12,16 +11,16 @@
 #include "base/list.h"
 #include "softgpu/process/context.h"
 
-/* What an event meant when it was recorded: shared by the event and by those who wait for it. */
+/* One recording of an event: shared by the event and by the items that wait for it. */
 struct sg_mark {
     unsigned references;
     bool done;
-    uint64_t time_ns; /* when; valid once done */
-    /* A recording of an event that processes share; NULL: none */
+    uint64_t time_ns; /* the time of the recording; valid once done */
+    /* The recording of an event that processes share; NULL: of another event. */
     struct sg_node_event *shared;
     uint64_t shared_id, number;
-    bool here;         /* this process has recorded it; else `done` is found out by asking */
-    uint64_t since_ns; /* when it was first found to be waited for */
+    bool here; /* this process has recorded it; otherwise `done` is found by asking the node */
+    uint64_t since_ns; /* when a wait for it was first found */
 };
 
 struct sg_event {
@@ -30,7 +29,7 @@ struct sg_event {
     struct sg_context *context;
     unsigned flags;
     struct sg_mark *mark;         /* NULL: never recorded */
-    struct sg_node_event *shared; /* with other processes; NULL: it is not */
+    struct sg_node_event *shared; /* the part that other processes see; NULL: not shared */
     uint64_t shared_id;
     bool shared_here; /* made by this process */
 };

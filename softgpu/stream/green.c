@@ -97,7 +97,7 @@ void sg_green_end(struct sg_green *green)
     const struct green_point point = {.green = green, .sequence = sg_process.sequence};
     (void)sg_wait_quiet(point_passed, &point);
     sg_print_due(context->print);
-    if (!green->dead) { /* else the context's end has taken the streams */
+    if (!green->dead) { /* otherwise the end of the context has destroyed the streams */
         green->dead = true;
         ga_list_remove(&green->in_context);
         struct sg_stream *own[2] = {green->legacy, green->gather};
@@ -118,7 +118,7 @@ void sg_green_lose(struct sg_context *context)
         struct sg_green *green = ga_container(at, struct sg_green, in_context);
         ga_list_remove(&green->in_context);
         green->dead = true;
-        green->legacy = green->gather = NULL; /* they go with all streams */
+        green->legacy = green->gather = NULL; /* they are destroyed with all streams */
     }
     front_green_lose(sg_context_handle(context));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts as objects: which multiprocessors their kernels have, and their own order of
- * streams. All with the process's lock held. */
+/* Green contexts: the multiprocessors of their kernels, and streams with an order of their own. All
+ * functions want the process's lock held. */
 #ifndef SOFTGPU_STREAM_GREEN_H
 #define SOFTGPU_STREAM_GREEN_H
 
@@ -15,34 +15,35 @@
 
 struct sg_green {
     struct ga_list in_context;
-    struct sg_context *context; /* the primary one; its streams hold it */
+    struct sg_context *context; /* the primary context; held by the streams */
     CUcontext handle;
-    unsigned references; /* its own, and its streams' */
+    unsigned references; /* of the green context, and of its streams */
     bool dead;           /* destroyed, or its context was emptied */
     struct sg_stream *legacy;
-    struct sg_stream *gather; /* as sg_context.gather and gates */
+    struct sg_stream *gather; /* like `gather` and `gates` of sg_context */
     struct ga_list gates;
-    unsigned sm_count; /* to its kernels they are all there are: %smid counts from 0 */
+    unsigned sm_count; /* its kernels see only these: %smid counts from 0 */
 };
 
 CUresult sg_green_make(struct sg_context *context, const struct front_green *front,
                        struct sg_green **green);
-/* Waits for its work; its streams cannot be used from now on. */
+/* Waits for its work; its streams cannot be used afterwards. */
 void sg_green_end(struct sg_green *green);
-/* The context is being emptied: its green contexts have nothing any more. */
+/* Ends the green contexts of a context that is being emptied. */
 void sg_green_lose(struct sg_context *context);
 void sg_green_hold(struct sg_green *green);
 void sg_green_drop(struct sg_green *green);
-/* That of the calling thread's current context, if it is one of `context`; else NULL. */
+/* The green context that is current to the calling thread, if it belongs to `context`; otherwise
+ * NULL. */
 struct sg_green *sg_green_current(const struct sg_context *context);
-/* What the handle of a context means; NULL: no green context. */
+/* The green context that the handle names; NULL: it names another context. */
 struct sg_green *sg_green_of(CUcontext handle);
-/* Waits for all that its streams were given. */
+/* Waits for all work of its streams. */
 CUresult sg_green_wait(struct sg_green *green);
 
-/* The context that the stream is of, as programs know it. */
+/* The context or green context of the stream, as programs know it. */
 CUcontext sg_stream_context(const struct sg_stream *stream);
-/* How many multiprocessors kernels in the stream have. */
+/* Multiprocessors for kernels in the stream. */
 unsigned sg_stream_sms(const struct sg_stream *stream);
 
 #endif

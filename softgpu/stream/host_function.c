@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the program as work, on a thread of the device. */
+/* Host functions as items: they run on a thread of the device. */
 #include "softgpu/stream/host_function.h"
 
 #include "front/front.h"
@@ -31,6 +31,6 @@ struct sg_item *sg_host_function_make(const struct front_host_call *call)
     }
     made->call = *call;
     made->item.note = (struct sg_note){.name = "host function", .unit = "calls", .amount = 1};
-    made->item.always = call->callback != NULL; /* an error is told to it */
+    made->item.always = call->callback != NULL; /* a stream callback is told an error */
     return &made->item;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order: which item may run, and what happens when one has finished. */
+/* The order of items: which one may run, and the consequences when one has finished. */
 #include "softgpu/stream/queue.h"
 
 #include <assert.h>
@@ -15,7 +15,8 @@
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/waits.h"
 
-/* Submitters beyond this wait: an application that never waits must not eat the machine. */
+/* Items of all streams at most; submitting waits beyond it, since an application that never waits
+ * must not use up the machine's memory. */
 #define ITEMS_MAX 65536
 
 static unsigned items_pending; /* under the lock */
@@ -33,7 +34,8 @@ bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence)
     return head != NULL && head->sequence < sequence;
 }
 
-/* Do the default-stream rules hold nothing older than `sequence` against this stream? */
+/* Whether the rules of default streams allow the stream to go on: no item older than `sequence`
+ * holds it up. */
 static bool order_allows(const struct sg_stream *stream, uint64_t sequence)
 {
     const struct sg_stream *legacy = sg_stream_legacy(stream);
@@ -58,7 +60,7 @@ bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence)
     return stream != sg_stream_legacy(stream) || order_allows(stream, sequence + 1);
 }
 
-/* What happens at once when its turn has come, if it may. */
+/* True: the item needs no engine, and is done now. */
 static bool item_instant(struct sg_item *item)
 {
     switch (item->kind) {
@@ -73,7 +75,7 @@ static bool item_instant(struct sg_item *item)
     }
 }
 
-/* When a mark is reached whose turn has come */
+/* The time of a mark that is reached now. */
 static uint64_t record_ns(const struct sg_item *item)
 {
     if (!sg_clock_runs(item->stream->context->device)) {
@@ -103,10 +105,10 @@ static void item_unlink(struct sg_item *item)
     if (ga_list_empty(&stream->items)) {
         ga_list_remove(&stream->in_active);
     }
-    sg_stream_drop(stream); /* the item's reference: last, it may be the stream's end */
+    sg_stream_drop(stream); /* last, since it may be the last reference of the stream */
 }
 
-/* Starts what stands at the head of the stream. True: something changed for other streams. */
+/* Starts the item at the head of the stream. True: something changed for other streams. */
 static bool stream_advance(struct sg_stream *stream)
 {
     bool changed = false;
@@ -128,8 +130,8 @@ static bool stream_advance(struct sg_stream *stream)
     return changed;
 }
 
-/* After condemnation: what does not run already never will, except what always runs, in its turn.
- */
+/* Drops, after condemnation, the items that do not run yet; those with `always` still run in their
+ * turn. */
 static bool stream_abandon(struct sg_stream *stream)
 {
     bool changed = false;
@@ -206,12 +208,13 @@ static bool queue_has_room(const void *argument)
     return items_pending < ITEMS_MAX;
 }
 
-/* Appends; the caller starts it. */
+/* Appends the item; the caller starts it. */
 static void stream_append(struct sg_stream *stream, struct sg_item *item)
 {
     sg_stream_hold(stream);
     if (items_pending >= ITEMS_MAX && !item->at_once) {
-        (void)sg_wait_for(queue_has_room, NULL); /* condemned: goes the way of all items */
+        (void)sg_wait_for(queue_has_room,
+                          NULL); /* in a condemned process the item is dropped later, like all */
     }
     item->stream = stream;
     item->priority = item->prioritised ? item->priority : stream->attributes.priority;
@@ -228,7 +231,7 @@ void sg_submit(struct sg_stream *stream, struct sg_item *item)
 {
     stream_append(stream, item);
     if (atomic_load(&sg_process.condemned) != 0 || stream_head(stream) == item) {
-        /* Only the head can start, and an instant one may free others. */
+        /* Only the head can start, and an item without an engine may free others. */
         sg_schedule();
     }
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams as real asynchronous queues.
+/* Streams as asynchronous queues.
  *
  * Every item has a number from one sequence in the order of submission. The item at the head of its
- * stream may run when
- *   - in the legacy stream: no blocking stream of the context has an older item;
- *   - in a blocking stream: the legacy stream has no older item;
- *     (a green context has a legacy stream of its own, and its streams have that order with it)
- *   - and, if it waits for a mark (an event as it was recorded last): the mark is done.
- * Marks are made before what waits for them, so nothing can wait in a circle. (What waits for a
- * value in memory can: CUDA warns of that.) Records, waits and single values happen under the lock;
- * work is given to an engine of the device, whose threads run it without.
- * All functions want the process's lock held unless they say otherwise. */
+ * stream may run if all of these hold: in the legacy stream, no blocking stream of the context has
+ * an older item; in a blocking stream, the legacy stream has no older item (a green context has a
+ * legacy stream of its own, for its own streams); if it waits for a mark (one recording of an
+ * event), the mark is done.
+ *
+ * Marks are made before the items that wait for them, so no circle of waits can arise. (Waits for a
+ * value in memory can form one: CUDA warns of that.) Records, waits and single values happen under
+ * the lock; other work goes to an engine of the device, whose threads run it without the lock. All
+ * functions want the process's lock held unless they say otherwise. */
 #ifndef SOFTGPU_STREAM_QUEUE_H
 #define SOFTGPU_STREAM_QUEUE_H
 
@@ -30,7 +30,8 @@ struct sg_stream;
 enum sg_item_kind { SG_ITEM_WORK, SG_ITEM_RECORD, SG_ITEM_WAIT, SG_ITEM_STEPS };
 enum sg_item_state { SG_ITEM_PENDING, SG_ITEM_QUEUED, SG_ITEM_RUNNING };
 
-/* What an item is, for people (trace.h). `name` lives as long as the item; NULL: not told of. */
+/* Name and amount of an item for the trace (trace.h). `name` lives as long as the item; NULL: not
+ * traced. */
 struct sg_note {
     const char *name, *unit;
     uint64_t amount; /* of `unit` */
@@ -44,65 +45,66 @@ struct sg_item {
     enum sg_item_kind kind;
     enum sg_item_state state;
     enum sg_engine_kind engine;
-    bool prioritised; /* has a priority of its own; else submitting gives it the stream's */
+    bool prioritised; /* it has a priority of its own; otherwise submitting gives it the stream's */
     int priority;
     bool always;  /* WORK: runs also in a condemned process */
-    bool at_once; /* submitting it never waits: the caller bounds how many there are */
-    /* The timing model: what it asks of its engine, known when it has run; when it was submitted,
-     * and when it is over. */
+    bool at_once; /* submitting it never waits, because the caller bounds their number */
+    /* The timing model: the demand on its engine, known when it has run; the times of submission
+     * and end. */
     struct sg_demand demand;
     uint64_t submitted_ns, end_ns;
     struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */
-    /* STEPS: its turn has come, or something may have come that it waits for; true: it is done.
-     * With the lock. */
+    /* STEPS: called when its turn has come, and when a value that it waits for may have come; true:
+     * it is done. With the lock. */
     bool (*step)(struct sg_item *item);
-    /* STEPS: gives up what it has begun and does not run yet; true: something of it still runs.
-     * With the lock. NULL: it begins nothing. */
+    /* STEPS: drops its parts that do not run yet; true: some still run. With the lock. NULL: it has
+     * no parts. */
     bool (*give_up)(struct sg_item *item);
-    /* WORK: runs without the lock; anything but CUDA_SUCCESS condemns the process. */
+    /* WORK: runs without the lock; any result but CUDA_SUCCESS condemns the process. */
     CUresult (*run)(struct sg_item *item);
-    /* Gives back what the item holds, run or not (with the lock); NULL: nothing. The item itself is
-     * freed by the queue. */
+    /* Frees what the item holds, whether it has run or not (with the lock); NULL: it holds nothing.
+     * The queue frees the item itself. */
     void (*drop)(struct sg_item *item);
-    /* WORK that is in no stream, but of an executable graph: it has run. With the lock. `stream` is
-     * one of the context it runs in. NULL: the stream goes on. */
+    /* WORK of an executable graph, which is in no stream: called with the lock when it has run.
+     * `stream` is one of the context it runs in. NULL: WORK of a stream, which goes on. */
     void (*finished)(struct sg_item *item, void *owner);
     void *owner;
 };
 
-/* Has everything submitted to it up to `sequence` finished? For the legacy stream this includes
- * what it waits for. */
+/* Whether all items up to `sequence` have finished, in the legacy stream also those that it waits
+ * for. */
 bool sg_stream_passed(const struct sg_stream *stream, uint64_t sequence);
 
-/* Is something submitted before `sequence` still in the stream? */
+/* Whether an item submitted before `sequence` is still in the stream. */
 bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
 
-/* A zeroed item of `bytes` (its struct begins with a struct sg_item). Free what was not submitted
- * with free(). NULL: no memory. */
+/* A zeroed item of `bytes` (its struct begins with a struct sg_item). An item that was not
+ * submitted is freed by free(). NULL: no memory. */
 void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item));
 
-/* Puts the item, now the queue's, at the end of the stream. Waits while the queue is overfull. */
+/* Appends the item to the stream, which owns it from now on. Waits while there are too many items.
+ * */
 void sg_submit(struct sg_stream *stream, struct sg_item *item);
 
-/* The same, and waits until it has finished; may run it in the calling thread. What kernels of the
- * context have printed is due then. */
+/* The same, and waits until it has finished; may run it in the calling thread. Output of the
+ * context's kernels is due afterwards. */
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);
 CUresult sg_submit_wait_mark(struct sg_stream *stream, struct sg_mark *mark);
 
-/* What the stream has been given so far, as a mark of the caller's; and the wait for one. Neither
- * lets go of the lock. NULL: no memory. */
+/* sg_stream_mark: the work of the stream so far as a mark, which the caller holds; NULL: no memory.
+ * sg_stream_follow: the stream waits for a mark. Neither releases the lock. */
 struct sg_mark *sg_stream_mark(struct sg_stream *stream);
 CUresult sg_stream_follow(struct sg_stream *stream, struct sg_mark *mark);
 
-/* Runs what may run, after something changed. */
+/* Runs all items that may run. Called after a change. */
 void sg_schedule(void);
 
-/* A step has changed something for other streams. */
+/* Called by a step that has changed something for other streams. */
 void sg_schedule_again(void);
 
-/* Ends an item that ran, or that will not. */
+/* Ends an item that ran, or that will not run. */
 void sg_item_finish(struct sg_item *item, CUresult rc);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that processes of a node share. Each recording has a number; it counts as done when one
- * with that number or a later one is done, or when the process is gone that recorded last. Nobody
- * tells a process of another's recordings: while it waits for one, the thread that looks at values
- * looks at this, too. */
+/* Events that processes of a node share. Each recording has a number. It counts as done when that
+ * number or a later one is done, or when the process that recorded last is dead. No process is told
+ * of another's recordings: while one is waited for, the thread that polls values polls it, too. */
 #include "softgpu/stream/shared_events.h"
 
 #include "softgpu/process/process.h"
@@ -40,7 +39,7 @@ void sg_event_refresh(struct sg_event *event)
         return;
     }
     struct sg_mark *mark = sg_mark_make();
-    if (mark != NULL) { /* else it stays as it was */
+    if (mark != NULL) { /* without memory the old mark stays */
         mark->shared = event->shared;
         mark->shared_id = event->shared_id;
         mark->number = recorded;

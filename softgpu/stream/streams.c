@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams as objects; their order is queue.c's. */
+/* Making and destroying streams; their order is queue.c's. */
 #include "softgpu/stream/streams.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "softgpu/stream/green.h"
 
 static _Atomic uint64_t next_thread;
-static _Thread_local uint64_t this_thread; /* a number that no other thread ever has */
+static _Thread_local uint64_t this_thread; /* unique among all threads */
 
 static uint64_t thread_number(void)
 {

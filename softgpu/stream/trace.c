@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the timeline as Chrome's tracing wants it: a "process" is a device, a "thread" a lane of
- * one of its engines, because slices of a thread may not overlap there and kernels do. */
+/* Writes the trace in the format of Chrome: a "process" is a device, a "thread" one lane of one of
+ * its engines, since slices of a thread must not overlap and kernels do. */
 #include "softgpu/stream/trace.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
     16u /* of an engine, for what runs side by side; the rest shares the last one                  \
          */
 #define TRACE_LINE_MAX 1024u
-/* Of a "process": viewers give 0 another meaning. */
+/* The number of a "process": viewers give 0 another meaning. */
 #define TRACE_NUMBER(device) ((device) + 1)
 
 int sg_trace_fd = -1;
@@ -37,7 +37,7 @@ static struct {
     uint64_t until_ns[SG_DEVICES_MAX][SG_ENGINES][TRACE_LANES];
 } seen;
 
-/* One write for each line, at the file's end: those of several processes do not mix. */
+/* One write per line, at the end of the file, so lines of several processes do not mix. */
 static void trace_line_write(char *line, int length)
 {
     errno = 0;
@@ -50,7 +50,7 @@ static void trace_line_write(char *line, int length)
     sg_trace_close();
 }
 
-/* NULL: the file begins as one of ours. Else why not. */
+/* NULL: the file begins as one of ours. Otherwise the reason why it is none. */
 static const char *file_begin(int fd)
 {
     struct stat facts;
@@ -74,7 +74,7 @@ void sg_trace_open(const char *path)
     if (path == NULL || path[0] == 0 || sg_trace_fd >= 0) {
         return;
     }
-    /* Non-blocking: else a pipe that nobody reads would hold up the program. */
+    /* Non-blocking, because a pipe without a reader would stop the program. */
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
     const char *wrong = fd < 0 ? strerror(errno) : file_begin(fd);
     if (wrong != NULL) {
@@ -96,7 +96,7 @@ void sg_trace_close(void)
     }
 }
 
-/* `text` as the inside of a JSON string. */
+/* `text` as the contents of a JSON string. */
 static void escape(const char *text, char *out, size_t size)
 {
     size_t used = 0;
@@ -132,7 +132,7 @@ static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t 
     return lane;
 }
 
-/* The lane's number in the file: other processes have other ones. */
+/* The lane's number in the file, unique among the processes. */
 static uint64_t lane_number(const struct sg_device *device, enum sg_engine_kind engine,
                             unsigned lane)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engines of the devices did when, written to a file that chrome://tracing and
- * https://ui.perfetto.dev show: the JSON Array Format of the "Trace Event Format" document, whose
- * closing bracket may be missing. SOFTGPU_TRACE names it.
+/* The trace: when each engine of the devices ran which item, in a file for chrome://tracing and
+ * https://ui.perfetto.dev: the JSON Array Format of the "Trace Event Format" document, whose
+ * closing bracket may be missing. SOFTGPU_TRACE names the file.
  *
- * What a reader would get wrong: the processes of a node write one file together, a line at a time,
- * and may be killed at any point; so nothing is buffered, and nobody ends the file. The times of a
- * device with `timing = yes` are the model's, all others this machine's. */
+ * Note: the processes of a node write one file together, a line at a time, and may be killed at any
+ * point; therefore nothing is buffered, and nobody ends the file. The times of a device with
+ * `timing = yes` are the model's, all others this machine's. */
 #ifndef SOFTGPU_STREAM_TRACE_H
 #define SOFTGPU_STREAM_TRACE_H
 
@@ -21,11 +21,11 @@ static inline bool sg_trace_runs(void)
     return sg_trace_fd >= 0;
 }
 
-/* `path` NULL or empty: no trace. A file that cannot be written is told in the log. With the lock,
- * as what follows. */
+/* `path` NULL or empty: no trace. A file that cannot be written is reported in the log. With the
+ * lock, like the functions below. */
 void sg_trace_open(const char *path);
 void sg_trace_close(void);
-/* The item was in its engine from `start_ns` to `end_ns` (CLOCK_MONOTONIC). */
+/* The item occupied its engine from `start_ns` to `end_ns` (CLOCK_MONOTONIC). */
 void sg_trace_item(const struct sg_item *item, uint64_t start_ns, uint64_t end_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values in memory that streams write and wait for. What changes a value may be a kernel that still
- * runs, or the host, and neither tells: while a stream waits, one thread looks again and again, the
- * longer it has waited the more rarely. */
+/* Values in memory that streams write and wait for. A kernel that still runs, or the host, may
+ * change a value, and neither reports it: while a stream waits, one thread polls the values, less
+ * and less often. */
 #include "softgpu/stream/values.h"
 
 #include <inttypes.h>
@@ -25,11 +25,11 @@
 struct value_item {
     struct sg_item item; /* first */
     struct sg_value value;
-    uint64_t since_ns; /* when it was first found to wait; 0: not yet */
+    uint64_t since_ns; /* when it was first found waiting; 0: not yet */
 };
 
-/* The thread that looks. All under the lock. */
-static bool started, waiting; /* `waiting`: something was found to wait since it looked last */
+/* The thread that polls. All under the lock. */
+static bool started, waiting; /* `waiting`: a wait was found since its last look */
 static uint64_t youngest_ns;
 static pthread_cond_t news;
 
@@ -43,8 +43,8 @@ CUresult sg_value_check(const struct sg_value *value)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Kernels and the host change it meanwhile: that is the point, and not a race of ours. What was
- * written before a value is there for who has waited for it. */
+/* Kernels and the host change the value meanwhile: that is its purpose, and no race of softgpu's.
+ * Everything written before the value is visible to the thread that has waited for it. */
 __attribute__((no_sanitize("thread"))) static uint64_t value_read(const struct sg_value *value)
 {
     const void *at = (const void *)(uintptr_t)value->address;
@@ -117,7 +117,7 @@ static bool values_thread_start(void)
 void sg_look_again(uint64_t *since_ns)
 {
     started = started || values_thread_start();
-    bool told = waiting; /* else it sleeps, or has looked when nobody waited yet */
+    bool told = waiting; /* otherwise it sleeps, or nothing waited when it looked */
     waiting = true;
     if (*since_ns == 0) {
         *since_ns = ga_clock_ns();
@@ -153,7 +153,7 @@ static bool value_step(struct sg_item *item)
     struct value_item *made = ga_container(item, struct value_item, item);
     bool done = sg_value_try(&made->value, &made->since_ns);
     if (done && made->since_ns != 0) {
-        sg_clock_advance(item->stream, ga_clock_ns()); /* somebody wrote it just now */
+        sg_clock_advance(item->stream, ga_clock_ns()); /* it was written just now */
     }
     return done;
 }

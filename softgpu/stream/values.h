@@ -13,23 +13,22 @@
 struct sg_value {
     uint64_t address, value;
     unsigned bytes; /* 4 or 8 */
-    bool write;     /* else it is waited for */
+    bool write;     /* otherwise it is waited for */
     CUstreamWaitValue_flags wait;
 };
 
-/* CUDA_ERROR_INVALID_VALUE: not aligned, or no memory that the device may use. */
+/* CUDA_ERROR_INVALID_VALUE: not aligned, or memory that the device may not use. */
 CUresult sg_value_check(const struct sg_value *value);
 
-/* Values are looked at by a thread: once, before the first that is waited for. */
+/* Starts the thread that polls values, once, before the first wait. */
 CUresult sg_values_start(void);
 
-/* Writes it, or looks whether it has come; false: not yet, it is to be tried again by a step.
- * `since_ns` is 0 before the first try. After a failed check the process is condemned, and it is
- * true. */
+/* Writes the value, or checks whether it has come; false: not yet, a step tries again. `since_ns`
+ * is 0 before the first try. A failed check condemns the process and returns true. */
 bool sg_value_try(const struct sg_value *value, uint64_t *since_ns);
 
-/* What a stream or a thread waits for will not tell: sg_schedule is called soon. `*since_ns` is 0
- * at first. */
+/* Asks for polling: sg_schedule is called soon, because nothing reports what is waited for.
+ * `*since_ns` is 0 at first. */
 void sg_look_again(uint64_t *since_ns);
 
 /* After sg_value_check. */

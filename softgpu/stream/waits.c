@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for streams, events and contexts: each waiter has a condition of its own and is woken
- * only when what it waits for has come. */
+ * only when its wait is over. */
 #include "softgpu/stream/waits.h"
 
 #include "base/wait.h"
@@ -73,7 +73,7 @@ CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument)
     return (CUresult)atomic_load(&sg_process.condemned);
 }
 
-/* One second more; false when it has passed. */
+/* Waits one second more; false when it is over. */
 static bool wait_second(struct sg_wait *wait)
 {
     return ga_cond_wait_until(&wait->changed, &sg_process.lock, ga_clock_ns() + GA_NS_PER_S);
@@ -150,7 +150,7 @@ static bool context_point_passed(const void *argument)
     return true;
 }
 
-/* Those whose work may use the context's memory. */
+/* Whether all work is done that may use the context's memory. */
 static bool users_passed(const void *argument)
 {
     const struct context_point *point = argument;

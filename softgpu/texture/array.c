@@ -63,13 +63,13 @@ bool sg_texels_format(CUarray_format format, unsigned channels, struct sg_texels
     return false;
 }
 
-/* Fills in everything but the address; answers the bytes. */
+/* Fills in everything but the address; returns the bytes. */
 static uint64_t texels_lay(struct sg_array *array)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *said = &array->front.shape;
     struct sg_texels *texels = &array->texels;
     texels->shape = array_shape(said);
-    (void)sg_texels_format(said->Format, said->NumChannels, texels); /* front/ has looked at it */
+    (void)sg_texels_format(said->Format, said->NumChannels, texels); /* front/ has checked it */
     texels->layers = front_array_layers(&array->front);
     texels->level_count = array->front.levels != 0 ? array->front.levels : 1;
     uint32_t depth = texels->shape == SG_SHAPE_3D ? (uint32_t)said->Depth : 1;

@@ -37,7 +37,7 @@ static void linear_texels(const CUDA_RESOURCE_DESC *resource, struct sg_texels *
     }
 }
 
-/* Some levels and layers of it, of another format. */
+/* Restricts the texels to levels and layers, in another format. */
 static void view_texels(const CUDA_RESOURCE_VIEW_DESC *view, struct sg_texels *texels)
 {
     CUarray_format format;
@@ -102,7 +102,7 @@ static void sampled_free(struct sg_sampled *sampled)
     free(sampled);
 }
 
-/* Those whose last user has finished. */
+/* Frees the objects whose last user has finished. */
 static void reap(struct sg_context *context)
 {
     ga_list_each (at, next, &context->sampled_destroyed) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects as CUDA calls know them; what kernels see is texture.h. All functions
- * want the process's lock held. */
+/* Texture and surface objects as CUDA calls know them; kernels see those of engine/texture.h. All
+ * functions want the process's lock held. */
 #ifndef SOFTGPU_TEXTURE_SAMPLED_H
 #define SOFTGPU_TEXTURE_SAMPLED_H
 
@@ -16,11 +16,12 @@
 struct sg_context;
 
 struct sg_sampled {
-    struct ga_number_node by_handle; /* first; the handle is that of the kernels */
+    struct ga_number_node by_handle; /* first; kernels have the same handle */
     struct ga_list in_context;
     struct sg_context *context;
     struct front_sampled what;
-    uint64_t destroyed; /* after which item's submission; 0: it lives */
+    uint64_t destroyed; /* the sequence number of the last item submitted before its destruction; 0:
+                           it lives */
 };
 
 /* `what` has been checked. */
@@ -28,9 +29,9 @@ CUresult sg_sampled_make(struct sg_context *context, const struct front_sampled 
                          uint64_t *handle);
 /* NULL: the context has no such object of this kind. */
 struct sg_sampled *sg_sampled_find(struct sg_context *context, uint64_t handle, bool surface);
-/* The handle is gone; kernels that were submitted before may use it to their end. */
+/* Removes the handle; kernels that were submitted before may use the object to their end. */
 void sg_sampled_destroy(struct sg_sampled *sampled);
-/* All of a context, whose work has finished. */
+/* Frees all objects of a context, whose work has finished. */
 void sg_sampled_drop_context(struct sg_context *context);
 
 #endif
