@@ -2,10 +2,10 @@
 /* Who hears what a connection tells. */
 #include "client/conn/conn.h"
 #include "client/context/context.h"
-#include "client/copy/shared_buffer.h"
 #include "client/memory/reclaim.h"
 #include "client/session/service.h"
 #include "client/stream/host_function.h"
+#include "client/transfer/bounce_buffers.h"
 
 const struct client_conn_hooks client_conn_hooks = {
     .failed = client_context_late,

@@ -15,18 +15,6 @@ bool client_copy_host_side(const void *host);
 /* Call before host memory is read: waits for copies that still write into it. (On a GPU the copy
  * would read it later, in stream order.) */
 void client_copy_source(const void *from, uint64_t bytes);
-/* Copies to the device. The source has been read when this returns. */
-CUresult client_copy_in(struct client_call *call, uint64_t to, const void *from, uint64_t bytes,
-                        uint64_t stream);
-/* As client_copy_in, but memory in a shared buffer is copied in place: then the source has been
- * read when this returns only if `wait` is set. */
-CUresult client_copy_from_host(struct client_call *call, uint64_t to, const void *from,
-                               uint64_t bytes, uint64_t stream, bool wait);
-/* Copies to the host. With `wait`, or into memory that is not pinned, the bytes are there when this
- * returns. */
-CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint64_t bytes,
-                         uint64_t stream, bool wait);
-
 /* Call after sending a copy to the device that blocks in CUDA. Waits for it only if the program
  * could observe that it is not over yet; otherwise the wait is deferred (call/deferred_copies.h).
  */

@@ -9,8 +9,8 @@
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/copy/copy.h"
-#include "client/memory/host_memory.h"
 #include "client/texture/array.h"
+#include "client/transfer/pinned.h"
 
 /* One side, at the slice that is being copied. */
 struct end {

@@ -8,7 +8,8 @@
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
-#include "client/memory/host_memory.h"
+#include "client/transfer/pinned.h"
+#include "client/transfer/transfer.h"
 
 static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
 {

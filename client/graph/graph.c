@@ -135,17 +135,17 @@ static CUresult instantiate(const struct front_plan *plan, uint64_t flags, void 
     }
     client_graph_condition_tidy();
     graph->frees = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-    CUresult rc = client_graph_memory_collect(plan, graph);
+    CUresult rc = client_graph_memory_collect(plan, &graph->allocs);
     if (rc == CUDA_SUCCESS) {
-        rc = client_graph_memory_map(graph); /* the server checks addresses */
+        rc = client_graph_memory_map(&graph->allocs); /* the server checks addresses */
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_graph_build(
             plan, flags & ~(uint64_t)CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, graph);
     }
-    client_graph_memory_unmap(graph);
+    client_graph_memory_unmap(&graph->allocs);
     if (rc != CUDA_SUCCESS) {
-        client_graph_memory_leave(graph);
+        client_graph_memory_leave(&graph->allocs);
         free(graph);
         return rc;
     }
@@ -164,11 +164,11 @@ static CUresult exec_set(void *exec, unsigned number, const struct front_node_pa
     if (!client_graph_inside(params)) {
         return CUDA_ERROR_INVALID_VALUE; /* a copy of another kind */
     }
-    CUresult rc = client_graph_memory_map(graph);
+    CUresult rc = client_graph_memory_map(&graph->allocs);
     if (rc == CUDA_SUCCESS) {
         rc = client_graph_change(&graph->steps[place->step], place->node, params);
     }
-    client_graph_memory_unmap(graph);
+    client_graph_memory_unmap(&graph->allocs);
     return rc;
 }
 
@@ -213,7 +213,7 @@ static CUresult launch(void *exec, CUstream stream)
     struct client_graph *graph = exec;
     CUresult rc = remember(graph, stream);
     if (rc == CUDA_SUCCESS) {
-        rc = client_graph_memory_launch(graph);
+        rc = client_graph_memory_launch(&graph->allocs, graph->frees);
     }
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -228,7 +228,7 @@ static CUresult launch(void *exec, CUstream stream)
         }
     }
     if (rc != CUDA_SUCCESS) {
-        client_graph_memory_undo(graph);
+        client_graph_memory_undo(&graph->allocs);
     }
     return rc;
 }
@@ -243,7 +243,7 @@ struct farewell {
 
 static void depart(struct client_graph *graph, void (*gone)(void *), void *data)
 {
-    client_graph_memory_leave(graph);
+    client_graph_memory_leave(&graph->allocs);
     free(graph);
     if (gone != NULL) {
         gone(data);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "client/context/object.h"
+#include "client/memory/graph_memory.h"
 #include "front/front.h"
 
 struct graph_step {
@@ -32,9 +33,8 @@ struct client_graph {
     uint32_t node_count;
     struct graph_place *places; /* by the nodes' numbers, bodies included */
     bool frees;                 /* a launch frees first what an earlier one has left allocated */
-    unsigned alloc_count;
-    struct front_graph_alloc *allocs; /* seen to with the launch; in an order that fits */
-    bool launched;                    /* last time in this stream, of this context */
+    struct client_graph_allocs allocs; /* seen to with the launch */
+    bool launched;                     /* last time in this stream, of this context */
     CUstream stream;
     CUcontext context;
 };
@@ -65,34 +65,6 @@ CUresult client_graph_change(const struct graph_step *step, uint32_t node,
 CUresult client_graph_launch(uint64_t segment, CUstream stream);
 CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on);
 void client_graph_forget(uint64_t segment);
-
-/* ---- graph_memory.c: what nodes allocate */
-
-CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted,
-                                     CUdeviceptr *address);
-/* Any thread, with any lock. */
-void client_graph_memory_drop(CUdeviceptr address);
-/* Does the address lie in memory that a node allocates? */
-bool client_graph_memory_holds(uint64_t address);
-/* Holds what the nodes of the plan allocate and free, until client_graph_memory_leave (any thread).
- * CUDA_ERROR_INVALID_VALUE: it is not there any more. */
-CUresult client_graph_memory_collect(const struct front_plan *plan, struct client_graph *graph);
-void client_graph_memory_leave(struct client_graph *graph);
-/* Sees to it that there is memory behind all addresses of the executable; takes that away again
- * where no launch has been made since. */
-CUresult client_graph_memory_map(const struct client_graph *graph);
-void client_graph_memory_unmap(const struct client_graph *graph);
-/* What a launch allocates and frees, in order; and maps it. CUDA_ERROR_INVALID_VALUE: it allocates
- * what is allocated, or frees what is free; nothing is changed then. */
-CUresult client_graph_memory_launch(const struct client_graph *graph);
-/* The launch was not made after all. */
-void client_graph_memory_undo(const struct client_graph *graph);
-/* Gives back what has been dropped. */
-void client_graph_memory_tidy(void);
-/* Is it the address of a node that allocates? */
-bool client_graph_memory_known(CUdeviceptr address);
-/* cuMemFree of memory that a graph has left allocated. */
-CUresult client_graph_memory_free(CUdeviceptr address);
 
 /* ---- graph_condition.c: the variables of conditional nodes */
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "api/cuda_names.h"
-#include "client/memory/address_map.h"
+#include "client/address/address_map.h"
 
 struct client_session;
 

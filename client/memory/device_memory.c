@@ -7,13 +7,11 @@
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
-#include "client/context/object.h"
-#include "client/graph/graph.h"
 #include "client/memory/address.h"
 #include "client/memory/device_free.h"
+#include "client/memory/graph_memory.h"
 #include "client/memory/host_memory.h"
 #include "client/memory/vmm.h"
-#include "client/session/session.h"
 
 #define ASKED_MAX 8u /* pieces of memory tried where there is no window */
 

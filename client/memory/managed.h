@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory and managed variables. */
+/* Managed memory. */
 #ifndef CLIENT_MEMORY_MANAGED_H
 #define CLIENT_MEMORY_MANAGED_H
 
@@ -8,14 +8,8 @@
 
 #include "api/cuda_names.h"
 
-struct client_library;
-struct client_module;
-
 /* front_host.managed_move and front_host.managed_attach (managed.c). */
 CUresult client_managed_move(CUstream stream, uint64_t start, uint64_t bytes, bool device);
 CUresult client_managed_attach(CUstream stream, uint64_t start, unsigned flags);
-/* The library has been loaded in one more context; it goes. */
-CUresult client_managed_join(struct client_library *library, struct client_module *module);
-void client_managed_release(struct client_library *library);
 
 #endif

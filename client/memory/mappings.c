@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "client/memory/address_map.h"
+#include "client/address/address_map.h"
 
 #define NO_START (UINT64_C(1) << 62) /* makes numbers of mappings other than addresses */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/call/stream_call.h"
@@ -16,7 +17,6 @@
 #include "client/context/mark.h"
 #include "client/context/object.h"
 #include "client/context/stream.h"
-#include "client/memory/address_map.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/device_free.h"
 #include "client/session/server_devices.h"

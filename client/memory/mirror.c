@@ -13,10 +13,10 @@
 #include "client/memory/address.h"
 #include "client/memory/device_free.h"
 #include "client/memory/device_memory.h"
-#include "client/memory/host_memory.h"
 #include "client/memory/mirror_list.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
+#include "client/transfer/pinned.h"
 #include "front/front.h"
 
 #define PAGE UINT64_C(4096)

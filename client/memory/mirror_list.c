@@ -3,8 +3,8 @@
  * both of its halves. */
 #include "client/memory/mirror_list.h"
 
+#include "client/address/address_map.h"
 #include "client/conn/conn.h"
-#include "client/memory/address_map.h"
 #include "client/memory/mirror.h"
 
 pthread_mutex_t client_mirror_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -6,7 +6,6 @@
  * What a reader would get wrong: devices of one server share one address space, so the mirror is of
  * all of them, in the memory of the one that asked first; the others are let in when they ask. */
 #include "client/alloc/window.h"
-#include "client/call/call.h"
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/context/object.h"

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/context/stream.h"
-#include "client/copy/copy.h"
-#include "client/memory/address_map.h"
 #include "client/memory/mirror_list.h"
 #include "client/session/session.h"
+#include "client/transfer/transfer.h"
 
 #define PAGE UINT64_C(4096)
 /* Comparing mirrors of at most so many bytes costs less than sending work: they are compared each

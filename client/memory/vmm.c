@@ -6,12 +6,12 @@
 #include "client/memory/vmm.h"
 
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/conn/conn_list.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/address_map.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mappings.h"
 #include "client/session/server_devices.h"

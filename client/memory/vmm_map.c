@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: what is mapped where, and who may use it. */
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
-#include "client/memory/address_map.h"
 #include "client/memory/mappings.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"

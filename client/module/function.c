@@ -9,7 +9,6 @@
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
 #include "client/module/module_functions.h"

@@ -15,7 +15,6 @@
 #include "client/context/context.h"
 #include "client/memory/mirror.h"
 #include "client/module/function.h"
-#include "client/module/image.h"
 #include "client/module/module.h"
 #include "client/session/server_devices.h"
 #include "front/front.h"

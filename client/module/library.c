@@ -8,8 +8,8 @@
 
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/managed.h"
 #include "client/module/image.h"
+#include "client/module/managed_variable.h"
 #include "client/module/module.h"
 #include "client/module/module_functions.h"
 #include "client/module/module_names.h"

@@ -22,7 +22,7 @@ struct client_library {
     const void *given; /* what the program passed, to tell where it lies; never read */
     struct client_kernel *kernels;
     struct client_module *modules;   /* where it is loaded */
-    struct client_variable *managed; /* those that were asked for; see managed.c */
+    struct client_variable *managed; /* those that were asked for; see managed_variable.c */
     uint32_t max_registers, optimization;
 };
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/address_map.h"
 #include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"

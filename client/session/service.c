@@ -22,7 +22,6 @@
 #include "client/conn/conn_list.h"
 #include "client/process/process.h"
 #include "client/session/server_devices.h"
-#include "client/session/session.h"
 
 #define POLLED_MIN 64u
 #define FAR        UINT64_MAX

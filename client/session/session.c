@@ -17,7 +17,6 @@
 #include "client/session/opening.h"
 #include "client/session/server_answers.h"
 #include "client/session/servers.h"
-#include "client/session/service.h"
 #include "front/front.h"
 
 #define OPEN_NS     (30 * GA_NS_PER_S) /* a backend process may have to be started */

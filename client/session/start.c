@@ -8,7 +8,6 @@
 #include "client/conn/conn_list.h"
 #include "client/process/process.h"
 #include "client/session/servers.h"
-#include "client/session/session.h"
 #include "client/session/trace_summary.h"
 
 /* From here on unload and destroy calls do nothing: the end of the connections does it all. */

@@ -8,7 +8,6 @@
 
 #include "api/calls.h"
 #include "base/log.h"
-#include "client/call/call.h"
 #include "client/context/object.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/mempool.h"

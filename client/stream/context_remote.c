@@ -3,11 +3,11 @@
 #include "client/stream/context_remote.h"
 
 #include "api/calls.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
-#include "client/memory/address_map.h"
 #include "client/memory/device_free.h"
 #include "client/memory/mirror.h"
 #include "client/session/session.h"

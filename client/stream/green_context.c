@@ -13,7 +13,6 @@
 #include "client/context/stream.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
-#include "client/session/server_devices.h"
 #include "client/stream/event.h"
 #include "front/front.h"
 

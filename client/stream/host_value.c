@@ -2,7 +2,7 @@
 /* Values in pinned memory. */
 #include "client/stream/host_value.h"
 
-#include "client/memory/host_memory.h"
+#include "client/transfer/pinned.h"
 
 bool client_host_value_holds(const struct front_value *value)
 {

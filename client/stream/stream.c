@@ -9,10 +9,8 @@
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/context/mark.h"
-#include "client/context/object.h"
 #include "client/context/stream.h"
 #include "client/memory/mirror.h"
-#include "client/process/process.h"
 #include "front/front.h"
 
 /* ---- waiting and asking */

@@ -6,10 +6,10 @@
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/call/stream_call.h"
-#include "client/memory/host_memory.h"
 #include "client/memory/mirror.h"
 #include "client/memory/range_check.h"
 #include "client/stream/host_function.h"
+#include "client/transfer/pinned.h"
 #include "front/front.h"
 
 /* Its address as the program's, if it is of pinned memory; else 0. */

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "client/memory/address_map.h"
+#include "client/address/address_map.h"
 
 #define ALL ((1u << CLIENT_ADDRESS_KINDS) - 1)
 

@@ -18,21 +18,22 @@ MAY_INCLUDE = {
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of
 # the folder itself (its door, and what all rooms share). No circle, so each room can be read
-# those above it. None: a room that has no direction yet. Folders that are not here have no
-# directions between their rooms.
+# without those above it. Folders that are not here have no directions between their rooms.
 ROOMS = {
     "client": {
         "alloc": set(),
         "process": set(),
         "conn": {"process"},
         "session": {"process", "alloc", "conn"},
+        "address": {"session"},
         "context": {"process", "conn", "session"},
         "call": {"process", "conn", "session", "context"},
-        "memory": None,
+        "transfer": {"conn", "session", "address", "context", "call"},
+        "memory": {"process", "alloc", "conn", "session", "address", "context", "call", "transfer"},
         "texture": {"session", "context", "call", "memory"},
-        "copy": {"process", "conn", "session", "context", "call", "memory", "texture"},
-        "stream": {"process", "conn", "session", "context", "call", "memory"},
-        "module": {"process", "alloc", "session", "context", "call", "memory"},
+        "copy": {"conn", "session", "context", "call", "transfer", "memory", "texture"},
+        "stream": {"process", "session", "address", "context", "call", "transfer", "memory"},
+        "module": {"process", "alloc", "session", "address", "context", "call", "memory"},
         "graph": {"session", "context", "call", "memory", "copy", "stream", "module"},
     },
     "server": {

@@ -64,7 +64,7 @@ def room_problem(file, header):
     own, target = room_of(file.path), room_of(header)
     if rooms is None or own in ("", "tests") or target in ("", own) or own not in rooms:
         return None
-    if rooms[own] is None or target in rooms[own]:
+    if target in rooms[own]:
         return None
     allowed = ", ".join(sorted(rooms[own])) or "no other"
     return f'"{header}": {file.folder}/{own}/ may include these rooms: {allowed}'

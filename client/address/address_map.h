@@ -9,8 +9,8 @@
  * What a reader would get wrong: asking takes no lock, so what was found may go meanwhile. An
  * answer is a copy, and its `record` may be looked at only with the lock under which the record
  * goes. */
-#ifndef CLIENT_MEMORY_ADDRESS_MAP_H
-#define CLIENT_MEMORY_ADDRESS_MAP_H
+#ifndef CLIENT_ADDRESS_ADDRESS_MAP_H
+#define CLIENT_ADDRESS_ADDRESS_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /* Address ranges that may overlap, in the order of their starts: a treap whose nodes know where the
  * last range of their subtree ends, so that all that hold an address are found (an interval tree).
  * Its fields are atomic, because the map is read while it changes. */
-#ifndef CLIENT_MEMORY_ADDRESS_TREAP_H
-#define CLIENT_MEMORY_ADDRESS_TREAP_H
+#ifndef CLIENT_ADDRESS_ADDRESS_TREAP_H
+#define CLIENT_ADDRESS_ADDRESS_TREAP_H
 
 #include <stdatomic.h>
 #include <stdint.h>

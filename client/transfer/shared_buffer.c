@@ -4,7 +4,7 @@
  * programs with much pinned memory do not run out of descriptors. Memory that a network card
  * reaches has none: it stays the program's, and the card holds its pages until it is shared no
  * more. */
-#include "client/copy/shared_buffer.h"
+#include "client/transfer/shared_buffer.h"
 
 #include <errno.h>
 #include <stdlib.h>

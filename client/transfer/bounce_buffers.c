@@ -2,6 +2,8 @@
 /* Bounce buffers: slots of shared memory through which pageable memory is copied, some for each
  * connection. One end fills a slot while the other end empties another. They are made at the first
  * copy that could use them. */
+#include "client/transfer/bounce_buffers.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -9,7 +11,6 @@
 #include "base/spin.h"
 #include "client/conn/conn.h"
 #include "client/context/context.h"
-#include "client/copy/shared_buffer.h"
 
 #define PAGE        4096u
 #define STRIDE      (CLIENT_SLOT_BYTES + CLIENT_SLOT_LINE)

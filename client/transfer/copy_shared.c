@@ -2,14 +2,14 @@
 /* Copies through memory that a server of this machine maps, or that the network card of another
  * machine reaches. Memory that is itself shared is named in the call; other memory is copied
  * through slots, which one end fills while the other end empties them. */
+#include "client/transfer/copy_shared.h"
+
 #include <string.h>
 
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
-#include "client/copy/shared_buffer.h"
-#include "client/memory/mirror.h"
-#include "client/process/trace.h"
+#include "client/transfer/bounce_buffers.h"
 
 static CUresult call_begin(struct client_call *call, struct client_buffer_place place,
                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool waits)

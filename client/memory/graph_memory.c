@@ -7,17 +7,17 @@
  * What a reader would get wrong: who drops it may be the thread of host functions, or hold locks
  * that this one wants, and so must not wait for a server, which may wait for a host function. What
  * is dropped is put aside, and given back by the next call that may wait. */
+#include "client/memory/graph_memory.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "client/address/address_map.h"
 #include "client/call/call.h"
-#include "client/graph/graph.h"
-#include "client/memory/address_map.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/vmm.h"
 #include "client/session/server_devices.h"
-#include "client/session/session.h"
 #include "front/front.h"
 
 struct client_graph_memory {
@@ -223,14 +223,15 @@ static bool has_memory(const struct front_node_params *params)
            params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
-CUresult client_graph_memory_collect(const struct front_plan *plan, struct client_graph *graph)
+CUresult client_graph_memory_collect(const struct front_plan *plan,
+                                     struct client_graph_allocs *allocs)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < plan->count; i++) {
         count += has_memory(plan->nodes[i].params);
     }
-    graph->allocs = count != 0 ? calloc(count, sizeof *graph->allocs) : NULL;
-    if (graph->allocs == NULL) {
+    allocs->at = count != 0 ? calloc(count, sizeof *allocs->at) : NULL;
+    if (allocs->at == NULL) {
         return count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     for (unsigned i = 0; i < plan->count; i++) {
@@ -242,76 +243,76 @@ CUresult client_graph_memory_collect(const struct front_plan *plan, struct clien
             if (memory == NULL) {
                 return CUDA_ERROR_INVALID_VALUE;
             }
-            graph->allocs[graph->alloc_count++] =
+            allocs->at[allocs->count++] =
                 (struct front_graph_alloc){.frees = frees, .block = &memory->block};
         }
     }
     return CUDA_SUCCESS;
 }
 
-void client_graph_memory_leave(struct client_graph *graph)
+void client_graph_memory_leave(struct client_graph_allocs *allocs)
 {
-    for (unsigned i = 0; i < graph->alloc_count; i++) {
-        give(memory_of(&graph->allocs[i]));
+    for (unsigned i = 0; i < allocs->count; i++) {
+        give(memory_of(&allocs->at[i]));
     }
-    free(graph->allocs);
-    graph->allocs = NULL;
-    graph->alloc_count = 0;
+    free(allocs->at);
+    allocs->at = NULL;
+    allocs->count = 0;
 }
 
-static CUresult map_all(const struct client_graph *graph)
+static CUresult map_all(const struct client_graph_allocs *allocs)
 {
     CUresult rc = CUDA_SUCCESS;
     tidy();
-    for (unsigned i = 0; rc == CUDA_SUCCESS && i < graph->alloc_count; i++) {
-        rc = map(memory_of(&graph->allocs[i]));
+    for (unsigned i = 0; rc == CUDA_SUCCESS && i < allocs->count; i++) {
+        rc = map(memory_of(&allocs->at[i]));
     }
     return rc;
 }
 
-CUresult client_graph_memory_map(const struct client_graph *graph)
+CUresult client_graph_memory_map(const struct client_graph_allocs *allocs)
 {
-    if (graph->alloc_count == 0) {
+    if (allocs->count == 0) {
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&changes);
-    CUresult rc = map_all(graph);
+    CUresult rc = map_all(allocs);
     pthread_mutex_unlock(&changes);
     return rc;
 }
 
-void client_graph_memory_unmap(const struct client_graph *graph)
+void client_graph_memory_unmap(const struct client_graph_allocs *allocs)
 {
-    if (graph->alloc_count == 0) {
+    if (allocs->count == 0) {
         return;
     }
     pthread_mutex_lock(&changes);
-    for (unsigned i = 0; i < graph->alloc_count; i++) {
-        if (!graph->allocs[i].block->launched) {
-            unmap(memory_of(&graph->allocs[i]));
+    for (unsigned i = 0; i < allocs->count; i++) {
+        if (!allocs->at[i].block->launched) {
+            unmap(memory_of(&allocs->at[i]));
         }
     }
     pthread_mutex_unlock(&changes);
 }
 
-CUresult client_graph_memory_launch(const struct client_graph *graph)
+CUresult client_graph_memory_launch(const struct client_graph_allocs *allocs, bool frees)
 {
-    if (graph->alloc_count == 0) {
+    if (allocs->count == 0) {
         return CUDA_SUCCESS;
     }
     pthread_mutex_lock(&changes);
-    CUresult rc = map_all(graph);
+    CUresult rc = map_all(allocs);
     if (rc == CUDA_SUCCESS) {
-        rc = front_graph_allocs_launch(graph->allocs, graph->alloc_count, graph->frees);
+        rc = front_graph_allocs_launch(allocs->at, allocs->count, frees);
     }
     pthread_mutex_unlock(&changes);
     return rc;
 }
 
-void client_graph_memory_undo(const struct client_graph *graph)
+void client_graph_memory_undo(const struct client_graph_allocs *allocs)
 {
     pthread_mutex_lock(&changes);
-    front_graph_allocs_undo(graph->allocs, graph->alloc_count);
+    front_graph_allocs_undo(allocs->at, allocs->count);
     pthread_mutex_unlock(&changes);
 }
 

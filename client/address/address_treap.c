@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Putting ranges into the treap and taking them out; who looks for one walks by himself. */
-#include "client/memory/address_treap.h"
+#include "client/address/address_treap.h"
 
 #include <stdbool.h>
 #include <stddef.h>

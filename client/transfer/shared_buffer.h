@@ -2,10 +2,9 @@
 /* Memory that this process shares with one backend process. On the same machine the driver copies
  * between it and the GPU; from another machine a network card reaches it. Bytes of such a copy do
  * not go through the connection, nor through a thread of this process. */
-#ifndef CLIENT_COPY_SHARED_BUFFER_H
-#define CLIENT_COPY_SHARED_BUFFER_H
+#ifndef CLIENT_TRANSFER_SHARED_BUFFER_H
+#define CLIENT_TRANSFER_SHARED_BUFFER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,47 +50,5 @@ bool client_shared_buffer_usable_soon(struct client_shared_buffer *buffer,
 /* Ends and frees all shared buffers of one piece of memory (or NULL), which no copy may use any
  * more. The memory stays mapped, and is the caller's. */
 void client_shared_buffer_end(struct client_shared_buffer *first);
-
-/* ---- slots (bounce buffers), through which pageable memory is copied */
-
-#define CLIENT_SLOT_BYTES (UINT64_C(128) << 10)
-/* Bytes have the same offset in a cache line in a slot as in the program's memory. */
-#define CLIENT_SLOT_LINE 64u
-#define CLIENT_SLOTS     8u /* of each direction */
-
-struct client_slot {
-    uint8_t *memory; /* CLIENT_SLOT_BYTES, and a cache line */
-    struct client_buffer_place place;
-    atomic_uint busy; /* 0: free; cleared by the thread that took it, or by reply_action.lease */
-};
-
-/* Takes a slot of the context's connection, for a copy to the device (`in`) or from it. NULL: the
- * connection has no slots, or none is free; for a copy to the device it waits a moment for one. */
-struct client_slot *client_slot_take(const struct client_context *context, bool in);
-
-/* The offset in a slot for bytes that lie at `host` in the program's memory. */
-static inline uint64_t client_slot_skew(const void *host)
-{
-    return (uintptr_t)host % CLIENT_SLOT_LINE;
-}
-
-/* Call now and then: gives back memory of slots that have been idle for a while. */
-void client_slots_rest(const struct client_conn *conn, uint64_t now_ns);
-
-/* ---- copy_shared.c */
-
-struct client_call;
-
-/* Copies out of a shared buffer (`in`) or into it, at the place of the program's memory `host`.
- * With `wait` the copy is over when this returns; otherwise it runs in stream order, and freeing
- * the memory waits for it. */
-CUresult client_copy_shared(struct client_call *call, struct client_buffer_place place, void *host,
-                            uint64_t device, uint64_t bytes, uint64_t stream, bool in, bool wait);
-/* Copy through slots as long as some are free; *copied: how many bytes. Bytes to the device have
- * been read when this returns, bytes to the host are there. */
-CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8_t *from,
-                              uint64_t bytes, uint64_t stream, uint64_t *copied);
-CUresult client_copy_slots_out(struct client_call *call, uint8_t *to, uint64_t from, uint64_t bytes,
-                               uint64_t stream, uint64_t *copied);
 
 #endif

@@ -5,13 +5,13 @@
  * Asking takes no lock (a sequence lock): `turn` is odd while the treap changes, and who has walked
  * through a change walks again. That works because nodes are never given back, only used again, and
  * because a walk has an end even where links have changed on its way. */
-#include "client/memory/address_map.h"
+#include "client/address/address_map.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "client/memory/address_treap.h"
+#include "client/address/address_treap.h"
 #include "client/session/server_devices.h"
 
 #define WALKS     4u    /* without the lock, before one with it */
