@@ -20,11 +20,10 @@
 #define WIRE_MAJOR         1           /* must be equal on both ends */
 #define WIRE_MINOR         1           /* within a major both orders of upgrade work */
 #define WIRE_DEFAULT_PORT  "9955"
-#define WIRE_HANDSHAKE_MAX (1u << 20)   /* a longer control frame is refused unread */
-#define WIRE_CHUNK         262144u      /* bulk bytes per copy frame, at most */
-#define WIRE_BULKS_MAX     16           /* bulk connections of one data connection, at most */
-#define WIRE_VALUES_MAX    65536u       /* values of one call without bulk, at most */
-#define WIRE_NAMES_MAX     (256u << 10) /* names of functions in one answer, at most */
+#define WIRE_HANDSHAKE_MAX (1u << 20) /* a longer control frame is refused unread */
+#define WIRE_CHUNK         262144u    /* bulk bytes per copy frame, at most */
+#define WIRE_BULKS_MAX     16         /* bulk connections of one data connection, at most */
+#define WIRE_VALUES_MAX    65536u     /* values of one call without bulk, at most */
 
 struct wire_header {
     uint32_t length;  /* bytes behind this header, multiple of 16 */

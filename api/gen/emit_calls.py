@@ -2,6 +2,7 @@
 """constants.h, calls.h, calls.c and call_table.c: constants, ops, argument and result structs,
 codec, facts, printers."""
 import codec
+from model import OP_FIRST, OP_LAST
 from text import HEADER, guard
 
 
@@ -115,6 +116,8 @@ def table(model):
                 f"0x{codec.fnv1a(codec.shape(c)):016x}u,\n"
                 f"     api_print_{c.name}}},\n")
     out += "};\nconst size_t api_call_count = sizeof api_calls / sizeof api_calls[0];\n"
+    out += (f"\n_Static_assert(WIRE_API_FIRST == {OP_FIRST} && API_OPS == {OP_LAST + 1}u,\n"
+            '               "api/gen/model.py has them, too");\n')
     out += "\nconst struct api_op_facts api_op_facts[API_OPS] = {\n"
     for c in calls:
         out += f"    [{c.op}] = {{API_ENGINE_{c.engine.upper()}, API_WORK_{c.work.upper()}"

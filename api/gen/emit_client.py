@@ -29,7 +29,7 @@ def _checks(call):
 
 
 def _try(text):
-    return f"rc = {text};\n    if (rc != CUDA_SUCCESS) {{\n        return rc;\n    }}"
+    return f"CU_TRY({text});"
 
 
 def _fill(call):
@@ -64,7 +64,7 @@ def _send(call):
     """From client_call_begin to the end of the call; leaves rc."""
     name, args = call.name, call.args()
     bound = f"{name}_args_bound(&args)" if args else "0"
-    lines = [f"rc = client_call_begin(&call, {bound});", "if (rc == CUDA_SUCCESS) {"]
+    lines = [f"CUresult rc = client_call_begin(&call, {bound});", "if (rc == CUDA_SUCCESS) {"]
     if args:
         lines.append(f"    {name}_args_write(&call.writer, &args);")
     if call.reply == "async":
@@ -101,8 +101,7 @@ def _stub(call):
     if call.args():
         out += f"    struct {call.name}_args args = {{0}};\n"
     enter = "client_call_enter_handle" if _brings_context(call) else "client_call_enter"
-    out += f"    CUresult {_try(f'{enter}(&call, API_OP_{call.name})')}\n"
-    body = []
+    body = [_try(f"{enter}(&call, API_OP_{call.name})")]
     if call.drop:
         # Once exit() has begun the end of the connection gives everything back.
         body += ["if (client_call_exiting()) {", "    return CUDA_SUCCESS;", "}"]

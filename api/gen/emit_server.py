@@ -62,10 +62,10 @@ def _pass(p):
     if p.handle or p.ctype == "CUdevice":
         return p.name
     if p.way == "value":
-        return f"({base})args.{p.name}"
+        return f"({base})args->{p.name}"
     if p.big:
-        return f"({p.ctype})args.{p.name}"
-    return f"args.{p.name}_given != 0 ? &{p.name} : NULL" if p.optional else f"&{p.name}"
+        return f"({p.ctype})args->{p.name}"
+    return f"args->{p.name}_given != 0 ? &{p.name} : NULL" if p.optional else f"&{p.name}"
 
 
 def _locals(call):
@@ -75,7 +75,7 @@ def _locals(call):
         if p.way in ("make", "out") or p.handle or p.ctype == "CUdevice":
             out.append(f"{base} {p.name} = {'NULL' if p.handle else '0'};")
         elif p.way == "in" and not p.big:
-            out.append(f"{base} {p.name} = ({base})args.{p.name};")
+            out.append(f"{base} {p.name} = ({base})args->{p.name};")
     return out
 
 
@@ -84,72 +84,52 @@ def _steps(call):
     out = []
     for p in call.params:
         if p.way == "value" and p.handle:
-            out.append(f"server_handle_{p.handle}(conn, args.{p.name}, &{p.name})")
+            out.append(f"server_handle_{p.handle}(conn, args->{p.name}, &{p.name})")
         elif p.ctype == "CUdevice":
-            out.append(f"server_device(conn, args.{p.name}, &{p.name})")
-    out += [_range(r) for r in call.ranges]
+            out.append(f"server_device(conn, args->{p.name}, &{p.name})")
     passed = ", ".join(_pass(p) for p in call.params)
     out.append(f"conn->driver->{call.name}({passed})")
     for p in call.params:
         if p.way == "make":
-            out.append(f"server_handle_put(conn, GA_HANDLE_{p.handle.upper()}, args.{p.name}, "
+            out.append(f"server_handle_put(conn, GA_HANDLE_{p.handle.upper()}, args->{p.name}, "
                        f"{p.name})")
     return out
 
 
-def _answer(call):
-    if call.reply == "async":
-        return ["if (rc != CUDA_SUCCESS) {", "    server_async_error(conn, header, rc);", "}"]
-    results = call.results()
-    if not results:
-        return ["server_reply_begin(conn, header, rc, 0);", "server_reply_end(conn);"]
-    name = call.name
-    fields = ", ".join(f".{p.name} = {p.name}" for p in results)
-    return [f"struct {name}_results results = {{{fields}}};",
-            f"SERVER_REPLY_RESULTS(conn, header, {name}, rc, &results);"]
+def _auto(call):
+    """What `server auto` has instead of a function written in server/."""
+    lines, steps = _locals(call), _steps(call)
+    last = [] if call.results() else [f"return {steps.pop()};"]
+    lines += [f"CU_TRY({step});" for step in steps]
+    lines += [f"results->{p.name} = {p.name};" for p in call.results()]
+    lines += last or ["return CUDA_SUCCESS;"]
+    return _function(f"static {_do(call)}", lines)
 
 
-def _read_args(call):
-    lines = []
+def _handler(call):
+    lines, passed = [], "conn"
     if call.args():
         lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
-    return lines + ["if (!ga_reader_done(reader)) {", "    return false;", "}"]
-
-
-def _in_turn(steps):
-    lines = []
-    for i, step in enumerate(steps):
-        lines += ["if (rc == CUDA_SUCCESS) {", f"    rc = {step};", "}"] if i else [
-            f"CUresult rc = {step};"]
-    return lines
-
-
-def _function(call, lines):
-    return (f"static bool handle_{call.name}{HANDLER}\n{{\n"
-            + "".join(f"    {line}\n" for line in lines) + "}\n\n")
-
-
-def _auto(call):
-    return _function(call, _read_args(call) + _locals(call) + _in_turn(_steps(call))
-                     + _answer(call) + ["return true;"])
-
-
-def _custom(call):
-    lines = _read_args(call)
-    passed = "conn" + (", &args" if call.args() else "")
+        passed += ", &args"
+    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"]
     if call.results():
         lines.append(f"struct {call.name}_results results = {{0}};")
         passed += ", &results"
-    lines += _in_turn([_range(r) for r in call.ranges]
-                      + [f"server_do_{call.name}({passed})"])
-    if call.reply == "async":
-        return _function(call, lines + ["return rc == CUDA_SUCCESS || "
-                                        "server_answer_async(conn, header, rc);"])
+    steps = [_range(r) for r in call.ranges] + [f"server_do_{call.name}({passed})"]
+    for i, step in enumerate(steps):
+        lines += ["if (rc == CUDA_SUCCESS) {", f"    rc = {step};", "}"] if i else [
+            f"CUresult rc = {step};"]
     if call.results():
         lines += ["if (rc == CUDA_SUCCESS) {",
                   f"    SERVER_REPLY_RESULTS(conn, header, {call.name}, rc, &results);",
                   "    return true;", "}"]
-    return _function(call, lines + ["return server_answer(conn, header, rc);"])
+    lines += ["return rc == CUDA_SUCCESS || server_answer_async(conn, header, rc);"
+              if call.reply == "async" else "return server_answer(conn, header, rc);"]
+    return _function(f"static bool handle_{call.name}{HANDLER}", lines)
+
+
+def _function(head, lines):
+    return f"{head}\n{{\n" + "".join(f"    {line}\n" for line in lines) + "}\n\n"
 
 
 def _stream(call):
@@ -177,7 +157,7 @@ def source(model):
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
                     '#include "base/handle.h"\n#include "server/session/conn.h"\n\n')
     for call in calls:
-        out += _auto(call) if call.server == "auto" else _custom(call)
+        out += (_auto(call) if call.server == "auto" else "") + _handler(call)
     out += _streams(calls)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"
     for call in calls:

@@ -27,7 +27,7 @@
 /* What a CUipcMemHandle or a CUipcEventHandle holds. */
 struct handle {
     uint32_t magic, zero;
-    uint64_t key[4];
+    uint64_t key[API_KEY_WORDS];
     uint64_t bytes, offset, mapping_bytes; /* of memory */
 };
 _Static_assert(sizeof(struct handle) <= CU_IPC_HANDLE_SIZE, "it travels in a CUDA handle");

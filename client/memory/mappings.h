@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/constants.h"
 #include "client/context/object.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
@@ -21,7 +22,7 @@ struct client_physical {
     unsigned holds, mappings;
     bool exportable, imported;
     bool keyed; /* exported to, or imported from, another program under `key` (vmm_share.c) */
-    uint64_t key[4];
+    uint64_t key[API_KEY_WORDS];
     int file; /* the source of exported descriptors; -1: nothing was exported */
     struct client_physical *next_shared;
 };

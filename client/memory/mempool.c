@@ -243,7 +243,7 @@ static void pool_drop(void *mark)
 /* ---- for other programs: by the key that gpuaasd makes */
 
 struct shared {
-    uint64_t key[4];
+    uint64_t key[API_KEY_WORDS];
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct shared) == FRONT_MEMPOOL_SHARED, "it travels so");

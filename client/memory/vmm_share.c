@@ -26,7 +26,7 @@
 /* What such a file holds. */
 struct record {
     uint64_t magic, bytes;
-    uint64_t key[4];
+    uint64_t key[API_KEY_WORDS];
     uint8_t uuid[16]; /* of the device */
 };
 
@@ -66,7 +66,7 @@ static bool held(const struct client_physical *physical)
     return fcntl(physical->file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-static void enter(struct client_physical *physical, const uint64_t key[4])
+static void enter(struct client_physical *physical, const uint64_t key[API_KEY_WORDS])
 {
     memcpy(physical->key, key, sizeof physical->key);
     physical->keyed = true;

@@ -9,6 +9,7 @@
 
 #define FACTS_MAX   32u /* functions of a module whose facts come with it */
 #define FACTS_BYTES 32768u
+#define NAMES_BYTES (256u << 10) /* names of functions in one answer, at most */
 
 /* ---- one function */
 
@@ -149,13 +150,13 @@ static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned f
     CUfunction *functions;
     CU_TRY(server_handle_module(conn, module, &real));
     CU_TRY(functions_read(conn, real, &names->count, &functions));
-    names->text = malloc(WIRE_NAMES_MAX);
+    names->text = malloc(NAMES_BYTES);
     CUresult rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (names->end = first; names->end < names->count && rc == CUDA_SUCCESS; names->end++) {
         const char *name;
         rc = conn->driver->cuFuncGetName(&name, functions[names->end]);
         size_t bytes = rc == CUDA_SUCCESS ? strlen(name) + 1 : 0;
-        if (bytes > WIRE_NAMES_MAX - names->bytes) {
+        if (bytes > NAMES_BYTES - names->bytes) {
             break;
         }
         memcpy(names->text + names->bytes, name, bytes);

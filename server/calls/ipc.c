@@ -14,6 +14,8 @@
 
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL)->event,
                "it travels as it is");
+_Static_assert(sizeof((struct channel_request *)NULL)->key == API_KEY_WORDS * sizeof(uint64_t),
+               "it travels as it is");
 
 CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd)
 {

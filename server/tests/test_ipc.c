@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "api/constants.h"
 #include "api/cuda_names.h"
 #include "base/handle.h"
 #include "server/tests/script.h"
@@ -31,7 +32,7 @@ static void stop(void)
 TestSuite(ipc, .init = start, .fini = stop, .timeout = 60);
 
 struct shared {
-    uint64_t key[4];
+    uint64_t key[API_KEY_WORDS];
     uint64_t bytes, offset, mapping_bytes;
 };
 
@@ -71,7 +72,7 @@ static void make_event(struct script_app *app, uint64_t event, uint32_t flags)
     script_send(&app->data, API_OP_cuEventCreate, 1, app->sequence++);
 }
 
-static int32_t share_event(struct script_app *app, uint64_t event, uint64_t key[4])
+static int32_t share_event(struct script_app *app, uint64_t event, uint64_t key[API_KEY_WORDS])
 {
     const struct ga_ipc_share_event_args args = {.event = event};
     struct ga_ipc_share_event_results results;
@@ -85,7 +86,7 @@ static int32_t share_event(struct script_app *app, uint64_t event, uint64_t key[
     return rc;
 }
 
-static int32_t open_event(struct script_app *app, uint64_t event, const uint64_t key[4])
+static int32_t open_event(struct script_app *app, uint64_t event, const uint64_t key[API_KEY_WORDS])
 {
     struct ga_ipc_open_event_args args = {.event = event};
     memcpy(args.key, key, sizeof args.key);
@@ -241,7 +242,7 @@ Test(ipc, events_made_for_it_are_shared_and_no_others)
     const uint64_t local = ga_handle_make(GA_HANDLE_EVENT, 1, 1),
                    between = ga_handle_make(GA_HANDLE_EVENT, 1, 2),
                    opened = ga_handle_make(GA_HANDLE_EVENT, 1, 3);
-    uint64_t key[4], wrong[4];
+    uint64_t key[API_KEY_WORDS], wrong[4];
     struct shared shared, mixed = {.bytes = 1024, .mapping_bytes = 4 * MIB};
     make_event(&one, local, CU_EVENT_DISABLE_TIMING);
     make_event(&one, between, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
