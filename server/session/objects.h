@@ -17,7 +17,7 @@
 #include "base/number_map.h"
 #include "server/channel.h"
 #include "server/figures.h"
-#include "server/session/made_from.h"
+#include "server/session/creation.h"
 
 struct completer_entry;
 struct gate;

@@ -155,7 +155,7 @@ Test(compression, bytes_more_than_plain_ones)
     expect_the_end();
 }
 
-Test(compression, a_packed_module)
+Test(compression, a_compressed_module)
 {
     start_packing();
     prefix(0, 32);

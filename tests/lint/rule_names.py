@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a machine can judge: limits are _MAX and _MIN, the guard of a header is its path."""
+"""Names that a machine can judge: limits are _MAX and _MIN, the guard of a header is its path, and
+a file is not called by a preposition (`copy_over.c`, `out.c`)."""
 
 import re
 
@@ -7,6 +8,9 @@ import folders
 
 LIMIT = re.compile(r"\b((?:[A-Z][A-Z0-9]*_)*(MOST|LEAST)(?:_[A-Z0-9]+)*)\b")
 GUARD = re.compile(r"^#ifndef (\w+_H)\n#define \1$", re.M)
+PREPOSITIONS = set("""about above across after against along apart around aside at away before
+    behind below beneath beside between beyond by down for from in inside into near of off on onto
+    out over past than through to toward under until up upon via with within without""".split())
 
 
 def check(tree):
@@ -15,7 +19,12 @@ def check(tree):
             for name, word in LIMIT.findall(line):
                 end = "MAX" if word == "MOST" else "MIN"
                 yield file.finding(number, f"{name}: the name of a limit ends in _{end}")
-        if file.suffix == ".h" and file.folder not in folders.FREE and "/tests/" not in file.path:
+        if file.folder in folders.FREE or "/tests/" in file.path:
+            continue
+        last = re.split(r"[/_]", file.path.rsplit(".", 1)[0])[-1]
+        if last in PREPOSITIONS:
+            yield file.finding(0, f"a noun says what is in the file, {last} does not")
+        if file.suffix == ".h":
             guard, wanted = GUARD.search(file.text), guard_of(file.path)
             if guard and guard.group(1) != wanted:
                 yield file.finding(0, f"the guard is {guard.group(1)}, the path says {wanted}")

@@ -19,6 +19,7 @@ import rule_names
 import rule_prefixes
 import rule_semantics
 import rule_statics
+import rule_vocabulary
 import rule_words
 from tree import Tree
 
@@ -29,6 +30,7 @@ SOURCE_RULES = {
     "names": rule_names.check,
     "prefixes": rule_prefixes.check,
     "statics": rule_statics.check,
+    "vocabulary": rule_vocabulary.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
     "clocks": rule_clocks.check,

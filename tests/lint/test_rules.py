@@ -19,6 +19,7 @@ import rule_names
 import rule_prefixes
 import rule_semantics
 import rule_statics
+import rule_vocabulary
 import rule_words
 import run
 from tree import Tree
@@ -204,6 +205,12 @@ class Names(RuleTest):
         self.keeps(rule_names, "client/copy/copy.h", text.format("CLIENT_COPY_COPY_H"))
         self.breaks(rule_names, "client/copy/copy.h", text.format("COPY_H"), "CLIENT_COPY_COPY_H")
 
+    def test_files(self):
+        self.keeps(rule_names, "client/copy/out_of_band.c", "\n")
+        self.keeps(rule_names, "client/tests/over.c", "\n")
+        self.breaks(rule_names, "client/copy/copy_over.c", "\n", "a noun")
+        self.breaks(rule_names, "server/out.c", "\n", "a noun")
+
 
 class Prefixes(RuleTest):
     def test_public_functions(self):
@@ -243,6 +250,34 @@ class Tests(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             rules = file.read().split("foreach(rule", 1)[1].split(")", 1)[0].split()
         self.assertEqual(sorted(rules), sorted(run.SOURCE_RULES))
+
+
+class Vocabulary(RuleTest):
+    PAGE = "docs/vocabulary.md"
+    TERMS = "| term | in the code |\n|---|---|\n| conn | {} |\n"
+    WORDS = rule_vocabulary.REPLACED + """
+
+| not | but | not in |
+|---|---|---|
+| `arena` | shared buffer | `client/`, `server/` |
+"""
+
+    def test_names_are_there(self):
+        self.write("client/conn/conn.h", "struct client_conn { int fd; };\n")
+        there = ("`struct client_conn` (`client/conn/conn.h`), `fd`, `client_*`, `client/conn/`, "
+                 "`client/*/conn.h`")
+        self.keeps(rule_vocabulary, self.PAGE, self.TERMS.format(there))
+        for name in ("`struct conn`", "`client/conn.h`", "`server_*`", "`file`"):
+            self.breaks(rule_vocabulary, self.PAGE, self.TERMS.format(name), name.strip("`"))
+
+    def test_words_are_replaced(self):
+        self.write(self.PAGE, self.WORDS)
+        self.keeps(rule_vocabulary, "client/a.c", '/* an arena */ char *a = "arena";\n')
+        self.keeps(rule_vocabulary, "softgpu/a.c", "int arena;\n")
+        self.keeps(rule_vocabulary, "server/tests/a.c", "Test(a, an_arena_is_none)\n")
+        self.breaks(rule_vocabulary, "server/a.c", "\nint the_arena;\n", "a.c:2: the_arena")
+        self.breaks(rule_vocabulary, "client/a.h", "#define ARENA_MAX 3\n", "shared buffer")
+        self.breaks(rule_vocabulary, "client/arena_slots.c", "\n", "the file's name")
 
 
 class Semantics(RuleTest):

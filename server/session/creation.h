@@ -4,8 +4,8 @@
  * can still tell at the time is left to it.
  *
  *   kind               kept                          and else
- *   context            its flags, its part of SMs    the primary flag, limits (struct
- * server_context) stream             flags, priority               attributes: cuStreamGetAttribute
+ *   context            its flags, its part of SMs    the primary flag, and limits
+ *   stream             flags, priority               attributes: cuStreamGetAttribute
  *   event              struct server_event: flags
  *   array, mipmap      shape, levels                 contents: by copies
  *   level of one       which                         goes with the whole
@@ -17,8 +17,8 @@
  * themselves could repeat: executable graphs (ga_graph_begin to its end, and later changes),
  * conditional variables, green contexts. Empty, because kernels hold a number that the driver has
  * chosen: textures and surfaces. Functions: their name is the client's to say again. */
-#ifndef SERVER_SESSION_MADE_FROM_H
-#define SERVER_SESSION_MADE_FROM_H
+#ifndef SERVER_SESSION_CREATION_H
+#define SERVER_SESSION_CREATION_H
 
 #include "api/cuda_names.h"
 
