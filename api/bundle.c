@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bundles. Every field of one that came over the wire is checked before it is used. */
+/* Bundles. Every field of a bundle from the wire is checked before it is used. */
 #include "api/bundle.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts about every op, for both ends: name, how it is answered, and the hash by which two ends
- * find out whether they mean the same by it. */
+/* Facts about every op, for both ends: its name, its kind of reply, and a hash that shows
+ * whether both ends mean the same by it. */
 #ifndef API_CALL_INFO_H
 #define API_CALL_INFO_H
 
@@ -12,7 +12,7 @@
 
 enum api_reply {
     API_REPLY_WAIT,   /* the client waits for one reply frame */
-    API_REPLY_ASYNC,  /* no reply; a failure arrives later as the context's error */
+    API_REPLY_ASYNC,  /* no reply; a failure is reported later as the context's error */
     API_REPLY_CHUNKS, /* chunk frames, then the reply */
 };
 
@@ -26,21 +26,21 @@ struct api_call_info {
     void (*print)(struct api_print *print, struct ga_reader *args);
 };
 
-/* Which of a GPU's engines a call gives work to; COMPUTE: kernels, and what moves bytes within a
- * GPU. */
+/* The engines of a GPU that a call gives work to. COMPUTE: kernels, and operations that move
+ * bytes within a GPU. */
 enum api_engine {
     API_ENGINE_NONE,
     API_ENGINE_COMPUTE,
     API_ENGINE_H2D,
     API_ENGINE_D2H,
-    API_ENGINE_BOTH, /* it may use all of them: a graph */
+    API_ENGINE_BOTH, /* it may use all engines: a graph */
 };
 
-/* Work class: what a call leaves to be done on a GPU. SHORT: work that ends by itself and soon,
- * tells the program nothing and uses none of its memory. LASTING: anything else. */
+/* The work class: the work that a call leaves on a GPU. SHORT: work that ends by itself and
+ * soon, tells the program nothing and uses none of its memory. LASTING: any other work. */
 enum api_work { API_WORK_LASTING, API_WORK_SHORT, API_WORK_NOTHING };
 
-/* What can be said of a call before its frame is read. */
+/* Facts about a call that are known before its frame is read. */
 struct api_op_facts {
     uint8_t engine;       /* enum api_engine */
     uint8_t work;         /* enum api_work */
@@ -48,7 +48,7 @@ struct api_op_facts {
     uint32_t bulk_max;    /* bytes of bulk, at most */
 };
 
-/* By op. An op that is not known has no engine, no bulk, and leaves lasting work. */
+/* By op. An unknown op has no engine, no bulk, and leaves lasting work. */
 extern const struct api_op_facts api_op_facts[API_OPS];
 
 static inline struct api_op_facts api_facts(uint16_t op)
@@ -62,10 +62,10 @@ extern const size_t api_call_count;
 
 /* NULL: no such op. */
 const struct api_call_info *api_call_find(uint16_t op);
-/* "?" for an op that is not known. */
+/* "?": an unknown op. */
 const char *api_op_name(uint16_t op);
-/* Writes `name(field=value, ...)` of an argument message, cut to `size` bytes with a NUL. Answers
- * the length that the whole text has, like snprintf. The reader is consumed. */
+/* Writes `name(field=value, ...)` of an argument message, cut to `size` bytes with a NUL.
+ * Returns the length of the whole text, like snprintf. The reader is consumed. */
 int api_call_print(char *text, size_t size, uint16_t op, struct ga_reader *args);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h as the exported symbols see it: no macro renames cuMemAlloc to cuMemAlloc_v2, all variants
- * are declared, and every function declared there is exported by whoever defines it. A file that
- * defines or calls CUDA functions includes this and never <cuda.h> itself. */
+/* cuda.h with the exported symbols: no macro renames cuMemAlloc to cuMemAlloc_v2, all variants
+ * are declared, and every declared function is exported by the library that defines it. A file
+ * that defines or calls CUDA functions includes this header and never <cuda.h>. */
 #ifndef API_CUDA_NAMES_H
 #define API_CUDA_NAMES_H
 
@@ -18,8 +18,8 @@
 #include <cudaProfiler.h>
 #pragma GCC visibility pop
 
-/* Returns from the calling function with the result of `expr` unless it is CUDA_SUCCESS: GA_TRY's
- * counterpart (base/status.h). */
+/* Returns from the calling function with the result of `expr` unless it is CUDA_SUCCESS, as
+ * GA_TRY does for a status (base/status.h). */
 #define CU_TRY(expr)                                                                               \
     do {                                                                                           \
         CUresult cu_try_result_ = (expr);                                                          \
@@ -28,8 +28,8 @@
         }                                                                                          \
     } while (0)
 
-/* Where a library writes its functions (API_CUDA_INSIDE), those that stream capture concerns have
- * inner names: what is exported asks front/capture/capture.h first. */
+/* Inside a library (API_CUDA_INSIDE), functions that stream capture concerns have inner names:
+ * the exported function asks front/capture/capture.h first. */
 #if defined(API_CUDA_INSIDE) && !defined(API_CUDA_OUTSIDE)
 #include "api/capture_calls.h"
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlopen and dlsym of a CUDA driver. A reader would expect dlclose: a driver has threads and state
- * that do not survive it, so the library stays. */
+/* dlopen and dlsym of a CUDA driver. There is no dlclose: a driver has threads and state that do
+ * not survive it. */
 #include "api/driver_open.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ static void driver_fill(struct cuda_driver *driver, void *library)
     }
 }
 
-/* Only our own client gives this table out. */
+/* Only our own client library has this table. */
 static bool forwards(const struct cuda_driver *driver)
 {
     static const CUuuid uuid = {.bytes = CUDA_DRIVER_FORWARDS_UUID};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a CUDA driver into its table. This is the one place that opens a driver library. */
+/* Opening a CUDA driver as a table of its functions. Driver libraries are opened nowhere else. */
 #ifndef API_DRIVER_OPEN_H
 #define API_DRIVER_OPEN_H
 
@@ -9,7 +9,7 @@
 
 struct cuda_driver;
 
-/* Generated: where each function goes, and the older name of the same function if there is one. */
+/* Generated: the member of each function, and the function's older name, if any. */
 struct cuda_driver_symbol {
     const char *name;
     const char *older; /* or NULL */
@@ -17,19 +17,19 @@ struct cuda_driver_symbol {
 };
 extern const struct cuda_driver_symbol cuda_driver_symbols[];
 extern const size_t cuda_driver_symbol_count;
-/* Stands for whatever the library lacks; answers CUDA_ERROR_NOT_SUPPORTED. Also generated. */
+/* Generated: replaces functions that the library lacks; returns CUDA_ERROR_NOT_SUPPORTED. */
 extern void (*const cuda_driver_missing)(void);
 
-/* The table by which our own forwarding client is recognised (cuGetExportTable): 16 bytes. A server
- * must never open that library as its driver: it would call itself. */
+/* The UUID of the table that identifies our client library (cuGetExportTable). A server must
+ * never open that library as its driver: it would call itself. */
 #define CUDA_DRIVER_FORWARDS_UUID                                                                  \
     {                                                                                              \
         0x67, 0x70, 0x75, 0x61, 0x61, 0x73, 0x2d, 0x66, 0x6f, 0x72, 0x77, 0x61, 0x72, 0x64, 0x73,  \
             0x31                                                                                   \
     }
 
-/* The table that says what CUDA has no attribute for. Our own drivers give it out; of others we
- * know no more than CUDA says. */
+/* The UUID of the table of device traits for which CUDA has no attribute. Only our own drivers
+ * have it. */
 #define CUDA_DRIVER_TRAITS_UUID                                                                    \
     {                                                                                              \
         0x67, 0x70, 0x75, 0x61, 0x61, 0x73, 0x2d, 0x74, 0x72, 0x61, 0x69, 0x74, 0x73, 0x2d, 0x2d,  \
@@ -37,23 +37,23 @@ extern void (*const cuda_driver_missing)(void);
     }
 
 enum {
-    CUDA_DEVICE_PTX_ONLY = 1, /* runs PTX, and no machine code */
-    CUDA_DEVICE_AFFINITY = 2, /* a context may have some of the multiprocessors only */
+    CUDA_DEVICE_PTX_ONLY = 1, /* runs PTX, but no machine code */
+    CUDA_DEVICE_AFFINITY = 2, /* a context may have a part of the multiprocessors */
 };
 
 struct cuda_driver_traits {
     size_t bytes; /* of this table: it may grow at its end */
-    /* A CUresult. `traits`: CUDA_DEVICE_*. */
+    /* Returns a CUresult. `traits`: CUDA_DEVICE_*. */
     int (*device_traits)(int device, unsigned *traits);
 };
 
-/* What our own driver says in words, on a stderr that is not its process's: a line that begins so.
- * The client says it in the same words that a driver of its own process would. */
+/* The beginning of a line of our own driver on the stderr of a server. The client writes such
+ * lines as a local driver would. */
 #define CUDA_DRIVER_SAYS "gpuaas error: softgpu: "
 
-/* Opens the library at `path` (absolute) and fills the table. Nothing is initialised: the caller
- * calls driver->cuInit. GA_INVALID: not absolute, not a library, not a CUDA driver, or our own
- * client; `why` (never NULL) then says which. */
+/* Opens the library at `path` (absolute) and fills the table. The caller calls driver->cuInit.
+ * GA_INVALID: not absolute, not a library, not a CUDA driver, or our own client; `why` (never
+ * NULL) says which. */
 GA_CHECKED enum ga_status cuda_driver_open(struct cuda_driver *driver, const char *path, char *why,
                                            size_t why_size);
 

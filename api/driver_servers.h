@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What our client library tells the command `gpuaas` about its servers, as no call of CUDA does: a
- * table of cuGetExportTable, which other drivers do not have. */
+/* The client library's facts about servers for the command `gpuaas`, which no CUDA call has: a
+ * table of cuGetExportTable that other drivers lack. */
 #ifndef API_DRIVER_SERVERS_H
 #define API_DRIVER_SERVERS_H
 
@@ -14,29 +14,29 @@
             0x31                                                                                   \
     }
 
-/* One of those that GPUAAS_SERVERS names. Texts stay valid; what is not known is "". */
+/* A server of GPUAAS_SERVERS. Texts stay valid; "": unknown. */
 struct cuda_driver_server {
-    const char *address;      /* as it was given */
-    bool usable;              /* it has answered, and takes this program */
-    const char *why;          /* none of its devices are listed; "": they are */
+    const char *address;      /* as given */
+    bool usable;              /* it has answered and accepts this program */
+    const char *why;          /* the reason why its devices are not listed; "": they are */
     const char *node, *build; /* its name; its gpuaas version */
-    int driver_version;       /* of its driver, as cuDriverGetVersion; 0: not known */
+    int driver_version;       /* of its driver, as from cuDriverGetVersion; 0: unknown */
 };
 
-/* How a device is reached. */
+/* The way to a device. */
 struct cuda_driver_way {
-    unsigned server;       /* its place among them */
-    const char *transport; /* of its data: "shm", "tcp", ...; "": it has not been used */
-    const char *why;       /* using it has failed; "": it has not */
+    unsigned server;       /* the index of its server */
+    const char *transport; /* the transport of its data: "shm", "tcp", ...; "": not used yet */
+    const char *why;       /* the reason why using it has failed; "": it has not */
 };
 
-/* All but the first two may be called when cuInit has been, whatever it has answered. */
+/* All functions but `quiet` may be called after cuInit, whatever it has returned. */
 struct cuda_driver_servers {
     size_t bytes; /* of this table: it may grow at its end */
-    /* What this table tells is not logged besides; before cuInit. */
+    /* To be called before cuInit: facts of this table are not logged. */
     void (*quiet)(void);
     unsigned (*count)(void);
-    /* `index` is below the count. */
+    /* `index` is less than the count. */
     void (*server)(unsigned index, struct cuda_driver_server *server);
     /* False: there is no such device. */
     bool (*way)(int device, struct cuda_driver_way *way);

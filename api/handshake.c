@@ -14,7 +14,7 @@ static void bytes_read(struct ga_reader *r, uint8_t *to, size_t size)
     ga_read_into(r, to, size, 1);
 }
 
-/* A string that must be there; "" after a failure, so that callers need no check of their own. */
+/* A string that must not be NULL; "" after a failure, so callers need no check of their own. */
 static const char *handshake_text_read(struct ga_reader *r)
 {
     const char *text = ga_read_string(r, HANDSHAKE_STRING_MAX);
@@ -25,13 +25,13 @@ static const char *handshake_text_read(struct ga_reader *r)
     return text;
 }
 
-/* What a newer peer has added stays unread. */
+/* Fields that a newer peer has added are not read. */
 static enum ga_status read_end(const struct ga_reader *r)
 {
     return r->failed ? GA_INVALID : GA_OK;
 }
 
-/* Fields that a minor version has added stand 16-aligned behind those before. */
+/* Fields that a minor version has added follow the older ones, 16-aligned. */
 static void tail_write(struct ga_writer *w)
 {
     ga_writer_finish(w);
@@ -67,7 +67,7 @@ enum ga_status handshake_hello_read(struct ga_reader *r, struct handshake_hello 
     m->pid = ga_read_u32(r);
     bytes_read(r, m->application, sizeof m->application);
     m->build = handshake_text_read(r);
-    if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
+    if (m->major != WIRE_MAJOR) { /* the rest may have another shape */
         m->program = "";
         m->token = NULL;
         return r->failed ? GA_INVALID : GA_OK;
@@ -89,7 +89,7 @@ static void device_write(struct ga_writer *w, const struct handshake_device *d)
     ga_write_string(w, d->name);
 }
 
-/* A client divides and rounds by it. 0: the server does not know. */
+/* A client divides and rounds by it. 0: unknown to the server. */
 static bool granularity_is_good(uint64_t bytes)
 {
     return bytes <= HANDSHAKE_GRANULARITY_MAX && (bytes & (bytes - 1)) == 0;
@@ -147,7 +147,7 @@ enum ga_status handshake_welcome_read(struct ga_reader *r, struct handshake_welc
     m->driver_version = ga_read_i32(r);
     m->device_count = ga_read_u32(r);
     m->build = handshake_text_read(r);
-    if (m->major != WIRE_MAJOR) { /* what follows may have another shape */
+    if (m->major != WIRE_MAJOR) { /* the rest may have another shape */
         m->pool = m->node = "";
         m->device_count = 0;
         return r->failed ? GA_INVALID : GA_OK;
@@ -267,7 +267,7 @@ void handshake_data_hello_write(struct ga_writer *w, const struct handshake_data
     ga_write_u32(w, m->context.kind);
     ga_write_u32(w, m->context.flags);
     ga_write_u64(w, m->context.block_bytes);
-    ga_write_u32(w, m->takes); /* older ones have sent zeros here, to fill up */
+    ga_write_u32(w, m->takes); /* older clients send zeros here as padding */
     ga_writer_finish(w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who are you, what have you, may I: the messages before the first call.
+/* The handshake: the messages before the first call.
  *
  *   client                       gpuaasd (control)               backend process
  *     HELLO ---------------------->
@@ -10,12 +10,12 @@
  *     <-------------------- DATA_WELCOME(session, window, context made?) or REFUSED
  *     WINDOW(window) until accepted, HANDSHAKE_WINDOW_ROUNDS times: then the session has none
  *
- * A client that has no choice of devices sends the first OPEN right behind HELLO, and both
+ * A client that does not choose devices sends the first OPEN right behind HELLO, and both
  * connections to the backend process begin at once: four round trips lead to a context.
  * The control connection stays open for the client's life: its end ends the application.
- * Strings and arrays in a read struct are borrowed from the message. Within a protocol major fields
- * are only ever added at the end of a message: a reader leaves alone what a newer peer has added,
- * and takes what an older one has not sent as zero. */
+ * Strings and arrays in a read struct are borrowed from the message. Within a protocol major,
+ * fields are only added at the end of a message: a reader ignores fields that a newer peer has
+ * added, and reads fields that an older one does not send as zero. */
 #ifndef API_HANDSHAKE_H
 #define API_HANDSHAKE_H
 
@@ -26,7 +26,7 @@
 #include "base/cursor.h"
 #include "base/status.h"
 
-#define HANDSHAKE_WAY_RDMA        1u /* at `address`, data connections may ask for RDMA */
+#define HANDSHAKE_WAY_RDMA        1u /* data connections to `address` may ask for RDMA */
 #define HANDSHAKE_DEVICES_MAX     1024u
 #define HANDSHAKE_ATTRIBUTES_MAX  512u
 #define HANDSHAKE_STRING_MAX      1024u
@@ -42,25 +42,27 @@ struct handshake_hello {
     const char *token;   /* NULL: none */
 };
 
-/* Facts about one device, taken from the driver once and answered by the client from then on. */
+/* Facts about a device, read from the driver once; the client answers calls with them. */
 struct handshake_device {
     const char *name;
     uint8_t uuid[16];
     uint64_t memory_bytes;
-    /* Of one mapping (cuMemGetAllocationGranularity, minimum): a power of two, or 0. */
+    /* The granularity of mappings (cuMemGetAllocationGranularity, minimum): a power of two, or
+     * 0. */
     uint64_t granularity_bytes;
     int32_t priority_least, priority_greatest; /* stream priorities */
     uint32_t attribute_count; /* attributes[n] is CUdevice_attribute n; [0] unused */
     const int32_t *attributes;
-    /* Behind those: bit n: kernels of this device may use memory of the n-th, n < 64. */
+    /* Behind the attributes. Bit n: kernels of this device may use memory of the n-th device, n
+     * < 64. */
     uint64_t peers;
-    uint32_t traits; /* CUDA_DEVICE_*, of api/driver_open.h; they stand at the end of WELCOME */
+    uint32_t traits; /* CUDA_DEVICE_* of api/driver_open.h; at the end of WELCOME */
 };
 
 struct handshake_welcome {
     uint32_t major, minor;
     const char *build;
-    const char *pool; /* pool id: two servers of one pool give the same */
+    const char *pool; /* the pool's identifier, equal for all servers of a pool */
     const char *node;
     int32_t driver_version; /* of the node's driver, as cuDriverGetVersion */
     uint32_t device_count;
@@ -68,7 +70,7 @@ struct handshake_welcome {
 };
 
 struct handshake_refused {
-    int32_t result;     /* CUresult that the application shall see */
+    int32_t result;     /* CUresult for the application */
     const char *reason; /* for people: cause and cure */
 };
 
@@ -78,38 +80,39 @@ struct handshake_open {
 
 struct handshake_ticket {
     const char *address; /* "tcp://host:port" or tls, of the backend process */
-    const char *local;   /* "shm:name" for programs on its machine; "": there is none */
-    uint32_t ways;       /* HANDSHAKE_WAY_*, besides */
-    uint64_t process;    /* the same number: the same process, use the connection that is there */
+    const char *local;   /* "shm:name" for programs on its machine; "": none */
+    uint32_t ways;       /* further ways, HANDSHAKE_WAY_* */
+    uint64_t process; /* equal numbers: the same process; the existing connection is to be used */
     uint8_t id[16];
     uint8_t key[32];
 };
 
-/* An address window: [base, base + bytes). bytes 0: none. As a client's proposal that is: it has no
- * range free; as the server's answer: the session is unpinned, addresses come from the driver. */
+/* An address window: [base, base + bytes). bytes 0: none. In a client's proposal this means that
+ * no range is free; in the server's answer, that the session is unpinned and the driver picks
+ * the addresses. */
 struct handshake_window {
     uint64_t base, bytes;
 };
 
 /* BULK: `device` is the connection's number, from 0, and the ticket came with ga_bulk_open. The
- * answer is an empty DATA_WELCOME; behind it are only bytes of copies. */
+ * answer is an empty DATA_WELCOME; then only bytes of copies follow. */
 enum handshake_kind { HANDSHAKE_DATA = 0, HANDSHAKE_SIDE = 1, HANDSHAKE_BULK = 2 };
 #define HANDSHAKE_KINDS 3
 
-/* The context that an application is about to use on a new session: made with the session, so that
- * it costs no exchange of its own. handle 0: none. */
+/* The context that an application is about to use in a new session. It is made with the session,
+ * which saves a round trip. handle 0: none. */
 struct handshake_context {
     uint64_t handle;      /* as in ga_context_create */
-    uint32_t kind, flags; /* the same */
-    uint64_t block_bytes; /* to be mapped for it at the start of the window; 0: none */
+    uint32_t kind, flags; /* as in ga_context_create */
+    uint64_t block_bytes; /* bytes to map for it at the start of the window; 0: none */
 };
 
-/* What a client understands beside the answers to its calls. */
+/* Messages and forms that a client understands besides the answers to its calls. */
 enum {
     HANDSHAKE_TAKES_OUTPUT = 1,     /* WIRE_OUTPUT */
-    HANDSHAKE_TAKES_COMPRESSED = 2, /* bulk that is compressed (WIRE_BULK); also of the server */
-    HANDSHAKE_WANTS_COMPRESSED = 4, /* and rather that, whatever it costs; for tests */
-    HANDSHAKE_TAKES_TRIM = 8,       /* WIRE_TRIM, and so it may keep memory */
+    HANDSHAKE_TAKES_COMPRESSED = 2, /* compressed bulk (WIRE_BULK); of the server as well */
+    HANDSHAKE_WANTS_COMPRESSED = 4, /* compressed bulk is wanted, whatever it costs; for tests */
+    HANDSHAKE_TAKES_TRIM = 8,       /* WIRE_TRIM, so it may cache memory */
 };
 
 /* DATA_HELLO; also the values of SESSION_OPEN. */
@@ -121,7 +124,7 @@ struct handshake_data_hello {
     uint8_t id[16];
     uint8_t key[32];
     struct handshake_window window; /* reserved by the client; zero unless kind is DATA */
-    /* Minor 1, in the first hello of kind DATA: the calls that the client knows. */
+    /* Minor 1, in the first hello of kind DATA: the signatures of the client's calls. */
     uint32_t signature_count;
     const struct api_signature *signatures;
     /* Minor 1. */
@@ -131,22 +134,22 @@ struct handshake_data_hello {
 
 /* Answer to DATA_HELLO, SESSION_OPEN and WINDOW. */
 struct handshake_data_welcome {
-    uint16_t session;               /* number in the frames of this device from now on */
-    struct handshake_window window; /* equal to the proposal: agreed; else the server's proposal */
+    uint16_t session;               /* the number of this device in all later frames */
+    struct handshake_window window; /* the proposal: agreed; else the server's proposal */
     /* Minor 1, in the answer to DATA_HELLO: ops of the client's calls that the server lacks. */
     uint32_t lacking_count;
     const uint16_t *lacking;
-    /* Minor 1, once the window is agreed: what became of the context. */
-    bool context_made;      /* the server has tried; `context_result` says more */
+    /* Minor 1, once the window is agreed: the result of making the context. */
+    bool context_made;      /* the server has tried; see `context_result` */
     int32_t context_result; /* CUresult */
-    uint64_t block_bytes;   /* mapped; 0: not, which is no error */
+    uint64_t block_bytes;   /* bytes that were mapped; 0: none, which is no error */
     uint32_t takes;         /* HANDSHAKE_TAKES_COMPRESSED */
-    /* Minor 1: bytes of the device's memory that the client may keep when they are freed. */
+    /* Minor 1: the most freed bytes of the device that the client may cache. */
     uint64_t client_cache_bytes;
 };
 
-/* Each pair: write into a message, read from one. A reader answers GA_INVALID for bytes that are
- * no such message; the struct is then not usable. */
+/* Each pair writes a message and reads it. A reader returns GA_INVALID for bytes that are not
+ * such a message; the struct is then unusable. */
 #define HANDSHAKE_PAIR(name)                                                                       \
     void handshake_##name##_write(struct ga_writer *w, const struct handshake_##name *m);          \
     GA_CHECKED enum ga_status handshake_##name##_read(struct ga_reader *r,                         \

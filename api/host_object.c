@@ -66,7 +66,7 @@ static bool holds_device_code(const struct elf *elf, size_t index)
                                       strcmp(elf->names + name, "__nv_relfatbin") == 0);
 }
 
-/* Fatbins stand one after the other, with zeros between them. */
+/* Fatbins follow each other, with zeros in between. */
 static enum ga_status section_next(const uint8_t *bytes, size_t size, size_t *at,
                                    struct api_image *found)
 {
@@ -141,7 +141,7 @@ enum ga_status api_archive_next(const uint8_t *bytes, size_t size, size_t *at,
             return GA_INVALID;
         }
         here += AR_HEADER + length + length % 2;
-        /* "/" and "//" are its tables, "/12" a name in one of them */
+        /* "/" and "//" are the archive's tables, "/12" is a name in a table */
         if (header[0] != '/' || (header[1] >= '0' && header[1] <= '9')) {
             *member = (struct api_member){header + AR_HEADER, length};
             *at = here;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Container walk. Fields are read with memcpy: wire bytes have no alignment to count on. */
+/* Walking through containers of device code. Fields are read with memcpy, because bytes from the
+ * wire are not aligned. */
 #include "api/bundle.h"
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #define FLAG_LZ4      UINT64_C(0x2000)
 #define FLAG_ZSTD     UINT64_C(0x8000)
 
-/* PTX of generated code packs well; beyond this it is no program but a bomb. */
+/* Generated PTX compresses well; a greater ratio is a decompression bomb. */
 #define RATIO_MAX 1024u
 
 static uint16_t get_u16(const uint8_t *at)
@@ -109,7 +110,7 @@ static void image_extend(uint64_t offset, uint64_t bytes, uint64_t *end)
     *end = to > *end ? to : *end;
 }
 
-/* The end of the last thing that the headers name. */
+/* The end of the last part that the headers name. */
 static enum ga_status elf_open(const uint8_t *bytes, size_t bound, struct api_image *out)
 {
     if (bound < ELF_HEADER || bytes[4] != 2 || bytes[5] != 1) { /* 64 bit, little endian */
@@ -153,7 +154,7 @@ static enum ga_status elf_open(const uint8_t *bytes, size_t bound, struct api_im
 
 /* ---- PTX ---- */
 
-/* Text that holds ".version" is taken for PTX; whether it is right is the compiler's business. */
+/* Text that contains ".version" counts as PTX; the compiler checks it. */
 static enum ga_status ptx_open(const uint8_t *bytes, size_t bound, struct api_image *out)
 {
     static const char word[] = ".version";
@@ -188,7 +189,7 @@ struct wrapper {
 
 static enum ga_status bare_open(const uint8_t *bytes, size_t bound, struct api_image *out)
 {
-    /* Text may be shorter than a magic number: its NUL comes before the fourth byte. */
+    /* Text may be shorter than a magic number: then its NUL precedes the fourth byte. */
     for (size_t i = 0; i < 4; i++) {
         if (i == bound || bytes[i] == 0) {
             return GA_INVALID;
@@ -241,7 +242,7 @@ static enum ga_status fatbin_next(const struct api_image *image, size_t *cursor,
         const uint8_t *payload = image->bytes + at + header.header_size;
         at += (size_t)header.header_size + header.payload_size;
         if (header.kind != KIND_PTX && header.kind != KIND_ELF) {
-            continue; /* intermediate code for link-time optimisation, and what may come */
+            continue; /* intermediate code for link-time optimisation, and unknown kinds */
         }
         bool lz4 = (header.flags & FLAG_LZ4) != 0, zstd = (header.flags & FLAG_ZSTD) != 0;
         *entry = (struct api_image_entry){

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The containers in which device code arrives: nvcc's wrapper, fatbin, ELF cubin, PTX text, and
- * several of those together, which is ours (api/bundle.h).
+/* The containers of device code: nvcc's wrapper, fatbin, ELF cubin, PTX text, and our own bundle
+ * of several of those (api/bundle.h).
  *
- * What a reader would get wrong: CUDA passes images without a length. A pointer that the
- * application gave is trusted (bound API_IMAGE_UNBOUNDED): the length is what the container says,
- * or where the text's NUL is. Bytes that came over the wire have a bound, and a wrapper (which
- * holds pointers) is then refused. Nothing is decompressed here.
+ * Note: CUDA passes images without a length. A pointer of the application is trusted (bound
+ * API_IMAGE_UNBOUNDED): the container's header gives the length, or the NUL of a text. Bytes from
+ * the wire have a bound, and a wrapper, which holds pointers, is refused there. Nothing is
+ * decompressed here.
  *
  * Source: public descriptions of the container, and containers that nvcc 13.0 wrote. */
 #ifndef API_IMAGE_H
@@ -35,28 +35,28 @@ struct api_image {
     const void *const *prelinked;
 };
 
-/* Recognises the container at `image` and computes its size; checks every header it walks over.
- * GA_INVALID: none of them, or broken, or over a cap, or beyond `bound` bytes. */
+/* Recognises the container at `image` and computes its size, checking every header on the way.
+ * GA_INVALID: no known container, broken, over a limit, or beyond `bound` bytes. */
 GA_CHECKED enum ga_status api_image_open(const void *image, size_t bound, struct api_image *out);
 
 enum api_image_packing { API_IMAGE_RAW, API_IMAGE_LZ4, API_IMAGE_ZSTD };
 
-/* fatbin flags that say for whom machine code or PTX is */
+/* fatbin flags: the targets of machine code or PTX */
 #define API_IMAGE_ARCH_SPECIFIC   UINT64_C(0x100000) /* sm_XXa */
 #define API_IMAGE_FAMILY_SPECIFIC UINT64_C(0x200000) /* sm_XXf */
 
 struct api_image_entry {
     enum api_image_kind kind; /* PTX or ELF */
-    uint32_t sm;              /* 75 for sm_75; 0 when the container does not say */
+    uint32_t sm;              /* 75 for sm_75; 0: unknown */
     uint64_t flags;           /* as in the container */
     enum api_image_packing packing;
     const uint8_t *bytes; /* as stored; borrowed */
     size_t size;
-    uint64_t unpacked_size; /* packed: at most API_IMAGE_UNCOMPRESSED_MAX; raw: size */
+    uint64_t unpacked_size; /* compressed: at most API_IMAGE_UNCOMPRESSED_MAX; otherwise `size` */
 };
 
-/* The next entry that is PTX or machine code; start with *cursor = 0. A bare ELF or PTX image is
- * its own only entry, a bundle has none. GA_AGAIN: no more. */
+/* The next entry of PTX or machine code; start with *cursor = 0. A bare ELF or PTX image is its
+ * own only entry, a bundle has none. GA_AGAIN: no more. */
 GA_CHECKED enum ga_status api_image_next(const struct api_image *image, size_t *cursor,
                                          struct api_image_entry *entry);
 

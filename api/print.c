@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls as text, for traces and logs. Finding a call by op is here too, for names need it. */
+/* Calls as text, for traces and logs, and looking up a call by its op. */
 #include "api/print.h"
 
 #include <inttypes.h>

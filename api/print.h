@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the generated printers write with. Text beyond the buffer is counted, not stored. */
+/* The text buffer of the generated printers. Text beyond the buffer is counted, not stored. */
 #ifndef API_PRINT_H
 #define API_PRINT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of the device ranges that a call touches. They saturate: a product too large for 64 bits
- * becomes UINT64_MAX, which no range check lets pass. */
+/* Sizes of the device ranges that a call touches. They saturate: a product over 64 bits becomes
+ * UINT64_MAX, which every range check rejects. */
 #ifndef API_RANGE_H
 #define API_RANGE_H
 
@@ -13,7 +13,7 @@ static inline uint64_t api_range_times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Rows lie apart from each other, and all of them as the first: `element` divides the pitch. */
+/* Whether rows do not overlap and have equal alignment: `element` divides the pitch. */
 static inline bool api_range_rows_apart(uint64_t pitch, uint64_t width, uint64_t rows,
                                         unsigned element)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a texture or surface reference of a PTX module (.texref, .surfref) is found by whoever binds
- * it: on software GPUs it is a variable of the module, of 8 bytes, that holds the handle of the
- * texture or surface object which it is bound to, 0 at first. cuModuleGetGlobal finds it by these
- * words and its name; variables of other kinds have no space in theirs. */
+/* The names of texture and surface references of a PTX module (.texref, .surfref). On software
+ * GPUs a reference is a variable of the module, of 8 bytes, that holds the handle of the bound
+ * texture or surface object, initially 0. cuModuleGetGlobal finds it by one of these words and
+ * its name; no other variable has a space in its name. */
 #ifndef API_REFERENCE_NAMES_H
 #define API_REFERENCE_NAMES_H
 

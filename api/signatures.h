@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls two ends mean the same by.
+/* Signatures: they show which calls two ends understand in the same way.
  *
  * An op number alone does not say what a call carries: a newer build may know more ops, or another
- * form of one. So each op has a signature, a hash of its wire shape; the client tells all of its
- * own in DATA_HELLO, the server answers in DATA_WELCOME which of them it does not share. Such a
- * call is answered 801 when the program makes it; all others work, whichever end is older. */
+ * form of one. Each op therefore has a signature, a hash of its wire shape. The client sends all of
+ * its own in DATA_HELLO, and the server answers in DATA_WELCOME which of them it does not share.
+ * Such a call is error 801 when the program makes it; all others work, whichever end is older. */
 #ifndef API_SIGNATURES_H
 #define API_SIGNATURES_H
 
@@ -12,12 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define API_OPS 2048u /* op numbers are smaller */
+#define API_OPS 2048u /* the limit of op numbers */
 
-/* As it travels. */
+/* A signature on the wire. */
 struct api_signature {
     uint16_t op;
-    uint8_t reply; /* enum api_reply: how the call must be answered even by who does not know it */
+    uint8_t reply; /* enum api_reply, also where the call is unknown */
     uint8_t bulk;
     uint32_t hash; /* folded from api_call_info.signature */
 };
@@ -49,7 +49,7 @@ static inline void api_op_set_add(struct api_op_set *set, uint16_t op)
  * no answer. Returns how many are lacking. A peer that tells nothing is taken to lack nothing. */
 size_t api_signatures_compare(const struct api_signature *theirs, size_t count,
                               struct api_op_set *lacking, struct api_op_set *silent);
-/* The ops of a set in ascending order; `ops` has room for API_OPS. Returns their number. */
+/* Lists the ops of a set in ascending order; `ops` has room for API_OPS. Returns their number. */
 size_t api_op_set_list(const struct api_op_set *set, uint16_t *ops);
 
 #endif

@@ -24,13 +24,13 @@ const struct soft_key soft_keys[] = {
 const size_t soft_key_count = sizeof soft_keys / sizeof soft_keys[0];
 _Static_assert(sizeof soft_keys / sizeof soft_keys[0] <= 64, "a bit for each");
 
-#define SOFT_MEMORY_MAX (UINT64_C(4) << 30) /* unless it is given, or a model's */
+#define SOFT_MEMORY_MAX (UINT64_C(4) << 30) /* the default, unless given or a model's */
 
 #define SOFT_CAPABILITY_MIN 75
 
 struct model {
     const char *key;
-    unsigned capability; /* of the GPU that it is like; 0: of none */
+    unsigned capability; /* compute capability of the real GPU; 0: none */
     struct soft_device device;
 };
 
@@ -193,7 +193,7 @@ static size_t type_bytes(enum soft_type type)
     return wide ? sizeof(uint64_t) : type == SOFT_TYPE_FLAG ? sizeof(bool) : sizeof(uint32_t);
 }
 
-/* What the reader of the keys assumes anyway. */
+/* Whether the reader of the keys assumes this value anyway. */
 static bool goes_without_saying(const struct soft_key *key, const struct soft_device *device)
 {
     static const struct soft_device plain;

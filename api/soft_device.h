@@ -2,8 +2,8 @@
 /* A software GPU as its keys describe it. The server's configuration has these keys in [gpu.N] and
  * hands them on to softgpu as SOFTGPU_DEVICES; both read them here.
  *
- * What a reader would get wrong: a key that is not given has the model's value, not a default of
- * its own, so who reads keys also remembers which ones there were. */
+ * Note: a key that is not given has the model's value, not a default of its own, so a reader of
+ * keys also remembers which keys were given. */
 #ifndef API_SOFT_DEVICE_H
 #define API_SOFT_DEVICE_H
 
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define SOFT_NAME_BYTES    128
-#define SOFT_PROCESSES_MAX 4096 /* that may use the GPUs of one node at a time */
+#define SOFT_PROCESSES_MAX 4096 /* processes that may use the GPUs of a node at a time */
 #define SOFT_MODELS                                                                                \
     "generic, quadro2000, quadro4000, c2050, c2070, gtx1080ti, a100, "                             \
     "h100 or h200"
@@ -21,7 +21,7 @@
 struct soft_device {
     char name[SOFT_NAME_BYTES];
     uint8_t uuid[16];
-    uint32_t model;  /* its place in the table; 0: generic */
+    uint32_t model;  /* index in the table; 0: generic */
     uint64_t memory; /* bytes */
     uint32_t sms;
     uint32_t capability; /* compute capability: 75 for 7.5 */
@@ -62,23 +62,23 @@ struct soft_key {
 extern const struct soft_key soft_keys[];
 extern const size_t soft_key_count; /* at most 64 */
 
-/* Its place in the table, or soft_key_count. */
+/* The key's index in the table, or soft_key_count. */
 size_t soft_key_find(const char *name);
 /* False: the text is not allowed, nothing changed. */
 bool soft_key_read(const struct soft_key *key, const char *text, struct soft_device *device);
-/* "key=value" for the keys in `given` (a bit for each by its place) that have another value than
- * the device's model, each but the first behind ','. */
+/* Writes "key=value" for the keys in `given` (a bit for each index) whose value differs from the
+ * model's, separated by ','. */
 void soft_device_write(FILE *out, const struct soft_device *device, uint64_t given);
-/* Gives the keys that are not in `given` the values of the device's model. Of the generic model
- * memory and multiprocessors are what the machine has: half of its memory, at most 4 GiB, and as
- * many as this process has cores. */
+/* Sets the keys that are not in `given` to the values of the device's model. The generic model
+ * takes memory and multiprocessors from the machine: half of its memory, at most 4 GiB, and the
+ * number of cores of this process. */
 void soft_device_complete(struct soft_device *device, uint64_t given);
-/* NULL, or which keys of a complete device do not go together and what is allowed. */
+/* The keys of a complete device that contradict each other, and the allowed values. NULL: none. */
 const char *soft_device_wrong(const struct soft_device *device);
-/* What the cuDeviceGetName of a complete device says unless it has a name: also, where it has not
- * the compute capability of the GPU that it is like, what that has. Up to SOFT_NAME_BYTES. */
+/* The default name of a complete device. It includes the model's compute capability if the
+ * device has another one. Up to SOFT_NAME_BYTES. */
 void soft_model_name(const struct soft_device *device, char *name, size_t size);
-/* Of the machine, in bytes. */
+/* The machine's memory in bytes. */
 uint64_t soft_machine_memory(void);
 
 #endif

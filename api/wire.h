@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wire: what travels between a client, gpuaasd and its backend processes.
+/* The wire: the frames between a client, gpuaasd and its backend processes.
  *
  * A connection carries frames in order. A frame is a 16-byte header, values, and for some opcodes
  * bulk bytes which start 16-aligned behind the values. Everything is little endian; no native
  * struct with pointers ever travels. The length counts everything behind the header and is a
- * multiple of 16: whoever needs an exact number of bytes has it among the values.
+ * multiple of 16; an exact number of bytes is sent among the values.
  *
  * One data connection per (application, backend process) keeps the order of the application's
  * calls across its threads and its devices on that node. The side connection of the same pair
- * carries pings and the ends of host functions, and never bulk. Where one connection cannot fill
- * the wire, large copies go over bulk connections besides: no frames there, only bytes, whose place
- * in the order the frames of the data connection say (WIRE_BULK). */
+ * carries pings and the ends of host functions, and never bulk. If one connection cannot fill the
+ * wire, large copies also use bulk connections, which carry bytes without frames; frames of the
+ * data connection say where the bytes belong (WIRE_BULK). */
 #ifndef API_WIRE_H
 #define API_WIRE_H
 
 #include <stdint.h>
 
 #define WIRE_MAGIC         0x41555047u /* "GPUA" */
-#define WIRE_MAJOR         1           /* must be equal on both ends */
-#define WIRE_MINOR         1           /* within a major both orders of upgrade work */
+#define WIRE_MAJOR         1           /* must be equal at both ends */
+#define WIRE_MINOR         1           /* within a major, either end may be newer */
 #define WIRE_DEFAULT_PORT  "9955"
-#define WIRE_HANDSHAKE_MAX (1u << 20) /* a longer control frame is refused unread */
+#define WIRE_HANDSHAKE_MAX (1u << 20) /* longer control frames are refused unread */
 #define WIRE_CHUNK         262144u    /* bulk bytes per copy frame, at most */
 #define WIRE_BULKS_MAX     16         /* bulk connections of one data connection, at most */
 #define WIRE_VALUES_MAX    65536u     /* values of one call without bulk, at most */

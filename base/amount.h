@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts in configurations: a number and a unit. The forms are for messages that refuse one. */
+/* Amounts in configurations: a number and a unit. GA_BYTES_FORM and GA_TIME_FORM are for error
+ * messages. */
 #ifndef BASE_AMOUNT_H
 #define BASE_AMOUNT_H
 
@@ -13,7 +14,7 @@ struct ga_unit {
     uint64_t factor;
 };
 
-/* False: it is not of this form, or does not fit. */
+/* False: the text is not of this form, or the amount does not fit. */
 static inline bool ga_amount_read(const char *text, const struct ga_unit *units, size_t count,
                                   uint64_t *amount)
 {
@@ -53,7 +54,7 @@ static inline bool ga_bytes_read(const char *text, uint64_t *bytes)
 
 #define GA_TIME_FORM "a number and ns, us, ms or s"
 
-/* "6us", "2 s": in ns. */
+/* "6us", "2 s", in ns. */
 static inline bool ga_time_read(const char *text, uint64_t *ns)
 {
     static const struct ga_unit units[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a thread of the program must not end when it is cancelled: from `off` until `back`. */
+/* Blocks the cancellation of a thread of the program from `off` until `back`. */
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing the values of a message.
  *
- * A ga_reader never fails in the middle: reading past the end yields zeros and is remembered, so a
- * decoder checks once, at the end, with ga_reader_done(). A ga_writer likewise remembers that its
- * buffer was too small. Values are little endian and aligned to their size (so a decoder may lend
- * out pointers into the message); a message starts 16-aligned. */
+ * A ga_reader never fails in the middle: reading past the end yields zeros and is remembered, so
+ * a decoder checks once, at the end, with ga_reader_done(). A ga_writer remembers in the same
+ * way that its buffer was too small. Values are little endian and aligned to their size, so a
+ * decoder may lend pointers into the message; a message starts 16-aligned. */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* With the sizes that callers know, divisions and padding go away. */
+/* Inlined, because divisions and padding vanish when the caller knows the sizes. */
 #define GA_CURSOR_INLINE static inline __attribute__((always_inline))
 
 struct ga_reader {
@@ -40,8 +40,8 @@ static inline struct ga_writer ga_writer_of(void *data, size_t size)
     return (struct ga_writer){.data = (uint8_t *)data, .size = size};
 }
 
-/* Lends `count` elements of `size` bytes inside the message; NULL when there are not that many
- * (the failure is remembered) or when count is 0. */
+/* Lends `count` elements of `size` bytes inside the message. NULL: there are too few (remembered
+ * as a failure), or count is 0. */
 GA_CURSOR_INLINE const void *ga_read_array(struct ga_reader *r, size_t count, size_t size,
                                            size_t align)
 {
@@ -64,7 +64,8 @@ GA_CURSOR_INLINE void ga_read_into(struct ga_reader *r, void *to, size_t size, s
     }
 }
 
-/* Room for `count` elements inside the message, or NULL (remembered). Padding is zeroed. */
+/* Room for `count` elements inside the message. NULL: there is none (remembered). Padding is
+ * zeroed. */
 GA_CURSOR_INLINE void *ga_write_room(struct ga_writer *w, size_t count, size_t size, size_t align)
 {
     size_t at = (w->at + align - 1) & ~(align - 1);
@@ -88,7 +89,7 @@ GA_CURSOR_INLINE void ga_write_array(struct ga_writer *w, const void *from, size
     }
 }
 
-/* One value: read and written in its turn, or got from and put where it stands. */
+/* Accessors of a value: read and write are sequential, get and put are at a position. */
 #define GA_VALUE_DEFINE(name, type)                                                                \
     GA_CURSOR_INLINE type ga_read_##name(struct ga_reader *r)                                      \
     {                                                                                              \
@@ -119,8 +120,8 @@ GA_VALUE_DEFINE(f32, float)
 GA_VALUE_DEFINE(f64, double)
 #undef GA_VALUE_DEFINE
 
-/* A string: u32 length without the NUL, the bytes, a NUL. Lent; NULL on failure or when the sender
- * wrote a NULL (length 0xffffffff). Longer than `most` is a failure. */
+/* A string: u32 length without the NUL, the bytes, a NUL. Lent. NULL: a failure, or the sender
+ * wrote a NULL (length 0xffffffff). More than `most` bytes are a failure. */
 static inline const char *ga_read_string(struct ga_reader *r, size_t most)
 {
     uint32_t length = ga_read_u32(r);
@@ -139,7 +140,7 @@ static inline const char *ga_read_string(struct ga_reader *r, size_t most)
     return text;
 }
 
-/* NULL is allowed and arrives as NULL. */
+/* NULL is allowed, and is read as NULL. */
 static inline void ga_write_string(struct ga_writer *w, const char *text)
 {
     if (text == NULL) {
@@ -155,13 +156,13 @@ static inline void ga_write_string(struct ga_writer *w, const char *text)
     ga_write_array(w, text, length + 1, 1, 1);
 }
 
-/* True when everything was there and nothing is left over (but padding to 16). */
+/* True: nothing was missing, and nothing is left but padding to 16. */
 static inline bool ga_reader_done(const struct ga_reader *r)
 {
     return !r->failed && ((r->at + 15) & ~(size_t)15) >= r->size;
 }
 
-/* Pads with zeros to 16, as every message ends. */
+/* Pads with zeros to 16; every message ends so. */
 static inline void ga_writer_finish(struct ga_writer *w)
 {
     (void)ga_write_room(w, 0, 1, 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors of a library in a process that is not its own: never 0, 1 or 2, even when the program
- * has closed those, because code that prints would write into them. */
+/* File descriptors of a library in somebody else's process. They are never 0, 1 or 2, even if
+ * the program has closed those, because code that prints would write into them. */
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 
@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Takes `fd` (negative: passed on) and answers the same open file at a number above stdio, with
- * O_CLOEXEC. -1: errno says why, and `fd` is closed. */
+/* Takes `fd` (negative: returned as it is) and returns a descriptor of the same open file above
+ * stdio, with O_CLOEXEC. -1: errno has the reason, and `fd` is closed. */
 static inline int ga_descriptor_above_stdio(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO) {

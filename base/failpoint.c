@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an armed failpoint does. Nothing here may allocate: allocating is a failpoint itself. */
+/* The actions of armed failpoints. Nothing here may allocate: allocation is a failpoint itself. */
 #include "base/failpoint.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define LINE_MAX 200
 
 static struct {
-    const char *file; /* NULL: nothing is armed */
+    const char *file; /* NULL: no failpoint is armed */
     unsigned count;
     char action[16];
     char name[LINE_MAX];
@@ -79,7 +79,7 @@ bool ga_failpoint(const char *name)
     return fail;
 }
 
-/* ---- memory and threads: the linker leads calls here (-Wl,--wrap) */
+/* ---- memory and threads: the linker redirects calls to here (-Wl,--wrap) */
 
 static bool lacks(const char *what)
 {
@@ -91,7 +91,7 @@ static bool lacks(const char *what)
     return lacks;
 }
 
-/* The linker gives these names; no prefix of ours is possible. */
+/* The linker prescribes these names, so they have no prefix of ours. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);

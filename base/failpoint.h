@@ -19,7 +19,7 @@
 
 #ifdef GPUAAS_FAILPOINTS
 #define GA_FAILPOINT(name) ga_failpoint(name)
-/* Names are "program: what has happened"; errno is left as it is. */
+/* `name` is "program: event". Keeps errno. */
 bool ga_failpoint(const char *name);
 #else
 #define GA_FAILPOINT(name) false

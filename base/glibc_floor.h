@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Included in front of every file of the client library's release build: binds functions that newer
- * C libraries have given a newer version to the version that every one has, so that the library
- * loads wherever glibc is 2.28 or newer. A name is added here when the lint of the client library
- * complains about it. */
+/* Included in front of every file of the client library's release build. It binds functions that
+ * have a new version in newer C libraries to the version that every one has, so that the library
+ * loads wherever glibc is 2.28 or newer. A name is added when the lint of the client library
+ * reports it. */
 #ifndef BASE_GLIBC_FLOOR_H
 #define BASE_GLIBC_FLOOR_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handle: 64 bits that name an object of a session: type (8), generation (24), index (32).
- * A handle is a name, not a pointer: it is looked up by all three parts, so a stale or foreign one
- * is found out. Index 0 is never used; generation is never 0, hence no handle equals the stream
- * names 0, 1 and 2 of CUDA. */
+/* A handle: 64 bits that name an object of a session: type (8), generation (24), index (32). A
+ * handle is a name, not a pointer: a look-up compares all three parts, so a stale or foreign
+ * handle is detected. Index and generation are never 0, hence no handle equals CUDA's stream
+ * names 0, 1 and 2. */
 #ifndef BASE_HANDLE_H
 #define BASE_HANDLE_H
 
@@ -20,7 +20,7 @@ enum ga_handle_type {
     GA_HANDLE_LINK,
     GA_HANDLE_ARRAY,
     GA_HANDLE_MIPMAP,
-    GA_HANDLE_TEXTURE, /* or surface: between client and server; kernels know the driver's own */
+    GA_HANDLE_TEXTURE, /* or surface; kernels have the driver's own handle */
     GA_HANDLE_GRAPH,
     GA_HANDLE_NODE,
     GA_HANDLE_EXEC,
@@ -29,7 +29,7 @@ enum ga_handle_type {
     GA_HANDLE_PHYSICAL,  /* memory without an address (cuMemCreate) */
     GA_HANDLE_REFERENCE, /* to a texture or surface */
     GA_HANDLE_GREEN,     /* a green context; also as a context */
-    GA_HANDLE_RESOURCES, /* what a green context is made of */
+    GA_HANDLE_RESOURCES, /* device resources of a green context */
     GA_HANDLE_TYPES
 };
 

@@ -32,7 +32,7 @@ void ga_handle_table_show(struct ga_handle_table *table, _Atomic uint64_t *shown
     atomic_store_explicit(shown, table->live, memory_order_relaxed);
 }
 
-/* Block 0 has the slots 0 to 15, block n those from 16 * 2^(n - 1) on, as many. */
+/* Block 0 has the slots 0 to 15, block n the 16 * 2^(n - 1) slots from 16 * 2^(n - 1) on. */
 static unsigned handle_block_of(uint32_t index)
 {
     uint32_t sixteens = index / 16;
@@ -44,7 +44,7 @@ static uint32_t block_start(unsigned block)
     return block != 0 ? 16u << (block - 1) : 0;
 }
 
-/* NULL: there has never been an object. */
+/* NULL: the slot has never had an object. */
 static struct ga_handle_slot *handle_slot_at(const struct ga_handle_table *table, uint32_t index)
 {
     unsigned block = handle_block_of(index);

@@ -33,7 +33,7 @@ static inline void ga_list_append(struct ga_list *list, struct ga_list *element)
     list->prev = element;
 }
 
-/* The element may be removed twice: it points to itself afterwards. */
+/* An element may be removed twice: it points to itself afterwards. */
 static inline void ga_list_remove(struct ga_list *element)
 {
     element->prev->next = element->next;
@@ -41,7 +41,7 @@ static inline void ga_list_remove(struct ga_list *element)
     ga_list_init(element);
 }
 
-/* Walks the list; `at` may be removed inside the loop. */
+/* Walks the list. The body may remove `at`. */
 #define ga_list_each(at, following, list)                                                          \
     for (struct ga_list *at = (list)->next, *following = at->next; at != (list);                   \
          at = following, following = at->next)

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a peer still lives, judged by what has been heard of it. Pure: time is an argument.
+/* Liveness of a peer, judged by what has been heard from it. A pure computation: time is an
+ * argument.
  *
- * Each end asks on its own: after an interval of silence it pings, and whoever is pinged answers.
- * What a reader would get wrong: silence is not the time since the peer was heard, but the time
- * that *we* were there to hear it. A look that comes late counts as little as one that came in
- * time, so a process that was itself stopped does not take its own absence for the peer's. */
+ * Each end asks on its own: after an interval of silence it pings, and the other end answers.
+ *
+ * Note: silence is not the time since the peer was heard, but the time during which we listened.
+ * A late look counts no more than a punctual one, so a process that was stopped itself does not
+ * take its own absence for the peer's. */
 #ifndef BASE_LIVENESS_H
 #define BASE_LIVENESS_H
 
 #include <stdint.h>
 
-#define GA_LIVENESS_INTERVALS 15u /* pings that may stay unanswered */
+#define GA_LIVENESS_INTERVALS 15u /* unanswered pings until the peer counts as dead */
 
 enum ga_liveness_answer { GA_LIVENESS_FINE, GA_LIVENESS_PING, GA_LIVENESS_DEAD };
 
 struct ga_liveness {
     uint64_t dead_after_ns;
     uint64_t looked_ns; /* at the last look */
-    uint64_t silent_ns; /* heard nothing for so long */
+    uint64_t silent_ns; /* the peer has been silent for so long */
     uint64_t pinged_ns;
 };
 
@@ -38,7 +40,7 @@ static inline void ga_liveness_heard(struct ga_liveness *liveness)
     liveness->silent_ns = 0;
 }
 
-/* To be asked at least once an interval. */
+/* To be called at least once an interval. */
 static inline enum ga_liveness_answer ga_liveness_look(struct ga_liveness *liveness,
                                                        uint64_t now_ns)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines: made in one buffer and written by one write(2), so that lines of threads and of
- * processes that share a stderr do not mix. No lock: a thread may be forked while it logs. */
+/* Log lines, made in one buffer and written by one write(2), so lines of threads and of
+ * processes that share stderr do not mix. There is no lock, because a thread may be forked while
+ * it logs. */
 #include "base/log_watch.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 #include "base/log_line.h"
 
-#define PATIENCE_MS 100 /* with a reader that is merely slow */
+#define PATIENCE_MS 100 /* ms that a slow reader is waited for */
 
 static const char *const formats[] = {"text", "json"};
 static _Atomic(const char *) log_name = "gpuaas", log_client;
@@ -86,7 +87,7 @@ const char *ga_log_format_name(enum ga_log_format format)
     return formats[format];
 }
 
-/* What is wrong is said by the log that it was meant for. */
+/* Errors are reported with the new settings. */
 void ga_log_begin(void)
 {
     const char *level_text = getenv("GPUAAS_LOG"), *format_text = getenv("GPUAAS_LOG_FORMAT");
@@ -132,8 +133,8 @@ static size_t line_make(enum ga_log_level level, const char *client, const char 
     return ga_log_line_write(format == GA_LOG_JSON ? GA_LOG_JSON : GA_LOG_TEXT, &record, line);
 }
 
-/* Whoever reads stderr may have stopped reading: that must not stop us. Then lines are counted
- * instead, and the count is told when there is room again. */
+/* The reader of stderr may have stopped reading, which must not stop us. Lines are then counted,
+ * and the count is written when there is room again. */
 static void log_text_write(enum ga_log_level level, const char *client, const char *text)
 {
     static atomic_uint lost;
@@ -144,7 +145,7 @@ static void log_text_write(enum ga_log_level level, const char *client, const ch
         atomic_fetch_add(&lost, 1);
         return;
     }
-    ssize_t written; /* if it fails there is nowhere left to complain to */
+    ssize_t written; /* a failure cannot be reported anywhere */
     if (before != 0 && (before = atomic_exchange(&lost, 0)) != 0) {
         char gap[60];
         snprintf(gap, sizeof gap, "%u lines are missing here", before);
@@ -161,7 +162,7 @@ static uint64_t second_now(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec + 1; /* not 0, which is no second */
+    return (uint64_t)now.tv_sec + 1; /* never 0, which means none */
 }
 
 static void place_list(struct ga_log_place *place, const char *format)
@@ -174,7 +175,7 @@ static void place_list(struct ga_log_place *place, const char *format)
     }
 }
 
-/* Whether its next line is to be written; `*last`: and none behind it in this second. */
+/* Whether the next line of the place may be written; `*last`: it is the last one of this second. */
 static bool place_takes(struct ga_log_place *place, const char *format, uint64_t now, bool *last)
 {
     uint64_t before = atomic_load(&place->second);
@@ -191,7 +192,7 @@ static bool place_takes(struct ga_log_place *place, const char *format, uint64_t
     return false;
 }
 
-/* Tells what was left out in seconds that are over. */
+/* Reports the lines that were left out in past seconds. */
 static void left_out_tell(uint64_t now)
 {
     struct ga_log_place *place = atomic_load(&left_out_places);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of the log, as text and as JSON (RFC 8259); times as RFC 3339 has them, in UTC. */
+/* Log lines as text and as JSON (RFC 8259), with times of RFC 3339 in UTC. */
 #include "base/log_line.h"
 
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug"};
 
-/* Bytes of the character in front (RFC 3629), or 0: it is none. The text ends with a NUL, which
- * continues nothing. */
+/* The length of the character at `at` (RFC 3629). 0: invalid. The text ends with a NUL, which
+ * continues no character. */
 static size_t utf8_length(const unsigned char *at)
 {
     static const struct {
@@ -54,7 +54,7 @@ static void time_write(const struct timespec *time, char text[40])
     snprintf(text + used, 40 - used, ".%03ldZ", time->tv_nsec / 1000000);
 }
 
-/* A line as far as it is written. */
+/* A line in progress. */
 struct writing {
     char *line;
     size_t used;
@@ -63,7 +63,7 @@ struct writing {
 __attribute__((format(printf, 2, 3))) static void log_line_put(struct writing *writing,
                                                                const char *format, ...)
 {
-    const size_t room = LOG_LINE_BYTES - 1 - writing->used; /* but for the newline */
+    const size_t room = LOG_LINE_BYTES - 1 - writing->used; /* without the newline */
     va_list args;
     va_start(args, format);
     int length = vsnprintf(writing->line + writing->used, room, format, args);
@@ -71,7 +71,7 @@ __attribute__((format(printf, 2, 3))) static void log_line_put(struct writing *w
     writing->used += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-/* A string of JSON. The text is clean: what is left to escape are two characters. */
+/* Writes a JSON string. The text is clean, so only two characters need escapes. */
 static void log_line_put_string(struct writing *writing, const char *key, const char *text)
 {
     log_line_put(writing, ",\"%s\":\"", key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a line of the log looks (inside base/). */
+/* The format of log lines (inside base/). */
 #ifndef BASE_LOG_LINE_H
 #define BASE_LOG_LINE_H
 
@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 
-#define LOG_TEXT_BYTES 900u                        /* of a text, with its NUL; more is cut off */
+#define LOG_TEXT_BYTES 900u /* of a text, with its NUL; the rest is cut off */
 #define LOG_LINE_BYTES (2 * LOG_TEXT_BYTES + 300u) /* JSON writes some characters as two */
 
 struct log_record {
@@ -17,14 +17,14 @@ struct log_record {
     const char *name; /* of the program */
     int pid;
     const char *client; /* an address; NULL: none */
-    const char *text;   /* clean */
+    const char *text;   /* cleaned by log_text_clean */
 };
 
 extern const char *const log_level_names[]; /* by enum ga_log_level */
 
-/* Replaces control characters, and bytes that are no UTF-8, by '?'. */
+/* Replaces control characters and invalid UTF-8 by '?'. */
 void ga_log_text_clean(char *text);
-/* Writes the line with its newline; its length. */
+/* Writes the line with its newline. Returns its length. */
 size_t ga_log_line_write(enum ga_log_format format, const struct log_record *record,
                          char line[LOG_LINE_BYTES]);
 

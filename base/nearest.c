@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damerau's and Levenshtein's distance (each pair of letters is swapped once at most). */
+/* The Damerau-Levenshtein distance (each pair of letters is swapped at most once). */
 #include "base/nearest.h"
 
 #include <string.h>
 
-#define LETTERS_OF_AN_EDIT 3u /* more edits than one in so many letters make another word */
-#define BEGINNING          3u /* letters that are enough for the beginning of a word */
+#define LETTERS_OF_AN_EDIT 3u /* letters per allowed edit */
+#define BEGINNING          3u /* letters that suffice as the beginning of a word */
 
 struct ga_nearest ga_nearest_to(const char *text, size_t length)
 {

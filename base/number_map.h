@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects by a number that somebody else has chosen, such as the driver's texture objects: a hash
- * table of fixed size whose nodes lie in the objects. Zeroed it is empty. Not locked. */
+/* Objects by a number that another party chose, such as the driver's texture objects: a hash
+ * table of fixed size whose nodes are members of the objects. A zeroed map is empty. Not locked. */
 #ifndef BASE_NUMBER_MAP_H
 #define BASE_NUMBER_MAP_H
 
@@ -21,11 +21,11 @@ struct ga_number_map {
 static inline struct ga_number_node **ga_number_map_bucket(struct ga_number_map *map,
                                                            uint64_t number)
 {
-    /* Multiplicative hashing: the upper bits depend on all. */
+    /* Multiplicative hashing: the upper bits depend on all bits. */
     return &map->buckets[(number * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
 }
 
-/* Two of the same number are no mistake: the one that came last is found. */
+/* Two objects may have the same number; the last one added is found. */
 static inline void ga_number_map_add(struct ga_number_map *map, struct ga_number_node *node,
                                      uint64_t number)
 {
@@ -44,7 +44,7 @@ static inline struct ga_number_node *ga_number_map_find(struct ga_number_map *ma
     return node;
 }
 
-/* Nothing happens to a node that is not in the map. */
+/* A node that is not in the map is ignored. */
 static inline void ga_number_map_remove(struct ga_number_map *map, struct ga_number_node *node)
 {
     struct ga_number_node **at = ga_number_map_bucket(map, node->number);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Free objects as two stacks: the owner's, and one that all others push on. */
+/* Free objects in two stacks: the owner's, and one that all other threads push on. */
 #include "base/pool.h"
 
 #include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#else /* a free object looks like any other memory */
+#else /* free objects are not poisoned */
 #define ASAN_POISON_MEMORY_REGION(start, size)   ((void)(start), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
 #endif
@@ -27,7 +27,7 @@ void ga_pool_init(struct ga_pool *pool, size_t size, unsigned batch, unsigned ke
     atomic_init(&pool->returned, NULL);
 }
 
-/* A free object with only its link legible: who uses what he has given back is found out. */
+/* Poisons a free object except its link, so that a use after free is detected. */
 static struct ga_pool_item *item_make(const struct ga_pool *pool, void *object)
 {
     ASAN_POISON_MEMORY_REGION((struct ga_pool_item *)object + 1,
@@ -35,7 +35,7 @@ static struct ga_pool_item *item_make(const struct ga_pool *pool, void *object)
     return object;
 }
 
-/* By the owner, who has none. */
+/* Called by the owner, whose stack is empty. */
 static void pool_grow(struct ga_pool *pool)
 {
     void *object;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for objects of one size, used again without the allocator and without a lock. One thread
- * takes (the owner); any thread gives back.
+/* A pool of objects of one size, reused without the allocator and without a lock. One thread, the
+ * owner, takes objects; any thread gives them back.
  *
- * What a reader would get wrong: what is taken is not zeroed. A pool that is empty asks the
- * allocator for `batch` objects, so how many are under way may vary a little without asking again;
- * at most `keep` free ones stay, so that a burst does not keep its memory for ever. */
+ * Note: objects are not zeroed. An empty pool gets `batch` objects from the allocator, so the
+ * number of objects in use may vary a little without further allocations. At most `keep` free
+ * objects stay, so a burst does not keep its memory for ever. */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 
@@ -16,18 +16,18 @@ struct ga_pool_item;
 struct ga_pool {
     size_t size; /* of an object */
     unsigned batch, keep;
-    atomic_uint spare;                       /* objects in the two stacks */
+    atomic_uint spare;                       /* free objects in both stacks */
     struct ga_pool_item *mine;               /* the owner's */
-    _Atomic(struct ga_pool_item *) returned; /* all of it is taken at once: so no ABA */
+    _Atomic(struct ga_pool_item *) returned; /* taken as a whole, which avoids ABA */
 };
 
-/* `size`: of an object; rounded up to 16, and so aligned. Allocates nothing yet. */
+/* `size` of an object is rounded up to a multiple of 16, its alignment. Allocates nothing yet. */
 void ga_pool_init(struct ga_pool *pool, size_t size, unsigned batch, unsigned keep);
-/* An object, by the owner. NULL: no memory. */
+/* Takes an object; owner only. NULL: no memory. */
 void *ga_pool_take(struct ga_pool *pool);
-/* Gives one back, from any thread. NULL: nothing. */
+/* Gives an object back; any thread. NULL is ignored. */
 void ga_pool_give(struct ga_pool *pool, void *object);
-/* Frees what is free; what is still taken must not come back. */
+/* Frees the free objects. Objects that are still taken must not be given back. */
 void ga_pool_fini(struct ga_pool *pool);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a byte of each page, by way of the kernel, which answers EFAULT. */
+/* Reads a byte of each page by a system call, which fails with EFAULT. */
 #include "base/readable.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE 4096u /* the smallest; larger ones are asked more than once */
+#define PAGE 4096u /* the smallest page; larger ones are tested more than once */
 
 static bool byte_is_readable(uintptr_t at)
 {

@@ -28,20 +28,20 @@ int ga_shared_memory_make(const char *name, uint64_t bytes)
 bool ga_shared_memory_is(int fd, uint64_t bytes)
 {
     struct statfs system;
-    int seals = fcntl(fd, F_GET_SEALS); /* only memory without a name can have any */
+    int seals = fcntl(fd, F_GET_SEALS); /* only anonymous memory files have seals */
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && bytes <= INT64_MAX &&
            lseek(fd, 0, SEEK_END) == (off_t)bytes && fstatfs(fd, &system) == 0 &&
            system.f_type == TMPFS_MAGIC;
 }
 
-/* Not fstat, which old C libraries have in their static part. */
+/* fstat is avoided: old C libraries have it in their static part only. */
 uint64_t ga_shared_memory_inode(int fd)
 {
     struct statx file;
     return statx(fd, "", AT_EMPTY_PATH, STATX_INO, &file) == 0 ? file.stx_ino : 0;
 }
 
-/* Reserved addresses that begin a large page, and a page of them more than asked for at most. */
+/* Reserves addresses aligned to a large page; at most a large page more than requested. */
 static void *aligned_reserve(uint64_t bytes)
 {
     uint8_t *got = mmap(NULL, bytes + LARGE_PAGE, PROT_NONE,

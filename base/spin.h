@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether to poll for something before sleeping until it comes. Being woken takes longer than many
- * answers; but polling for something that does not come soon only burns the processor, and takes it
- * from the other end if both share one.
+/* Adaptive spinning: whether to poll for an event before sleeping until it comes. Waking up takes
+ * longer than many answers, but polling for a late event only uses processor time, and takes it
+ * from the other end if both share a processor.
  *
- * Polling that was in vain is therefore tried ever more rarely, and one success makes it the rule
- * again. */
+ * After a vain poll the next tries become rarer; a success makes polling the rule again. */
 #ifndef BASE_SPIN_H
 #define BASE_SPIN_H
 
@@ -13,17 +12,17 @@
 
 #include "base/clock.h"
 
-#define GA_SPIN_NS    (50 * GA_NS_PER_US) /* a few times what being woken takes */
-#define GA_SPIN_LOOKS 8u    /* for each look at the clock, which takes longer than one at memory */
-#define GA_SPIN_PAUSE 1023u /* waits without spinning between two tries, at most */
+#define GA_SPIN_NS    (50 * GA_NS_PER_US) /* a few times the time of a wake-up */
+#define GA_SPIN_LOOKS 8u                  /* looks at memory for each look at the slower clock */
+#define GA_SPIN_PAUSE 1023u               /* the most waits without spinning between two tries */
 
 struct ga_spin {
-    uint32_t pause; /* after the next spinning in vain: about twice as long */
+    uint32_t pause; /* waits to skip after the next vain try; about doubles */
     uint32_t skip;  /* waits until the next try */
 };
 
-/* After a look in vain. The other end may share the core's execution units, and writes what we look
- * at. */
+/* To be called after a vain look. The other end may share the core's execution units, and writes
+ * the memory that is looked at. */
 static inline void ga_spin_look(void)
 {
 #if defined(__x86_64__)
@@ -31,7 +30,7 @@ static inline void ga_spin_look(void)
 #endif
 }
 
-/* A wait begins: how long to spin; 0: not at all. */
+/* Begins a wait. Returns how long to spin; 0: not at all. */
 static inline uint64_t ga_spin_begin(struct ga_spin *spin)
 {
     if (spin->skip != 0) {
@@ -41,7 +40,7 @@ static inline uint64_t ga_spin_begin(struct ga_spin *spin)
     return GA_SPIN_NS;
 }
 
-/* It has come while spinning, or not in time. Only after a begin that did not answer 0. */
+/* Ends a wait whose begin did not return 0. `came`: the event came while spinning. */
 static inline void ga_spin_end(struct ga_spin *spin, bool came)
 {
     uint32_t longer = 2 * spin->pause + 1;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a function of ours answers. A reader would think it mirrors CUresult: it does not; only
- * client/, front/, softgpu/ and server/ translate between the two. */
+/* The status that a function returns. It does not mirror CUresult; only client/, front/,
+ * softgpu/ and server/ translate between the two. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
 enum ga_status {
     GA_OK = 0,
-    GA_AGAIN,       /* nothing wrong: not now (a full queue, a non-blocking socket) */
+    GA_AGAIN,       /* not now (a full queue, a non-blocking socket); no error */
     GA_NO_MEMORY,   /* memory, descriptors, address space */
-    GA_INVALID,     /* bytes or arguments that cannot be right */
-    GA_DENIED,      /* who asks may not */
-    GA_TIMEOUT,     /* bounded time is over */
+    GA_INVALID,     /* invalid bytes or arguments */
+    GA_DENIED,      /* the caller is not permitted */
+    GA_TIMEOUT,     /* the time limit has been reached */
     GA_LOST,        /* the other end is gone */
-    GA_UNSUPPORTED, /* known, and not provided */
+    GA_UNSUPPORTED, /* known, but not provided */
 };
 
 /* A result that must not be ignored. */

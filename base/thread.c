@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mask is set around the creation, because a thread begins with that of who made it. */
+/* The signal mask is set around the creation, because a thread inherits it from its creator. */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting no longer than until a time of ga_clock_ns(). The wall clock would make waits longer or
- * shorter when somebody sets it, so nobody waits by that. */
+/* Waits that end at a time of ga_clock_ns(). Nothing waits by the wall clock, because setting
+ * that would change how long a wait takes. */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
 
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* For ga_cond_wait_until: what PTHREAD_COND_INITIALIZER makes looks at the wall clock. */
+/* For ga_cond_wait_until: a condition of PTHREAD_COND_INITIALIZER uses the wall clock. */
 static inline void ga_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;
@@ -20,7 +20,7 @@ static inline void ga_cond_init(pthread_cond_t *cond)
     pthread_condattr_destroy(&monotonic);
 }
 
-/* False: the time has come. True: it has been signalled, or nothing has happened at all. */
+/* False: the time has come. True: a signal or a spurious wake-up. */
 static inline bool ga_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
                                       uint64_t until_ns)
 {
@@ -28,10 +28,10 @@ static inline bool ga_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *loc
     return pthread_cond_timedwait(cond, lock, &until) != ETIMEDOUT;
 }
 
-/* What pthread_mutex_lock answers, or ETIMEDOUT. */
+/* Returns the result of pthread_mutex_lock, or ETIMEDOUT. */
 static inline int ga_mutex_lock_until(pthread_mutex_t *lock, uint64_t until_ns)
 {
-#if defined(__SANITIZE_THREAD__) /* which knows no pthread_mutex_clocklock */
+#if defined(__SANITIZE_THREAD__) /* ThreadSanitizer does not know pthread_mutex_clocklock */
     int rc;
     while ((rc = pthread_mutex_trylock(lock)) == EBUSY && ga_clock_ns() < until_ns) {
         nanosleep(&(struct timespec){.tv_nsec = (long)(GA_NS_PER_MS / 10)}, NULL);

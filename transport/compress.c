@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When compression wins, and LZ4. */
+/* The decision whether to compress, and LZ4. */
 #include "transport/compress.h"
 
 #include <lz4.h>
@@ -9,14 +9,14 @@
 #include "transport/socket.h"
 #include "transport/transport.h"
 
-#define SAMPLE_NS_MIN (500 * GA_NS_PER_US) /* less says nothing about a wire */
-#define WIRE_SLOW_PS  1000u                /* a byte; on a faster wire nothing is tried */
+#define SAMPLE_NS_MIN (500 * GA_NS_PER_US) /* shorter samples say nothing about a wire */
+#define WIRE_SLOW_PS  1000u /* picoseconds per byte; a faster wire needs no compression */
 #define SHARE_ONE     1024u
 #define SKIP_MAX      256u                 /* pieces: 64 MiB */
-#define SURE_BYTES    (UINT64_C(16) << 20) /* what sockets may hold: then they are full again */
+#define SURE_BYTES    (UINT64_C(16) << 20) /* the most that sockets buffer */
 #define HASTE         2 /* LZ4's acceleration: a little faster than it is by itself */
 
-/* A quarter of what is new. */
+/* Moving average: a quarter of the new value. */
 static uint64_t learn(uint64_t known, uint64_t now)
 {
     return known == 0 ? now : known - known / 4 + now / 4;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames out of a stream of bytes. While a frame's bulk is being moved, its header and values stay
- * at `start`; `taken` counts what was moved, and the buffer holds no byte of that bulk. */
+/* Frames in a stream of bytes. While a frame's bulk is being moved, its header and values stay
+ * at `start`, `taken` counts the moved bytes, and the buffer holds no byte of the bulk. */
 #include "transport/frame.h"
 
 #include <assert.h>
@@ -9,8 +9,8 @@
 
 #include "transport/transport.h"
 
-#define BULKY 16384u /* bytes of bulk */
-#define LOOK  256u   /* header and values of calls with bulk, and more */
+#define BULKY 16384u /* bytes of bulk from which a frame counts as bulky */
+#define LOOK  256u   /* room for header and values of calls with bulk */
 
 enum ga_status frame_reader_init(struct frame_reader *reader, size_t capacity)
 {
@@ -95,7 +95,7 @@ void frame_drop(struct frame_reader *reader)
     struct wire_header header = header_at(reader);
     reader->bulky = reader->taken >= BULKY;
     reader->start += sizeof header + header.length - reader->taken;
-    assert(reader->start <= reader->end); /* it was wholly in the buffer */
+    assert(reader->start <= reader->end); /* the whole frame was in the buffer */
     reader->taken = 0;
 }
 
@@ -120,7 +120,7 @@ enum ga_status frame_bulk(struct frame_reader *reader, struct transport_conn *co
         reader->taken += *got;
         return GA_OK;
     }
-    /* Take from the buffer, then move header and values up against what is left of it. */
+    /* Takes bulk from the buffer, then moves header and values next to the rest. */
     size_t part = here < size ? here : size;
     memcpy(to, reader->buffer + reader->start + head, part);
     memmove(reader->buffer + reader->start + part, reader->buffer + reader->start, head);

@@ -77,7 +77,7 @@ unsigned transport_side_poll_prepare(struct transport_side *side, struct pollfd 
     return side->conn.ops->poll_prepare(&side->conn, events, fds);
 }
 
-/* What the socket does not take waits on. */
+/* Sends what waits; the rest waits on. */
 static enum ga_status flush(struct transport_side *side)
 {
     pthread_mutex_lock(&side->lock);
@@ -91,7 +91,7 @@ static enum ga_status flush(struct transport_side *side)
 static enum ga_status pong(struct transport_side *side, uint64_t sequence)
 {
     enum ga_status status = transport_side_send(side, WIRE_PONG, sequence, NULL, 0);
-    return status == GA_AGAIN ? GA_OK : status; /* it has enough to read already */
+    return status == GA_AGAIN ? GA_OK : status; /* the peer has enough pings to read */
 }
 
 enum ga_status transport_side_receive(struct transport_side *side, struct wire_header *header,
@@ -121,7 +121,7 @@ enum ga_status transport_side_receive(struct transport_side *side, struct wire_h
 
 /* ---- liveness */
 
-/* Something has come that nobody has read yet: it is too early to call it silent. */
+/* Whether there are unread bytes: then the peer is not silent. */
 static bool readable(struct transport_side *side)
 {
     struct pollfd fds[TRANSPORT_POLL_MAX];

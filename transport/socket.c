@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says of a stream socket, in our words. */
+/* Stream sockets: results of the kernel as our status codes. */
 #include "transport/socket.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "base/failpoint.h"
 #include "transport/socket.h"
 
-#define FEW_BYTES 7u /* of a failpoint: less than any header */
+#define FEW_BYTES 7u /* of a failpoint: shorter than any header */
 
 static enum ga_status tcp_resolve(const struct transport_address *address, int flags,
                                   struct addrinfo **list, char *why, size_t why_size)
@@ -32,7 +32,7 @@ static enum ga_status tcp_resolve(const struct transport_address *address, int f
     return GA_OK;
 }
 
-/* What people should look at when it is not possible to listen, or to connect. */
+/* Advice for an error of listening or connecting. */
 static const char *tcp_cure(int error)
 {
     return error == EADDRINUSE ? "; another program listens there, perhaps another gpuaasd"
@@ -50,8 +50,8 @@ static int tcp_socket(const struct addrinfo *info)
         info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol));
 }
 
-/* Small frames leave at once, and a connection that is silent behind a long kernel is still known
- * to every firewall on its way: one that forgets it would drop the answer. */
+/* Small frames leave at once. Keep-alive probes keep a connection that is silent behind a long
+ * kernel known to every firewall on its way; a firewall that forgot it would drop the answer. */
 static void tcp_options(int fd)
 {
     const int on = 1, idle_s = 60, interval_s = 30;
@@ -98,11 +98,11 @@ static enum ga_status tcp_accept(struct transport_listener *listener, struct tra
     return GA_OK;
 }
 
-/* The state of a connection that is being made: a host may have several addresses, and not answer
- * at the first (localhost is often ::1 and 127.0.0.1). */
+/* A connection attempt: a host may have several addresses and not answer at the first (localhost
+ * is often ::1 and 127.0.0.1). */
 struct attempt {
     struct addrinfo *list;
-    const struct addrinfo *next; /* not tried yet; NULL: none */
+    const struct addrinfo *next; /* the next address to try; NULL: none */
 };
 
 static void attempt_end(struct transport_conn *conn)
@@ -115,7 +115,7 @@ static void attempt_end(struct transport_conn *conn)
     }
 }
 
-/* The connection keeps its descriptor's number, if it has one: somebody may poll it. */
+/* Keeps the number of the connection's descriptor, if it has one: a caller may poll it. */
 static void descriptor_put(struct transport_conn *conn, int fd)
 {
     if (conn->fd < 0) {
@@ -126,7 +126,7 @@ static void descriptor_put(struct transport_conn *conn, int fd)
     }
 }
 
-/* Begins with the next address at which that is possible. */
+/* Begins to connect to the next possible address. */
 static enum ga_status attempt_next(struct transport_conn *conn, char *why, size_t why_size)
 {
     struct attempt *attempt = conn->state;
@@ -228,8 +228,8 @@ static unsigned tcp_descriptors(const struct transport_conn *conn, int *fds)
 
 static enum ga_status tcp_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
-    /* Probes start after a third of the time and come every sixth, so the kernel looks at the
-     * limit when it is reached; how many fail is for TCP_USER_TIMEOUT to judge. */
+    /* Probes start after a third of the time and are sent every sixth of it, so the kernel
+     * checks the limit when it is reached. TCP_USER_TIMEOUT decides how many may fail. */
     int idle_s = (int)(timeout_ms / 3000), interval_s = (int)(timeout_ms / 6000);
     idle_s = idle_s > 0 ? idle_s : 1;
     interval_s = interval_s > 0 ? interval_s : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which transports there are, and what an address means. */
+/* The list of transports, and the parser of addresses. */
 #include "transport/transport.h"
 
 #include <linux/tcp.h> /* struct tcp_info in full */
@@ -59,7 +59,7 @@ static bool port_is_valid(const char *text, size_t length)
 
 static enum ga_status address_error(const char *text, const char *what, char *why, size_t why_size)
 {
-    /* The beginning of a long one will do: what is wrong must be seen. */
+    /* A long address is cut, so that the reason stays visible. */
     snprintf(why, why_size,
              "\"%.80s\": %s (allowed: host, host:port, tcp://host:port, tls://host:port, "
              "rdma://host:port, [v6]:port, shm:, shm:name)",
@@ -67,7 +67,7 @@ static enum ga_status address_error(const char *text, const char *what, char *wh
     return GA_INVALID;
 }
 
-/* "shm:", "shm:name": the name of a port or any other one. */
+/* "shm:", "shm:name": the default port's name, or the given name. */
 static enum ga_status shm_parse(const char *text, const char *default_port,
                                 struct transport_address *out, char *why, size_t why_size)
 {
@@ -138,7 +138,7 @@ static enum ga_status plain_parse(const char *text, const char *default_port,
 }
 
 #if GPUAAS_FAULT
-/* "fault+" in front, "?options" behind, or what the environment says. */
+/* Reads "fault+" in front and "?options" behind, or the options of the environment. */
 static enum ga_status fault_parse(const char *text, const char *default_port,
                                   struct transport_address *out, char *why, size_t why_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the command `gpuaas` share: its sub-commands, options and exit statuses. */
+/* The shared header of the command `gpuaas`: its sub-commands, options and exit statuses. */
 #ifndef CMD_GPUAAS_CMD_H
 #define CMD_GPUAAS_CMD_H
 
@@ -10,12 +10,12 @@
 /* Exit statuses of gpuaas itself, as env(1), timeout(1) and docker-run(1) have them. */
 enum { CMD_FAILED = 125, CMD_CANNOT_RUN = 126, CMD_NOT_FOUND = 127 };
 
-/* What stands behind the sub-command. */
+/* The command line behind the sub-command. */
 struct cmd_options {
     const struct cmd_sub *sub;
     const char *servers, *devices, *gpus, *compilers; /* NULL: not given */
     bool local, force, json, help;
-    char **rest; /* what follows the options; NULL ends */
+    char **rest; /* the words behind the options; NULL ends */
 };
 
 struct cmd_sub {
@@ -32,18 +32,18 @@ int cmd_status(const struct cmd_options *options);
 
 /* ---- options.c */
 
-/* Reads the words behind the sub-command's name. 0, or the exit status after saying what is wrong
- * on stderr. */
+/* Reads the words behind the sub-command's name. Returns 0, or the exit status after an error
+ * message on stderr. */
 int cmd_options_read(const struct cmd_sub *sub, char **words, struct cmd_options *options);
-/* Lines of --help: the options of this sub-command. */
+/* Prints the options of this sub-command as lines of --help. */
 void cmd_options_print(const struct cmd_sub *sub);
 
 /* ---- wrong.c */
 
-/* Says "gpuaas: ..." on stderr: cause and cure. Gives `status` back. */
+/* Writes "gpuaas: ..." to stderr: cause and cure. Returns `status`. */
 int cmd_wrong(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* ", did you mean WORD?" for the sub-command that was probably meant, or for one of a sub-command's
- * options, or ""; kept until the next call. */
+/* Returns ", did you mean WORD?" for the sub-command, or for the option of a sub-command, that
+ * was probably meant, or ""; valid until the next call. */
 const char *cmd_meant(const char *text, const struct cmd_sub *sub);
 
 /* ---- variables.c: api/environment.def, for people */
@@ -57,13 +57,14 @@ void cmd_variables_page(FILE *out);
 
 /* ---- environment.c: the environment of a program that is to find one of our CUDA drivers */
 
-/* The CUDA driver that the options ask for: the client library, or the software GPU (--local). Puts
- * into the environment what it reads there. 0, or the exit status after saying what is wrong. */
+/* Finds the CUDA driver that the options ask for, the client library or softgpu (--local), and
+ * sets the environment variables that it reads. Returns 0, or the exit status after an error
+ * message on stderr. */
 int cmd_environment_driver(const struct cmd_options *options, char *library, size_t size);
-/* Makes it what the dynamic loader finds as CUDA driver; `ptx`: and what compiles at run time keep
- * PTX. False: no memory. */
+/* Makes the dynamic loader find `library` as the CUDA driver. `ptx`: compilers at run time keep
+ * PTX as well. False: no memory. */
 bool cmd_environment_program(const char *library, bool ptx);
-/* The variable that chooses no device, because it is empty; NULL: none is. */
+/* The variable that is empty and so chooses no device; NULL: none. */
 const char *cmd_environment_chooses_none(void);
 
 #endif

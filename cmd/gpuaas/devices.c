@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpuaas devices: what a program would see. */
+/* gpuaas devices: the devices that a program would see. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ int cmd_devices(const struct cmd_options *options)
     const char *empty = options->local ? NULL : cmd_environment_chooses_none();
     if (cmd_driver_count(&driver, &count) != CUDA_SUCCESS || count == 0) {
         return empty == NULL
-                   ? EXIT_FAILURE /* the driver has said why */
+                   ? EXIT_FAILURE /* the driver has logged the reason */
                    : cmd_wrong(EXIT_FAILURE, "%s is set and empty: it chooses no device", empty);
     }
     if (!options->json) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA driver, opened at run time.
  *
- * What a reader would get wrong: who asks for devices is expected to use the first one soon, and a
- * backend process is made ready for it (client/session/ticket.c), but for programs that choose
- * devices. So we choose: all. */
+ * Note: a program that asks for devices will soon use the first one, so a backend process is
+ * made ready for it (client/session/ticket.c), unless the program chooses devices. This command
+ * therefore chooses all. */
 #include "cmd/gpuaas/driver.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 
 enum { DEVICES_MAX = 1024 };
 
-/* A table may have grown since: then it has what we know, and more. */
+/* A newer library may have a longer table, which begins with the known members. */
 static const struct cuda_driver_servers *servers_of(const struct cmd_driver *driver)
 {
     static const CUuuid uuid = {.bytes = CUDA_DRIVER_SERVERS_UUID};
@@ -101,7 +101,7 @@ bool cmd_driver_device(const struct cmd_driver *driver, int number, struct cmd_d
             CUDA_SUCCESS) {
         return false;
     }
-    for (char *at = device->name; *at != 0; at++) { /* a server has said it */
+    for (char *at = device->name; *at != 0; at++) { /* the name comes from a server */
         *at = iscntrl((unsigned char)*at) ? '?' : *at;
     }
     size_t used = (size_t)snprintf(device->uuid, sizeof device->uuid, "GPU-");

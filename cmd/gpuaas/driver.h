@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of our CUDA drivers, opened at run time: asked as a program would. */
+/* One of our CUDA drivers, opened at run time and used as a program would use it. */
 #ifndef CMD_GPUAAS_DRIVER_H
 #define CMD_GPUAAS_DRIVER_H
 
@@ -21,7 +21,7 @@ struct cmd_driver {
     __typeof__(&cuDevicePrimaryCtxRetain) retain;
     __typeof__(&cuCtxSetCurrent) set_current;
     __typeof__(&cuMemGetInfo_v2) memory_info;
-    const struct cuda_driver_servers *servers; /* of the client library; else NULL */
+    const struct cuda_driver_servers *servers; /* the client library's; NULL for softgpu */
 };
 
 struct cmd_device {
@@ -29,24 +29,24 @@ struct cmd_device {
     char name[256], uuid[48]; /* without control characters; "GPU-..." */
     uint64_t memory_bytes;
     int major, minor; /* compute capability */
-    bool ptx_only;    /* software: runs PTX, and no machine code */
+    bool ptx_only;    /* software GPU: runs PTX, but no machine code */
 };
 
-/* False: it cannot be opened; the reason has been said. */
+/* False: it cannot be opened; the reason is on stderr. */
 bool cmd_driver_open(const char *library, struct cmd_driver *driver);
 /* cuInit and cuDeviceGetCount. No backend process is made ready for the first device. */
 CUresult cmd_driver_count(const struct cmd_driver *driver, int *count);
 /* False: the device does not answer. */
 bool cmd_driver_device(const struct cmd_driver *driver, int number, struct cmd_device *device);
-/* Its members, in an object that is open. */
+/* Writes the device's members into the open object. */
 void cmd_driver_device_json(const struct cmd_device *device, struct cmd_json *json);
 bool cmd_driver_ptx_only(const struct cmd_driver *driver, int number);
 
-/* Asks in a process of its own, so that nothing of it is left in this one, which may become a
+/* Asks in a child process, so that nothing of it is left in this process, which may become a
  * program. */
 enum cmd_gpus {
-    CMD_GPUS_NONE, /* `aloud`: what the driver says of it is on stderr */
-    CMD_GPUS_PTX,  /* some, and all of them run PTX alone */
+    CMD_GPUS_NONE, /* `aloud`: the driver's messages are on stderr */
+    CMD_GPUS_PTX,  /* some, all of which run PTX only */
     CMD_GPUS_SOME,
 };
 enum cmd_gpus cmd_gpus_ask(const char *library, bool aloud);

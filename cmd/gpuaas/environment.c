@@ -15,7 +15,7 @@ static int environment_set(const char *variable, const char *value)
                : cmd_wrong(CMD_FAILED, "no memory for the environment");
 }
 
-/* Our libraries lie beside this command, in ../lib: in a build as in an installation. */
+/* Finds our library in ../lib beside this command: in a build as in an installation. */
 static int environment_library_find(const char *folder, char *library, size_t size)
 {
     char self[PATH_MAX];
@@ -41,7 +41,7 @@ static int environment_library_find(const char *folder, char *library, size_t si
     return 0;
 }
 
-/* What --local does without, and needs. */
+/* Checks the options that --local excludes or needs. */
 static int local_check(const struct cmd_options *options)
 {
     if (options->gpus != NULL && !options->local) {
@@ -90,7 +90,7 @@ int cmd_environment_driver(const struct cmd_options *options, char *library, siz
                : environment_library_find(options->local ? "softgpu" : "gpuaas", library, size);
 }
 
-/* Adds to a list with colons between, in front or at its end. */
+/* Adds an entry to a list separated by colons, in front or at its end. */
 static bool list_add(const char *variable, const char *text, bool in_front)
 {
     const char *before = getenv(variable);
@@ -106,7 +106,7 @@ static bool list_add(const char *variable, const char *text, bool in_front)
     return done;
 }
 
-/* Adds one of our libraries to those that are loaded first, if it has been built. */
+/* Preloads one of our libraries, if it has been built. */
 static bool preload(const char *libraries, const char *name)
 {
     char *path;
@@ -118,8 +118,8 @@ static bool preload(const char *libraries, const char *name)
     return done;
 }
 
-/* Libraries that compile at run time shall keep PTX. CuPy, besides, has kernels of its own that
- * exist as machine code only, which this variable turns off, and keeps what it has compiled. */
+/* Makes libraries that compile at run time keep PTX. CuPy also has kernels as machine code only,
+ * which this variable turns off, and caches what it has compiled. */
 static bool compile_to_ptx(const char *libraries)
 {
     char *cache = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a program would have GPUs, and which kind. The driver's words are kept back until it is
- * known that there are none: where there are some, the program gets the same words itself. */
+/* Whether a program would have GPUs, and of which kind. The driver's messages are held back
+ * until it is known that there are none; otherwise the program gets them itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ enum cmd_gpus cmd_gpus_ask(const char *library, bool aloud)
         if (words >= 0) {
             (void)dup2(words, STDERR_FILENO);
         }
-        (void)unsetenv("SOFTGPU_TRACE"); /* the program's, not ours */
+        (void)unsetenv("SOFTGPU_TRACE"); /* for the program, not for us */
         (void)unsetenv("GPUAAS_TRACE");
         _exit((int)gpus_ask(library));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON, two columns to a level. Names come from us and need no care; texts may come from a server,
- * and so may hold anything. */
+/* JSON, indented by two columns. Names are ours and need no escapes; texts may come from a
+ * server and contain anything. */
 #include "cmd/gpuaas/json.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ void cmd_json_close(struct cmd_json *json, char kind)
     }
 }
 
-/* Bytes of the UTF-8 character that begins here; 0: none does (Unicode, table 3-7). */
+/* The length of the UTF-8 character that begins here; 0: none does (Unicode, table 3-7). */
 static size_t character_bytes(const unsigned char *at)
 {
     if (at[0] < 0x80) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `gpuaas`: starts programs so that they find our client library and the servers, and
- * shows servers and devices. A reader would get wrong: it links nothing of the client library
- * (which may be missing), and `gpuaas run` is replaced by the program (exec). */
+ * shows servers and devices.
+ *
+ * Note: it links nothing of the client library, which may be missing, and `gpuaas run` is
+ * replaced by the program (exec). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

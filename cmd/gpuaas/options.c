@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of all sub-commands: one table for reading them and for --help. */
+/* The options of all sub-commands: one table for the parser and for --help. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 
 struct option {
     const char *name;
-    const char *value; /* what --help calls it; NULL: it takes none */
-    size_t offset;     /* in struct cmd_options: a text, or a flag if it takes none */
-    const char *help;  /* lines */
+    const char *value; /* its name in --help; NULL: the option takes no value */
+    size_t offset; /* in struct cmd_options: of a text, or of a flag if the option takes no value */
+    const char *help; /* lines */
 };
 
 static const struct option options[] = {
@@ -45,7 +45,7 @@ static const struct option *option_of(const struct cmd_sub *sub, const char *wor
     return NULL;
 }
 
-/* Takes the option that `*words` begins with off it. */
+/* Reads the option at `*words` and advances behind it. */
 static int option_take(const struct cmd_sub *sub, char ***words, struct cmd_options *into)
 {
     const char *word = **words;

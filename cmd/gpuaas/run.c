@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpuaas run: the program in the place of this process. */
+/* gpuaas run: replaces this process by the program. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "cmd/gpuaas/cmd.h"
 #include "cmd/gpuaas/driver.h"
 
-/* The program could not be started: why, and what to do. */
+/* Explains why the program could not be started, and what to do. */
 static int exec_failed(const char *name, int error)
 {
     struct stat file;
@@ -53,7 +53,7 @@ static int no_gpu(const struct cmd_options *options)
                      *options->rest);
 }
 
-/* What compiles at run time shall keep PTX. 0, or the exit status. */
+/* Decides whether compilers at run time keep PTX. Returns 0, or the exit status. */
 static int choose_compilers(const struct cmd_options *options, const char *library, bool *ptx)
 {
     const char *kind = options->compilers != NULL ? options->compilers : "auto";
@@ -63,7 +63,7 @@ static int choose_compilers(const struct cmd_options *options, const char *libra
         return cmd_wrong(CMD_FAILED, "--compilers takes auto, ptx or machine, not %s", kind);
     }
     if (options->force && !automatic) {
-        return 0; /* whatever the answer were */
+        return 0; /* the answer would change nothing */
     }
     enum cmd_gpus gpus = cmd_gpus_ask(library, !options->force);
     if (gpus == CMD_GPUS_NONE && !options->force) {

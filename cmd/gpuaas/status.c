@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpuaas status: each server, and each of its devices used as a program would use it, so that what
- * is said of memory, transport and round trip is what a program would get. */
+/* gpuaas status: each server, and each of its devices. A device is used as a program would use
+ * it, so memory, transport and round trip are those that a program would get. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct used {
     bool usable;
 };
 
-/* How long a call takes that waits for an answer: the least of some. */
+/* Measures a call that waits for an answer: the least of several. */
 static CUresult device_measure(const struct cmd_driver *driver, struct used *used)
 {
     CUcontext context;
@@ -55,7 +55,7 @@ static void device_use(const struct cmd_driver *driver, int number, struct used 
 
 /* ---- for people */
 
-/* Without control characters: a server has said it. */
+/* Removes control characters: the text comes from a server. */
 static const char *clean(const char *text)
 {
     static char shown[4][400];
@@ -125,7 +125,7 @@ static void device_json(const struct used *used, struct cmd_json *json)
 
 /* ---- */
 
-/* A server and its devices; `json` NULL: for people. False: something cannot be used. */
+/* Shows a server and its devices; `json` NULL: for people. False: something cannot be used. */
 static bool server_show(const struct cmd_driver *driver, unsigned index, int count,
                         struct cmd_json *json)
 {
@@ -178,7 +178,7 @@ static int show(const struct cmd_driver *driver, bool as_json, int *count)
 {
     struct cmd_json json = {.out = stdout};
     if (cmd_driver_count(driver, count) != CUDA_SUCCESS) {
-        *count = 0; /* the servers say why */
+        *count = 0; /* the servers give the reason */
     }
     if (!as_json) {
         return show_all(driver, *count, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the command says that it cannot. */
+/* Error messages of the command. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broken connections on purpose. What a reader would get wrong: after silence the descriptor stays
- * the same number but leads to nobody, so that poll(2) sees what it would see of a peer that has
- * vanished; the true connection is kept open elsewhere, or the peer would be told. */
+/* Broken connections on purpose.
+ *
+ * Note: after silence the descriptor keeps its number but leads to nobody, so poll(2) sees the same
+ * as with a peer that has vanished. The true connection stays open elsewhere; closing it would tell
+ * the peer. */
 #include "transport/fault/fault.h"
 
 #include <fcntl.h>
@@ -16,21 +18,21 @@
 #include "transport/fault/fault_passthrough.h"
 
 #define PIECES_MAX   64
-#define FIRST_BYTES  32 /* a header and, of DATA_HELLO, all up to its kind */
+#define FIRST_BYTES  32 /* a header and the beginning of DATA_HELLO up to its kind */
 #define CORRUPT_BITS 0x55
 
 enum fault_kind { KIND_UNKNOWN, KIND_CONTROL, KIND_DATA, KIND_SIDE, KIND_BULK };
 
 struct fault_conn {
-    struct transport_conn inner; /* the same descriptor; at first, see fault_passthrough.h */
+    struct transport_conn inner; /* same descriptor; must be first: fault_passthrough.h */
     struct faults faults;
-    uint64_t moved[2], calls[2]; /* of one thread per direction */
+    uint64_t moved[2], calls[2]; /* each direction has one thread */
     bool ended[2];
     atomic_bool lost, silent;
     atomic_int kind;
     uint8_t first[FIRST_BYTES];
     size_t first_bytes;
-    int hidden, nobody; /* the true connection and the end that nobody reads, once silent */
+    int hidden, nobody; /* once silent: the true connection, and the end that nobody reads */
 };
 
 /* ---- life */
@@ -64,20 +66,20 @@ static enum ga_status conn_wrap(struct transport_conn *conn, const struct faults
     return GA_OK;
 }
 
-/* What is wrapped has a state of its own. */
+/* The wrapped listener has a state of its own. */
 struct fault_listener {
     struct faults faults;
     void *inner_state;
 };
 
-/* Which transport listens on a descriptor: an address is asked for by that alone. */
+/* The transport of each listening descriptor: an address is queried by the descriptor alone. */
 #define LISTENERS_MAX 64
 static struct {
     int fd; /* 0: none */
     const struct transport_ops *ops;
 } listeners[LISTENERS_MAX];
 
-/* No `ops`: it listens no more. */
+/* `ops` NULL: it does not listen any more. */
 static void listener_note(int fd, const struct transport_ops *ops)
 {
     for (size_t i = 0; i < LISTENERS_MAX; i++) {
@@ -87,7 +89,7 @@ static void listener_note(int fd, const struct transport_ops *ops)
             return;
         }
     }
-    abort(); /* tests have few */
+    abort(); /* tests have few listeners */
 }
 
 static struct transport_listener inner_of(const struct transport_listener *listener)
@@ -151,9 +153,9 @@ static enum ga_status fault_connect_end(struct transport_conn *conn, char *why, 
     return state->inner.ops->connect_end(&state->inner, why, why_size);
 }
 
-/* ---- what goes wrong */
+/* ---- faults */
 
-/* A reset for the peer, while our descriptor stays ours. */
+/* Resets the peer's end; our descriptor stays open. */
 static void conn_reset(struct fault_conn *state)
 {
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
@@ -178,7 +180,7 @@ static void conn_silence(struct fault_conn *state)
     close(ends[0]);
 }
 
-/* Whether the faults of this connection are meant. */
+/* Whether this connection shall have faults. */
 static bool is_chosen(const struct fault_conn *state)
 {
     return state->faults.on == 0 ||
@@ -191,7 +193,7 @@ static void direction_end(struct fault_conn *state, enum direction way)
     state->ended[way] = true;
 }
 
-/* Before bytes move: how many may. GA_AGAIN, GA_LOST: none. */
+/* The number of bytes that may move now. GA_AGAIN, GA_LOST: none. */
 static enum ga_status fault_begin(struct fault_conn *state, enum direction way, size_t *most)
 {
     const struct faults *faults = &state->faults;
@@ -231,7 +233,7 @@ static enum ga_status fault_begin(struct fault_conn *state, enum direction way, 
     return GA_OK;
 }
 
-/* The first frame of the connection tells what it is for. */
+/* Reads the purpose of the connection from its first frame. */
 static void fault_learn(struct fault_conn *state, const uint8_t *bytes, size_t size)
 {
     struct wire_header header;
@@ -269,8 +271,8 @@ static bool is_mute(const struct fault_conn *state)
 
 /* ---- whole frames */
 
-/* The bytes of a connection that has faults of frames go through memory; once it is known that it
- * is not meant they do no more. */
+/* The bytes of a connection with faults of frames go through memory, even after it is known that
+ * it shall have none. */
 static enum ga_status frames_put(struct fault_conn *state, enum direction way, const void *bytes,
                                  size_t size)
 {
@@ -371,7 +373,7 @@ static enum ga_status fault_receive(struct transport_conn *conn, void *to, size_
     return GA_OK;
 }
 
-/* ---- the rest is as it was */
+/* ---- functions that only pass on */
 
 static enum ga_status fault_upgrade(struct transport_conn *conn, char *why, size_t why_size)
 {
@@ -391,7 +393,7 @@ static void fault_idle(struct transport_conn *conn, uint64_t now_ns)
     }
 }
 
-/* After silence nothing ever comes. */
+/* After silence no event ever comes. */
 static unsigned fault_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds)
 {
     struct fault_conn *state = conn->state;
@@ -424,7 +426,7 @@ static enum ga_status fault_set_dead_after(struct transport_conn *conn, unsigned
     return state->inner.ops->set_dead_after(&state->inner, timeout_ms);
 }
 
-/* Of whatever is wrapped: for a connection, the descriptor knows enough. */
+/* The wrapped transport's address; for a connection the descriptor suffices. */
 static enum ga_status fault_local_address(int fd, char *url, size_t size)
 {
     enum ga_status status = GA_LOST;

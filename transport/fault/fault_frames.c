@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames that are broken on purpose. Their bounds are those of what goes in: what is wrong about a
- * frame that comes out does not change where the next one begins here. */
+/* Frames that are broken on purpose. The bounds of frames are those of the input: an error in an
+ * output frame does not change where the next one begins here. */
 #include "transport/fault/fault_frames.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static enum ga_status frames_append(struct fault_bytes *to, const uint8_t *bytes
     return GA_OK;
 }
 
-/* Some bytes of the current frame. */
+/* Emits some bytes of the current frame. */
 static enum ga_status frames_emit(struct fault_frames *frames, const uint8_t *bytes, size_t size)
 {
     if (frames->frame == frames->swap) {
@@ -109,7 +109,7 @@ enum ga_status fault_frames_put(struct fault_frames *frames, const uint8_t *byte
         }
     }
     if (frames->swap != 0 && frames->frame == frames->swap && frames->header_bytes == 0) {
-        frames->swap++; /* nothing stands behind it */
+        frames->swap++; /* there is no frame behind it */
         return frames_release(frames);
     }
     return GA_OK;

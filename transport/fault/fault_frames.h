@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults of whole frames, of one direction of a connection: bytes go in, other bytes come out. Only
- * in builds for tests (GPUAAS_FAULT). */
+/* Faults of whole frames in a direction of a connection: it takes bytes and emits other bytes.
+ * Only in builds for tests (GPUAAS_FAULT). */
 #ifndef TRANSPORT_FAULT_FAULT_FRAMES_H
 #define TRANSPORT_FAULT_FAULT_FRAMES_H
 
@@ -16,14 +16,14 @@ struct fault_bytes {
 };
 
 struct fault_frames {
-    uint64_t cut, twice, swap, lengthen; /* the frame that it happens to, from 1; 0: none */
+    uint64_t cut, twice, swap, lengthen; /* the number of the affected frame, from 1; 0: none */
     uint64_t frame;                      /* the number of the current one */
     uint8_t header[sizeof(struct wire_header)];
-    size_t header_bytes; /* of `header`, that are here */
-    uint32_t length, at; /* of the current frame, behind its header */
+    size_t header_bytes; /* bytes of `header` that have arrived */
+    uint32_t length, at; /* of the current frame, behind the header */
     struct fault_bytes out, kept;
     size_t taken; /* of `out` */
-    bool ended;   /* behind what was cut nothing comes any more */
+    bool ended;   /* nothing follows a cut frame */
 };
 
 static inline bool fault_frames_armed(const struct fault_frames *frames)
@@ -31,8 +31,8 @@ static inline bool fault_frames_armed(const struct fault_frames *frames)
     return (frames->cut | frames->twice | frames->swap | frames->lengthen) != 0;
 }
 
-/* All that came at once: a frame that should change places does so only with one that has come
- * with it, else the next one does; so that nobody waits for what is kept. GA_NO_MEMORY. */
+/* Takes bytes that arrived together. Two frames are swapped only if they arrived together,
+ * otherwise the next pair is swapped; so no kept frame blocks the other end. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status fault_frames_put(struct fault_frames *frames, const uint8_t *bytes,
                                            size_t size);
 static inline bool fault_frames_any(const struct fault_frames *frames)
@@ -40,8 +40,8 @@ static inline bool fault_frames_any(const struct fault_frames *frames)
     return frames->taken != frames->out.size;
 }
 
-/* What has come out: sends all of it, for nobody comes again for it (GA_LOST: it cannot within
- * seconds); or takes some of it (GA_AGAIN: there is nothing). */
+/* Sends all emitted bytes, because nobody calls again (GA_LOST: impossible within seconds); or
+ * takes some of them (GA_AGAIN: there are none). */
 GA_CHECKED enum ga_status fault_frames_send(struct fault_frames *frames,
                                             struct transport_conn *conn);
 GA_CHECKED enum ga_status fault_frames_take(struct fault_frames *frames, void *to, size_t size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong with a connection, as the options of its address say (fault.h). */
+/* The faults of a connection, as in the options of its address (fault.h). */
 #ifndef TRANSPORT_FAULT_FAULT_OPTIONS_H
 #define TRANSPORT_FAULT_FAULT_OPTIONS_H
 
@@ -15,7 +15,7 @@ struct faults {
     struct fault_frames frames[2];
 };
 
-/* False: these are no options. */
+/* False: invalid options. */
 bool faults_parse(const char *text, struct faults *faults);
 
 #endif

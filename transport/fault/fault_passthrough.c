@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What passes through a connection that breaks others. */
+/* Operations that pass through a breaking connection unchanged. */
 #include "transport/fault/fault_passthrough.h"
 
 enum ga_status fault_send_fd(struct transport_conn *conn, int fd)
@@ -23,7 +23,7 @@ static enum ga_status through_share(struct transport_conn *conn, void *memory, s
                : GA_UNSUPPORTED;
 }
 
-/* What has been shared can be unshared. */
+/* Shared memory can always be unshared. */
 static void through_unshare(struct transport_conn *conn, struct transport_memory *memory)
 {
     struct transport_conn *inner = fault_inner(conn);

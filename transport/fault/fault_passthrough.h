@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a connection that breaks bytes leaves alone: descriptors that are passed, and memory that a
- * network card reaches (inside transport/). What is wrapped may lack either: GA_UNSUPPORTED. */
+/* Operations that a breaking connection passes on unchanged: descriptors, and memory that a
+ * network card reaches (inside transport/). The wrapped transport may lack either:
+ * GA_UNSUPPORTED. */
 #ifndef TRANSPORT_FAULT_FAULT_PASSTHROUGH_H
 #define TRANSPORT_FAULT_FAULT_PASSTHROUGH_H
 
 #include "transport/transport.h"
 
-/* The state of a connection begins with the one that is wrapped. */
+/* The state of a connection begins with the wrapped connection. */
 static inline struct transport_conn *fault_inner(const struct transport_conn *conn)
 {
     return conn->state;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RDMA beside a TCP connection: the beginning and the end. What a reader would get wrong: a
- * connection that turns out to be plain, for whatever reason, becomes one of tcp on the spot. */
+/* RDMA beside a TCP connection: connecting and closing.
+ *
+ * Note: a connection that stays plain, for whatever reason, becomes a connection of tcp on the
+ * spot. */
 #include "transport/rdma/rdma.h"
 
 #include <poll.h>
@@ -90,7 +92,7 @@ static enum ga_status offer_send(struct rdma_conn *state, const struct rdma_endp
     size_t sent;
     rdma_endpoint_offer(endpoint, answer, &offer);
     struct iovec piece = {&offer, sizeof offer};
-    /* A fresh connection takes so few bytes at once, or it is none. */
+    /* A new connection takes so few bytes at once; otherwise it is broken. */
     enum ga_status status = transport_tcp.send(&state->tcp, &piece, 1, &sent);
     return status == GA_OK && sent == sizeof offer ? GA_OK : GA_LOST;
 }
@@ -116,7 +118,7 @@ static enum ga_status rdma_upgrade_here(struct transport_conn *conn, char *why, 
     return status;
 }
 
-/* The server's end: the client has sent an offer. */
+/* Answers the client's offer, at the server's end. */
 static enum ga_status offer_take(struct rdma_conn *state, const struct rdma_offer *offer)
 {
     char why[300] = "";
@@ -136,7 +138,7 @@ static enum ga_status offer_take(struct rdma_conn *state, const struct rdma_offe
     return offer_send(state, endpoint, RDMA_YES);
 }
 
-/* The client's end: what the server says to it. */
+/* Reads the server's answer, at the client's end. */
 static enum ga_status answer_take(struct transport_conn *conn, const struct rdma_offer *answer)
 {
     char why[300] = "the server cannot (it says why)";
@@ -155,7 +157,7 @@ static enum ga_status answer_take(struct transport_conn *conn, const struct rdma
     return GA_OK;
 }
 
-/* How much of the first bytes speaks for an offer: 0: nothing. */
+/* The number of first bytes that an offer needs; 0: it is not an offer. */
 static size_t head_wanted(const struct rdma_conn *state)
 {
     const uint32_t magic = RDMA_MAGIC;
@@ -163,8 +165,8 @@ static size_t head_wanted(const struct rdma_conn *state)
     return memcmp(state->head, &magic, looked) == 0 ? sizeof state->head : 0;
 }
 
-/* The first bytes of the other end: an offer, an answer, or what a plain client says. GA_AGAIN:
- * they are not all here. May make the connection one of tcp. */
+/* Reads the first bytes of the other end: an offer, an answer, or bytes of a plain client.
+ * GA_AGAIN: they have not all arrived. May make the connection one of tcp. */
 static enum ga_status head_read(struct transport_conn *conn)
 {
     struct rdma_conn *state = conn->state;
@@ -196,7 +198,7 @@ static enum ga_status head_read(struct transport_conn *conn)
     return GA_OK;
 }
 
-/* What has been read to find out that the client is a plain one. */
+/* Returns the bytes that were read before the client turned out to be plain. */
 static enum ga_status head_give(struct transport_conn *conn, void *to, size_t size, size_t *got)
 {
     struct rdma_conn *state = conn->state;
@@ -254,7 +256,7 @@ static unsigned rdma_poll_prepare_here(struct transport_conn *conn, short wanted
 {
     struct rdma_conn *state = conn->state;
     if (state->phase == RDMA_NEW) {
-        wanted = POLLIN; /* until it is known what the client is */
+        wanted = POLLIN; /* until the kind of client is known */
     } else if (state->phase == RDMA_PLAIN && state->head_given != state->head_got) {
         return 0;
     }

@@ -4,11 +4,11 @@
  *
  *     rdma://host:port
  *
- * A connection is a TCP connection and a stream of bytes over it. The client may ask for more
- * (ops->widen) before its first byte: then each end gives the other one a ring of its memory to
- * write into, and the TCP connection only tells when the other end is gone. Besides, the client may
- * share memory that the server reads and writes (ops->one_sided). A listener takes plain TCP
- * clients, too: what they send is no question. */
+ * A connection is a TCP connection and a stream of bytes over it. The client may upgrade it
+ * (ops->upgrade) before its first byte: then each end gives the other one a ring of its memory to
+ * write into, and the TCP connection only shows when the other end is gone. The client may also
+ * share memory that the server reads and writes (ops->one_sided). A listener accepts plain TCP
+ * clients as well, which send no offer. */
 #ifndef TRANSPORT_RDMA_RDMA_H
 #define TRANSPORT_RDMA_RDMA_H
 

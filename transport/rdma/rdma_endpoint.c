@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything belongs to one connection, the protection domain, too: with what it is told, the other
- * end can write into its ring, and into what is shared with it, and nowhere else. */
+/* Everything belongs to one connection, even the protection domain: with the addresses that it
+ * gets, the other end can write into its ring and into memory that is shared with it, and
+ * nowhere else. */
 #include "transport/rdma/rdma_endpoint.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@ static enum ga_status endpoint_failed(char *why, size_t why_size, const char *wh
     return GA_NO_MEMORY;
 }
 
-/* A child after fork has none of it: its copy of a page would not be what the card writes into. */
+/* A forked child has none of this memory: its copy of a page would not be the one that the card
+ * writes into. */
 static uint8_t *endpoint_memory_make(void)
 {
     void *at = mmap(NULL, (size_t)2 * RDMA_RING, PROT_READ | PROT_WRITE,
@@ -86,8 +88,8 @@ static enum ga_status endpoint_make(int fd, bool readable, struct rdma_endpoint 
     return GA_OK;
 }
 
-/* The library's descriptors cannot be moved: while it opens them, a program that has closed its
- * stdio has it open. */
+/* The library's descriptors cannot be moved, so stdio is kept open while it opens them, in case
+ * the program has closed it. */
 enum ga_status rdma_endpoint_make(int fd, bool readable, struct rdma_endpoint **out, char *why,
                                   size_t why_size)
 {
@@ -135,8 +137,7 @@ enum ga_status rdma_endpoint_connect(struct rdma_endpoint *endpoint, const struc
         snprintf(why, why_size, "a network card cannot read the other end's memory");
         return GA_UNSUPPORTED;
     }
-    /* Who may connect to us must not lead the card to somebody else, nor have it look for nobody.
-     */
+    /* The other end must not direct the card to another machine, nor to an unknown one. */
     if (memcmp(offer->gid, &endpoint->card.peer, sizeof offer->gid) != 0) {
         snprintf(why, why_size, "the other end's card has another address than its connection");
         return GA_UNSUPPORTED;
@@ -149,7 +150,7 @@ enum ga_status rdma_endpoint_connect(struct rdma_endpoint *endpoint, const struc
     GA_TRY(rdma_qp_connect(&endpoint->out, &remote, why, why_size));
     remote.peer = (struct rdma_qp_peer){offer->fetch, offer->out.psn};
     remote.reads = offer->reads < endpoint->card.reads ? offer->reads : endpoint->card.reads;
-    endpoint->fetch.psn = endpoint->out.psn; /* as we have said */
+    endpoint->fetch.psn = endpoint->out.psn; /* as in our offer */
     GA_TRY(rdma_qp_connect(&endpoint->fetch, &remote, why, why_size));
     endpoint->remote_ring = offer->ring;
     endpoint->remote_key = offer->ring_key;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies out of the other end's memory, and what is shared with it. What a reader would get wrong:
- * who shares does nothing else; only its card takes part. (Copies into the other end's memory must
- * be in order with what is sent: rdma_stream.c.) */
+/* One-sided fetches, and memory that is shared.
+ *
+ * Note: the end that shares does nothing else; only its card takes part. (Stores into the other
+ * end's memory must be in order with sent bytes: rdma_stream.c.) */
 #include "base/failpoint.h"
 #include "transport/rdma/rdma_state.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queue pairs. What a reader would get wrong: completion events are only acknowledged and armed in
- * rdma_qp_arm; who is woken looks at the queue itself. */
+/* Queue pairs.
+ *
+ * Note: completion events are acknowledged and armed in rdma_qp_arm only; a thread that is woken
+ * looks at the queue itself. */
 #include "transport/rdma/rdma_queue_pair.h"
 
 #include <arpa/inet.h>
@@ -14,7 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define INLINE_BYTES    220u /* messages up to here take no detour through our memory, if it can */
+#define INLINE_BYTES    220u /* messages up to this size are sent inline, if the card can */
 #define SIGNAL_EACH     32u
 #define POLL_BATCH      16
 #define ACK_TIMEOUT     17 /* 4.096 us * 2^17: half a second, */
@@ -53,7 +55,7 @@ static bool qp_make(struct rdma_qp *qp, struct ibv_pd *pd, unsigned access)
                                               .max_recv_sge = 1,
                                               .max_inline_data = INLINE_BYTES}};
     qp->qp = verbs->create_qp(pd, &wanted);
-    if (qp->qp == NULL) { /* it can do without */
+    if (qp->qp == NULL) { /* possible without inline data */
         wanted.cap.max_inline_data = 0;
         qp->qp = verbs->create_qp(pd, &wanted);
     }

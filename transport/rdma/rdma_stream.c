@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream of bytes through two rings that the other end's card writes into. What a reader would
- * get wrong: the ring that we write into lies at the other end. Ours of the same positions is where
- * the card fetches the bytes, which stay there until the other end says that it has read them. */
+/* A stream of bytes through two rings that the other end's card writes into.
+ *
+ * Note: the ring that we write into is at the other end. Our own ring of the same positions is
+ * the source of the card; bytes stay there until the other end has reported that it has read
+ * them. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 #include "base/failpoint.h"
 #include "transport/rdma/rdma_state.h"
 
-#define CHUNK     (64u << 10)     /* the card begins with the first while we copy the second */
-#define TELL_EACH (RDMA_RING / 4) /* bytes read */
+#define CHUNK     (64u << 10)     /* pieces, so that the card sends one while the next is copied */
+#define TELL_EACH (RDMA_RING / 4) /* bytes read between two reports */
 #define TELL_MANY (RDMA_MESSAGES / 4)
 
 static size_t rdma_smaller(size_t a, size_t b)
@@ -68,7 +70,7 @@ static enum ga_status out_switch(struct rdma_conn *state)
     return GA_OK;
 }
 
-/* What the ring has from `written` on leaves, `bytes` of it. */
+/* Sends `bytes` of the ring from `written` on. */
 static enum ga_status out_post(struct rdma_conn *state, size_t bytes)
 {
     struct rdma_endpoint *endpoint = state->endpoint;
@@ -93,7 +95,7 @@ static enum ga_status out_post(struct rdma_conn *state, size_t bytes)
     return GA_OK;
 }
 
-/* The next piece of the ring: as much as goes into one message. */
+/* Fills the next piece of the ring: at most a message. */
 static size_t out_fill(struct rdma_conn *state, struct iovec *pieces, int count, size_t room)
 {
     uint64_t at = state->out.written;
@@ -137,7 +139,8 @@ static enum ga_status rdma_out_send(struct rdma_conn *state, const struct iovec 
     return done != 0 ? GA_OK : status == GA_OK ? GA_AGAIN : status;
 }
 
-/* What is said of an attempt: who has slept for room looks whether there is still somebody. */
+/* The result of an attempt to send. A thread that has slept for room checks whether the other
+ * end still exists. */
 static enum ga_status out_told(struct rdma_conn *state, enum ga_status status)
 {
     if (status == GA_AGAIN && atomic_exchange(&state->waited, false) &&
@@ -170,7 +173,7 @@ enum ga_status rdma_stream_send(struct rdma_conn *state, const struct iovec *pie
     return out_told(state, status);
 }
 
-/* ---- copies into the other end's memory: with its lock, as bytes */
+/* ---- stores into the other end's memory, under the lock of sending */
 
 static enum ga_status stores_poll(struct rdma_conn *state)
 {
@@ -194,7 +197,7 @@ static enum ga_status rdma_store(struct rdma_conn *state, const struct rdma_qp_w
     struct rdma_out *out = &state->out;
     struct rdma_qp *qp = &state->endpoint->out;
     if (!atomic_load_explicit(&state->ready, memory_order_acquire)) {
-        return GA_LOST; /* who shares memory has said before that it is ready */
+        return GA_LOST; /* an end that shares memory has said before that it is ready */
     }
     GA_TRY(out_switch(state));
     if (stores_full(out)) {
@@ -228,8 +231,9 @@ enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count)
     return status;
 }
 
-/* Who waits for an answer does not look at what has been sent. If that cannot arrive, which only
- * the card says, there will be none: then the TCP connection ends, and both ends hear of it. */
+/* A thread that waits for an answer does not look at sent messages. If these cannot arrive,
+ * which only the card reports, there will be no answer: then the TCP connection is closed, and
+ * both ends notice. */
 void rdma_stream_idle(struct transport_conn *conn, uint64_t now_ns)
 {
     struct rdma_conn *state = conn->state;
@@ -272,7 +276,7 @@ static enum ga_status in_poll(struct rdma_conn *state)
     return rdma_qp_poll(&state->endpoint->in, in_take, state);
 }
 
-/* Before it has nothing to write into, the other end hears that there is room again. */
+/* Reports free room before the other end has none left. */
 static void in_tell(struct rdma_conn *state)
 {
     struct rdma_in *in = &state->in;
@@ -298,9 +302,9 @@ static enum ga_status in_receive(struct rdma_conn *state, void *to, size_t size,
         bool slept = status == GA_OK && in->arrived == in->read && !in->end &&
                      atomic_exchange(&state->slept, false);
         if (slept && rdma_stream_tcp_ended(state)) {
-            (void)!in_poll(state); /* what it had said before */
+            (void)!in_poll(state); /* bytes from before its end */
             status = GA_LOST;
-            atomic_store(&state->slept, true); /* and lost it stays */
+            atomic_store(&state->slept, true); /* it stays lost */
         }
         if (in->arrived == in->read) {
             in_tell(state);
@@ -329,7 +333,7 @@ static enum ga_status in_receive_tcp(struct rdma_conn *state, void *to, size_t s
     }
     size = in->known ? rdma_smaller(size, in->tcp_left) : size;
     enum ga_status status = state->tcp.ops->receive(&state->tcp, to, size, got);
-    if (status == GA_LOST && !in->known) { /* it may have switched just before its end */
+    if (status == GA_LOST && !in->known) { /* it may have switched just before it ended */
         GA_TRY(in_poll(state));
         return atomic_load(&in->switched) ? in_receive(state, to, size, got) : GA_LOST;
     }
@@ -367,7 +371,7 @@ static bool in_sleeps(struct rdma_conn *state)
     return sleeps;
 }
 
-/* *over_tcp: for room there. */
+/* *over_tcp: waits for room of TCP. */
 static bool out_sleeps(struct rdma_conn *state, bool *over_tcp)
 {
     struct rdma_out *out = &state->out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which card: the one that has the address of the TCP connection, so that RDMA goes the way that
- * the user and the routing table have chosen. */
+/* The choice of a card: the one with the address of the TCP connection, so RDMA takes the way
+ * that the user and the routing table have chosen. */
 #include "transport/rdma/rdma_verbs.h"
 
 #include <arpa/inet.h>
@@ -16,8 +16,8 @@
 #include "transport/socket.h"
 
 #define LIBRARY   "libibverbs.so.1"
-#define GIDS_MAX  1024u /* of a card; more are not looked at */
-#define READS_MAX 16    /* more are not faster: each is large */
+#define GIDS_MAX  1024u /* of a card; further ones are ignored */
+#define READS_MAX 16    /* more are not faster, because each is large */
 
 static struct rdma_verbs library;
 static bool loaded;
@@ -82,7 +82,7 @@ bool rdma_card_exists(void)
     return found;
 }
 
-/* Cards have addresses as socket_ends gives them. */
+/* Gets both ends' addresses in the form that cards have them. */
 static enum ga_status gids_of(int fd, struct rdma_card *card, char *why, size_t why_size)
 {
     struct in6_addr here, there;
@@ -98,7 +98,7 @@ static enum ga_status gids_of(int fd, struct rdma_card *card, char *why, size_t 
     return GA_OK;
 }
 
-/* How many reads may be on their way at once. 0: it cannot. */
+/* The most RDMA READs at once. 0: the card cannot read. */
 static uint8_t card_reads(struct ibv_context *context)
 {
     struct ibv_device_attr device = {0};
@@ -110,7 +110,7 @@ static uint8_t card_reads(struct ibv_context *context)
     return (uint8_t)(both < 0 ? 0 : both < READS_MAX ? both : READS_MAX);
 }
 
-/* Whether the card has the address, and a cable. */
+/* Whether the card has the address, and an active link. */
 static bool card_matches(struct rdma_card *card, struct ibv_gid_entry *gids)
 {
     struct ibv_port_attr port = {0};

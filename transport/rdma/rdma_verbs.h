@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libibverbs, which is loaded when it is needed and may be missing, and the network card behind a
- * socket's address (inside transport/; needs the headers of libibverbs). */
+/* libibverbs, which is loaded when needed and may be missing, and the network card of a socket's
+ * address (inside transport/; needs the headers of libibverbs). */
 #ifndef TRANSPORT_RDMA_RDMA_VERBS_H
 #define TRANSPORT_RDMA_RDMA_VERBS_H
 
@@ -12,7 +12,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 
-/* What we use of the library besides what its header does by itself. */
+/* The library's functions that we call; its header has others inline. */
 struct rdma_verbs {
     struct ibv_device **(*get_device_list)(int *count);
     void (*free_device_list)(struct ibv_device **list);
@@ -39,9 +39,9 @@ struct rdma_verbs {
     const char *(*wc_status_str)(enum ibv_wc_status status);
 };
 
-/* A function of struct transport_ops or transport_reach: NAME does what NAME_here does. libibverbs
- * asks the kernel by write(), and with what it does not tell to others half done: a thread that is
- * cancelled meanwhile must not end there. */
+/* Defines a function of struct transport_ops or transport_one_sided: NAME calls NAME_here.
+ * libibverbs calls the kernel by write() and keeps internal state meanwhile, so a cancelled
+ * thread must not end there. */
 #define RDMA_UNCANCELLED(type, name, parameters, arguments)                                        \
     static type name parameters                                                                    \
     {                                                                                              \
@@ -51,18 +51,18 @@ struct rdma_verbs {
         return result;                                                                             \
     }
 
-/* Of one connection: nothing of it is shared with another one. */
+/* A card as opened for one connection, which shares nothing with others. */
 struct rdma_card {
     const struct rdma_verbs *verbs;
     struct ibv_context *context;
     uint8_t port;
     uint8_t gid_index;
-    union ibv_gid gid, peer; /* the addresses of both ends of the connection */
+    union ibv_gid gid, peer; /* the addresses of both ends */
     enum ibv_mtu mtu;
-    uint8_t reads; /* of the other end's memory, and of ours: on their way at once, at most */
+    uint8_t reads; /* the most RDMA READs at once, by us and by the other end */
 };
 
-/* Whether this machine has a card at all. */
+/* Whether this machine has any card. */
 bool rdma_card_exists(void);
 /* The card that has the address at this end of the connected socket. GA_UNSUPPORTED with `why`:
  * there is none, or no library. */

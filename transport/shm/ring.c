@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both ends of a ring. Counters run on and are never taken modulo: their difference is what is in
- * the ring. */
+/* Both ends of a ring. Counters only increase and are never reduced modulo the size: their
+ * difference is the number of bytes in the ring. */
 #include "transport/shm/ring.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-#define PIECE      (64u << 10) /* the other side begins with what is there after so much */
+#define PIECE      (64u << 10) /* bytes after which the counter is published */
 #define PAGE       4096u
-#define WORTH_WAKE (RING_BYTES / 4) /* of room: a writer that is woken for less sleeps again */
+#define WORTH_WAKE (RING_BYTES / 4) /* room that is worth waking a writer */
 
 static size_t ring_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* What one copy can move: up to the end of the ring's memory. */
+/* The bytes that one copy can move: up to the end of the ring's memory. */
 static size_t ring_straight(uint64_t at, size_t size)
 {
     return ring_smaller(size, RING_BYTES - (size_t)(at % RING_BYTES));
 }
 
-/* The counter is published, then we look whether the other side sleeps; it says that it sleeps, and
- * then looks at the counter. One of us sees the other. */
+/* One side publishes its counter, then checks whether the other sleeps; the other side marks
+ * itself as sleeping, then checks the counter. At least one of them sees the other. */
 static bool take_sleep(_Atomic uint32_t *sleeps)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -30,7 +30,7 @@ static bool take_sleep(_Atomic uint32_t *sleeps)
            atomic_exchange(sleeps, 0) != 0;
 }
 
-/* Only who writes, or who reads, moves it. */
+/* Only the owner of this end moves it. */
 static uint64_t position(const struct ring_end *end)
 {
     return atomic_load_explicit(&end->at, memory_order_relaxed);
@@ -42,8 +42,7 @@ static void publish(struct ring_end *end, _Atomic uint64_t *counter, uint64_t at
     atomic_store_explicit(counter, at, memory_order_release);
 }
 
-/* Room for `want` bytes, or what there is. GA_LOST: no honest reader has read so much or so
- * little. */
+/* The room in the ring, at most `want`. GA_LOST: an honest reader cannot have this counter. */
 static enum ga_status room(struct ring_end *end, size_t want, size_t *bytes)
 {
     const uint64_t at = position(end);
@@ -70,7 +69,7 @@ static enum ga_status filled(struct ring_end *end, size_t *bytes)
     return *bytes != 0 ? GA_OK : GA_AGAIN;
 }
 
-/* The last piece is published by the caller, with those behind it. */
+/* Copies into the ring. The caller publishes the last piece. */
 static uint64_t ring_put(struct ring_end *end, uint64_t at, const uint8_t *from, size_t size)
 {
     for (size_t done = 0; done < size;) {
@@ -106,11 +105,10 @@ enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int 
     return GA_OK;
 }
 
-/* After reading from `before` on. A writer sleeps when the ring is full. Where it was not half
- * full, the writer would have had to copy the other half while our counter was on its way to it, to
- * sleep unseen; and then whoever reads next wakes it. So that small messages, which hurry, need no
- * fence.
- */
+/* Whether reading from `before` on must wake the writer. A writer sleeps only when the ring is
+ * full. If the ring was not half full, the writer can sleep unseen only if it copied the other
+ * half while our counter was on its way; then the next read wakes it. Small messages therefore
+ * need no fence. */
 static bool wakes_writer(struct ring_end *end, uint64_t before)
 {
     uint64_t written = atomic_load_explicit(&end->ring->written, memory_order_relaxed);
@@ -118,7 +116,7 @@ static bool wakes_writer(struct ring_end *end, uint64_t before)
         return atomic_load_explicit(&end->ring->writer_sleeps, memory_order_relaxed) != 0 &&
                atomic_exchange(&end->ring->writer_sleeps, 0) != 0;
     }
-    /* What has been written meanwhile counts: the ring may be full again. */
+    /* Bytes that were written meanwhile count: the ring may be full again. */
     return written - position(end) <= RING_BYTES - WORTH_WAKE &&
            take_sleep(&end->ring->writer_sleeps);
 }

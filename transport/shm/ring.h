@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of bytes in memory that two processes share: one writes, the other reads, and neither
  * makes a system call. A side that goes to sleep sets a flag in the memory, so that the other side
- * knows that it has to wake it (ring its doorbell).
+ * wakes it (rings its doorbell).
  *
- * The other process may be hostile. This end believes only two counters that the other process
- * writes, and only within the bounds of the ring. Its own position is in its own memory, and bytes
- * that it reads are copied out. */
+ * The other process may be hostile. This end uses only two counters that the other process
+ * writes, and only within the bounds of the ring. Its own position is in its own memory, and
+ * bytes that it reads are copied out. */
 #ifndef TRANSPORT_SHM_RING_H
 #define TRANSPORT_SHM_RING_H
 
@@ -17,7 +17,7 @@
 
 #include "base/status.h"
 
-#define RING_BYTES (512u << 10) /* both directions stay in a second-level cache */
+#define RING_BYTES (512u << 10) /* both directions fit into a second-level cache */
 
 struct ring {
     _Alignas(128) _Atomic uint64_t written; /* bytes since the beginning; the writer's */
@@ -27,26 +27,26 @@ struct ring {
     _Alignas(128) uint8_t bytes[RING_BYTES];
 };
 
-struct ring_end { /* of either side */
+struct ring_end { /* one side of a ring */
     struct ring *ring;
     _Atomic uint64_t at; /* bytes that this side has written, or read */
-    uint64_t other;      /* the other side's count, when it was read last */
+    uint64_t other;      /* the other side's counter, as last read */
 };
 
-/* Puts in what there is room for: GA_OK with *sent > 0, GA_AGAIN: it is full, GA_LOST: the other
- * side writes nonsense. `*wake`: the reader sleeps. */
+/* Writes as much as there is room for: GA_OK with *sent > 0. GA_AGAIN: the ring is full.
+ * GA_LOST: the other side's counter is invalid. `*wake`: the reader sleeps. */
 GA_CHECKED enum ga_status ring_write(struct ring_end *end, const struct iovec *pieces, int count,
                                      size_t *sent, bool *wake);
-/* Takes up to `size` bytes out: GA_OK with *got > 0, GA_AGAIN: it is empty, GA_LOST as above.
- * `*wake`: the writer sleeps, and there is room again that is worth it. */
+/* Reads up to `size` bytes: GA_OK with *got > 0. GA_AGAIN: the ring is empty. GA_LOST: the other
+ * side's counter is invalid. `*wake`: the writer sleeps, and enough room is free again. */
 GA_CHECKED enum ga_status ring_read(struct ring_end *end, void *to, size_t size, size_t *got,
                                     bool *wake);
-/* Call before a thread on the reader's side, or the writer's, goes to sleep; any thread. False:
- * there is something to do already. */
+/* To be called before a thread of the reader's or the writer's side goes to sleep; any thread.
+ * False: there is something to do. */
 bool ring_reader_sleeps(struct ring_end *end);
 bool ring_writer_sleeps(struct ring_end *end);
 
-/* Gives the memory of an empty ring back, until the next bytes are written. The writer calls it. */
+/* Frees the memory of an empty ring until the next bytes are written. Only the writer calls it. */
 bool ring_idle(struct ring_end *end);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared memory on one machine. What a reader would get wrong: a doorbell (one byte in a socket)
- * may be left from an earlier sleep, and two threads may sleep at once, so each direction of sleep
- * has a socket of its own, "bell" for bytes that have come and "room" for bytes that have left. */
+/* Shared memory on one machine.
+ *
+ * Note: a doorbell (one byte in a socket) may be left from an earlier sleep, and two threads may
+ * sleep at once. Each direction of sleep therefore has a socket of its own: "bell" for arrived
+ * bytes and "room" for free room. */
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -22,16 +24,16 @@
 #define PREFIX "gpuaas/"
 
 struct shm_conn {
-    bool server, mode_known; /* the client's: sent; the server's: received */
+    bool server, mode_known; /* the client has sent the mode; the server has received it */
     struct rings *rings;     /* NULL: a stream */
     struct ring_end in, out;
     int room;                  /* socket; -1 without rings */
-    atomic_bool slept, waited; /* for bytes, for room: a doorbell may have come */
+    atomic_bool slept, waited; /* a doorbell may have come: for bytes, for room */
     struct shm_passed passed;  /* the server's */
     struct {
         uint64_t at, since_ns;
         bool idle;
-    } out_seen; /* how far it was when somebody looked last, and since when */
+    } out_seen; /* position at the last look, and since when it has not changed */
 };
 
 /* ---- names */
@@ -66,7 +68,7 @@ static enum ga_status shm_conn_make(int fd, bool server, struct transport_conn *
     return GA_OK;
 }
 
-/* "0" is any name that is free. */
+/* "0" is any free name. */
 static enum ga_status shm_listen_at(int fd, const char *name)
 {
     struct sockaddr_un at;
@@ -125,7 +127,7 @@ static enum ga_status shm_connect_begin(const struct transport_address *address,
         return GA_NO_MEMORY;
     }
     if (connect(fd, (struct sockaddr *)&at, size) != 0) {
-        /* EAGAIN: too many wait there */
+        /* EAGAIN: too many connections wait there */
         snprintf(why, why_size, "%s%s", strerror(errno),
                  errno == ECONNREFUSED ? "; no gpuaasd of this machine listens there" : "");
         close(fd);
@@ -172,8 +174,8 @@ static enum ga_status shm_upgrade(struct transport_conn *conn, char *why, size_t
     return GA_OK;
 }
 
-/* Before the first byte of either direction: the client says what the connection is, and the server
- * learns it. */
+/* Before the first byte of either direction, the client says what the connection is, and the
+ * server reads it. */
 static enum ga_status mode_settle(struct transport_conn *conn)
 {
     struct shm_conn *state = conn->state;
@@ -195,10 +197,10 @@ static enum ga_status mode_settle(struct transport_conn *conn)
 static void ring_bell(int fd)
 {
     const char byte = 0;
-    (void)send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* a full socket is loud enough */
+    (void)send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* a full one wakes, too */
 }
 
-/* A descriptor comes with a doorbell, and only clients give any. */
+/* A descriptor comes with a doorbell; only clients send descriptors. */
 static enum ga_status bells_take(struct shm_conn *state, int fd)
 {
     char bytes[64];
@@ -215,7 +217,7 @@ static enum ga_status doorbell_drain(struct shm_conn *state, int fd, atomic_bool
     }
     enum ga_status status = bells_take(state, fd);
     if (status == GA_LOST) {
-        atomic_store(slept, true); /* and lost it stays */
+        atomic_store(slept, true); /* it stays lost */
     }
     return status == GA_OK ? GA_AGAIN : status;
 }
@@ -257,7 +259,7 @@ static enum ga_status shm_receive(struct transport_conn *conn, void *to, size_t 
         return status;
     }
     status = doorbell_drain(state, conn->fd, &state->slept);
-    if (status == GA_LOST) { /* what it had said before it went */
+    if (status == GA_LOST) { /* bytes from before its end */
         return ring_read(&state->in, to, size, got, &wake) == GA_OK ? GA_OK : GA_LOST;
     }
     return status;
@@ -287,7 +289,7 @@ static unsigned shm_poll_prepare(struct transport_conn *conn, short wanted, stru
         fds[0] = (struct pollfd){.fd = conn->fd, .events = wanted};
         return 1;
     }
-    /* Without events, too: its end wakes everybody. */
+    /* Polled even without events: its end wakes everybody. */
     fds[0] = (struct pollfd){.fd = conn->fd};
     if ((wanted & POLLIN) != 0) {
         atomic_store(&state->slept, true);
@@ -312,8 +314,9 @@ static enum ga_status shm_send_fd(struct transport_conn *conn, int fd)
     return !state->server && state->rings != NULL ? shm_pass_send(conn->fd, fd) : GA_UNSUPPORTED;
 }
 
-/* It came before the call that speaks of it, so it is here. Doorbells that go with it are not
- * missed: who takes it is awake, and looks into the ring before he sleeps. */
+/* The descriptor was sent before the call that refers to it, so it has arrived. Doorbells that
+ * come with it are not missed: the thread that takes it is awake, and reads the ring before it
+ * sleeps. */
 static enum ga_status shm_receive_fd(struct transport_conn *conn, int *fd)
 {
     struct shm_conn *state = conn->state;
@@ -332,7 +335,7 @@ static enum ga_status shm_receive_fd(struct transport_conn *conn, int *fd)
 static enum ga_status shm_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     (void)conn, (void)timeout_ms;
-    return GA_OK; /* the kernel tells at once */
+    return GA_OK; /* the kernel reports the end at once */
 }
 
 static unsigned shm_descriptors(const struct transport_conn *conn, int *fds)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that go along with doorbells. */
+/* Descriptors that are passed along with doorbells. */
 #include "transport/shm/shm_fd.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ enum ga_status shm_pass_send(int socket, int fd)
     if (sent == 1) {
         return GA_OK;
     }
-    /* ETOOMANYREFS: too many are on their way. */
+    /* ETOOMANYREFS: too many descriptors are on their way. */
     return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? GA_AGAIN : GA_LOST;
 }
 

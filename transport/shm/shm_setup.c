@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How two processes come to have memory in common: the client makes it and offers it over the
- * socket, the server takes it if it cannot hurt. What a reader would get wrong: whatever comes
- * along must be closed, also when the rest of the offer is nonsense. */
+/* Setting up shared memory: the client makes it and offers it over the socket; the server takes it
+ * if it is harmless.
+ *
+ * Note: every descriptor that arrives must be closed, even if the rest of the offer is invalid. */
 #include "transport/shm/shm_setup.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ enum ga_status shm_offer_none(int fd)
     return sent == 1 ? GA_OK : sent < 0 && errno == EAGAIN ? GA_AGAIN : GA_LOST;
 }
 
-/* The descriptors that came with the first byte; all that came are closed but these. */
+/* Takes the descriptors that came with the first byte, and closes all others that came. */
 static bool descriptors_take(struct msghdr *message, int out[2])
 {
     int count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS 1.3 over TCP: how connections come and go. Their bytes: tls_stream.c. */
+/* TLS 1.3 over TCP: making and closing connections. tls_stream.c moves their bytes. */
 #include "transport/tls/tls.h"
 
 #include <openssl/err.h>
@@ -26,7 +26,7 @@ static void state_free(struct tls_conn *state)
     free(state);
 }
 
-/* Takes the TCP connection over. */
+/* Makes a TLS connection of a TCP connection, which it owns. */
 static enum ga_status tls_conn_make(const struct transport_conn *tcp, struct tls_conn *state,
                                     SSL_CTX *context, struct transport_conn *out)
 {
@@ -149,7 +149,7 @@ static enum ga_status tls_set_dead_after(struct transport_conn *conn, unsigned t
 static enum ga_status tls_local_address(int fd, char *url, size_t size)
 {
     GA_TRY(transport_tcp.local_address(fd, url, size));
-    url[1] = 'l'; /* "tcp://" until here */
+    url[1] = 'l'; /* the text began with "tcp://" */
     url[2] = 's';
     return GA_OK;
 }
@@ -162,7 +162,7 @@ static void tls_close_listener(struct transport_listener *listener)
     transport_tcp.close_listener(listener);
 }
 
-/* The last word, if it can be said now: that this is an end, and nobody has cut the rest off. */
+/* Sends the closing alert, if that is possible now: it shows that nobody has cut the connection. */
 static void say_end(struct tls_conn *state)
 {
     pthread_mutex_lock(&state->flush);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS 1.3 over TCP: what its files share (inside transport/).
+/* TLS 1.3 over TCP: the shared header of its files (inside transport/).
  *
- * An SSL object is for one thread at a time, but a connection has a thread that sends and one that
- * receives. OpenSSL therefore leaves encrypted bytes in `out`, which is sent without the lock of
- * the SSL object; and a thread that waits for bytes receives them without that lock, into `in`. */
+ * Only one thread at a time may use an SSL object, but a connection has a thread that sends and
+ * one that receives. OpenSSL therefore leaves encrypted bytes in `out`, which is sent without
+ * the lock of the SSL object, and a thread that waits for bytes receives them into `in` without
+ * that lock. */
 #ifndef TRANSPORT_TLS_TLS_H
 #define TRANSPORT_TLS_TLS_H
 
@@ -13,17 +14,17 @@
 
 #include "transport/transport.h"
 
-/* Plain bytes of a record: a cache line less than the most. OpenSSL copies each record between the
- * caller's memory and a place of its own, and processors have been seen (AMD Zen 3 and later, `rep
- * movsb`) that copy 20 times slower when the target lies just behind the source, modulo 4096. With
- * whole records that would be so for all of a transfer or for none; like this it is for one of 64.
- */
+/* Plain bytes of a record: a cache line less than the maximum. OpenSSL copies each record
+ * between the caller's memory and its own. Some processors (AMD Zen 3 and later, `rep movsb`)
+ * copy 20 times slower if the target is just behind the source, modulo 4096. Whole records would
+ * make this true for all of a transfer or for none; with this size it is true for one record of
+ * 64. */
 #define TLS_RECORD       (16384u - 64u)
-#define TLS_RECORD_EXTRA 64u   /* what encryption adds, and more */
-#define TLS_CONTROL      8192u /* room that is kept for the protocol's own messages */
+#define TLS_RECORD_EXTRA 64u   /* at least what encryption adds */
+#define TLS_CONTROL      8192u /* room for the protocol's own messages */
 
-/* Of `out` while a connection carries little, as most control and side connections do; and what is
- * received into `in` at once. An idle connection has no more than the latter. */
+/* The size of `out` while a connection carries little, as most control and side connections do,
+ * and of one receive into `in`. An idle connection has no more than the latter. */
 #define TLS_SMALL_BYTES (TLS_RECORD + TLS_RECORD_EXTRA + TLS_CONTROL)
 #define TLS_LOOK        4096u
 
@@ -39,46 +40,45 @@ struct tls_conn {
     bool began;                    /* client: TCP is connected */
     bool heard;                    /* the other end has sent something */
     atomic_bool ready;             /* the handshake is done */
-    atomic_bool readable;          /* bytes have come that no receive has looked at */
+    atomic_bool readable;          /* bytes have arrived that no receive has seen */
     atomic_bool unsent;            /* messages of the protocol itself wait for the socket */
-    atomic_bool stuck;             /* and nothing more can be read before they have left */
-    pthread_mutex_t flush, crypto; /* in this order: who writes to the socket; who uses ssl */
-    bool drained, ended;           /* what the socket said when it was read straight */
+    atomic_bool stuck;             /* nothing more can be read until they have been sent */
+    pthread_mutex_t flush, crypto; /* in this order: for writing to the socket; for using ssl */
+    bool drained, ended;           /* results of reading the socket directly */
     struct tls_bytes in, out; /* in: the receiver's. out: filled with crypto, sent with flush */
-    uint8_t *gather;          /* small pieces that make one record; NULL: none yet */
-    size_t accepted;          /* plain bytes that are encrypted, and not told as sent */
-    uint64_t records;         /* sent since the key was new */
-    _Atomic size_t carried;   /* plain bytes, either way, until they are many */
+    uint8_t *gather;          /* collects small pieces into a record; NULL: none yet */
+    size_t accepted;          /* plain bytes that are encrypted, but not reported as sent */
+    uint64_t records;         /* records sent with the current key */
+    _Atomic size_t carried;   /* plain bytes of both directions, until they are many */
     uint8_t ticket[TRANSPORT_TICKET_ID + TRANSPORT_TICKET_KEY]; /* the client's */
-    bool ticketed;                                              /* no certificates: a ticket */
-    struct transport_secret secret; /* the listener's, for its function */
+    bool ticketed;                  /* a ticket instead of certificates */
+    struct transport_secret secret; /* the listener's, for its ticket function */
     char host[256];                 /* for people */
-    char error_text[300];           /* why it was lost; "" : the peer has ended it */
+    char error_text[300];           /* why the connection was lost; "": the peer has ended it */
 };
 
-/* Records after which a key is changed, long before AES-GCM wears out (RFC 8446, 5.5). A test sets
- * it lower. */
+/* Records after which the key is changed, long before the limit of AES-GCM (RFC 8446, 5.5). A
+ * test sets it lower. */
 extern uint64_t tls_key_records;
 
 extern const struct transport_ops transport_tls;
 
-/* ---- tls_context.c: what a connection may be. GA_INVALID with `why`. Give back with SSL_CTX_free.
- */
+/* ---- tls_context.c: credentials. GA_INVALID with `why`. Freed by SSL_CTX_free. */
 GA_CHECKED enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX **out,
                                              char *why, size_t why_size);
 GA_CHECKED enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CTX **out,
                                               char *why, size_t why_size);
 
 /* ---- tls_handshake.c; with both locks */
-/* Gives the connection its SSL object over `in` and `out`. */
+/* Makes the connection's SSL object over `in` and `out`. */
 GA_CHECKED enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context);
-/* Goes on with the handshake. GA_OK: done. GA_AGAIN. GA_LOST with state->trouble. */
+/* Continues the handshake. GA_OK: done. GA_AGAIN. GA_LOST with state->error_text. */
 GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
-/* Puts into state->trouble what OpenSSL has to say about a failure, in words that help. */
+/* Writes OpenSSL's reason of a failure, in helpful words, into state->error_text. */
 void tls_error_text(struct tls_conn *state);
 
 /* ---- tls_stream.c */
-/* The handshake, driven by whoever wants something first; takes both locks. */
+/* The handshake, driven by the first operation; takes both locks. */
 GA_CHECKED enum ga_status tls_settle(struct tls_conn *state);
 /* As in struct transport_ops */
 GA_CHECKED enum ga_status tls_send(struct transport_conn *conn, const struct iovec *pieces,
@@ -86,7 +86,7 @@ GA_CHECKED enum ga_status tls_send(struct transport_conn *conn, const struct iov
 GA_CHECKED enum ga_status tls_receive(struct transport_conn *conn, void *to, size_t size,
                                       size_t *got);
 unsigned tls_poll_prepare(struct transport_conn *conn, short wanted, struct pollfd *fds);
-/* Sends what is in `out`; with the flush lock, and perhaps the other one, too. */
+/* Sends `out`. The flush lock is held, and perhaps the crypto lock. */
 GA_CHECKED enum ga_status tls_flush(struct tls_conn *state, bool with_crypto);
 /* Receives into `in`, which is empty. */
 GA_CHECKED enum ga_status tls_fill(struct tls_conn *state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may speak: certificates from files, or tickets. TLS 1.3 alone, and no sessions to resume: a
+/* Credentials: certificates from files, or tickets. Only TLS 1.3, and no session resumption: a
  * connection costs one round trip more than TCP's and lives as long as its program. */
 #include <errno.h>
 #include <openssl/err.h>
@@ -12,10 +12,11 @@
 
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
 
-#define READ_BYTES 132000u /* eight records: OpenSSL has them from the socket at once */
+#define READ_BYTES 132000u /* eight records, which OpenSSL reads from the socket at once */
 
-/* We are a guest: no work at the process's end, no file of the machine that changes what is right.
- * Before all else of OpenSSL: whatever it is, it would start the library in its own way. */
+/* Starts OpenSSL as a guest: without work at exit, and without the machine's configuration file.
+ * Must be the first call of OpenSSL, because any other call would start the library with
+ * defaults. */
 static bool library_start(void)
 {
     return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1;
@@ -27,7 +28,7 @@ static const char *reason(void)
     return text != NULL ? text : "OpenSSL does not say why";
 }
 
-/* Nobody is there to ask. */
+/* Nobody can be asked for a password. */
 static int no_password(char *buffer, int size, int writing, void *user)
 {
     (void)buffer, (void)size, (void)writing, (void)user;
@@ -132,7 +133,7 @@ static int ticket_show(SSL *ssl, const EVP_MD *digest, const unsigned char **id,
     const struct tls_conn *state = SSL_get_app_data(ssl);
     *session = NULL;
     if (digest != NULL && !EVP_MD_is_a(digest, "SHA256")) {
-        return 0; /* the server wants what the key is not for */
+        return 0; /* the server chose a cipher that the key is not for */
     }
     *session = ticket_session(ssl, state->ticket + TRANSPORT_TICKET_ID);
     *id = state->ticket;
@@ -147,7 +148,7 @@ static int tls_ticket_find(SSL *ssl, const unsigned char *id, size_t id_size, SS
     *session = NULL;
     if (id_size != TRANSPORT_TICKET_ID ||
         !state->secret.ticket(state->secret.user, (const uint8_t *)id, key)) {
-        return 1; /* goes on, and ends for want of a certificate */
+        return 1; /* continues, and fails because there is no certificate */
     }
     *session = ticket_session(ssl, key);
     OPENSSL_cleanse(key, sizeof key);
@@ -178,7 +179,7 @@ enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX
     return GA_OK;
 }
 
-/* The client's for tickets: several connections are made at once, and it is always the same. */
+/* The client's context for tickets, shared by all connections, which are made at the same time. */
 static SSL_CTX *context_for_tickets(char *why, size_t why_size)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -186,7 +187,7 @@ static SSL_CTX *context_for_tickets(char *why, size_t why_size)
     pthread_mutex_lock(&lock);
     if (made == NULL && (made = context_new(false, why, why_size)) != NULL) {
         SSL_CTX_set_psk_use_session_callback(made, ticket_show);
-        SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL); /* against no authority: no certificate */
+        SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL); /* rejects certificates */
     }
     SSL_CTX *context = made != NULL && SSL_CTX_up_ref(made) == 1 ? made : NULL;
     pthread_mutex_unlock(&lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a TLS connection begins, and what is said when it does not. */
+/* The TLS handshake, and the reasons of its failures in words. */
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -13,14 +13,14 @@
 #include "transport/tcp.h"
 #include "transport/tls/tls.h"
 
-#define RECORD_HANDSHAKE 0x16 /* the first byte of whoever speaks TLS */
+#define RECORD_HANDSHAKE 0x16 /* the first byte of a TLS handshake */
 #define RECORD_ALERT     0x15
 #define DRAIN_MAX        16u
-#define NO_DEVICE        100 /* the CUresult for a program whose greeting was no TLS */
+#define NO_DEVICE        100 /* the CUresult for a program that greeted without TLS */
 
 /* ---- the two ends of an SSL object */
 
-/* Past `in`, into OpenSSL's own buffer: what comes much is copied once less. */
+/* Reads past `in` into OpenSSL's own buffer, which saves a copy of large data. */
 static int straight_read(BIO *bio, char *to, int size)
 {
     struct tls_conn *state = BIO_get_data(bio);
@@ -74,7 +74,7 @@ static int out_write(BIO *bio, const char *from, int size)
 static long bio_control(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
-    return command == BIO_CTRL_FLUSH; /* tls_flush does, in its time */
+    return command == BIO_CTRL_FLUSH; /* tls_flush sends later */
 }
 
 static pthread_once_t method_once = PTHREAD_ONCE_INIT;
@@ -92,7 +92,7 @@ static void method_make(void)
 
 /* ---- beginning */
 
-/* The name or address that the certificate must be for. */
+/* Sets the name or address that the certificate must be for. */
 static bool expect_host(SSL *ssl, const char *host)
 {
     uint8_t binary[16];
@@ -124,9 +124,9 @@ enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
     return state->ticketed || expect_host(state->ssl, state->host) ? GA_OK : GA_NO_MEMORY;
 }
 
-/* ---- what goes wrong */
+/* ---- failures */
 
-/* A certificate of the other end. */
+/* Explains a rejected certificate of the other end. */
 static void certificate_error(struct tls_conn *state, long verdict)
 {
     const char *text = X509_verify_cert_error_string(verdict);
@@ -173,7 +173,7 @@ static const char *ticket_words(const struct tls_conn *state, int code)
                                                   : "it has shown no ticket that is good here";
 }
 
-/* What the other end has said, as the cause and its cure; NULL: nothing that we know better. */
+/* Cause and cure of the other end's alert. NULL: OpenSSL's own text is as good. */
 static const char *alert_words(const struct tls_conn *state, int code)
 {
     switch (code) {
@@ -220,8 +220,7 @@ void tls_error_text(struct tls_conn *state)
     }
 }
 
-/* A program that would speak without TLS gets its answer in our protocol, so that it can say why.
- */
+/* Answers a program that does not use TLS in our protocol, so that it can report the reason. */
 static void plain_refuse(struct tls_conn *state)
 {
     _Alignas(16) uint8_t frame[sizeof(struct wire_header) + 256];
@@ -237,7 +236,7 @@ static void plain_refuse(struct tls_conn *state)
     (void)!socket_send(state->tcp.fd, &piece, 1, &sent);
 }
 
-/* The first byte decides whether the rest is worth OpenSSL's time. */
+/* Checks by the first byte whether the other end speaks TLS. */
 static enum ga_status first_byte(struct tls_conn *state)
 {
     uint8_t first = state->in.bytes[0];
@@ -274,7 +273,7 @@ static enum ga_status handshake_fill(struct tls_conn *state)
     return status;
 }
 
-/* The other end may know us by a certificate that a ticket cannot prove. */
+/* Checks what the handshake has proved: a ticket proves no certificate. */
 static enum ga_status handshake_end(struct tls_conn *state)
 {
     if (state->ticketed && SSL_session_reused(state->ssl) != 1) {
@@ -288,7 +287,8 @@ static enum ga_status handshake_end(struct tls_conn *state)
     return GA_OK;
 }
 
-/* Unread bytes would turn our end into a reset, and take away what we have said last. */
+/* Reads the remaining bytes: unread ones would turn the close into a reset, which discards our
+ * last bytes. */
 static void drain(struct tls_conn *state)
 {
     for (unsigned i = 0; i < DRAIN_MAX && tls_fill(state) == GA_OK; i++) {
@@ -314,6 +314,6 @@ enum ga_status tls_handshake(struct tls_conn *state)
         if (status == GA_AGAIN || error == SSL_ERROR_WANT_WRITE) {
             return status == GA_LOST ? GA_LOST : GA_AGAIN;
         }
-        GA_TRY(handshake_fill(state)); /* also when it is lost: what it has said last tells why */
+        GA_TRY(handshake_fill(state)); /* even if lost: it may tell why */
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS 1.3 over TCP: the bytes of a connection.
  *
- * What a reader would get wrong: bytes that are encrypted and wait for the socket are not sent yet.
- * They count as sent once the socket has taken all of them; until then `send` says "again", and the
- * caller comes back with the same bytes, so that nothing is left behind that nobody flushes. What
- * the protocol says by itself (answers to key updates) whoever receives sends. */
+ * Note: encrypted bytes that wait for the socket are not sent yet. They count as sent once the
+ * socket has taken all of them. Until then `send` returns GA_AGAIN, and the caller repeats the
+ * call with the same bytes, so no bytes are left that nobody flushes. The receiver sends the
+ * protocol's own messages (answers to key updates). */
 #include "transport/tls/tls.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 
 #include "transport/tcp.h"
 
-/* For connections that carry much */
+/* For connections that carry much data */
 #define LARGE_RECORDS 8u
 #define LARGE_BYTES   (LARGE_RECORDS * (TLS_RECORD + TLS_RECORD_EXTRA) + TLS_CONTROL)
 #define LARGE_FROM    (256u << 10) /* plain bytes carried */
@@ -65,7 +65,7 @@ enum ga_status tls_fill(struct tls_conn *state)
     return GA_OK;
 }
 
-/* A larger buffer; it must be empty. Without memory the small one goes on. */
+/* Enlarges an empty buffer. Without memory the small one stays. */
 static void tls_bytes_grow(struct tls_bytes *buffer)
 {
     uint8_t *bytes = malloc(LARGE_BYTES);
@@ -75,7 +75,7 @@ static void tls_bytes_grow(struct tls_bytes *buffer)
     }
 }
 
-/* With the crypto lock. */
+/* The crypto lock is held. */
 static void tls_count(struct tls_conn *state, size_t bytes)
 {
     size_t before = atomic_load_explicit(&state->carried, memory_order_relaxed);
@@ -87,7 +87,7 @@ static void tls_count(struct tls_conn *state, size_t bytes)
     }
 }
 
-/* The handshake is driven by whoever wants something first. */
+/* The first operation drives the handshake. */
 enum ga_status tls_settle(struct tls_conn *state)
 {
     if (atomic_load_explicit(&state->ready, memory_order_acquire)) {
@@ -106,7 +106,7 @@ enum ga_status tls_settle(struct tls_conn *state)
 
 /* ---- sending; with the flush lock */
 
-/* `bytes` of plain text, a record at most; with the crypto lock. */
+/* Encrypts `bytes` of plain text, at most a record. The crypto lock is held. */
 static enum ga_status encrypt(struct tls_conn *state, const uint8_t *from, size_t bytes)
 {
     ERR_clear_error();
@@ -128,7 +128,8 @@ static enum ga_status encrypt(struct tls_conn *state, const uint8_t *from, size_
     return GA_OK;
 }
 
-/* The next record's bytes: where they lie, or in `gather` when they are many small pieces. */
+/* The bytes of the next record: in place, or collected in `gather` if they are many small
+ * pieces. */
 struct cut {
     const struct iovec *pieces;
     int count;
@@ -162,12 +163,12 @@ static size_t cut_next(struct cut *cut, uint8_t *gather, const uint8_t **at)
     return got;
 }
 
-/* As many records as `out` holds. */
+/* Encrypts as many records as fit into `out`. */
 static enum ga_status encrypt_all(struct tls_conn *state, const struct iovec *pieces, int count)
 {
     struct cut cut = {.pieces = pieces, .count = count};
     if (count > 1 && state->gather == NULL) {
-        state->gather = malloc(TLS_RECORD); /* without memory, records are smaller */
+        state->gather = malloc(TLS_RECORD); /* without memory, records stay small */
     }
     for (;;) {
         const uint8_t *at = NULL;
@@ -226,7 +227,7 @@ enum ga_status tls_send(struct transport_conn *conn, const struct iovec *pieces,
 
 /* ---- receiving */
 
-/* Decrypts what is here. GA_AGAIN: nothing. */
+/* Decrypts received bytes. GA_AGAIN: none. */
 static enum ga_status decrypt(struct tls_conn *state, uint8_t *to, size_t size, size_t *got)
 {
     int error = SSL_ERROR_NONE;
@@ -278,7 +279,7 @@ enum ga_status tls_receive(struct transport_conn *conn, void *to, size_t size, s
             }
         }
         if (atomic_load_explicit(&state->stuck, memory_order_relaxed)) {
-            return GA_AGAIN; /* an answer of the protocol must leave first */
+            return GA_AGAIN; /* an answer of the protocol must be sent first */
         }
         GA_TRY(tls_fill(state));
         atomic_store_explicit(&state->readable, true, memory_order_relaxed);
