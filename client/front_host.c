@@ -34,27 +34,23 @@ static CUresult process_state(void)
 static CUresult device_facts(CUdevice ordinal, struct front_device *facts)
 {
     struct client_device *device;
-    CUresult rc = client_device_find(ordinal, &device);
-    if (rc == CUDA_SUCCESS) {
-        facts->name = device->name;
-        facts->memory_bytes = device->memory_bytes;
-        memcpy(facts->uuid, device->uuid, sizeof facts->uuid);
-        facts->traits = device->traits;
-        facts->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
-        facts->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
-        facts->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
-    }
-    return rc;
+    CU_TRY(client_device_find(ordinal, &device));
+    facts->name = device->name;
+    facts->memory_bytes = device->memory_bytes;
+    memcpy(facts->uuid, device->uuid, sizeof facts->uuid);
+    facts->traits = device->traits;
+    facts->pci_domain = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
+    facts->pci_bus = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
+    facts->pci_device = device->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
+    return CUDA_SUCCESS;
 }
 
 static CUresult device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
 {
     struct client_device *device;
-    CUresult rc = client_device_find(ordinal, &device);
-    if (rc == CUDA_SUCCESS) {
-        *value = attribute < CLIENT_ATTRIBUTES ? device->attributes[attribute] : 0;
-    }
-    return rc;
+    CU_TRY(client_device_find(ordinal, &device));
+    *value = attribute < CLIENT_ATTRIBUTES ? device->attributes[attribute] : 0;
+    return CUDA_SUCCESS;
 }
 
 static CUresult context_check(CUcontext handle)
@@ -66,32 +62,26 @@ static CUresult context_check(CUcontext handle)
 static CUresult context_device(CUcontext handle, CUdevice *device)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc == CUDA_SUCCESS) {
-        *device = context->device->ordinal;
-    }
-    return rc;
+    CU_TRY(client_context_find(handle, &context));
+    *device = context->device->ordinal;
+    return CUDA_SUCCESS;
 }
 
 static CUresult context_id(CUcontext handle, unsigned long long *id)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc == CUDA_SUCCESS) {
-        *id = context->id;
-    }
-    return rc;
+    CU_TRY(client_context_find(handle, &context));
+    *id = context->id;
+    return CUDA_SUCCESS;
 }
 
 /* The version that drivers report for contexts of every version of cuCtxCreate. */
 static CUresult context_api_version(CUcontext handle, unsigned int *version)
 {
     struct client_context *context;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc == CUDA_SUCCESS) {
-        *version = 3020;
-    }
-    return rc;
+    CU_TRY(client_context_find(handle, &context));
+    *version = 3020;
+    return CUDA_SUCCESS;
 }
 
 static CUresult stream_id(CUcontext handle, CUstream stream, unsigned long long *id)
@@ -99,17 +89,13 @@ static CUresult stream_id(CUcontext handle, CUstream stream, unsigned long long 
     struct client_context *context;
     struct client_stream *found;
     uint64_t wire;
-    CUresult rc = client_context_find(handle, &context);
-    if (rc == CUDA_SUCCESS && !atomic_load(&context->active)) {
-        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    CU_TRY(client_context_find(handle, &context));
+    if (!atomic_load(&context->active)) {
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_find(context, stream, &found, &wire);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *id = client_stream_id(context, found);
-    }
-    return rc;
+    CU_TRY(client_stream_find(context, stream, &found, &wire));
+    *id = client_stream_id(context, found);
+    return CUDA_SUCCESS;
 }
 
 static CUresult stream_facts(CUstream handle, struct front_stream_facts *facts)
@@ -139,8 +125,8 @@ static CUresult module_try(const void *image, unsigned option_count, CUjit_optio
                            void **values)
 {
     CUmodule module;
-    CUresult rc = cuModuleLoadDataEx(&module, image, option_count, options, values);
-    return rc == CUDA_SUCCESS ? cuModuleUnload(module) : rc;
+    CU_TRY(cuModuleLoadDataEx(&module, image, option_count, options, values));
+    return cuModuleUnload(module);
 }
 
 /* Servers report only whether there is access. Atomics count as not supported. */

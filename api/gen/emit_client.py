@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""client_stubs.c: the exported functions of `client auto` calls.
+"""client_stubs.c: the exported functions of `client auto` calls. client_calls.h: how calls are
+sent.
 
 What a stub does, in order: is the process ready for calls; NULL pointers and flag bits; handles;
 then the frame. Nothing is locked while a handle is checked: a check may itself wait.
 """
 from model import C_OF
 from ranges import element, rows_apart, size
-from text import HEADER, prototype
+from text import HEADER, guard, prototype
 
 
 def _checks(call):
@@ -61,32 +62,21 @@ def _fill(call):
 
 
 def _send(call):
-    """From client_call_begin to the end of the call; leaves rc."""
-    name, args = call.name, call.args()
-    bound = f"{name}_args_bound(&args)" if args else "0"
-    lines = [f"CUresult rc = client_call_begin(&call, {bound});", "if (rc == CUDA_SUCCESS) {"]
-    if args:
-        lines.append(f"    {name}_args_write(&call.writer, &args);")
+    """Leaves rc; the results are stored."""
+    passed = "&call" + (", &args" if call.args() else "")
     if call.reply == "async":
-        return lines + ["    rc = client_call_post(&call);", "}"]
-    lines += ["    struct ga_reader reader;", "    rc = client_call_wait(&call, &reader);",
-              "    if (rc == CUDA_SUCCESS) {"]
+        return [f"CUresult rc = client_post_{call.name}({passed});"]
     results = call.results()
-    if results:
-        lines += [f"        struct {name}_results results;",
-                  f"        {name}_results_read(&reader, &results);"]
-    lines += ["        if (!ga_reader_done(&reader)) {",
-              "            rc = client_call_broken(&call);"]
-    if results:
-        lines.append("        } else {")
-        for p in results:
-            store = f"*{p.name} = ({p.pointee})results.{p.name};"
-            if p.optional:
-                lines += [f"            if ({p.name} != NULL) {{", f"                {store}",
-                          "            }"]
-            else:
-                lines.append(f"            {store}")
-    return lines + ["        }", "    }", "    client_call_end(&call);", "}"]
+    if not results:
+        return [f"CUresult rc = client_wait_{call.name}({passed}, false);"]
+    lines = [f"struct {call.name}_results results;",
+             f"CUresult rc = client_wait_{call.name}({passed}, false, &results);",
+             "if (rc == CUDA_SUCCESS) {"]
+    for p in results:
+        store = f"*{p.name} = ({p.pointee})results.{p.name};"
+        lines += ([f"    if ({p.name} != NULL) {{", f"        {store}", "    }"] if p.optional
+                  else [f"    {store}"])
+    return lines + ["}"]
 
 
 def _brings_context(call):
@@ -121,10 +111,52 @@ def _stub(call):
 
 
 def source(model):
-    out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/cuda_names.h"\n'
+    out = HEADER + ('#include <stdint.h>\n\n#include "api/calls.h"\n#include "api/client_calls.h"\n'
+                    '#include "api/cuda_names.h"\n'
                     '#include "api/range.h"\n#include "base/handle.h"\n'
                     '#include "client/call/call.h"\n#include "client/call/event_call.h"\n'
                     '#include "client/call/stream_call.h"\n'
                     '#include "client/memory/range_check.h"\n'
                     '#include "client/module/function.h"\n')
     return out + "".join(_stub(c) for c in model.travelling() if c.client == "auto")
+
+
+def _plain(call):
+    """Sent with its values alone, and answered by plain values."""
+    return (not call.bulk and call.reply != "chunks"
+            and not any(p.big for p in call.results()))
+
+
+def _sent(call):
+    """begin, write, then post or wait."""
+    name = call.name
+    args = f", const struct {name}_args *args" if call.args() else ""
+    lines = [f"CU_TRY(client_call_begin(call, {f'{name}_args_bound(args)' if args else '0'}));"]
+    if args:
+        lines.append(f"{name}_args_write(&call->writer, args);")
+    if call.reply == "async":
+        head = f"client_post_{name}(struct client_call *call{args})"
+        lines.append("return client_call_post(call);")
+    else:
+        results = f", struct {name}_results *results" if call.results() else ""
+        head = f"client_wait_{name}(struct client_call *call{args}, bool keep_late{results})"
+        lines += ["struct ga_reader reader;", "CUresult rc = client_call_wait_want(call, NULL, "
+                  "keep_late, NULL, 0, &reader);"]
+        if results:
+            lines += ["if (rc == CUDA_SUCCESS) {", f"    {name}_results_read(&reader, results);",
+                      "    rc = ga_reader_done(&reader) ? CUDA_SUCCESS : "
+                      "client_call_broken(call);", "}"]
+        lines += ["client_call_end(call);", "return rc;"]
+    return (f"static inline CUresult {head}\n{{\n"
+            + "".join(f"    {line}\n" for line in lines) + "}\n\n")
+
+
+def header(model):
+    return guard("client_calls.h", """\
+/* How calls are sent, after client_call_enter: posted, or waited for. keep_late: late errors are
+ * left for a later call. Results hold if CUDA_SUCCESS is returned. */
+#include "api/calls.h"
+#include "api/cuda_names.h"
+#include "client/call/call.h"
+
+""" + "".join(_sent(c) for c in model.travelling() if _plain(c)))

@@ -61,6 +61,7 @@ def small_outputs(model):
         "call_table.c": emit_calls.table(model),
         "cuda_driver.h": emit_driver.header(model), "cuda_driver.c": emit_driver.source(model),
         "client_stubs.c": emit_client.source(model),
+        "client_calls.h": emit_client.header(model),
         "server_dispatch.h": emit_server.header(model),
         "server_dispatch.c": emit_server.source(model),
         "exports.map": emit_exports.export_map(model),

@@ -20,7 +20,8 @@ from text import write  # noqa: E402
 
 # test_codec.c is long and checks itself by running; unsupported_test.c repeats unsupported_*.c.
 COMPARED = ("constants.h", "calls.h", "calls.c", "call_table.c", "cuda_driver.h", "cuda_driver.c",
-            "client_stubs.c", "server_dispatch.h", "server_dispatch.c", "exports.map",
+            "client_stubs.c", "client_calls.h", "server_dispatch.h", "server_dispatch.c",
+            "exports.map",
             "capture_client.c", "capture_calls.h", "capture_hooks.h", "unsupported_client.c",
             "unsupported_soft.c", "variants_client.c", "variants_front.c")
 

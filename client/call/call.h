@@ -126,43 +126,4 @@ CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_
 CUresult client_call_broken(struct client_call *call);
 void client_call_end(struct client_call *call);
 
-/* begin, post. */
-#define CLIENT_CALL_POST(call, name, args, rc)                                                     \
-    do {                                                                                           \
-        rc = client_call_begin(call, name##_args_bound(args));                                     \
-        if (rc == CUDA_SUCCESS) {                                                                  \
-            name##_args_write(&(call)->writer, args);                                              \
-            rc = client_call_post(call);                                                           \
-        }                                                                                          \
-    } while (0)
-
-/* begin, wait without results, end. */
-#define CLIENT_CALL_SIMPLE(call, name, args, keep_late, rc)                                        \
-    do {                                                                                           \
-        rc = client_call_begin(call, name##_args_bound(args));                                     \
-        if (rc == CUDA_SUCCESS) {                                                                  \
-            struct ga_reader reader_;                                                              \
-            name##_args_write(&(call)->writer, args);                                              \
-            rc = client_call_wait_want(call, NULL, keep_late, NULL, 0, &reader_);                  \
-            client_call_end(call);                                                                 \
-        }                                                                                          \
-    } while (0)
-
-/* The same with results, which must lend nothing out of the answer: they are read before its end,
- * and hold only if rc is CUDA_SUCCESS. */
-#define CLIENT_CALL_RESULTS(call, name, args, keep_late, results, rc)                              \
-    do {                                                                                           \
-        rc = client_call_begin(call, name##_args_bound(args));                                     \
-        if (rc == CUDA_SUCCESS) {                                                                  \
-            struct ga_reader reader_;                                                              \
-            name##_args_write(&(call)->writer, args);                                              \
-            rc = client_call_wait_want(call, NULL, keep_late, NULL, 0, &reader_);                  \
-            if (rc == CUDA_SUCCESS) {                                                              \
-                name##_results_read(&reader_, results);                                            \
-                rc = ga_reader_done(&reader_) ? CUDA_SUCCESS : client_call_broken(call);           \
-            }                                                                                      \
-            client_call_end(call);                                                                 \
-        }                                                                                          \
-    } while (0)
-
 #endif

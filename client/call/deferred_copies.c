@@ -10,6 +10,7 @@
 #include "client/call/deferred_copies.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/event_call.h"
 #include "client/context/context.h"
@@ -65,15 +66,10 @@ static CUresult marker_of(struct client_context *context, uint64_t *event)
         return CUDA_SUCCESS;
     }
     struct cuEventCreate_args args = {.Flags = CU_EVENT_DISABLE_TIMING};
-    CUresult rc = client_call_enter_in(&call, API_OP_cuEventCreate, context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_make(&call, false, &args.phEvent);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *event = context->marker = args.phEvent;
-        CLIENT_CALL_POST(&call, cuEventCreate, &args, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_cuEventCreate, context));
+    CU_TRY(client_event_make(&call, false, &args.phEvent));
+    *event = context->marker = args.phEvent;
+    return client_post_cuEventCreate(&call, &args);
 }
 
 /* Under the lock. Another thread's work may come between such a copy and the event: two threads
@@ -93,7 +89,7 @@ static CUresult mark(struct client_conn *conn)
         rc = client_call_enter_in(&call, API_OP_cuEventRecord, context);
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuEventRecord, &args, rc);
+        rc = client_post_cuEventRecord(&call, &args);
     }
     if (rc != CUDA_SUCCESS) {
         atomic_store(&client_conn_facts(conn)->owing, handle);
@@ -119,18 +115,14 @@ void client_copy_forget(struct client_context *context)
 static CUresult wait_marked(struct client_call *call, uint64_t event)
 {
     const struct ga_event_synchronize_args args = {.event = event};
-    CUresult rc;
-    CLIENT_CALL_SIMPLE(call, ga_event_synchronize, &args, true, rc);
-    return rc;
+    return client_wait_ga_event_synchronize(call, &args, true);
 }
 
 static CUresult wait_all(struct client_call *call)
 {
     const struct ga_stream_synchronize_args args = {.stream = 0};
-    CUresult rc;
     call->op = API_OP_ga_stream_synchronize;
-    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, true, rc);
-    return rc;
+    return client_wait_ga_stream_synchronize(call, &args, true);
 }
 
 /* Completes the deferred copies of the context. A thread that sees `owed` also sees the connection

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/mark.h"
@@ -213,16 +214,13 @@ void client_stream_waited(const struct client_call *call, uint64_t stream)
 CUresult client_stream_wait(struct client_call *call, uint64_t stream)
 {
     const struct ga_stream_synchronize_args args = {.stream = stream};
-    CUresult rc;
     if (client_stream_idle(call->context, client_stream_known(stream))) {
         return client_context_told(call->context);
     }
     call->op = API_OP_ga_stream_synchronize;
-    CLIENT_CALL_SIMPLE(call, ga_stream_synchronize, &args, false, rc);
-    if (rc == CUDA_SUCCESS) {
-        client_stream_waited(call, stream);
-    }
-    return rc;
+    CU_TRY(client_wait_ga_stream_synchronize(call, &args, false));
+    client_stream_waited(call, stream);
+    return CUDA_SUCCESS;
 }
 
 void client_stream_ask(struct client_context *context, uint64_t stream)
@@ -231,7 +229,7 @@ void client_stream_ask(struct client_context *context, uint64_t stream)
     const struct ga_stream_query_args args = {.stream = stream};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_stream_query, context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_stream_query, &args, true, rc);
+        rc = client_wait_ga_stream_query(&call, &args, true);
     }
     if (rc == CUDA_SUCCESS) {
         client_stream_waited(&call, stream);

@@ -31,14 +31,11 @@ void client_copy_source(const void *from, uint64_t bytes)
 static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes, const void *host,
                       uint64_t *wire)
 {
-    CUresult rc = client_call_enter_handle(call, API_OP_ga_copy_in);
-    if (rc == CUDA_SUCCESS && bytes != 0 && !client_copy_host_side(host)) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter_handle(call, API_OP_ga_copy_in));
+    if (bytes != 0 && !client_copy_host_side(host)) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(call, stream, wire);
-    }
-    return rc;
+    return client_stream_check(call, stream, wire);
 }
 
 /* If `wait` is set the copy is over when this returns, and visible in the host's mirror, too. */
@@ -57,10 +54,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     if (client_mirror_translate(&device)) {
         return device_to_device(to, device, bytes, stream, wait);
     }
-    CUresult rc = enter(&call, stream, bytes, from, &wire);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(enter(&call, stream, bytes, from, &wire));
     client_copy_source(from, bytes);
     if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(to, true, device, false, bytes);
@@ -68,11 +62,8 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
             return client_copy_cross_node(&call, &line, wire);
         }
     }
-    rc = client_range_check(&call, to, 1, bytes);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
+    CU_TRY(client_range_check(&call, to, 1, bytes));
+    CUresult rc = client_copy_from_host(&call, to, from, bytes, wire, wait);
     return rc == CUDA_SUCCESS && wait && bytes != 0 ? client_copy_defer(&call, wire) : rc;
 }
 
@@ -83,21 +74,18 @@ static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstrea
     if (client_mirror_translate(&device)) {
         return device_to_device(device, from, bytes, stream, wait);
     }
-    CUresult rc = enter(&call, stream, bytes, to, &wire);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(enter(&call, stream, bytes, to, &wire));
     if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(device, false, from, true, bytes);
         if (client_copy_leaves(&call, &line)) {
             return client_copy_cross_node(&call, &line, wire);
         }
     }
-    rc = client_range_check(&call, from, 1, bytes);
-    if (rc != CUDA_SUCCESS || bytes == 0) {
-        return rc;
+    CU_TRY(client_range_check(&call, from, 1, bytes));
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
     }
-    rc = client_copy_out(&call, to, from, bytes, wire, wait);
+    CUresult rc = client_copy_out(&call, to, from, bytes, wire, wait);
     bool waited = wait || (client_mirrors_some() && !client_host_pinned(to, bytes));
     return rc == CUDA_SUCCESS && waited ? client_mirrors_after(call.context, wire, mark) : rc;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/bulk_open.h"
 #include "client/call/payload.h"
 #include "client/context/context.h"
@@ -164,9 +165,7 @@ static CUresult slice_inside(struct client_call *call, const struct slices *slic
                                             .rows = slices->rows,
                                             .stream = slices->stream};
     call->op = API_OP_ga_copy_array;
-    CUresult rc;
-    CLIENT_CALL_POST(call, ga_copy_array, &args, rc);
-    return rc;
+    return client_post_ga_copy_array(call, &args);
 }
 
 /* To the next slice. */

@@ -2,6 +2,7 @@
 /* Linear copies between devices. A server copies between its own devices by itself; copies between
  * two servers are those of copy_cross_node.c. */
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
 #include "client/copy/copy.h"
@@ -29,7 +30,7 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, s
         rc = inside(&call, dstDevice, srcDevice, ByteCount);
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuMemcpyDtoD_v2, &args, rc);
+        rc = client_post_cuMemcpyDtoD_v2(&call, &args);
     }
     return front_settle(rc, NULL, dstDevice, srcDevice);
 }
@@ -41,20 +42,13 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
     struct cuMemcpyDtoDAsync_v2_args args = {
         .dstDevice = dstDevice, .srcDevice = srcDevice, .ByteCount = ByteCount};
     const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
-    CUresult rc = client_call_enter_handle(&call, API_OP_cuMemcpyDtoDAsync_v2);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &args.hStream);
-    }
-    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+    CU_TRY(client_call_enter_handle(&call, API_OP_cuMemcpyDtoDAsync_v2));
+    CU_TRY(client_stream_check(&call, hStream, &args.hStream));
+    if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, args.hStream);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = inside(&call, dstDevice, srcDevice, ByteCount);
-    }
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuMemcpyDtoDAsync_v2, &args, rc);
-    }
-    return rc;
+    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
+    return client_post_cuMemcpyDtoDAsync_v2(&call, &args);
 }
 
 static bool far(const struct client_call *call, CUcontext handle)
@@ -83,25 +77,18 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
     struct client_call call;
     uint64_t wire[2];
     const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
-    CUresult rc = client_call_enter(&call, API_OP_cuMemcpyPeer);
-    if (rc == CUDA_SUCCESS) {
-        rc = peers(&call, dstContext, srcContext, wire);
-    }
-    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+    CU_TRY(client_call_enter(&call, API_OP_cuMemcpyPeer));
+    CU_TRY(peers(&call, dstContext, srcContext, wire));
+    if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, 0);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = inside(&call, dstDevice, srcDevice, ByteCount);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
     const struct cuMemcpyPeer_args args = {.dstDevice = dstDevice,
                                            .dstContext = wire[0],
                                            .srcDevice = srcDevice,
                                            .srcContext = wire[1],
                                            .ByteCount = ByteCount};
-    CLIENT_CALL_POST(&call, cuMemcpyPeer, &args, rc);
+    CUresult rc = client_post_cuMemcpyPeer(&call, &args);
     return front_settle(rc, NULL, dstDevice, srcDevice);
 }
 
@@ -112,28 +99,18 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
     struct client_call call;
     uint64_t wire[2], stream;
     const struct front_box line = client_copy_line(dstDevice, true, srcDevice, true, ByteCount);
-    CUresult rc = client_call_enter(&call, API_OP_cuMemcpyPeerAsync);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &stream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = peers(&call, dstContext, srcContext, wire);
-    }
-    if (rc == CUDA_SUCCESS && client_copy_leaves(&call, &line)) {
+    CU_TRY(client_call_enter(&call, API_OP_cuMemcpyPeerAsync));
+    CU_TRY(client_stream_check(&call, hStream, &stream));
+    CU_TRY(peers(&call, dstContext, srcContext, wire));
+    if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, stream);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = inside(&call, dstDevice, srcDevice, ByteCount);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
     const struct cuMemcpyPeerAsync_args args = {.dstDevice = dstDevice,
                                                 .dstContext = wire[0],
                                                 .srcDevice = srcDevice,
                                                 .srcContext = wire[1],
                                                 .ByteCount = ByteCount,
                                                 .hStream = stream};
-    CLIENT_CALL_POST(&call, cuMemcpyPeerAsync, &args, rc);
-    return rc;
+    return client_post_cuMemcpyPeerAsync(&call, &args);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/bulk_open.h"
 #include "client/call/payload.h"
 #include "client/call/stream_call.h"
@@ -94,9 +95,7 @@ static CUresult rows_inside(struct client_call *call, const struct copy_rows *ro
                                    .rows = rows->count,
                                    .stream = rows->stream};
     call->op = API_OP_ga_copy_2d;
-    CUresult rc;
-    CLIENT_CALL_POST(call, ga_copy_2d, &args, rc);
-    return rc;
+    return client_post_ga_copy_2d(call, &args);
 }
 
 static CUresult rows_on_host(struct client_call *call, const struct copy_rows *rows)

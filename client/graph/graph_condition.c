@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/list.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
@@ -64,7 +65,7 @@ CUresult client_graph_condition_make(CUcontext handle, uint64_t graph, unsigned 
     }
     rc = client_call_enter_in(&call, API_OP_ga_graph_condition, context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_graph_condition, &args, true, &results, rc);
+        rc = client_wait_ga_graph_condition(&call, &args, true, &results);
     }
     if (rc != CUDA_SUCCESS) {
         free(condition);
@@ -114,7 +115,7 @@ static void tell_dropped(const struct condition *condition)
     CUresult rc =
         client_call_enter_session(&call, API_OP_ga_graph_condition_drop, condition->session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_graph_condition_drop, &args, rc);
+        rc = client_post_ga_graph_condition_drop(&call, &args);
     }
 }
 

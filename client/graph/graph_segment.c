@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/stream_call.h"
 #include "client/context/context.h"
@@ -165,7 +166,7 @@ struct segment {
         struct client_call call_;                                                                  \
         rc = client_call_enter(&call_, API_OP_##name);                                             \
         if (rc == CUDA_SUCCESS) {                                                                  \
-            CLIENT_CALL_POST(&call_, name, args, rc);                                              \
+            rc = client_post_##name(&call_, args);                                                 \
         }                                                                                          \
     } while (0)
 
@@ -230,14 +231,9 @@ static CUresult finish(const struct segment *segment, uint64_t flags, uint64_t *
     struct client_call call;
     struct ga_graph_end_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
                                      .flags = flags};
-    CUresult rc = client_call_enter(&call, API_OP_ga_graph_end);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_handle_make(&call, GA_HANDLE_EXEC, &args.exec);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    CLIENT_CALL_SIMPLE(&call, ga_graph_end, &args, false, rc);
+    CU_TRY(client_call_enter(&call, API_OP_ga_graph_end));
+    CU_TRY(client_handle_make(&call, GA_HANDLE_EXEC, &args.exec));
+    CUresult rc = client_wait_ga_graph_end(&call, &args, false);
     if (rc == CUDA_SUCCESS) {
         *made = args.exec;
     } else {
@@ -412,32 +408,22 @@ CUresult client_graph_launch(uint64_t segment, CUstream stream)
     struct ga_graph_launch_args args = {.exec = segment};
     const struct client_object *object = client_object_find(GA_HANDLE_EXEC, segment);
     const struct client_context *context = object != NULL ? object->context : NULL;
-    CUresult rc = context == NULL ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                  : client_call_enter_handle(&call, API_OP_ga_graph_launch);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, stream, &args.stream);
+    CU_TRY(context == NULL ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                           : client_call_enter_handle(&call, API_OP_ga_graph_launch));
+    CU_TRY(client_stream_check(&call, stream, &args.stream));
+    if (client_session_conn(context->session) != call.conn) {
+        CU_TRY(client_call_between_nodes("a graph"));
     }
-    if (rc == CUDA_SUCCESS && client_session_conn(context->session) != call.conn) {
-        rc = client_call_between_nodes("a graph");
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_mirrors_before(&call, args.stream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_graph_launch, &args, rc);
-    }
-    return rc;
+    CU_TRY(client_mirrors_before(&call, args.stream));
+    return client_post_ga_graph_launch(&call, &args);
 }
 
 CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on)
 {
     struct client_call call;
     const struct ga_graph_enable_args args = {.exec = segment, .node = node, .on = on};
-    CUresult rc = enter(&call, API_OP_ga_graph_enable, segment);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_graph_enable, &args, rc);
-    }
-    return rc;
+    CU_TRY(enter(&call, API_OP_ga_graph_enable, segment));
+    return client_post_ga_graph_enable(&call, &args);
 }
 
 void client_graph_forget(uint64_t segment)
@@ -449,7 +435,7 @@ void client_graph_forget(uint64_t segment)
     }
     CUresult rc = enter(&call, API_OP_ga_graph_destroy, segment);
     if (rc == CUDA_SUCCESS) { /* else the server has nothing of it any more */
-        CLIENT_CALL_POST(&call, ga_graph_destroy, &args, rc);
+        rc = client_post_ga_graph_destroy(&call, &args);
         client_handle_drop(segment);
     }
 }

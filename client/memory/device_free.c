@@ -5,6 +5,7 @@
 #include "client/memory/device_free.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
@@ -48,7 +49,7 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
         .address = address, .bytes = bytes, .wait_for_work = wait};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_unmap, context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_memory_unmap, &args, true, rc);
+        rc = client_wait_ga_memory_unmap(&call, &args, true);
         if (rc == CUDA_SUCCESS) {
             client_conn_raise(&context->unused, call.sequence);
         }

@@ -3,6 +3,7 @@
 #include "client/memory/device_memory.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/log.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
@@ -21,11 +22,8 @@ static CUresult map(struct client_context *context, uint64_t address, uint64_t b
 {
     struct client_call call;
     struct ga_memory_map_args args = {.address = address, .bytes = bytes};
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_map, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_memory_map, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_memory_map, context));
+    return client_wait_ga_memory_map(&call, &args, true);
 }
 
 /* ---- without a window: the server's driver picks addresses */
@@ -35,17 +33,13 @@ static CUresult ask_block(struct client_context *context, uint64_t bytes, uint64
     struct client_call call;
     struct ga_memory_allocate_args args = {.bytes = bytes};
     struct ga_memory_allocate_results results;
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_memory_allocate, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_memory_allocate, &args, true, &results, rc);
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_memory_allocate, context));
+    CU_TRY(client_wait_ga_memory_allocate(&call, &args, true, &results));
+    if (results.address == 0) {
+        CU_TRY(client_call_broken(&call));
     }
-    if (rc == CUDA_SUCCESS && results.address == 0) {
-        rc = client_call_broken(&call);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *address = results.address;
-    }
-    return rc;
+    *address = results.address;
+    return CUDA_SUCCESS;
 }
 
 /* False: the program itself has something there. */

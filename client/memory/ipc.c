@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/call/event_call.h"
@@ -97,18 +98,14 @@ static CUresult share(struct client_context *context, const struct client_memory
     struct ga_ipc_share_args args = {.address = memory->start, .bytes = memory->bytes};
     struct ga_ipc_share_results results;
     client_copy_expose(NULL);
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_share, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *handle = (struct handle){.magic = MAGIC_MEMORY,
-                                  .bytes = memory->bytes,
-                                  .offset = results.offset,
-                                  .mapping_bytes = results.mapping_bytes};
-        memcpy(handle->key, results.key, sizeof handle->key);
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_ipc_share, context));
+    CU_TRY(client_wait_ga_ipc_share(&call, &args, true, &results));
+    *handle = (struct handle){.magic = MAGIC_MEMORY,
+                              .bytes = memory->bytes,
+                              .offset = results.offset,
+                              .mapping_bytes = results.mapping_bytes};
+    memcpy(handle->key, results.key, sizeof handle->key);
+    return CUDA_SUCCESS;
 }
 
 /* It has a handle already. */
@@ -197,7 +194,7 @@ bool client_ipc_withdraw(struct client_context *context, uint64_t start)
     free(shared);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_withdraw, context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_ipc_withdraw, &args, true, rc);
+        rc = client_wait_ga_ipc_withdraw(&call, &args, true);
     }
     return true;
 }
@@ -213,11 +210,8 @@ static CUresult map(struct client_context *context, const struct handle *handle,
                                     .mapping_bytes = handle->mapping_bytes};
     memcpy(args.key, handle->key, sizeof args.key);
     client_copy_expose(NULL);
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_open, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_ipc_open, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_ipc_open, context));
+    return client_wait_ga_ipc_open(&call, &args, true);
 }
 
 /* The room is the caller's again. */
@@ -381,25 +375,19 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     struct ga_ipc_share_event_args args;
     struct ga_ipc_share_event_results results;
     struct handle handle = {.magic = MAGIC_EVENT};
-    CUresult rc = client_call_enter(&call, API_OP_ga_ipc_share_event);
-    if (rc == CUDA_SUCCESS && pHandle == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter(&call, API_OP_ga_ipc_share_event));
+    if (pHandle == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(&call, event, &args.event);
+    CU_TRY(client_event_check(&call, event, &args.event));
+    if (!client_event_shared(args.event)) {
+        return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (rc == CUDA_SUCCESS && !client_event_shared(args.event)) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
-    }
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_ipc_share_event, &args, false, &results, rc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        memcpy(handle.key, results.key, sizeof handle.key);
-        memset(pHandle, 0, sizeof *pHandle);
-        memcpy(pHandle, &handle, sizeof handle);
-    }
-    return rc;
+    CU_TRY(client_wait_ga_ipc_share_event(&call, &args, false, &results));
+    memcpy(handle.key, results.key, sizeof handle.key);
+    memset(pHandle, 0, sizeof *pHandle);
+    memcpy(pHandle, &handle, sizeof handle);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
@@ -419,7 +407,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     CUresult rc = client_event_make(&call, true, &args.event);
     if (rc == CUDA_SUCCESS) {
         const uint64_t event = args.event;
-        CLIENT_CALL_SIMPLE(&call, ga_ipc_open_event, &args, true, rc);
+        rc = client_wait_ga_ipc_open_event(&call, &args, true);
         if (rc == CUDA_SUCCESS) {
             *phEvent = (CUevent)(uintptr_t)event;
         } else {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
@@ -86,11 +87,8 @@ static CUresult map(struct client_session *session, uint64_t address, uint64_t b
 {
     struct client_call call;
     struct ga_space_map_args args = {.address = address, .bytes = bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_map, session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_space_map, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_space_map, session));
+    return client_wait_ga_space_map(&call, &args, true);
 }
 
 static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
@@ -130,7 +128,7 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     client_copy_complete();
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_space_unmap, &args, rc);
+        rc = client_post_ga_space_unmap(&call, &args);
     }
     chunk_unreserve(session, address, bytes);
 }
@@ -155,7 +153,7 @@ static CUresult pool_access(CUdevice device, uint64_t address, uint64_t bytes, C
         rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_space_access, &args, true, rc);
+        rc = client_wait_ga_space_access(&call, &args, true);
     }
     return rc;
 }
@@ -257,15 +255,11 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     struct ga_ipc_share_results results;
     struct shared shared = {.bytes = bytes};
     client_copy_expose(NULL);
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_ipc_share, session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_ipc_share, &args, true, &results, rc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        memcpy(shared.key, results.key, sizeof shared.key);
-        memcpy(out, &shared, sizeof shared);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_ipc_share, session));
+    CU_TRY(client_wait_ga_ipc_share(&call, &args, true, &results));
+    memcpy(shared.key, results.key, sizeof shared.key);
+    memcpy(out, &shared, sizeof shared);
+    return CUDA_SUCCESS;
 }
 
 static CUresult ask_open(struct client_session *session, const struct shared *shared,
@@ -277,7 +271,7 @@ static CUresult ask_open(struct client_session *session, const struct shared *sh
     client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_pool_open, session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_pool_open, &args, true, rc);
+        rc = client_wait_ga_pool_open(&call, &args, true);
     }
     bool none = rc == CUDA_ERROR_INVALID_HANDLE || rc == CUDA_ERROR_INVALID_CONTEXT;
     return none ? CUDA_ERROR_INVALID_VALUE : rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/stream_call.h"
@@ -59,7 +60,7 @@ CUresult client_mirror_clear(struct client_context *context, const struct client
     unlock(context->session);
     call.op = API_OP_cuMemsetD8Async;
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuMemsetD8Async, &args, rc);
+        rc = client_post_cuMemsetD8Async(&call, &args);
     }
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "client/call/call.h"
@@ -77,7 +78,7 @@ static uint32_t ask(const struct client_session *session, bool start)
         rc = CUDA_ERROR_NOT_SUPPORTED;
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_memory_reclaim, &args, true, &results, rc);
+        rc = client_wait_ga_memory_reclaim(&call, &args, true, &results);
     }
     return rc == CUDA_SUCCESS ? results.pending : 0;
 }

@@ -6,6 +6,7 @@
 #include "client/memory/vmm.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/alloc/window.h"
 #include "client/call/call.h"
@@ -108,7 +109,7 @@ void client_vmm_release(struct client_session *session, uint64_t space, uint64_t
     const struct ga_space_release_args args = {.space = space, .space_bytes = space_bytes};
     CUresult rc = client_call_enter_session(&call, API_OP_ga_space_release, session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_space_release, &args, rc);
+        rc = client_post_ga_space_release(&call, &args);
     }
 }
 
@@ -184,11 +185,8 @@ static CUresult ask_memory(struct client_session *session, uint64_t physical, ui
 {
     struct client_call call;
     const struct ga_physical_create_args args = {.physical = physical, .bytes = bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_create, session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_physical_create, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_physical_create, session));
+    return client_wait_ga_physical_create(&call, &args, true);
 }
 
 struct client_physical *client_vmm_make(struct client_device *device,
@@ -279,7 +277,7 @@ void client_vmm_drop(struct client_physical *physical)
     }
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_release, physical->session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_physical_release, &args, rc);
+        rc = client_post_ga_physical_release(&call, &args);
     }
     client_object_drop(physical);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management: what is mapped where, and who may use it. */
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
@@ -19,11 +20,8 @@ CUresult client_vmm_map(struct client_physical *physical, uint64_t start, uint64
                                               .bytes = bytes,
                                               .space = space,
                                               .space_bytes = space_bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_map, physical->session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_physical_map, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_physical_map, physical->session));
+    return client_wait_ga_physical_map(&call, &args, true);
 }
 
 static CUresult map(uint64_t start, uint64_t bytes, struct client_physical *physical)
@@ -87,11 +85,8 @@ CUresult client_vmm_unmap(struct client_session *session, uint64_t start, uint64
 {
     struct client_call call;
     const struct ga_physical_unmap_args args = {.address = start, .bytes = bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_unmap, session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_physical_unmap, &args, true, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_physical_unmap, session));
+    return client_wait_ga_physical_unmap(&call, &args, true);
 }
 
 /* Whatever a server says, the program is rid of the mappings. */
@@ -159,7 +154,7 @@ CUresult client_vmm_allow(struct client_session *session, uint64_t start, uint64
         rc = client_call_enter_session(&call, API_OP_ga_space_access, session);
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_space_access, &args, true, rc);
+        rc = client_wait_ga_space_access(&call, &args, true);
     }
     return rc;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
@@ -109,14 +110,10 @@ static CUresult ask_key(struct client_physical *physical)
     struct ga_physical_share_args args = {.physical = physical->object.handle};
     struct ga_physical_share_results results;
     client_copy_expose(NULL);
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_share, physical->session);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_physical_share, &args, true, &results, rc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        enter(physical, results.key);
-    }
-    return rc;
+    CU_TRY(client_call_enter_session(&call, API_OP_ga_physical_share, physical->session));
+    CU_TRY(client_wait_ga_physical_share(&call, &args, true, &results));
+    enter(physical, results.key);
+    return CUDA_SUCCESS;
 }
 
 static CUresult export(struct client_physical *physical, int *fd)
@@ -185,7 +182,7 @@ static CUresult ask_open(struct client_session *session, const struct record *re
     client_copy_expose(NULL);
     CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_open, session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_physical_open, &args, true, rc);
+        rc = client_wait_ga_physical_open(&call, &args, true);
     }
     return rc == CUDA_ERROR_INVALID_HANDLE ? CUDA_ERROR_INVALID_VALUE : rc; /* gone, or never was */
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
@@ -145,7 +146,7 @@ static CUresult set_attribute(struct client_function *function, CUfunction_attri
     }
     CUresult rc = client_call_enter_in(&call, API_OP_cuFuncSetAttribute, function->object.context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, cuFuncSetAttribute, &args, true, rc);
+        rc = client_wait_cuFuncSetAttribute(&call, &args, true);
     }
     if (rc == CUDA_SUCCESS && (int)attrib < 16) {
         function->attributes[attrib] = value;
@@ -162,12 +163,8 @@ static CUresult set_cache(const struct client_function *function, CUfunc_cache c
     if ((unsigned)config > (unsigned)CU_FUNC_CACHE_PREFER_EQUAL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc =
-        client_call_enter_in(&call, API_OP_cuFuncSetCacheConfig, function->object.context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuFuncSetCacheConfig, &args, rc);
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_cuFuncSetCacheConfig, function->object.context));
+    return client_post_cuFuncSetCacheConfig(&call, &args);
 }
 
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/log.h"
 #include "base/readable.h"
 #include "client/alloc/window.h"
@@ -274,10 +275,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     if (client_mirrors_some()) {
         client_mirror_detach(call.context->session, params.bytes, params.size, args.stream);
     }
-    rc = client_mirrors_before(&call, args.stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_mirrors_before(&call, args.stream));
     memcpy(args.grid, shape->grid, sizeof args.grid);
     memcpy(args.block, shape->block, sizeof args.block);
     args.shared_bytes = shape->shared_bytes;
@@ -285,8 +283,7 @@ static CUresult launch(CUfunction f, const struct shape *shape, CUstream stream,
     args.function = function->object.handle;
     args.param_bytes = params.size;
     args.params = params.bytes;
-    CLIENT_CALL_POST(&call, ga_launch, &args, rc);
-    return rc;
+    return client_post_ga_launch(&call, &args);
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
@@ -27,14 +28,10 @@ static CUresult is_managed(struct client_context *context, uint64_t address, boo
     struct client_call call;
     struct ga_variable_managed_args args = {.address = address};
     struct ga_variable_managed_results results;
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_variable_managed, context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_variable_managed, &args, true, &results, rc);
-    }
-    if (rc == CUDA_SUCCESS) {
-        *managed = results.managed != 0;
-    }
-    return rc;
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_variable_managed, context));
+    CU_TRY(client_wait_ga_variable_managed(&call, &args, true, &results));
+    *managed = results.managed != 0;
+    return CUDA_SUCCESS;
 }
 
 /* The program's half of a variable lies where the first context has it. */

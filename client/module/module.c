@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
@@ -239,7 +240,7 @@ CUresult client_module_unload(struct client_module *module)
     struct ga_module_unload_args args = {.module = module->object.handle};
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_unload, module->object.context);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_module_unload, &args, rc);
+        rc = client_post_ga_module_unload(&call, &args);
     }
     client_object_drop(module);
     return rc;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
@@ -32,13 +33,8 @@ static CUresult fetch_global(struct client_module *module, const char *name,
     struct client_call call;
     struct ga_module_global_args args = {.module = module->object.handle, .name = name};
     struct ga_module_global_results results;
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_global, module->object.context);
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_module_global, &args, true, &results, rc);
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_enter_in(&call, API_OP_ga_module_global, module->object.context));
+    CU_TRY(client_wait_ga_module_global(&call, &args, true, &results));
     struct client_global *global = calloc(1, sizeof *global);
     if (global == NULL || (global->name = strdup(name)) == NULL) {
         free(global);

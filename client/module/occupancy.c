@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/module/function.h"
 #include "front/front.h"
@@ -15,28 +16,19 @@ static CUresult ask(uint32_t question, CUfunction function, const CUlaunchConfig
     struct front_launch_options options;
     struct ga_occupancy_clusters_args args = {.question = question};
     struct ga_occupancy_clusters_results results;
-    CUresult rc = client_call_enter(&call, API_OP_ga_occupancy_clusters);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_function_check(&call, function, &args.function);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = front_launch_options_read(config, &options);
-    }
-    if (rc == CUDA_SUCCESS && answer == NULL) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
+    CU_TRY(client_call_enter(&call, API_OP_ga_occupancy_clusters));
+    CU_TRY(client_function_check(&call, function, &args.function));
+    CU_TRY(front_launch_options_read(config, &options));
+    if (answer == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     args.shared_bytes = config->sharedMemBytes;
     memcpy(args.block, &config->blockDimX, sizeof args.block);
     memcpy(args.grid, &config->gridDimX, sizeof args.grid);
     memcpy(args.cluster, options.cluster, sizeof args.cluster);
-    CLIENT_CALL_RESULTS(&call, ga_occupancy_clusters, &args, false, &results, rc);
-    if (rc == CUDA_SUCCESS) {
-        *answer = (int)results.answer;
-    }
-    return rc;
+    CU_TRY(client_wait_ga_occupancy_clusters(&call, &args, false, &results));
+    *answer = (int)results.answer;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,

@@ -3,6 +3,7 @@
 #include "client/stream/context_remote.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
@@ -32,7 +33,7 @@ static CUresult create_remote_part(struct client_context *context)
         .context = context->object.handle, .flags = context->flags, .sms = context->sms};
     call.bare = true;
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_RESULTS(&call, ga_context_create_part, &args, true, &results, rc);
+        rc = client_wait_ga_context_create_part(&call, &args, true, &results);
     }
     if (rc == CUDA_SUCCESS) {
         context->sms = results.given;
@@ -53,7 +54,7 @@ static CUresult create_remote(struct client_context *context)
                                           .flags = context->flags};
     call.bare = true;
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_context_create, &args, true, rc);
+        rc = client_wait_ga_context_create(&call, &args, true);
     }
     return rc;
 }
@@ -73,9 +74,9 @@ CUresult client_context_end(struct client_context *context, bool destroy)
         return CUDA_SUCCESS; /* the connection is lost, and what was there with it */
     }
     if (destroy) {
-        CLIENT_CALL_SIMPLE(&call, ga_context_destroy, &destroyed, true, rc);
+        rc = client_wait_ga_context_destroy(&call, &destroyed, true);
     } else {
-        CLIENT_CALL_SIMPLE(&call, ga_context_reset, &reset, true, rc);
+        rc = client_wait_ga_context_reset(&call, &reset, true);
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "client/stream/event.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/event_call.h"
 #include "client/call/stream_call.h"
@@ -34,11 +35,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
         (shared && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CUresult rc = client_event_make(&call, shared, &args.phEvent);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    CLIENT_CALL_POST(&call, cuEventCreate, &args, rc);
+    CU_TRY(client_event_make(&call, shared, &args.phEvent));
+    CUresult rc = client_post_cuEventCreate(&call, &args);
     if (rc == CUDA_SUCCESS) {
         *phEvent = (CUevent)(uintptr_t)args.phEvent;
     } else {
@@ -128,9 +126,7 @@ static CUresult query_shared(struct client_call *call, const struct client_event
                              bool keep_late)
 {
     struct ga_event_query_args args = {.event = event->object.handle};
-    CUresult rc;
-    CLIENT_CALL_SIMPLE(call, ga_event_query, &args, keep_late, rc);
-    return rc;
+    return client_wait_ga_event_query(call, &args, keep_late);
 }
 
 /* Waits until the server has done everything sent about a shared event: this program may tell
@@ -215,23 +211,15 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     struct client_call call;
     struct client_event *event;
     struct cuStreamWaitEvent_args args = {.Flags = Flags};
-    CUresult rc = client_call_enter_handle(&call, API_OP_cuStreamWaitEvent);
-    if (rc == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
-        rc = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(client_call_enter_handle(&call, API_OP_cuStreamWaitEvent));
+    if (Flags != CU_EVENT_WAIT_DEFAULT) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_stream_check(&call, hStream, &args.hStream);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = client_event_check(&call, hEvent, &args.hEvent);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = event_of(hEvent, &event);
-    }
-    if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, cuStreamWaitEvent, &args, rc);
-    }
-    return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
+    CU_TRY(client_stream_check(&call, hStream, &args.hStream));
+    CU_TRY(client_event_check(&call, hEvent, &args.hEvent));
+    CU_TRY(event_of(hEvent, &event));
+    CU_TRY(client_post_cuStreamWaitEvent(&call, &args));
+    return client_event_settle(&call, event);
 }
 
 #if CUDA_VERSION >= 12050
@@ -371,14 +359,11 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
         rc = client_context_told(call.context);
         return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
     }
-    CLIENT_CALL_SIMPLE(&call, ga_event_synchronize, &args, false, rc);
-    if (rc == CUDA_SUCCESS) {
-        if (!event->shared) { /* else it may be another's recording that is done */
-            client_conn_raise(&event->ready, recorded);
-            client_stream_reached(event->object.context, stream, mark + 1);
-            front_mempool_synchronized();
-        }
-        rc = reached(&call, event);
+    CU_TRY(client_wait_ga_event_synchronize(&call, &args, false));
+    if (!event->shared) { /* else it may be another's recording that is done */
+        client_conn_raise(&event->ready, recorded);
+        client_stream_reached(event->object.context, stream, mark + 1);
+        front_mempool_synchronized();
     }
-    return rc;
+    return reached(&call, event);
 }

@@ -3,6 +3,7 @@
 #include "client/stream/green_context.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/call/event_call.h"
@@ -47,7 +48,7 @@ CUresult client_green_make(struct front_green *green)
                                             .green = green->handle,
                                             .stream = green->stream};
         memcpy(args.pairs, green->part.pairs, sizeof args.pairs);
-        CLIENT_CALL_SIMPLE(&call, ga_green_create, &args, true, rc);
+        rc = client_wait_ga_green_create(&call, &args, true);
     }
     if (rc != CUDA_SUCCESS) {
         if (stream != NULL) {
@@ -100,7 +101,7 @@ CUresult client_green_wait(const struct front_green *green, CUevent handle)
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_green_wait, &args, rc);
+        rc = client_post_ga_green_wait(&call, &args);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
@@ -131,7 +132,7 @@ CUresult client_green_end(const struct front_green *green)
     uint64_t mark = client_mirrors_mark();
     CUresult rc = CUDA_SUCCESS; /* a connection that is lost has taken it along */
     if (!green->lost && enter(&call, API_OP_ga_green_end, green->primary) == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_green_end, &args, true, rc);
+        rc = client_wait_ga_green_end(&call, &args, true);
         rc = rc == CUDA_SUCCESS ? client_mirrors_after(call.context, MIRROR_ALL, mark) : rc;
     }
     (void)cuDevicePrimaryCtxRelease_v2(green->device);

@@ -2,6 +2,7 @@
 /* Making streams, and what is kept of them here: flags, priority and attributes are answered
  * without asking. Of the attributes only the priority matters to the server. */
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
 #include "client/call/stream_call.h"
@@ -57,7 +58,7 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
                                      device->priority_least, device->priority_greatest);
     struct cuStreamCreateWithPriority_args args = {
         .phStream = stream->object.handle, .flags = flags, .priority = stream->attributes.priority};
-    CLIENT_CALL_POST(&call, cuStreamCreateWithPriority, &args, rc);
+    rc = client_post_cuStreamCreateWithPriority(&call, &args);
     if (rc != CUDA_SUCCESS) {
         client_object_drop(stream);
         return rc;
@@ -140,9 +141,7 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
 static CUresult send_priority(struct client_call *call, uint64_t wire, int priority)
 {
     struct ga_stream_priority_args args = {.stream = wire, .priority = priority};
-    CUresult rc;
-    CLIENT_CALL_POST(call, ga_stream_priority, &args, rc);
-    return rc;
+    return client_post_ga_stream_priority(call, &args);
 }
 
 CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,

@@ -4,6 +4,7 @@
 #include "client/stream/stream_value.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/call/stream_call.h"
 #include "client/memory/mirror.h"
@@ -49,20 +50,20 @@ static CUresult post(struct client_call *call, uint64_t stream, const struct fro
                                                      flags};
         if (value->write) {
             call->op = API_OP_cuStreamWriteValue32_v2;
-            CLIENT_CALL_POST(call, cuStreamWriteValue32_v2, &write, rc);
+            rc = client_post_cuStreamWriteValue32_v2(call, &write);
         } else {
             call->op = API_OP_cuStreamWaitValue32_v2;
-            CLIENT_CALL_POST(call, cuStreamWaitValue32_v2, &wait, rc);
+            rc = client_post_cuStreamWaitValue32_v2(call, &wait);
         }
     } else {
         struct cuStreamWaitValue64_v2_args wait = {stream, value->address, value->value, flags};
         struct cuStreamWriteValue64_v2_args write = {stream, value->address, value->value, flags};
         if (value->write) {
             call->op = API_OP_cuStreamWriteValue64_v2;
-            CLIENT_CALL_POST(call, cuStreamWriteValue64_v2, &write, rc);
+            rc = client_post_cuStreamWriteValue64_v2(call, &write);
         } else {
             call->op = API_OP_cuStreamWaitValue64_v2;
-            CLIENT_CALL_POST(call, cuStreamWaitValue64_v2, &wait, rc);
+            rc = client_post_cuStreamWaitValue64_v2(call, &wait);
         }
     }
     return rc;

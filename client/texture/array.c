@@ -4,6 +4,7 @@
 #include "client/texture/array.h"
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
@@ -56,7 +57,7 @@ static CUresult create_once(struct client_call *call, const struct front_array *
                                                    .flags = shape->Flags,
                                                    .levels = front->levels};
         call->op = API_OP_ga_mipmap_create;
-        CLIENT_CALL_SIMPLE(call, ga_mipmap_create, &args, true, rc);
+        rc = client_wait_ga_mipmap_create(call, &args, true);
     } else {
         const struct ga_array_create_args args = {.array = handle,
                                                   .width = shape->Width,
@@ -65,7 +66,7 @@ static CUresult create_once(struct client_call *call, const struct front_array *
                                                   .format = shape->Format,
                                                   .channels = shape->NumChannels,
                                                   .flags = shape->Flags};
-        CLIENT_CALL_SIMPLE(call, ga_array_create, &args, true, rc);
+        rc = client_wait_ga_array_create(call, &args, true);
     }
     return rc;
 }
@@ -218,9 +219,9 @@ static CUresult destroy(uint64_t handle, bool mipmapped)
     CUresult rc = client_call_enter_in(&call, API_OP_ga_array_destroy, array->object.context);
     if (rc == CUDA_SUCCESS && mipmapped) {
         call.op = API_OP_ga_mipmap_destroy;
-        CLIENT_CALL_SIMPLE(&call, ga_mipmap_destroy, &whole, true, rc);
+        rc = client_wait_ga_mipmap_destroy(&call, &whole, true);
     } else if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_SIMPLE(&call, ga_array_destroy, &args, true, rc);
+        rc = client_wait_ga_array_destroy(&call, &args, true);
     }
     if (rc == CUDA_SUCCESS) {
         client_handle_drop(handle);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
@@ -150,7 +151,7 @@ static CUresult ask_texture(struct client_call *call, uint64_t texture,
     call->op = API_OP_ga_texture_create;
     struct ga_texture_create_results results = {0};
     CUresult rc;
-    CLIENT_CALL_RESULTS(call, ga_texture_create, &args, true, &results, rc);
+    rc = client_wait_ga_texture_create(call, &args, true, &results);
     *number = results.number;
     return rc;
 }
@@ -163,7 +164,7 @@ static CUresult ask_surface(struct client_call *call, uint64_t texture,
     call->op = API_OP_ga_surface_create;
     struct ga_surface_create_results results = {0};
     CUresult rc;
-    CLIENT_CALL_RESULTS(call, ga_surface_create, &args, true, &results, rc);
+    rc = client_wait_ga_surface_create(call, &args, true, &results);
     *number = results.number;
     return rc;
 }
@@ -239,11 +240,9 @@ static CUresult destroy(uint64_t number, bool surface)
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct ga_texture_destroy_args args = {.texture = found->object.handle};
-    CLIENT_CALL_POST(&call, ga_texture_destroy, &args, rc);
-    if (rc == CUDA_SUCCESS) {
-        client_object_drop(found);
-    }
-    return rc;
+    CU_TRY(client_post_ga_texture_destroy(&call, &args));
+    client_object_drop(found);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)

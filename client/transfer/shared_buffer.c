@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/shared_memory.h"
@@ -289,7 +290,7 @@ static void close_there(const struct client_shared_buffer *buffer)
     const struct ga_shared_buffer_close_args args = {.piece = buffer->piece};
     CUresult rc = client_call_enter_session(&call, API_OP_ga_shared_buffer_close, buffer->session);
     if (rc == CUDA_SUCCESS) {
-        CLIENT_CALL_POST(&call, ga_shared_buffer_close, &args, rc);
+        rc = client_post_ga_shared_buffer_close(&call, &args);
     }
     (void)rc; /* a connection that is lost has closed everything */
 }

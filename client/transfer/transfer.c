@@ -17,10 +17,7 @@ static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args 
 {
     struct client_payload piece = {
         .at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
-    CUresult rc = client_payload_begin(call, sizeof *args, &piece);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_payload_begin(call, sizeof *args, &piece));
     ga_copy_in_args_write(&call->writer, args);
     return client_payload_post(call, &piece, apart);
 }
@@ -144,16 +141,13 @@ CUresult client_copy_out(struct client_call *call, void *to, uint64_t from, uint
                                 .pitch = bytes};
     client_bulk_prepare(call, bytes);
     call->op = API_OP_ga_copy_out;
-    CUresult rc = client_call_begin(call, ga_copy_out_args_bound(&args));
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(client_call_begin(call, ga_copy_out_args_bound(&args)));
     ga_copy_out_args_write(&call->writer, &args);
     if (!wait && pinned) {
         return client_call_post_expect(call, &want);
     }
     struct ga_reader reader;
-    rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
+    CUresult rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
     return waited(call, stream, rc);
 }

@@ -17,11 +17,9 @@ static CUresult context_make(struct server_conn *conn, struct server_session *se
     if (args->kind == API_CONTEXT_PRIMARY) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
-    CUresult rc = driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real);
-    if (rc == CUDA_SUCCESS) {
-        (void)driver->cuCtxPopCurrent_v2(&popped);
-    }
-    return rc;
+    CU_TRY(driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real));
+    (void)driver->cuCtxPopCurrent_v2(&popped);
+    return CUDA_SUCCESS;
 }
 
 static void context_unmake(struct server_conn *conn, const struct server_session *session,
@@ -89,12 +87,8 @@ static CUresult part_make(struct server_conn *conn, struct server_session *sessi
     CUcontext popped;
     CUexecAffinityParam wanted = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
                                   .param.smCount.val = args->sms};
-    CUresult rc =
-        driver->cuCtxCreate_v3(real, &wanted, 1, args->flags & CONTEXT_FLAGS, session->real);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = driver->cuCtxGetExecAffinity(&wanted, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
+    CU_TRY(driver->cuCtxCreate_v3(real, &wanted, 1, args->flags & CONTEXT_FLAGS, session->real));
+    CUresult rc = driver->cuCtxGetExecAffinity(&wanted, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
     *given = wanted.param.smCount.val;
     (void)driver->cuCtxPopCurrent_v2(&popped);
     if (rc != CUDA_SUCCESS) {

@@ -42,15 +42,12 @@ static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsig
     const struct cuda_driver *driver = conn->driver;
     CUdevResource rest;
     unsigned count = 0, taken = 0, first = 0;
-    CUresult rc = driver->cuDevSmResourceSplitByCount(NULL, &count, device, NULL, flags, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(driver->cuDevSmResourceSplitByCount(NULL, &count, device, NULL, flags, 0));
     CUdevResource *parts = calloc(count + 1u, sizeof *parts);
     if (parts == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    rc = driver->cuDevSmResourceSplitByCount(parts, &count, device, &rest, flags, 0);
+    CUresult rc = driver->cuDevSmResourceSplitByCount(parts, &count, device, &rest, flags, 0);
     if (rc == CUDA_SUCCESS && rest.type == CU_DEV_RESOURCE_TYPE_SM) {
         parts[count++] = rest;
     }
@@ -188,10 +185,8 @@ static CUresult stream_make(struct server_conn *conn, const struct server_green 
                             const struct ga_green_stream_args *args, CUstream *real)
 {
     conn->elsewhere = true;
-    CUresult rc = conn->driver->cuCtxSetCurrent(green->as_context);
-    return rc == CUDA_SUCCESS
-               ? conn->driver->cuStreamCreateWithPriority(real, args->flags, args->priority)
-               : rc;
+    CU_TRY(conn->driver->cuCtxSetCurrent(green->as_context));
+    return conn->driver->cuStreamCreateWithPriority(real, args->flags, args->priority);
 }
 
 CUresult server_do_ga_green_stream(struct server_conn *conn,
@@ -202,17 +197,17 @@ CUresult server_do_ga_green_stream(struct server_conn *conn,
     if (green == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = stream_make(conn, green, args, &real);
-    return rc == CUDA_SUCCESS ? stream_put(conn, green, args->stream, real) : rc;
+    CU_TRY(stream_make(conn, green, args, &real));
+    return stream_put(conn, green, args->stream, real);
 }
 
 CUresult server_do_ga_green_wait(struct server_conn *conn, const struct ga_green_wait_args *args)
 {
     const struct server_green *green = green_find(conn, args->green);
     CUevent event;
-    CUresult rc =
-        green != NULL ? server_handle_event(conn, args->event, &event) : CUDA_ERROR_INVALID_HANDLE;
-    return rc == CUDA_SUCCESS ? conn->driver->cuGreenCtxWaitEvent(green->real, event) : rc;
+    CU_TRY(green != NULL ? server_handle_event(conn, args->event, &event)
+                         : CUDA_ERROR_INVALID_HANDLE);
+    return conn->driver->cuGreenCtxWaitEvent(green->real, event);
 }
 
 #else

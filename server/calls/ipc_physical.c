@@ -22,17 +22,14 @@ CUresult server_do_ga_physical_share(struct server_conn *conn,
     if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CUresult rc = conn->driver->cuMemExportToShareableHandle(
-        &made, physical->real, (CUmemAllocationHandleType)session->handle_types, 0);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(conn->driver->cuMemExportToShareableHandle(
+        &made, physical->real, (CUmemAllocationHandleType)session->handle_types, 0));
     struct channel_request packet = {.verb = CHANNEL_SHARE,
                                      .what = CHANNEL_PHYSICAL,
                                      .address = physical->handle,
                                      .bytes = physical->bytes};
     int fd = made;
-    rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
         close(fd);
     }
@@ -50,12 +47,9 @@ static CUresult import(struct server_conn *conn, const struct server_session *se
                        CUmemGenericAllocationHandle *real)
 {
     CUmemAllocationProp prop;
-    CUresult rc = conn->driver->cuMemImportFromShareableHandle(
-        real, (void *)(uintptr_t)fd, (CUmemAllocationHandleType)session->handle_types);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = conn->driver->cuMemGetAllocationPropertiesFromHandle(&prop, *real);
+    CU_TRY(conn->driver->cuMemImportFromShareableHandle(
+        real, (void *)(uintptr_t)fd, (CUmemAllocationHandleType)session->handle_types));
+    CUresult rc = conn->driver->cuMemGetAllocationPropertiesFromHandle(&prop, *real);
     if (rc == CUDA_SUCCESS && prop.location.id != session->real) {
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
@@ -70,11 +64,8 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
 {
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
-    CUresult rc = physical_put(conn, session, args->physical, args->bytes, &made);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    rc = import(conn, session, fd, &real);
+    CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
+    CUresult rc = import(conn, session, fd, &real);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;

@@ -97,9 +97,9 @@ static CUresult link_parts(struct server_conn *conn, const struct api_image *bun
     }
     void *made;
     size_t size;
-    CUresult rc = status == GA_AGAIN ? conn->driver->cuLinkComplete(state, &made, &size)
-                                     : CUDA_ERROR_INVALID_IMAGE;
-    return rc == CUDA_SUCCESS ? conn->driver->cuModuleLoadData(module, made) : rc;
+    CU_TRY(status == GA_AGAIN ? conn->driver->cuLinkComplete(state, &made, &size)
+                              : CUDA_ERROR_INVALID_IMAGE);
+    return conn->driver->cuModuleLoadData(module, made);
 }
 
 /* What the program has linked at run time (cuLinkComplete) is linked here, by the driver. */

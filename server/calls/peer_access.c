@@ -121,10 +121,8 @@ CUresult server_do_cuCtxEnablePeerAccess(struct server_conn *conn,
 {
     const struct server_context *owner =
         ga_handle_table_find(&conn->objects.contexts, args->peerContext);
-    CUresult rc = conn->current != NULL && owner != NULL
-                      ? enable(conn, owner, owner->real, args->Flags)
-                      : CUDA_ERROR_INVALID_CONTEXT;
-    return rc;
+    return conn->current != NULL && owner != NULL ? enable(conn, owner, owner->real, args->Flags)
+                                                  : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult server_do_cuCtxDisablePeerAccess(struct server_conn *conn,
