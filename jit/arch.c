@@ -7,7 +7,7 @@
 
 static const char *const names[] = {"--gpu-architecture", "-arch", "--arch"};
 
-/* Where in the option the architecture stands; NULL: this option names none. */
+/* The architecture within the option; NULL: this option names none. */
 static const char *arch_value(const char *option, bool *in_next)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuLink*, found in the libcuda.so.1 that the program uses. */
+/* Calls cuLink* of the libcuda.so.1 that the program uses. */
 #include "jit/driver_link.h"
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is needed of the driver. */
+/* The driver's functions. */
 static struct {
     __typeof__(&cuInit) init;
     __typeof__(&cuCtxGetCurrent) current;

@@ -16,8 +16,8 @@ struct jit_input {
     const char *name; /* "": none */
 };
 
-/* Links them into an image for cuModuleLoadData, malloc-ed. Without a current context that of
- * device 0 is used. `log`: JIT_LOG_BYTES, what the linker says is wrong. */
+/* Links the inputs into an image for cuModuleLoadData, malloc-ed. Without a current context it uses
+ * that of device 0. `log`: JIT_LOG_BYTES for the linker's errors. */
 CUresult jit_driver_link(const struct jit_input *inputs, size_t count, void **image, size_t *size,
                          char *log);
 

@@ -11,13 +11,14 @@
 
 #include "jit/driver_link.h"
 
-/* Every version has the names without a number; nvJitLink.h declares those with one. */
+/* NVIDIA's library exports the names without a number in every version; nvJitLink.h declares those
+ * with one. */
 #define JIT_NUMBERED_(name, major, minor) __##name##_##major##_##minor
 #define JIT_NUMBERED(name, major, minor)  JIT_NUMBERED_(name, major, minor)
 #define JIT_VERSIONED(name)               JIT_NUMBERED(name, JIT_CUDA_MAJOR, JIT_CUDA_MINOR)
 
-/* `options` as of nvJitLinkCreate. `*ptx` is malloc-ed, its size is without the NUL behind it.
- * `log` has JIT_LOG_BYTES: what is wrong. */
+/* `options` as of nvJitLinkCreate. `*ptx` is malloc-ed, its size is without the final NUL. `log`
+ * has JIT_LOG_BYTES for errors. */
 nvJitLinkResult jit_lto_link(char *const *options, uint32_t option_count,
                              const struct jit_input *inputs, size_t count, char **ptx, size_t *size,
                              char *log);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvJitLink for programs on software GPUs: what it links stays PTX. LTO-IR becomes PTX by
- * NVIDIA's own; PTX alone is its own result; several inputs are linked by the driver.
+/* libnvJitLink for programs on software GPUs: its output stays PTX. NVIDIA's own library makes PTX
+ * of LTO-IR; a single PTX input is the result as it is; the driver links several inputs.
  *
- * What a reader would get wrong: the "cubin" is none, but an image that cuModuleLoadData and its
- * like take; nothing else may be done with it. */
+ * Note: the "cubin" is an image for cuModuleLoadData and similar calls; nothing else may be done
+ * with it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@ struct nvJitLink {
     char **options;
     uint32_t option_count;
     struct jit_input *inputs; /* each owns its bytes and its name */
-    bool *lto;                /* input i is LTO-IR: its type says nothing */
+    bool *lto;                /* input i is LTO-IR, which its type does not say */
     size_t count;
     bool complete;
     void *image;
     size_t image_size;
-    char *ptx; /* of LTO-IR; with a NUL behind */
+    char *ptx; /* made of LTO-IR; with a final NUL */
     size_t ptx_size;
     char log[JIT_LOG_BYTES];
 };
@@ -84,7 +84,7 @@ static nvJitLinkResult nvjitlink_create(nvJitLinkHandle *handle, uint32_t count,
     return NVJITLINK_SUCCESS;
 }
 
-/* What NVJITLINK_INPUT_ANY is. */
+/* The type of an input given as NVJITLINK_INPUT_ANY. */
 static nvJitLinkInputType type_of(const void *data, size_t size)
 {
     static const struct {
@@ -184,7 +184,7 @@ static nvJitLinkResult lto_link(struct nvJitLink *link)
     return rc;
 }
 
-/* What is left to link, the PTX of LTO-IR among it. */
+/* The inputs for the driver, with the PTX made of LTO-IR. */
 static size_t nvjitlink_gather(const struct nvJitLink *link, struct jit_input *room)
 {
     size_t count = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvrtc for programs on software GPUs: compiles with NVIDIA's own, and where the program asks
- * for machine code gives it PTX, which every function that loads modules takes as well.
+/* libnvrtc for programs on software GPUs: compiles with NVIDIA's own, and returns PTX where the
+ * program asks for machine code; every function that loads modules takes PTX as well.
  *
- * What a reader would get wrong: nvrtcGetPTX works in NVIDIA's for every architecture, so only the
- * size and the bytes of the cubin are answered otherwise. */
+ * Note: nvrtcGetPTX of NVIDIA's library works for every architecture, so only the size and the
+ * bytes of the cubin are replaced. */
 #include <nvrtc.h>
 
 #include <pthread.h>
@@ -26,7 +26,7 @@
         return real != NULL ? real arguments : NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;              \
     }
 
-/* Programs that were asked to become machine code and became PTX. */
+/* Programs that asked for machine code and have PTX. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept {
     struct kept *next;

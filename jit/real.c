@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding NVIDIA's library. Looked for: GPUAAS_JIT_PATH, LD_LIBRARY_PATH, CUDA_PATH and CUDA_HOME,
- * the packages of the Python that runs, where the toolkit and distributions put it.
+/* Finds NVIDIA's library. It searches GPUAAS_JIT_PATH, LD_LIBRARY_PATH, CUDA_PATH and CUDA_HOME,
+ * the packages of the running Python, and the folders of the toolkit and of distributions.
  *
- * What a reader would get wrong: dlopen of the plain name would give ourselves, and a path that
- * leads to ourselves is possible too (a copied folder): our own file is passed over. */
+ * Note: dlopen of the plain name would give this library itself, and so may a path (a copied
+ * folder): our own file is skipped. */
 #include "jit/real.h"
 
 #include <dlfcn.h>
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Its own calls shall find its own functions, not ours of the same name. */
+/* NVIDIA's library calls its own functions, not ours of the same name. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_FUNCTIONS 0 /* sanitizers refuse it */
+#define OWN_FUNCTIONS 0 /* sanitizers do not allow it */
 #else
 #define OWN_FUNCTIONS RTLD_DEEPBIND
 #endif
@@ -57,7 +57,7 @@ static void *open_in(const char *folder, size_t length, const char *tail, const 
     return length != 0 && written > 0 && (size_t)written < sizeof path ? open_matching(path) : NULL;
 }
 
-/* In each folder of a list with colons between. */
+/* Searches each folder of a list with colons between. */
 static void *open_in_list(const char *variable, const char *stem)
 {
     const char *at = getenv(variable);
@@ -70,7 +70,7 @@ static void *open_in_list(const char *variable, const char *stem)
     return library;
 }
 
-/* The folder of the program as it was called, a link to it not followed: that of a virtual
+/* The folder of the program as it was called, without following a link to it: that of a virtual
  * environment. */
 static bool called_from(char *folder, size_t size)
 {

@@ -28,7 +28,7 @@ CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *arra
     return sg_leave(CUDA_SUCCESS);
 }
 
-/* Enters; `front` is what `result` says of the description. */
+/* Enters; `rc` is the result of reading the description into `front`. */
 static CUresult array_make(struct sg_context *context, const struct front_array *front, CUresult rc,
                            void **handle)
 {
@@ -106,7 +106,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
     return sg_leave(rc);
 }
 
-/* Waits for the work submitted before in the array's context, as cuMemFree does. */
+/* Waits for earlier work in the array's context, as cuMemFree does. */
 static CUresult array_destroy(uint64_t handle, struct ga_handle_table *table)
 {
     CUresult rc = sg_enter_process();
@@ -114,7 +114,7 @@ static CUresult array_destroy(uint64_t handle, struct ga_handle_table *table)
         return rc;
     }
     struct sg_array *array = ga_handle_table_find(table, handle);
-    if (array == NULL || array->range == NULL) { /* a level goes with the whole */
+    if (array == NULL || array->range == NULL) { /* a level is destroyed with the whole array */
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
     }
     rc = sg_context_wait(array->context);
@@ -123,7 +123,7 @@ static CUresult array_destroy(uint64_t handle, struct ga_handle_table *table)
     if (rc == CUDA_SUCCESS && array == NULL) {
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
-    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* otherwise work may still use it */
         sg_array_destroy(array);
     }
     return sg_leave(rc);

@@ -10,7 +10,7 @@
 
 #include "front/front.h"
 
-/* front_host.array and front_host.sampled. */
+/* front_host.array. */
 CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *array);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entering and leaving, and what handles mean. */
+/* Entering and leaving calls, and the objects that handles name. */
 #include "softgpu/calls/call.h"
 
 #include "base/failpoint.h"
@@ -9,8 +9,8 @@
 #include "softgpu/stream/shared_events.h"
 #include "softgpu/stream/streams.h"
 
-/* After an execution fault every call brings out what kernels have printed before it. With the
- * lock. */
+/* After an execution fault every call makes the output due that kernels have printed before it.
+ * With the lock. */
 static void call_print_all(void)
 {
     uint32_t index = 0;
@@ -21,8 +21,8 @@ static void call_print_all(void)
     }
 }
 
-/* Whether the process is condemned counts under the lock: what has failed becomes visible as done
- * together with its fault, and a question about it must not be answered with half of that. */
+/* Condemnation is checked under the lock: failed work is marked as done together with its fault,
+ * and a call must see both or neither. */
 static CUresult call_enter(CUresult rc)
 {
     if (rc != CUDA_SUCCESS) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every exported function does first and last. */
+/* The first and the last step of every exported function. */
 #ifndef SOFTGPU_CALLS_CALL_H
 #define SOFTGPU_CALLS_CALL_H
 
@@ -18,10 +18,10 @@ CUresult sg_enter_process(void);
 /* The same, and the current context, which is alive. */
 CUresult sg_enter(struct sg_context **context);
 
-/* The same as sg_enter_process, also in a condemned process: for what gives things back. */
+/* The same as sg_enter_process, but also in a condemned process, for calls that free resources. */
 CUresult sg_enter_teardown(void);
 
-/* Releases the lock; `return sg_leave(rc);`. Prints what kernels have printed and is due. */
+/* Releases the lock, then writes kernel output that is due: `return sg_leave(rc);`. */
 static inline CUresult sg_leave(CUresult rc)
 {
     sg_unlock();
@@ -29,15 +29,15 @@ static inline CUresult sg_leave(CUresult rc)
     return rc;
 }
 
-/* The stream that the handle means, as seen from the current context: 0 and CU_STREAM_LEGACY,
+/* The stream that the handle names in the current context: 0 and CU_STREAM_LEGACY,
  * CU_STREAM_PER_THREAD, or one that was created. */
 CUresult sg_call_stream(struct sg_context *context, CUstream handle, struct sg_stream **stream);
 
-/* Enters and finds the stream; the lock is held on success. A stream that was created brings its
- * context: none need be current. */
+/* Enters and finds the stream; the lock is held on success. A stream that was created has its own
+ * context, so none need be current. */
 CUresult sg_enter_stream(CUstream handle, struct sg_stream **stream);
 
-/* CUDA_ERROR_INVALID_HANDLE: not an event. */
+/* CUDA_ERROR_INVALID_HANDLE: it names no event. */
 CUresult sg_call_event(CUevent handle, struct sg_event **event);
 
 /* CUDA_ERROR_INVALID_DEVICE. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Primary and explicit contexts. What is current on a thread is front's business. */
+/* Primary and explicit contexts. front/ keeps the current context of each thread. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/lifetime/context_lifetime.h"
@@ -74,7 +74,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* Pools are the device's: other contexts of it may use their memory. */
+/* Pools belong to the device: its other contexts may use their memory. */
 static bool device_quiet(const struct sg_device *device)
 {
     bool quiet = true;
@@ -88,7 +88,7 @@ static bool device_quiet(const struct sg_device *device)
     return quiet;
 }
 
-/* The retain count stays; who has retained it goes on with an empty context. */
+/* The retain count stays; its holders continue with an empty context. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     CUresult rc = sg_enter_teardown();
@@ -253,7 +253,7 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return sg_leave(rc);
 }
 
-/* Of a green context, only its own work. Leaves. */
+/* For a green context, waits for its own work only. Leaves. */
 static CUresult call_context_synchronize(struct sg_context *context, CUcontext handle)
 {
     struct sg_green *green = sg_green_of(handle);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies: what each call says about its two sides; the rest is softgpu/copy/copy.c. */
+/* Copies: the two sides of each call; softgpu/copy/copy.c does the rest. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/copy/copy.h"
 #include "softgpu/stream/events.h"
 #include "softgpu/texture/array.h"
 
-/* Which kinds of memory a call copies between. */
+/* The kinds of memory that a call copies between. */
 struct sides {
     enum front_place to, from;
 };
@@ -103,7 +103,7 @@ static CUresult peer_contexts(CUcontext to, CUcontext from, struct sg_context *c
     return CUDA_SUCCESS;
 }
 
-/* Lets `stream` wait for what `other` holds now. */
+/* Makes `stream` wait for the present work of `other`. */
 static CUresult stream_after(struct sg_stream *stream, struct sg_stream *other)
 {
     struct sg_mark *mark = stream != other ? sg_mark_make() : NULL;
@@ -118,7 +118,7 @@ static CUresult stream_after(struct sg_stream *stream, struct sg_stream *other)
     return rc;
 }
 
-/* Serialised with the past and future work of all three contexts. */
+/* Ordered with the earlier and later work of all three contexts. */
 static CUresult peer_sync(const struct front_box *box, CUcontext to, CUcontext from)
 {
     struct sg_context *context, *contexts[2];

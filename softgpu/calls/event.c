@@ -51,7 +51,7 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
     return sg_leave(sg_process_state());
 }
 
-/* The event is recorded anew, by `submit`; if that fails it stays recorded as it was. */
+/* Records the event anew by `submit`; if that fails the old recording stays. */
 static CUresult call_event_record(struct sg_event *event, void *where,
                                   CUresult (*submit)(void *where, struct sg_mark *mark))
 {
@@ -91,7 +91,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         return rc;
     }
     rc = sg_call_event(hEvent, &event);
-    /* CU_EVENT_RECORD_EXTERNAL has a meaning only while capturing. */
+    /* CU_EVENT_RECORD_EXTERNAL has a meaning only during capture. */
     if (rc == CUDA_SUCCESS && flags != CU_EVENT_RECORD_DEFAULT) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -107,7 +107,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 }
 
 #if CUDA_VERSION >= 12040
-/* Enters and finds both; the lock is held on success. `green`: the handle is of a green context,
+/* Enters and finds both; the lock is held on success. `green`: the handle names a green context,
  * which need not have become a context. */
 static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of, struct sg_whole *whole,
                                   struct sg_event **event)

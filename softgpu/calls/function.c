@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of functions and of kernels: the same facts by two names. */
+/* Attributes of functions and of kernels: the same attributes under two names. */
 #include "softgpu/calls/call.h"
 #include "softgpu/module/library.h"
 #include "softgpu/module/occupancy.h"
 #include "softgpu/process/attributes.h"
 
-/* A function, or a kernel on a device, as the attribute calls see it. */
+/* The object of an attribute call: a function, or a kernel on a device. */
 struct subject {
     const struct sg_kernel *kernel;
     struct sg_kernel_settings *settings;
@@ -217,7 +217,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
     return sg_leave(call_function_param_info(function->kernel, paramIndex, paramOffset, paramSize));
 }
 
-/* Functions are loaded with their module. */
+/* Functions are always loaded: with their module. */
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct sg_function *found;

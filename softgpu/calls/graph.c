@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable graphs, for front/; and what of graphs is the device's. */
+/* Executable graphs, for front/, and the graph memory of devices. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/graph/graph.h"
@@ -19,7 +19,7 @@ static CUresult call_graph_check(const struct front_node_params *params)
         return rc;
     }
     if (front_node_touches(params, sg_graph_memory_holds)) {
-        return sg_leave(CUDA_SUCCESS); /* there may be nothing behind it yet */
+        return sg_leave(CUDA_SUCCESS); /* memory need not be mapped yet */
     }
     rc = sg_graph_what_make(params, &what);
     if (rc == CUDA_SUCCESS) {
@@ -69,7 +69,7 @@ static CUresult call_graph_condition_make(CUcontext handle, uint64_t graph, unsi
 static void condition_drop(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle)
 {
     (void)context;
-    (void)graph; /* it is an address of this process */
+    (void)graph; /* the handle is an address of this process */
     sg_lock();
     struct sg_condition *condition = sg_condition_find(handle);
     if (condition != NULL) {
@@ -115,7 +115,7 @@ static CUresult call_graph_exec_enable(void *exec, unsigned number, bool on)
     return rc == CUDA_SUCCESS ? sg_leave(sg_graph_enable(exec, number, on)) : rc;
 }
 
-/* All of it is here already. */
+/* Everything is here already. */
 static CUresult call_graph_upload(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
@@ -198,7 +198,7 @@ CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
                               : rc;
 }
 
-/* What a launch has freed may be in use until it has run. */
+/* Memory that a launch has freed may be in use until the launch has run. */
 CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
 {
     struct sg_device *found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts: front/ has the table of them. */
+/* Green contexts; front/ keeps the table of them. */
 #include "softgpu/calls/green.h"
 
 #include "softgpu/stream/green.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What front/ asks of the driver that it is part of. */
+/* The functions that front/ calls (struct front_host). */
 #include <string.h>
 
 #include "api/driver_open.h"
@@ -58,7 +58,7 @@ static CUresult host_primary_context(CUdevice ordinal, CUcontext *context)
     return rc;
 }
 
-/* Finds a context that is alive or primary, and copies of it what the caller wants. */
+/* Finds a context that is alive or primary, and copies the requested parts of it. */
 static CUresult host_context(CUcontext handle, struct sg_context *copy)
 {
     CUresult rc = sg_enter_teardown();
@@ -166,7 +166,7 @@ static CUresult host_module_try(const void *image, unsigned option_count, CUjit_
     return rc;
 }
 
-/* The memory of all devices is the host's. Textures of another device's arrays nobody has tried. */
+/* The memory of all devices is host memory. Textures in arrays of another device are untested. */
 static int host_peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttribute attribute)
 {
     (void)device, (void)peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the program that a stream calls. */
+/* Host functions in streams. */
 #include "softgpu/calls/host_function.h"
 
 #include "softgpu/calls/call.h"

@@ -52,7 +52,7 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
     return sg_leave(rc);
 }
 
-/* Waits for the work that may use it, as cuMemFree does. */
+/* Waits for work that may use the memory, as cuMemFree does. */
 CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
     struct sg_context *context;

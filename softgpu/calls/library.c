@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries and their kernels: code that outlives contexts. */
+/* Libraries and their kernels: programs that outlive contexts. */
 #include <string.h>
 
 #include "softgpu/calls/call.h"
@@ -14,8 +14,8 @@ static struct sg_library *call_library_find(CUlibrary handle)
     return ga_handle_table_find(&sg_process.libraries, (uint64_t)(uintptr_t)handle);
 }
 
-/* The code is parsed now and the image not looked at again, so that it is preserved or not makes no
- * difference. A table for the host's functions cannot be served. */
+/* The image is parsed now and not read again, so CU_LIBRARY_BINARY_IS_PRESERVED makes no
+ * difference. A table of host functions is not supported. */
 static CUresult library_options(const CUlibraryOption *options, unsigned count)
 {
     if (count != 0 && options == NULL) {
@@ -44,7 +44,7 @@ static CUresult library_enter(struct sg_code *code, CUlibrary *library)
     return sg_leave(rc);
 }
 
-/* Before an image is looked at. */
+/* Checks before the image is read. */
 static CUresult library_check(const CUlibrary *out, const CUlibraryOption *options, unsigned count)
 {
     CUresult rc = sg_process_state();
@@ -228,7 +228,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
     return sg_leave(CUDA_SUCCESS);
 }
 
-/* No device has functions that the host calls, too (UNIFIED_FUNCTION_POINTERS is 0). */
+/* No device has functions that the host calls as well (UNIFIED_FUNCTION_POINTERS is 0). */
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
     struct sg_library *found;

@@ -10,7 +10,7 @@
 #include "front/front.h"
 #include "softgpu/module/code.h"
 
-/* `path`: the file that the image was read from; NULL: it is the program's. */
+/* `path`: the file of the image; NULL: it is in the program's memory. */
 static CUresult load_image(const void *image, size_t bound, const char *path, unsigned option_count,
                            const CUjit_option *options, void **values, struct sg_code **code)
 {

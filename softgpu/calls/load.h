@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Getting code out of what an application gives: an image or a file, with JIT options. */
+/* Programs from an application's image or file, with JIT options. */
 #ifndef SOFTGPU_CALLS_LOAD_H
 #define SOFTGPU_CALLS_LOAD_H
 
@@ -7,11 +7,11 @@
 
 struct sg_code;
 
-/* Parses the image behind a trusted pointer. Writes the logs that the options ask for. Without the
+/* Parses the image at a trusted pointer. Writes the logs that the options ask for. Without the
  * lock. The caller drops the code. */
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
                        void **values, struct sg_code **code);
-/* The same, of a file. CUDA_ERROR_FILE_NOT_FOUND. */
+/* The same for a file. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
                       void **values, struct sg_code **code);
 

@@ -35,7 +35,7 @@ static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint
     return rc;
 }
 
-/* What pools have been given back and work may still use is to be had when that has ended. */
+/* Out of memory: waits for work that still uses freed memory of pools, and tries again. */
 static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
 {
     CUresult rc = device_alloc(context, dptr, bytes);
@@ -45,7 +45,7 @@ static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr,
     }
     rc = sg_leave(sg_process_wait());
     if (rc == CUDA_SUCCESS) {
-        rc = sg_enter(&context); /* meanwhile it may have gone */
+        rc = sg_enter(&context); /* the context may be gone meanwhile */
     }
     return rc == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes)) : rc;
 }
@@ -90,7 +90,7 @@ static bool may_free(const struct sg_range *range, uint64_t address)
             range->kind == SG_RANGE_MANAGED);
 }
 
-/* Of memory that a graph has left allocated. */
+/* Frees memory that a graph has left allocated. */
 static CUresult graph_free(uint64_t address)
 {
     CUresult rc = sg_process_wait();
@@ -101,7 +101,7 @@ static CUresult graph_free(uint64_t address)
     return rc == CUDA_SUCCESS ? sg_graph_memory_free(memory) : rc;
 }
 
-/* Any stream may use it: waits for all work. */
+/* Any stream may use the memory: waits for all work. */
 static CUresult call_memory_pooled_free(CUdeviceptr dptr)
 {
     struct front_mempool_found found;
@@ -115,7 +115,7 @@ static CUresult call_memory_pooled_free(CUdeviceptr dptr)
     return rc;
 }
 
-/* Waits for the work submitted before that may use the allocation. */
+/* Waits for earlier work that may use the allocation. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct sg_context *context;
@@ -143,7 +143,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (rc == CUDA_SUCCESS && (range == NULL || range->id != id)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
-    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* otherwise work may still use it */
         managed ? sg_host_free(range) : sg_heap_free(range);
     }
     return sg_leave(rc);
@@ -166,7 +166,7 @@ static CUresult host_alloc(void **pp, size_t bytes, unsigned flags)
     struct sg_range *range = NULL;
     rc = pp == NULL ? CUDA_ERROR_INVALID_VALUE : sg_host_alloc(context, bytes, flags, &range);
     if (rc == CUDA_SUCCESS && range == NULL) {
-        *pp = NULL; /* of 0 bytes, as drivers do */
+        *pp = NULL; /* for 0 bytes, as NVIDIA's driver does */
     } else if (rc == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *pp = (void *)(uintptr_t)range->span.base;
@@ -184,8 +184,8 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     return host_alloc(pp, bytesize, Flags);
 }
 
-/* Pinned memory may be in use by every context: waits for all work. `unknown`: the answer where
- * nothing is pinned. */
+/* Every context may use pinned memory: waits for all work. `unknown`: the error if nothing is
+ * pinned there. */
 static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult unknown)
 {
     struct sg_context *context;
@@ -206,7 +206,7 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
     if (rc == CUDA_SUCCESS && (range == NULL || range->id != id)) {
         rc = unknown;
     }
-    if (rc == CUDA_SUCCESS) { /* else something may still run in it */
+    if (rc == CUDA_SUCCESS) { /* otherwise work may still use it */
         sg_host_free(range);
     }
     return sg_leave(rc);
@@ -215,7 +215,7 @@ static CUresult host_release(uint64_t address, enum sg_range_kind kind, CUresult
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     return host_release((uint64_t)(uintptr_t)p, SG_RANGE_HOST,
-                        p == NULL ? CUDA_SUCCESS /* what an allocation of 0 bytes has given */
+                        p == NULL ? CUDA_SUCCESS /* the pointer of an allocation of 0 bytes */
                                   : CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -272,7 +272,8 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     if (range->kind != SG_RANGE_HOST) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    *pFlags = range->host_flags | CU_MEMHOSTALLOC_DEVICEMAP; /* asked for or not */
+    *pFlags = range->host_flags |
+              CU_MEMHOSTALLOC_DEVICEMAP; /* the flag is set whether requested or not */
     return sg_leave(CUDA_SUCCESS);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory pools ask of the driver (front/mempool/mempool.h): a chunk is an allocation of no
- * context. */
+/* The functions that memory pools need of the driver (front/mempool/mempool.h): a chunk is an
+ * allocation without a context. */
 #include "softgpu/calls/mempool.h"
 
 #include <string.h>

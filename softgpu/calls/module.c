@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: code loaded in the current context. */
+/* Modules: programs loaded in the current context. */
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/load.h"
 #include "softgpu/module/code.h"
@@ -7,7 +7,7 @@
 #include "softgpu/process/print.h"
 #include "softgpu/stream/waits.h"
 
-/* Puts the code, whose reference is consumed, in the current context. */
+/* Loads the code into the current context and consumes the reference. */
 static CUresult module_enter(struct sg_code *code, CUmodule *module)
 {
     struct sg_context *context;
@@ -27,7 +27,7 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
     return sg_leave(rc);
 }
 
-/* Code is parsed without the lock, so the context is asked for before and used after. */
+/* Programs are parsed without the lock, so the context is checked before and used after. */
 static CUresult check_context(const void *out)
 {
     struct sg_context *context;

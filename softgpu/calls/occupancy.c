@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Occupancy of clusters. All multiprocessors of a software GPU are one group, so a cluster may be
- * anywhere, and as many fit as their blocks do. */
+ * anywhere, and its blocks alone decide how many fit. */
 #include "front/front.h"
 #include "softgpu/calls/call.h"
 #include "softgpu/module/launch.h"
@@ -29,7 +29,7 @@ static CUresult call_occupancy_enter(CUfunction handle, const CUlaunchConfig *co
     return rc == CUDA_SUCCESS ? rc : sg_leave(rc);
 }
 
-/* Blocks of the launch that what it may use of the device holds at once. */
+/* Blocks of the launch that fit on its multiprocessors at once. */
 static uint64_t resident(const struct sg_function *function, const CUlaunchConfig *config)
 {
     const struct sg_context *context = function->module->context;

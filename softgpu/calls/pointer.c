@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is behind a pointer. */
+/* Properties of a pointer. */
 #include "softgpu/calls/pointer.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ bool sg_call_pointer(uint64_t address, struct front_pointer *pointer)
             pointer->pool = found.pool;
             pointer->start = found.start;
             pointer->bytes = found.bytes;
-            pointer->id = found.id | UINT64_C(1) << 63; /* apart from those of ranges */
+            pointer->id = found.id | UINT64_C(1)
+                                         << 63; /* distinct from the identifiers of ranges */
         }
     }
     sg_unlock();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is at an address, for front/. */
+/* Properties of addresses, for front/. */
 #ifndef SOFTGPU_CALLS_POINTER_H
 #define SOFTGPU_CALLS_POINTER_H
 
@@ -10,7 +10,7 @@
 
 #include "front/front.h"
 
-/* What is at the address, for front/; takes the lock itself. */
+/* The properties of the address; takes the lock itself. */
 bool sg_call_pointer(uint64_t address, struct front_pointer *pointer);
 CUresult sg_call_sync_memops(uint64_t address, bool on);
 bool sg_call_settles(uint64_t address, bool written);

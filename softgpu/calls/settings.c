@@ -4,7 +4,7 @@
 #include "softgpu/module/kernel_heap.h"
 #include "softgpu/process/print.h"
 
-/* Where the limit is kept; NULL: this GPU has no such limit. */
+/* The field of the limit; NULL: this GPU has no such limit. */
 static size_t *limit_of(struct sg_context *context, CUlimit limit)
 {
     switch ((int)limit) {
@@ -23,7 +23,7 @@ static size_t *limit_of(struct sg_context *context, CUlimit limit)
     }
 }
 
-/* What is asked for may be more than can be had: the value is then cut, as CUDA does. */
+/* A limit above the maximum is cut, as CUDA does. */
 static size_t limit_cut(CUlimit limit, size_t value)
 {
     if (limit == CU_LIMIT_STACK_SIZE) {
@@ -87,7 +87,7 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
                : rc;
 }
 
-/* There is one kind of memory for both: preferences are kept and have no effect. */
+/* Both use one kind of memory: preferences are kept and have no effect. */
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct sg_context *context;
@@ -141,12 +141,12 @@ CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     if (pConfig == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    /* Banks have four bytes whatever was asked for. */
+    /* Banks always have four bytes. */
     *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     return sg_leave(CUDA_SUCCESS);
 }
 
-/* No profiler can be attached to this GPU: as in CUDA, there is then nothing to start or stop. */
+/* No profiler can be attached to this GPU, so there is nothing to start or stop, as in CUDA. */
 static CUresult profiler_absent(void)
 {
     struct sg_context *context;

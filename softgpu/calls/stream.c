@@ -69,7 +69,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     return sg_leave(sg_process_state());
 }
 
-/* sg_enter_stream, for a call that answers in *out. */
+/* sg_enter_stream, for a call with the output *out. */
 static CUresult stream_enter(CUstream handle, const void *out, struct sg_stream **stream)
 {
     CUresult rc = sg_process_state();
@@ -188,7 +188,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     }
     struct sg_event *event;
     rc = sg_call_event(hEvent, &event);
-    /* CU_EVENT_WAIT_EXTERNAL has a meaning only while capturing. */
+    /* CU_EVENT_WAIT_EXTERNAL has a meaning only during capture. */
     if (rc == CUDA_SUCCESS && Flags != CU_EVENT_WAIT_DEFAULT) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

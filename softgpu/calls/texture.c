@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects. The handle that a call answers is the one that kernels use. */
+/* Texture and surface objects. Calls return the handle that kernels use. */
 #include "softgpu/calls/texture.h"
 
 #include "softgpu/calls/call.h"
@@ -50,7 +50,7 @@ CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sa
     return sg_leave(CUDA_SUCCESS);
 }
 
-/* The arrays of a resource, if they are of this context. */
+/* The arrays of a resource, if they belong to this context. */
 static struct front_backing call_texture_backing(const struct sg_context *context,
                                                  const CUDA_RESOURCE_DESC *resource)
 {
@@ -66,7 +66,7 @@ static struct front_backing call_texture_backing(const struct sg_context *contex
     return backing;
 }
 
-/* Linear memory is the device's, all of it. */
+/* Checks that all of the linear memory belongs to the device. */
 static CUresult call_texture_memory_check(const struct sg_context *context,
                                           const CUDA_RESOURCE_DESC *resource)
 {
@@ -82,7 +82,7 @@ static CUresult call_texture_memory_check(const struct sg_context *context,
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* How both calls end: `what` has been read, or has not for the reason of `result`. */
+/* The end of both calls: `rc` is the result of reading `what`. */
 static CUresult made(struct sg_context *context, CUresult rc, const struct front_sampled *what,
                      unsigned long long *handle)
 {
@@ -141,7 +141,7 @@ static CUresult sampled_destroy(uint64_t handle, bool surface)
     if (found != NULL) {
         sg_sampled_destroy(found);
     }
-    /* To destroy none is no mistake. */
+    /* Destroying the handle 0 is no error. */
     return sg_leave(found != NULL || handle == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 

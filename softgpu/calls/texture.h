@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects, for front/. */
+/* Texture and surface objects, for front/: front_host.sampled. */
 #ifndef SOFTGPU_CALLS_TEXTURE_H
 #define SOFTGPU_CALLS_TEXTURE_H
 

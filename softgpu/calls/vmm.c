@@ -7,10 +7,11 @@
 #include "softgpu/memory/vmm.h"
 #include "softgpu/stream/waits.h"
 
-/* What other processes can have an allocation as. */
+/* The only type of handle for other processes. */
 #define EXPORTED_AS CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
-/* What gives back does so in a condemned process too, and answers why it is condemned. */
+/* Leaves a call that frees resources: it works in a condemned process, too, and returns its error.
+ * */
 static CUresult leave_teardown(CUresult rc)
 {
     return sg_leave(rc == CUDA_SUCCESS ? sg_process_state() : rc);
@@ -87,7 +88,8 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (rc == CUDA_SUCCESS) {
         rc = sg_vmm_create(device, size, &made);
         if (rc == CUDA_ERROR_OUT_OF_MEMORY &&
-            front_mempool_release((CUdevice)device->ordinal)) { /* some is free after the work */
+            front_mempool_release(
+                (CUdevice)device->ordinal)) { /* some memory is free after the work */
             rc = sg_process_wait();
             rc = rc == CUDA_SUCCESS ? sg_vmm_create(device, size, &made) : rc;
         }
@@ -167,8 +169,8 @@ static bool nothing_runs(void)
     return true;
 }
 
-/* On hardware, whoever still uses the memory meets a page fault of the GPU; here it would be one of
- * the process. So while anything runs there are other pages at the addresses. */
+/* On hardware, work that still uses the memory has a page fault of the GPU; here the process would
+ * have it. Therefore other pages lie at the addresses while anything runs. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     CUresult rc = sg_enter_teardown();
@@ -257,7 +259,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return sg_leave(rc);
 }
 
-/* As it was made. */
+/* The properties that it was made with. */
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
