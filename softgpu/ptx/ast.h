@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PTX module as the parser leaves it: names resolved, nothing decoded. Everything lies in the
- * load's scratch arena. Registers are numbered per function; labels are instruction indices. */
+/* A PTX module after parsing: names are resolved, nothing is decoded. Everything lies in the load's
+ * scratch arena. Registers are numbered per function; labels are instruction indices. */
 #ifndef SOFTGPU_PTX_AST_H
 #define SOFTGPU_PTX_AST_H
 
@@ -31,10 +31,10 @@ enum sg_type {
     SG_TYPE_PRED,
 };
 
-/* Below, at or above 0, as strcmp (opcode.c) */
+/* Compares like strcmp (opcode.c). */
 int sg_text_order(struct sg_text text, const char *name);
 
-/* NONE if `text` (without dot) is no type. */
+/* NONE if `text` (without dot) names no type. */
 enum sg_type sg_type_of(struct sg_text text);
 unsigned sg_type_bytes(enum sg_type type); /* PRED: 0 */
 static inline bool sg_type_is_float(enum sg_type type)
@@ -60,7 +60,8 @@ enum sg_reference { SG_REFERENCE_NONE, SG_REFERENCE_TEXTURE, SG_REFERENCE_SURFAC
 struct sg_ptx_var;
 struct sg_ptx_func;
 
-/* How a definition meets others of its name in other modules: the highest one stays. */
+/* The binding of a definition among those of the same name in other modules: the highest one stays.
+ * */
 enum sg_binding { SG_BINDING_LOCAL, SG_BINDING_COMMON, SG_BINDING_WEAK, SG_BINDING_STRONG };
 
 struct sg_ptx_init { /* one stored element of an initialiser */
@@ -68,7 +69,7 @@ struct sg_ptx_init { /* one stored element of an initialiser */
     uint64_t offset, value; /* value: bits, or the addend of `variable` or `func` */
     const struct sg_ptx_var *variable;
     const struct sg_ptx_func *func; /* instead of `variable` */
-    uint64_t mask; /* 0: all of it. Else, "0xFF00(name)": these bits of the sum, moved down */
+    uint64_t mask; /* 0: all bits. Otherwise, "0xFF00(name)": these bits of the sum, shifted down */
     uint32_t bytes;
 };
 
@@ -84,10 +85,11 @@ struct sg_ptx_var {
     uint64_t inner_bytes[SG_PTX_DIMENSIONS]; /* of an element of each dimension but the last */
     bool external, visible, unsized;
     bool managed; /* the host uses it at the same address */
-    /* .texref or .surfref: 8 bytes that hold the handle of the object which it is bound to */
+    /* .texref or .surfref: 8 bytes that hold the handle of the bound object */
     enum sg_reference reference;
     enum sg_binding binding;
-    bool in_register; /* a parameter in .reg space: it travels as the others do, and is moved */
+    bool in_register; /* a parameter in .reg space: passed like the others, then moved to a register
+                       */
     uint32_t reg;
     struct {
         struct sg_ptx_init *items;
@@ -96,7 +98,7 @@ struct sg_ptx_var {
     uint32_t index;  /* GLOBAL, CONST: in the module. LOCAL, PARAM of a .func: see `offset` */
     uint64_t offset; /* LOCAL and PARAM: from the start of the function's frame (entry parameters:
                         of the parameter block). SHARED: set while decoding a kernel */
-    uint32_t kernel_mark; /* SHARED: which decoding pass gave the offset */
+    uint32_t kernel_mark; /* SHARED: the decoding pass that set the offset */
     struct sg_ptx_var *next;
 };
 
@@ -117,10 +119,11 @@ enum sg_operand_kind {
     SG_OPERAND_TABLE,   /* table */
 };
 
-/* What a label names that stands before .callprototype, .calltargets or .branchtargets */
+/* A table that a label names: .callprototype, .calltargets or .branchtargets. */
 struct sg_ptx_table {
-    struct sg_ptx_func *prototype; /* of the functions that may be called; .branchtargets: NULL */
-    uint64_t *labels;              /* .branchtargets: instruction indices */
+    struct sg_ptx_func
+        *prototype;   /* prototype of the functions that may be called; .branchtargets: NULL */
+    uint64_t *labels; /* .branchtargets: instruction indices */
     uint32_t label_count;
 };
 
@@ -181,17 +184,17 @@ struct sg_ptx_func {
     uint32_t maxntid[3], reqntid[3], min_blocks;
     uint32_t cluster[3], max_cluster; /* .reqnctapercluster, .maxclusterrank; 0: none */
     bool explicit_cluster;
-    unsigned sm; /* of its unit's .target */
+    unsigned sm; /* from its unit's .target */
     struct sg_ptx_func *next;
-    /* decoding */
-    uint32_t call_mark; /* kernel pass in which it was reached */
+    /* State of decoding. */
+    uint32_t call_mark; /* kernel pass that reached it */
     uint32_t slot;      /* its index in that pass */
 };
 
-struct sg_ptx_file { /* ".file": one number means another one in each unit */
+struct sg_ptx_file { /* ".file": each unit has numbers of its own */
     uint16_t unit;
     uint64_t number;
-    struct sg_text name; /* empty until it is declared, often after its use */
+    struct sg_text name; /* empty until it is declared, often after its first use */
 };
 
 struct sg_ptx_module {
@@ -205,10 +208,10 @@ struct sg_ptx_module {
     } files;
     const char **file_names; /* the same, kept with the program */
     struct sg_target target;
-    uint64_t code_base; /* where their addresses begin */
+    uint64_t code_base; /* first address of functions */
 };
 
-/* What a kernel sees as the address of a function whose `pointer` is not 0. It is the same in all
+/* The address that kernels see for a function whose `pointer` is not 0. It is the same in all
  * kernels of the module, and no memory lies there. */
 static inline uint64_t sg_ptx_func_address(const struct sg_ptx_module *module,
                                            const struct sg_ptx_func *func)

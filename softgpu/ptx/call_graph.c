@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph of a kernel's calls: which functions may call themselves, directly or not, and how deep
- * frames can lie. Calls through pointers may reach every function whose address is used: one node
- * more stands between those calls and those functions. Tarjan's algorithm; components come out
- * callees first. */
+/* The call graph of a kernel: finds recursive functions and the deepest stack of frames. A call
+ * through a pointer may reach every function whose address is used, so one more node stands between
+ * those calls and those functions. Tarjan's algorithm; components come out callees first. */
 #include "softgpu/ptx/decode.h"
 
 #include <string.h>
 
 #define FRAME_UNIT               64
-#define CALL_GRAPH_FUNCTIONS_MAX 2000 /* the walk over calls is recursive, on our own stack */
+#define CALL_GRAPH_FUNCTIONS_MAX 2000 /* the depth-first search is recursive, on our own stack */
 #define DEEPEST_MAX              (UINT64_C(1) << 28)
 
 struct node {
     uint32_t first, count; /* of its edges */
     uint32_t order, low;   /* order 0: not seen yet */
     bool stacked, calls_itself;
-    uint64_t frame, deepest; /* deepest: bytes of frames from here on, without recursion */
+    uint64_t frame, deepest; /* deepest: bytes of frames below this node, without recursion */
 };
 
 struct graph {
@@ -39,13 +38,13 @@ static bool is_pointed_to(const struct graph *g, uint32_t slot)
     return func->pointer && !func->entry;
 }
 
-/* Caller and callee of call `i`; false: it calls nothing that has a frame. */
+/* Caller and callee of call `i`; false: the callee has no frame. */
 static bool edge_of(const struct graph *g, uint32_t i, uint32_t *from, uint32_t *to)
 {
     uint32_t target = g->decoder->calls.items[i].target;
     *from = g->decoder->callers.items[i];
     *to = target == SG_CALL_BY_POINTER ? g->hub : target;
-    return target != 0; /* slot 0 is the kernel: a function of the run time */
+    return target != 0; /* slot 0 is the kernel, and means a function of the run time here */
 }
 
 static void collect_edges(struct graph *g)
@@ -79,7 +78,7 @@ static void collect_edges(struct graph *g)
     }
 }
 
-/* `root` and what lies above it on the stack call each other in a circle, or it is alone. */
+/* `root` and the nodes above it on the stack form a component. */
 static void finish_component(struct graph *g, uint32_t root)
 {
     uint32_t begin = g->stacked;
@@ -91,7 +90,7 @@ static void finish_component(struct graph *g, uint32_t root)
         const struct node *node = &g->nodes[g->stack[i]];
         for (uint32_t e = 0; e < node->count; e++) {
             const struct node *callee = &g->nodes[g->edges[node->first + e]];
-            below = callee->deepest > below ? callee->deepest : below; /* 0 inside the circle */
+            below = callee->deepest > below ? callee->deepest : below; /* 0 within the component */
         }
     }
     bool circle = g->stacked - begin > 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decoder: a kernel's AST, and that of every function it can reach, to instructions. Each
- * kernel gets its own copy of what it calls: program counters then order all code of a launch.
+/* The decoder: turns the AST of a kernel and of every function it can reach into instructions. Each
+ * kernel gets its own copy of its callees, so that program counters order all code of a launch.
  *
- * While decoding, operands are row numbers; decode_rows.c turns them into offsets at the end. An
- * opcode may become several instructions; those between are unguarded and write temporary rows,
- * only the last one carries the guard. */
+ * During decoding, operands are row numbers; decode_rows.c turns them into offsets at the end. An
+ * opcode may become several instructions; all but the last are unguarded and write temporary rows,
+ * the last one carries the guard. */
 #ifndef SOFTGPU_PTX_DECODE_H
 #define SOFTGPU_PTX_DECODE_H
 
@@ -23,7 +23,7 @@ enum sg_field {
 };
 #define SG_FIELDS 6
 
-/* A row list: operands beyond the fields. Liveness and places treat them like fields. */
+/* A row list: operands beyond the fields. Liveness and allocation treat them like fields. */
 enum sg_list_use { SG_LIST_READ = 1, SG_LIST_WRITE = 2 };
 
 struct sg_list_row {
@@ -48,9 +48,9 @@ struct sg_draft_row {
     uint8_t kind;           /* SG_ROW_* */
     bool constant, by_lane; /* by_lane: a constant that differs from lane to lane */
     uint32_t func;          /* slot of the function it belongs to; constants: to none */
-    uint32_t slot;          /* set at the end: which place among those of its kind */
+    uint32_t slot;          /* set at the end: its place among those of its kind */
     uint32_t offset;        /* set at the end */
-    uint32_t start, end;    /* the instructions between which the place is its own */
+    uint32_t start, end;    /* the interval of instructions in which the place is its own */
     bool momentary;         /* read and written only where no group of lanes ever waits */
 };
 
@@ -59,12 +59,13 @@ struct sg_draft_row {
 
 struct sg_func_info {
     struct sg_ptx_func *func;
-    uint32_t stack_row;   /* of a function with alloca: the stack's top when it began; else 0 */
-    uint32_t extra_bytes; /* behind its frame: arguments that are registers or constants */
+    uint32_t stack_row;   /* of a function with alloca: the row with the stack's top at its begin;
+                             otherwise 0 */
+    uint32_t extra_bytes; /* after its frame: arguments that are registers or constants */
     uint32_t first, end;  /* instructions */
     uint32_t *rows;       /* of its registers; 0: not seen yet */
     bool recursive;
-    uint32_t first_row, row_count; /* in the code's table of rows, if recursive */
+    uint32_t first_row, row_count; /* its part of the code's table of rows, if recursive */
     uint32_t save_begin, save_bytes;
     uint32_t slots[3]; /* places that its rows need, by kind */
     uint32_t slot_base[3];
@@ -74,7 +75,7 @@ struct sg_decoder {
     struct sg_load *load;
     struct sg_ptx_module *module;
     const struct sg_isa *isa;
-    uint32_t pass; /* which kernel */
+    uint32_t pass; /* number of the kernel */
     struct sg_kernel_code *code;
     struct {
         struct sg_draft *items;
@@ -104,7 +105,7 @@ struct sg_decoder {
     struct {
         uint32_t *items;
         uint32_t count, room;
-    } callers;           /* of calls: slot */
+    } callers;           /* slots of the callers of calls */
     bool calls_pointers; /* some call of the kernel goes through a pointer */
     struct {
         struct sg_func_info *items;
@@ -116,7 +117,7 @@ struct sg_decoder {
     } costs; /* of basic blocks */
     uint64_t shared_bytes;
     uint32_t dynamic_align; /* of dynamic shared memory; 0: the kernel has none */
-    /* where we are */
+    /* Current position. */
     uint32_t slot; /* of the function */
     const struct sg_ptx_insn *at;
     uint32_t guard;
@@ -132,63 +133,63 @@ uint32_t sg_row_new(struct sg_decoder *decoder, unsigned kind);
 uint32_t sg_row_const(struct sg_decoder *decoder, struct sg_const c);
 uint32_t sg_row_literal(struct sg_decoder *decoder, uint64_t value, bool wide);
 unsigned sg_row_kind_of(enum sg_type type);
-/* A source operand used as `type` (bits count, not the kind of number). */
+/* A source operand used as `type` (only its bits count). */
 uint32_t sg_row_source(struct sg_decoder *decoder, const struct sg_operand *operand,
                        enum sg_type type);
-/* A destination register, or a row nobody reads for '_' */
+/* A destination register; for '_' a row that nobody reads. */
 uint32_t sg_row_target(struct sg_decoder *decoder, const struct sg_operand *operand,
                        enum sg_type type);
-/* decode_special.c */
+/* A special register (decode_special.c). */
 uint32_t sg_row_special(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide);
 /* The address of a function, which must be defined. */
 uint32_t sg_row_function(struct sg_decoder *decoder, const struct sg_operand *operand);
 uint32_t sg_row_reg(struct sg_decoder *decoder, uint32_t reg);
 unsigned sg_row_kind(const struct sg_decoder *decoder, uint32_t row);
-/* The instruction with offsets in the place of row numbers, which have theirs by now */
+/* The instruction with offsets in place of row numbers, after places are assigned. */
 struct sg_insn sg_row_patched(const struct sg_decoder *decoder, const struct sg_draft *draft);
 void sg_rows_finish(struct sg_decoder *decoder);
 /* For sg_kernel_code.rows; sets first_row and row_count of the functions. */
 void sg_rows_table(struct sg_decoder *decoder);
 uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads);
-/* decode_shape.c, decode_fast.c: the instructions for warps that have not diverged. Begun while
- * operands are rows, finished when they have places; the pairs begin at *cursor. NULL: none. */
+/* Instructions for undiverged warps (decode_shape.c, decode_fast.c). Begun while operands are rows,
+ * finished when they have places; the pairs begin at *cursor. NULL: none. */
 struct sg_fast_plan;
 struct sg_fast_plan *sg_fast_begin(struct sg_decoder *decoder);
 void sg_fast_place(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32_t *cursor);
 void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan);
-/* decode_slots.c: rows of a function whose values never live at one time share a slot */
+/* Lets rows of a function share a slot if they never live at the same time (decode_slots.c). */
 void sg_slots_assign(struct sg_decoder *decoder, uint32_t slot);
-/* The address that a variable stands for, as an 8- or 4-byte row. */
+/* The address of a variable, as an 8- or 4-byte row. */
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
                         bool wide);
-/* An address in brackets, as a row and a constant offset. *space becomes that of the variable that
- * is named; FRAME where there is no row. The row is 4 bytes wide for shared memory, else 8. */
+/* An address in brackets, as a row and a constant offset. *space becomes that of the named
+ * variable; FRAME if there is no row. The row is 4 bytes wide for shared memory, otherwise 8. */
 uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *operand,
                       enum sg_mem_space *space, int64_t *offset);
-/* The handle that a texture or surface reference holds when the instruction is executed
- * (decode_memory.c). */
+/* The handle in a texture or surface reference at the time of the instruction (decode_memory.c). */
 uint32_t sg_row_reference(struct sg_decoder *decoder, struct sg_ptx_var *var);
 /* The low and the high half of a .b128 register */
 void sg_row_pair(struct sg_decoder *decoder, const struct sg_operand *operand, uint32_t rows[2]);
-/* An address in brackets, as an 8-byte row with the generic address; for instructions that are not
- * executed often enough to know the spaces apart. Local memory and parameters are refused. */
+/* An address in brackets, as an 8-byte row with the generic address, for instructions that are too
+ * rare to distinguish the spaces. Local memory and parameters are refused. */
 uint32_t sg_row_generic(struct sg_decoder *decoder, const struct sg_operand *operand,
                         enum sg_mem_space space);
-/* Is the value of this operand known before the kernel begins? */
+/* Whether the value of the operand is known before the kernel begins. */
 bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand *operand);
 
 /* ---- emitting (decode_emit.c) ---- */
 struct sg_draft *sg_emit(struct sg_decoder *decoder, sg_handler *full, sg_handler *masked);
-/* By name in op.def, which must exist. */
+/* Emits the operation of that name in op.def, which must exist. */
 struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32_t d, uint32_t a,
                             uint32_t b, uint32_t c);
-/* Adds rows to the list of the draft, which is the last that was given one. A row that is read and
- * written is both: SG_LIST_READ | SG_LIST_WRITE. The draft's in.f must not be used for anything. */
+/* Adds rows to the row list of the draft, which must be the last draft with a list. A row that is
+ * read and written is SG_LIST_READ | SG_LIST_WRITE. The draft's in.f must not be used otherwise. */
 void sg_emit_list(struct sg_decoder *decoder, struct sg_draft *draft, const uint32_t *rows,
                   uint32_t count, unsigned use);
-/* The instruction is the last of its opcode: it carries the guard. */
+/* Marks the last instruction of the opcode: it carries the guard. */
 struct sg_draft *sg_guard(struct sg_decoder *decoder, struct sg_draft *draft);
-/* One that waits for the lanes of the row `members` (0: for none), guarded. */
+/* Emits an instruction that waits for the lanes in the row `members` (0: it does not wait),
+ * guarded. */
 struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *handler,
                                     uint32_t members);
 bool sg_modifier(const struct sg_decoder *decoder, const char *name);
@@ -202,7 +203,7 @@ void sg_operands_check(struct sg_decoder *decoder, uint32_t least, uint32_t most
 uint32_t sg_func_slot(struct sg_decoder *decoder, struct sg_ptx_func *func);
 
 /* ---- costs (decode_cost.c) ---- */
-/* By instruction: does a basic block begin there? NULL: programs are not counted. */
+/* For each instruction, whether a basic block begins there. NULL: programs are not counted. */
 uint8_t *sg_cost_heads(struct sg_decoder *decoder, const struct sg_ptx_func *func);
 void sg_cost_begin(struct sg_decoder *decoder);
 void sg_cost_insn(struct sg_decoder *decoder, const struct sg_ptx_insn *insn);
@@ -219,7 +220,7 @@ void sg_decode_store(struct sg_decoder *decoder);
 void sg_decode_atom(struct sg_decoder *decoder);
 void sg_decode_cvt(struct sg_decoder *decoder);
 void sg_decode_video(struct sg_decoder *decoder);
-bool sg_decode_cvt_packed(struct sg_decoder *decoder); /* false: it is none of these */
+bool sg_decode_cvt_packed(struct sg_decoder *decoder); /* false: it is no packed conversion */
 void sg_decode_cvt_finish(struct sg_decoder *decoder, uint32_t row);
 void sg_decode_setp(struct sg_decoder *decoder);
 void sg_decode_set(struct sg_decoder *decoder);
@@ -251,29 +252,30 @@ void sg_decode_istypep(struct sg_decoder *decoder);
 void sg_decode_surface(struct sg_decoder *decoder); /* suld, sust, sured */
 void sg_decode_simple(struct sg_decoder *decoder); /* exit, trap, nanosleep, activemask, prefetch */
 
-/* The function of the driver that a call of `func` means; NULL: none. */
+/* The driver's function for calls of `func`; NULL: none. */
 sg_handler *sg_decode_builtin(struct sg_decoder *decoder, const struct sg_ptx_func *func);
 
-/* Moves whose value is known and whose register is written nowhere else: the register becomes the
- * constant row, the instruction disappears. Marks such instructions in `skip`. */
+/* Moves of a known value into a register that nothing else writes: the register becomes the
+ * constant row, and the instruction disappears. Marks such instructions in `skip`. */
 void sg_decode_constants(struct sg_decoder *decoder, uint8_t *skip);
 
-/* decode_memory.c: how an element of `type` meets a row of that kind */
+/* The access that moves an element of `type` between memory and a row of that kind
+ * (decode_memory.c). */
 enum sg_mem_type sg_mem_type(struct sg_decoder *decoder, enum sg_type type, unsigned kind);
 
-/* decode_call.c */
-/* Of a function whose formal parameters are registers: at its begin, before it returns */
+/* Calls (decode_call.c). */
+/* Formal parameters that are registers: taken at the function's begin, given before it returns. */
 void sg_decode_take_parameters(struct sg_decoder *decoder);
 void sg_decode_give_results(struct sg_decoder *decoder);
-/* decode_stack.c: the same for what alloca takes */
+/* alloca: the same for the stack (decode_stack.c). */
 void sg_decode_enter_stack(struct sg_decoder *decoder);
 void sg_decode_leave_stack(struct sg_decoder *decoder);
 void sg_decode_calls_finish(struct sg_decoder *decoder);
-/* call_graph.c: which functions may call themselves, and how deep frames can lie */
+/* Finds recursive functions and the deepest stack (call_graph.c). */
 void sg_call_graph(struct sg_decoder *decoder);
 uint64_t sg_frame_bytes(const struct sg_func_info *info);
 
-/* One kernel, whole. */
+/* Decodes one kernel. */
 void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct sg_ptx_func *func,
                       uint32_t pass, struct sg_kernel_code *code);
 

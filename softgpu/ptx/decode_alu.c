@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic and logic: the typed opcode is looked up by name in op.def. What the table has not in
- * an .ftz, .sat or .relu form is put together of x_ftz_TYPE and its like: operands flushed before,
- * result flushed and clamped after. */
+/* Arithmetic and logic: the typed opcode is looked up by name in op.def. A form with .ftz, .sat or
+ * .relu that the table lacks is composed of x_ftz_TYPE and similar operations: operands are flushed
+ * before, the result is flushed and clamped after. */
 #include "softgpu/ptx/decode.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { ALU_FTZ = 1, ALU_SAT = 2, ALU_RELU = 4, ALU_ALL = 7 };
 
 struct wanted {
     char name[96];
-    unsigned left; /* of ALU_FTZ, ALU_SAT, ALU_RELU: what `name` does not say */
+    unsigned left; /* those of ALU_FTZ, ALU_SAT, ALU_RELU that `name` lacks */
 };
 
 static bool drops_rn(struct sg_text opcode)
@@ -42,7 +42,8 @@ static unsigned clamp_of(struct sg_text text)
                                       : 0;
 }
 
-/* The name without those of .ftz, .sat and .relu that are in `drop`; they are left to do. */
+/* The operation without those of .ftz, .sat and .relu in `drop`, which are left for finish_float.
+ * */
 static const struct sg_op *decode_alu_find(struct sg_decoder *decoder, struct wanted *wanted,
                                            unsigned drop)
 {
@@ -60,7 +61,7 @@ static const struct sg_op *decode_alu_find(struct sg_decoder *decoder, struct wa
     return sg_op_find(wanted->name);
 }
 
-/* The operation that flushes or clamps values of a type; NULL: its values have no such thing */
+/* The operation that flushes or clamps values of a type; NULL: it has no effect on them. */
 static const char *clamp_name(unsigned clamp, unsigned op_type)
 {
     static const char *const types[] = {
@@ -79,7 +80,7 @@ static const char *clamp_name(unsigned clamp, unsigned op_type)
     return op != NULL ? op->name : NULL;
 }
 
-/* Can what is left be put together? */
+/* Whether the rest can be composed. */
 static bool can_finish(const struct sg_op *op, unsigned left)
 {
     return !((left & ALU_FTZ) && clamp_name(ALU_FTZ, op->types[0]) == NULL &&
@@ -129,7 +130,7 @@ static uint32_t clamped(struct sg_decoder *decoder, const char *name, uint32_t r
     return out;
 }
 
-/* -1 as a 16-bit operand must not look like a 32-bit one: handlers cast, so it does not. */
+/* A 16-bit operand: handlers cast it, so -1 needs no extension to 32 bits. */
 static uint32_t alu_source(struct sg_decoder *decoder, const struct sg_operand *operand,
                            const struct wanted *wanted, unsigned op_type)
 {
@@ -147,7 +148,7 @@ static unsigned source_count(const struct sg_op *op)
     return count;
 }
 
-/* What is left, in this order; the last step writes the target, under the guard. */
+/* Emits the remaining steps in this order; the last one writes the target, under the guard. */
 static void finish_float(struct sg_decoder *decoder, unsigned left, const struct sg_op *op,
                          uint32_t row, uint32_t target)
 {
@@ -160,7 +161,7 @@ static void finish_float(struct sg_decoder *decoder, unsigned left, const struct
         }
     }
     if (count == 0) {
-        sg_decode_unsupported(decoder); /* not asked for: can_finish has looked */
+        sg_decode_unsupported(decoder); /* cannot happen: can_finish has checked */
     }
     for (unsigned i = 0; i + 1 < count; i++) {
         row = clamped(decoder, names[i], row);
@@ -255,7 +256,7 @@ void sg_decode_alu(struct sg_decoder *decoder)
     }
 }
 
-/* The condition code is a predicate of the function that only these instructions know. */
+/* The condition code is a predicate of the function that only these instructions use. */
 static uint32_t carry_row(struct sg_decoder *decoder)
 {
     if (!decoder->carry_row) {

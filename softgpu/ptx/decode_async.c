@@ -17,8 +17,7 @@ static struct sg_draft *decode_async_emit(struct sg_decoder *decoder, sg_handler
     return sg_guard(decoder, sg_emit(decoder, handler, handler));
 }
 
-/* Every modifier that may stand in an asynchronous instruction; what cannot go together with what
- * is ptxas's to say. */
+/* Modifiers of asynchronous instructions; ptxas checks which of them go together. */
 static const char scope_words[] = "relaxed release acquire weak cta cluster gpu sys shared "
                                   "shared::cta shared::cluster b64 ";
 
@@ -88,7 +87,7 @@ static void decode_arrive(struct sg_decoder *decoder)
                  a, count, bytes, d);
 }
 
-/* test_wait, try_wait. A try that fails lets others go first. */
+/* test_wait, try_wait. A failing try lets other groups run first. */
 static void decode_wait(struct sg_decoder *decoder)
 {
     bool parity = sg_modifier(decoder, "parity"), try = sg_modifier(decoder, "try_wait");
@@ -96,7 +95,7 @@ static void decode_wait(struct sg_decoder *decoder)
     sg_operands_check(decoder, 3, try ? 4 : 3);
     uint32_t a = sg_row_generic(decoder, operand(decoder, 1), barrier_space(decoder));
     uint32_t b = sg_row_source(decoder, operand(decoder, 2), parity ? SG_TYPE_B32 : SG_TYPE_B64);
-    if (decoder->at->operand_count == 4) { /* for how long at most, a hint */
+    if (decoder->at->operand_count == 4) { /* the time limit is a hint */
         sg_row_source(decoder, operand(decoder, 3), SG_TYPE_B32);
     }
     uint32_t d = sg_row_target(decoder, operand(decoder, 0), SG_TYPE_PRED);
@@ -150,8 +149,8 @@ static const char cache_words[] = "L1::evict_normal L1::evict_unchanged L1::evic
                                   "L1::evict_last L1::no_allocate L2::64B L2::128B L2::256B "
                                   "L2::evict_last L2::evict_normal L2::evict_first L2::cache_hint";
 
-/* cp.async.mbarrier.arrive: the copies have been made. Without .noinc the arrival was counted by
- * the instruction itself, and there is nothing left to do but to look whether all is well. */
+/* cp.async.mbarrier.arrive: the copies are complete already. Without .noinc the instruction itself
+ * counts the arrival, so only the barrier is checked. */
 static void decode_copy_arrive(struct sg_decoder *decoder)
 {
     decode_async_check_words(decoder, "async mbarrier arrive noinc");
@@ -229,7 +228,7 @@ static void read_reduction(struct sg_decoder *decoder, uint8_t *op, int64_t *typ
     }
 }
 
-/* Which spaces: of the three forms the destination is named first. */
+/* The spaces: in all three forms the destination is named first. */
 static void bulk_spaces(struct sg_decoder *decoder, enum sg_mem_space *to, enum sg_mem_space *from)
 {
     enum sg_mem_space spaces[2];
@@ -289,7 +288,7 @@ void sg_decode_cp(struct sg_decoder *decoder)
     }
     bool reduce = sg_modifier(decoder, "reduce"), bulk = sg_modifier(decoder, "bulk");
     if (sg_modifier(decoder, "commit_group") || sg_modifier(decoder, "wait_all") ||
-        sg_modifier(decoder, "wait_group")) { /* all copies have been made */
+        sg_modifier(decoder, "wait_group")) { /* all copies are complete */
         sg_modifiers_check(decoder, "async bulk commit_group wait_all wait_group read", false);
         sg_operands_check(decoder, 0, 1);
         decode_async_emit(decoder, sg_misc_nothing);

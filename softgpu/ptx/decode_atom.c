@@ -17,7 +17,7 @@ static const char *atomic_op(struct sg_decoder *decoder)
     sg_decode_unsupported(decoder);
 }
 
-/* The last modifier: bits of an element, and what its registers are */
+/* The last modifier: the bits of an element and the kind of its registers. */
 static unsigned element_bits(struct sg_decoder *decoder, struct sg_text name, enum sg_type *type)
 {
     static const struct {
@@ -39,7 +39,7 @@ static unsigned element_bits(struct sg_decoder *decoder, struct sg_text name, en
 }
 
 struct atom {
-    const struct sg_operand *target, *value, *second; /* NULL: none */
+    const struct sg_operand *target, *value, *second; /* NULL: there is none */
     sg_handler *handler;
     enum sg_mem_space space;
     enum sg_type type;
@@ -70,7 +70,7 @@ static void emit_word(struct sg_decoder *decoder, const struct atom *atom)
     draft->writes = target ? SG_FIELD_D : 0;
 }
 
-/* .b128: list f: old, value, second; two rows each */
+/* .b128: row list f holds the old value, the value and the second one, two rows each. */
 static void emit_pair(struct sg_decoder *decoder, const struct atom *atom)
 {
     uint32_t value[2], second[2] = {0, 0}, target[2] = {0, 0};
@@ -87,8 +87,8 @@ static void emit_pair(struct sg_decoder *decoder, const struct atom *atom)
     sg_emit_list(decoder, draft, second, 2, SG_LIST_READ);
 }
 
-/* .v2, .v4, .v8: each element is atomic for itself, but the vector is aligned as a whole. Targets
- * are written at the end, since they may be what another element reads. */
+/* .v2, .v4, .v8: each element is atomic by itself, but the vector is aligned as a whole. Targets
+ * are written at the end, since other elements may read them. */
 static void emit_vector(struct sg_decoder *decoder, struct atom *atom, unsigned count,
                         unsigned bytes)
 {
@@ -149,7 +149,8 @@ void sg_decode_atom(struct sg_decoder *decoder)
         sg_decode_store_async(decoder);
         return;
     }
-    uint32_t first = sg_text_is(insn->opcode, "red") ? 0 : 1; /* operand: the address */
+    uint32_t first =
+        sg_text_is(insn->opcode, "red") ? 0 : 1; /* index of the operand with the address */
     sg_modifiers_check(decoder,
                        "relaxed acquire release acq_rel cta cluster gpu sys global shared "
                        "shared::cta shared::cluster add min max inc dec and or xor exch cas noftz "
@@ -158,7 +159,8 @@ void sg_decode_atom(struct sg_decoder *decoder)
                        false);
     const char *op = atomic_op(decoder);
     bool cas = strcmp(op, "cas") == 0;
-    unsigned hint = sg_modifier(decoder, "L2::cache_hint"); /* a policy: nothing is cached */
+    unsigned hint =
+        sg_modifier(decoder, "L2::cache_hint"); /* the policy is ignored: nothing is cached */
     unsigned count = sg_modifier(decoder, "v2")   ? 2
                      : sg_modifier(decoder, "v4") ? 4
                      : sg_modifier(decoder, "v8") ? 8

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of functions that are declared in the module and provided by the driver. */
+/* Calls of functions that the module declares and the driver provides. */
 #include <string.h>
 
 #include "softgpu/exec/runtime.h"
@@ -21,7 +21,7 @@ static const struct builtin builtins[] = {
     {"cudaGraphSetConditional", sg_builtin_set_conditional, 0, {8, 4}, false, false, false},
 };
 
-/* Of the device run time; false: none of these. */
+/* A function of the device run time; false: it is none. */
 static bool find_runtime(struct sg_text name, struct builtin *found)
 {
     static const char *const prefixes[] = {"__cudaCDP2", "cuda"};

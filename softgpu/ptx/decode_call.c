@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of .func, by name and through pointers. Arguments and results lie in .param variables of
- * the caller's frame; those that the text gives as registers or constants get a place behind it.
+ * the caller's frame; registers and constants get places after it.
  *
  * A function whose address is used is part of every kernel that calls through pointers. */
 #include "softgpu/ptx/decode.h"
@@ -30,7 +30,7 @@ uint32_t sg_row_function(struct sg_decoder *decoder, const struct sg_operand *op
 
 /* ---- arguments and results ---- */
 
-/* A place behind the frame of the function that calls; `used`: bytes taken for this call. */
+/* A place after the caller's frame; `used`: bytes taken for this call. */
 static uint32_t spill_place(struct sg_decoder *decoder, uint32_t *used)
 {
     struct sg_func_info *info = &decoder->funcs.items[decoder->slot];
@@ -71,7 +71,7 @@ static void frame_load(struct sg_decoder *decoder, uint32_t row, enum sg_mem_typ
     draft->writes = SG_FIELD_D;
 }
 
-/* Where the argument or result lies in the caller's frame */
+/* The place of the argument or result in the caller's frame. */
 static uint32_t decode_call_place(struct sg_decoder *decoder, const struct sg_operand *actual,
                                   const struct sg_ptx_var *formal, uint32_t *spilled, bool argument)
 {
@@ -112,7 +112,7 @@ static const struct sg_copy *copies(struct sg_decoder *decoder, const struct sg_
     return out;
 }
 
-/* Results that registers are to have */
+/* Moves results into registers. */
 static void take_results(struct sg_decoder *decoder, const struct sg_operand *list,
                          const struct sg_ptx_func *callee, const struct sg_copy *out)
 {
@@ -147,7 +147,7 @@ static void check_callee(struct sg_decoder *decoder, const struct sg_ptx_func *f
     }
 }
 
-/* Everything that a pointer may point to belongs to the kernel. */
+/* Adds all functions that a pointer may name to the kernel. */
 static void reach_pointers(struct sg_decoder *decoder)
 {
     if (decoder->calls_pointers) {
@@ -187,7 +187,7 @@ static struct parts parts_of(struct sg_decoder *decoder)
     return parts;
 }
 
-/* The function that stands for what is called: itself, or the prototype. */
+/* The function with the signature of the call: the callee itself, or the prototype. */
 static struct sg_ptx_func *signature_of(struct sg_decoder *decoder, const struct parts *parts)
 {
     if (parts->callee->kind == SG_OPERAND_FUNC) {
@@ -308,7 +308,7 @@ static void finish_pointers(struct sg_decoder *decoder)
     for (uint32_t s = 1; count && s < decoder->funcs.count; s++) {
         pointers[decoder->funcs.items[s].func->pointer] = s;
     }
-    pointers[0] = 0; /* no function's: those whose address is not used have come here */
+    pointers[0] = 0; /* functions whose address is not used have written here */
     decoder->code->pointers = pointers;
     decoder->code->pointer_count = count;
     decoder->code->code_base = decoder->module->code_base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters, elect, and instructions that only advise: where nothing is cached and nothing is
- * launched early, there is nothing to do. */
+/* Clusters, elect, and instructions that only advise: they do nothing, since nothing is cached or
+ * launched early. */
 #include "softgpu/exec/async.h"
 #include "softgpu/exec/cluster.h"
 #include "softgpu/ptx/decode.h"
@@ -22,7 +22,7 @@ void sg_decode_barrier_cluster(struct sg_decoder *decoder)
     draft->in.kind = (uint8_t)(arrive ? SG_KIND_CLUSTER_ARRIVE : SG_KIND_CLUSTER_WAIT);
 }
 
-/* The address of a variable, or a register, of either size; `space` says that it is an offset. */
+/* An address: a variable, or a register of either size; `space` says that it is an offset. */
 static uint32_t address_source(struct sg_decoder *decoder, const struct sg_operand *operand,
                                bool wide)
 {
@@ -77,8 +77,8 @@ void sg_decode_elect(struct sg_decoder *decoder)
     draft->writes = (uint8_t)(SG_FIELD_F | (wanted ? SG_FIELD_D : 0));
 }
 
-/* griddepcontrol: the grid before has ended when a kernel begins. setmaxnreg: registers are not
- * handed out. applypriority, discard, prefetch: nothing is cached. pmevent: nobody counts. */
+/* griddepcontrol: the previous grid has ended when a kernel begins. setmaxnreg: registers are not
+ * allocated. applypriority, discard, prefetch: nothing is cached. pmevent: there is no counter. */
 void sg_decode_advice(struct sg_decoder *decoder)
 {
     if (sg_modifier(decoder, "tensormap") || sg_modifier(decoder, "tensor")) {
@@ -88,7 +88,7 @@ void sg_decode_advice(struct sg_decoder *decoder)
     decode_cluster_emit(decoder, sg_misc_nothing);
 }
 
-/* A policy is a number that nobody looks at. */
+/* A policy is a number without effect. */
 void sg_decode_createpolicy(struct sg_decoder *decoder)
 {
     sg_operands_check(decoder, 1, 4);

@@ -50,7 +50,7 @@ static bool decode_compare_is_pair(enum sg_type type)
     return type == SG_TYPE_F16X2 || type == SG_TYPE_BF16X2;
 }
 
-/* An operand as it is compared: flushed if .ftz says so, f16 and bf16 as f32 */
+/* An operand of a comparison: flushed with .ftz; f16 and bf16 as f32. */
 static uint32_t operand_row(struct sg_decoder *decoder, const struct sg_operand *operand,
                             enum sg_type type, bool high)
 {
@@ -72,7 +72,7 @@ static uint32_t operand_row(struct sg_decoder *decoder, const struct sg_operand 
                                row);
 }
 
-/* The predicate a <comparison> b; of pairs: of their lower or upper halves */
+/* The predicate a <comparison> b; of pairs: of their lower or upper halves. */
 static uint32_t decode_compare_rows(struct sg_decoder *decoder, enum sg_type type, bool high)
 {
     const struct comparison *c = comparison_of(decoder);
@@ -95,7 +95,7 @@ static uint32_t decode_compare_rows(struct sg_decoder *decoder, enum sg_type typ
     return out;
 }
 
-/* The third operand, and the operation that joins it: NULL: there is none */
+/* The operation that joins the third operand; NULL: there is none. */
 static const char *join_name(struct sg_decoder *decoder, bool negated)
 {
     static const char *const names[3][3] = {{"and", "and_pred", "x_andn_pred"},
@@ -155,7 +155,8 @@ void sg_decode_setp(struct sg_decoder *decoder)
     }
     uint32_t inverse = 0;
     if (q != NULL &&
-        q->kind != SG_OPERAND_SINK) { /* q: the join with the opposite, or of the upper half */
+        q->kind !=
+            SG_OPERAND_SINK) { /* q: joined with the opposite, or the result of the upper half */
         uint32_t other;
         if (decode_compare_is_pair(type)) {
             other = decode_compare_rows(decoder, type, true);
@@ -167,7 +168,7 @@ void sg_decode_setp(struct sg_decoder *decoder)
     }
     if (inverse) {
         uint32_t guard = decoder->guard;
-        if (guard) { /* the first result may be the guard of the second */
+        if (guard) { /* the guard of the second instruction may be the first result */
             uint32_t copy = sg_row_new(decoder, SG_ROW_PREDICATE);
             sg_emit_op(decoder, "mov_pred", copy, guard, 0, 0);
             decoder->guard = copy;
@@ -183,7 +184,7 @@ void sg_decode_setp(struct sg_decoder *decoder)
     }
 }
 
-/* 1.0, or all ones */
+/* The value of true: 1.0, or all ones. */
 static uint32_t yes_of(struct sg_decoder *decoder, enum sg_type to)
 {
     switch (to) {
@@ -215,7 +216,7 @@ static uint32_t chosen(struct sg_decoder *decoder, enum sg_type from, bool high,
     return out;
 }
 
-/* set.cmp.dtype.stype; of pairs: a half for each, in any 32-bit type */
+/* set.cmp.dtype.stype; of pairs: one half for each, in any 32-bit type. */
 void sg_decode_set(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;

@@ -38,8 +38,8 @@ static bool is_int(enum sg_type type)
     return type >= SG_TYPE_U8 && type <= SG_TYPE_S64;
 }
 
-/* The source register, which may be wider than its type, as a row of the type's kind with the
- * value extended to the row */
+/* The source register, which may be wider than its type, as a row of the type's kind with the value
+ * extended to the row. */
 static uint32_t int_source(struct sg_decoder *decoder, const struct sg_operand *operand,
                            enum sg_type type)
 {
@@ -115,7 +115,7 @@ static const char *float_name(enum sg_type type)
                                  : "bf16";
 }
 
-/* f16 and bf16 as f32, which holds their values */
+/* f16 and bf16 as f32, which represents them exactly. */
 static uint32_t float_source(struct sg_decoder *decoder, enum sg_type from)
 {
     uint32_t row = sg_row_source(decoder, &decoder->at->operands[1], from);
@@ -155,7 +155,7 @@ static void check_rounding(struct sg_decoder *decoder, const char *round)
     }
 }
 
-/* The last step to f16 or bf16: from f32 */
+/* The last step to f16 or bf16, from f32. */
 static uint32_t decode_convert_to_half(struct sg_decoder *decoder, enum sg_type to,
                                        const char *round, uint32_t row)
 {
@@ -173,7 +173,7 @@ static uint32_t int_to_float(struct sg_decoder *decoder, enum sg_type to, enum s
     check_rounding(decoder, round);
     uint32_t row = int_source(decoder, &decoder->at->operands[1], from);
     if (decode_convert_is_half(
-            to)) { /* through f32, rounded to odd where it cannot hold the integer */
+            to)) { /* through f32, rounded to odd if it cannot represent the integer */
         row = widen(decoder, row, sg_type_is_signed(from));
         row = decode_convert_step(
             decoder, sg_type_is_signed(from) ? "x_odd_f32_s64" : "x_odd_f32_u64", row, SG_ROW_32);
@@ -296,7 +296,7 @@ void sg_decode_cvt(struct sg_decoder *decoder)
     sg_decode_cvt_finish(decoder, row);
 }
 
-/* `row`, a temporary or a register, to the destination */
+/* Moves `row`, a temporary or a register, to the destination. */
 void sg_decode_cvt_finish(struct sg_decoder *decoder, uint32_t row)
 {
     unsigned kind = sg_row_kind(decoder, row);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What instructions cost, and where basic blocks begin. PTX instructions stand for those of the
- * hardware: what the hardware's compiler makes vanish (moves, parameters, address spaces) costs
- * nothing, what it makes of several instructions costs them. The weights are the timing model's
- * (softgpu/timing/timing_constants.h). */
+/* Costs of instructions, and the beginnings of basic blocks. PTX instructions stand for those of
+ * the hardware: instructions that the hardware's compiler removes (moves, parameters, address
+ * spaces) cost nothing, instructions that it expands cost several. The weights are those of the
+ * timing model (softgpu/timing/timing_constants.h). */
 #include <string.h>
 
 #include "softgpu/engine/cost.h"
@@ -61,7 +61,7 @@ static void access_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn, ui
     bool fixed = has_modifier(insn, "param") || has_modifier(insn, "const");
     bytes = bytes != 0 ? bytes : 4;
     if (fixed) {
-        return; /* operands of the instructions that use them */
+        return; /* they become operands of other instructions */
     }
     if (has_modifier(insn, "shared") || has_modifier(insn, "shared::cta") ||
         has_modifier(insn, "shared::cluster")) {
@@ -73,7 +73,7 @@ static void access_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn, ui
     decode_cost_add(cost, SG_COST_ISSUE, 1);
 }
 
-/* "m16n8k16": how many multiplications */
+/* "m16n8k16": the number of multiplications. */
 static uint32_t matrix_products(const struct sg_ptx_insn *insn)
 {
     for (uint32_t i = 0; i < insn->modifier_count; i++) {

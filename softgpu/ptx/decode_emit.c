@@ -45,7 +45,7 @@ struct sg_draft *sg_emit_op(struct sg_decoder *decoder, const char *name, uint32
 {
     const struct sg_op *op = sg_op_find(name);
     if (op == NULL) {
-        abort(); /* our own name, not the module's */
+        abort(); /* a name of our own, not of the module */
     }
     struct sg_draft *draft = sg_emit(decoder, op->full, op->masked);
     draft->op = op;

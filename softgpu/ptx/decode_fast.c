@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instructions of a kernel for warps that have not diverged (exec/fast.h), made out of those
- * for all warps: where the operands are even, the operation is done on pairs. */
+/* The instructions of a kernel for undiverged warps (exec/fast.h), made of those for all warps:
+ * operations with evenly spaced operands work on pairs. */
 #include "softgpu/ptx/decode_fast.h"
 
 #include "softgpu/exec/fast.h"
@@ -20,7 +20,7 @@ struct emitter {
 
 /* ---- which rows are wanted how ---- */
 
-/* A result that is kept as a pair */
+/* Whether the result is kept as a pair. */
 static bool on_pairs(const struct sg_fast_plan *plan, const struct sg_draft *draft, uint32_t at)
 {
     return plan->rules[at] != SG_RULE_NONE && sg_is_even(plan, draft->in.d);
@@ -116,7 +116,7 @@ static uint32_t pair_of(const struct emitter *to, uint32_t row)
     return row ? to->plan->rows[row].pair : 0;
 }
 
-/* In front of an operation that widens */
+/* Emits the check before an operation that widens. */
 static void emit_check(struct emitter *to, const struct sg_draft *draft,
                        const struct sg_insn *final, enum sg_shape_rule rule)
 {
@@ -171,7 +171,7 @@ static void emit_access(struct emitter *to, const struct sg_draft *draft,
     out->f = (uint32_t)stride;
 }
 
-/* The instruction as decoded behind one that runs it */
+/* Emits an entry that runs the decoded instruction, which follows it. */
 static struct sg_insn *emit_step(struct emitter *to, const struct sg_insn *final)
 {
     decode_fast_emit(to, final)->full = final->guard ? sg_fast_guarded : sg_fast_step;
@@ -181,7 +181,7 @@ static struct sg_insn *emit_step(struct emitter *to, const struct sg_insn *final
 static void emit_special(struct emitter *to, const struct sg_insn *final)
 {
     if (final->kind == SG_KIND_COLLECTIVE && !final->guard && (final->flags & SG_FLAG_UNIFORM)) {
-        if (final->full != NULL) { /* all lanes are here: nobody is waited for */
+        if (final->full != NULL) { /* all lanes are here: no group has to be waited for */
             emit_step(to, final)->full = final->masked;
         }
         return;
@@ -196,7 +196,7 @@ static void emit_special(struct emitter *to, const struct sg_insn *final)
     }
 }
 
-/* `draft` still has the row numbers, `final` is the instruction as it will run. */
+/* `draft` has row numbers, `final` is the instruction with places. */
 static void emit_draft(struct emitter *to, const struct sg_draft *draft,
                        const struct sg_insn *final)
 {
@@ -221,7 +221,7 @@ static void emit_draft(struct emitter *to, const struct sg_draft *draft,
     }
 }
 
-/* Where branches lead is known when all instructions have their places. */
+/* Sets the targets of branches, when all instructions have their places. */
 static void set_targets(struct sg_insn *insns, uint32_t count, const uint32_t *at)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -252,7 +252,7 @@ static const void *decode_fast_keep(struct sg_load *load, const void *items, siz
     return memcpy(sg_load_alloc(load, load->keep, bytes), items, bytes);
 }
 
-/* Of one draft become so many at most: a check, an operation on pairs, and its result as a row */
+/* Entries for one draft at most: a check, an operation on pairs, and its result as a row. */
 #define ENTRIES_MAX 3
 
 void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What decode_shape.c finds out about rows, for decode_fast.c. */
+/* The shapes of rows: decode_shape.c finds them, decode_fast.c uses them. */
 #ifndef SOFTGPU_PTX_DECODE_FAST_H
 #define SOFTGPU_PTX_DECODE_FAST_H
 
@@ -16,25 +16,25 @@ struct sg_shape {
     int32_t stride;
 };
 
-/* What an operation makes of even rows */
+/* The shape of a result when the operands are evenly spaced. */
 enum sg_shape_rule {
     SG_RULE_NONE, /* not an operation on pairs */
-    SG_RULE_SAME, /* even with stride 0 if all operands are */
+    SG_RULE_SAME, /* evenly spaced with stride 0 if all operands are */
     SG_RULE_ADD,
     SG_RULE_SUB,
     SG_RULE_MUL,
     SG_RULE_MAD,
     SG_RULE_SHL,
     SG_RULE_MOV,
-    SG_RULE_EXTEND, /* 32 to 64 bits: only if the values of a half do not wrap around */
+    SG_RULE_EXTEND, /* 32 to 64 bits: only if the values of a half-warp do not wrap around */
     SG_RULE_MUL_WIDE,
     SG_RULE_MAD_WIDE,
 };
 
 struct sg_fast_row_plan {
     struct sg_shape shape;
-    bool full;      /* somebody needs the row itself */
-    bool wanted;    /* as a pair */
+    bool full;      /* an instruction reads the row itself */
+    bool wanted;    /* an instruction reads it as a pair */
     uint32_t pair;  /* offset */
     uint32_t known; /* 1 + index of the constant */
 };
@@ -52,7 +52,7 @@ void sg_shapes_find(struct sg_decoder *decoder, struct sg_fast_plan *plan);
 uint32_t sg_shape_checked(const struct sg_fast_plan *plan, const struct sg_draft *draft,
                           enum sg_shape_rule rule);
 
-/* decode_fuse.c: several instructions in one, where they stand in a row */
+/* Fuses several consecutive instructions into one (decode_fuse.c). */
 void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, const uint32_t *pc,
                   uint32_t count);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Branches, barriers, and what a warp does together. */
+/* Branches, barriers, and operations of a whole warp. */
 #include "softgpu/ptx/decode.h"
 
 static struct sg_draft *emit_kind(struct sg_decoder *decoder, enum sg_insn_kind kind,
@@ -100,7 +100,7 @@ void sg_decode_ret(struct sg_decoder *decoder)
 
 /* ---- barriers ---- */
 
-/* The same in all lanes of a warp, whatever happens */
+/* Whether the value is the same in all lanes of a warp. */
 static bool is_uniform(const struct sg_decoder *decoder, uint32_t row)
 {
     const struct sg_draft_row *known = &decoder->rows.items[row];
@@ -168,7 +168,8 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     draft->writes = red ? SG_FIELD_D : 0;
 }
 
-/* All fences are the strongest one. fence.proxy.tensormap belongs to copies that there are not. */
+/* All fences are the strongest one. fence.proxy.tensormap belongs to copies that are not supported.
+ * */
 void sg_decode_fence(struct sg_decoder *decoder)
 {
     sg_modifiers_check(
@@ -200,7 +201,7 @@ struct sg_draft *sg_emit_collective(struct sg_decoder *decoder, sg_handler *hand
     return draft;
 }
 
-/* "d|p": the predicate, 0 if nobody wants it */
+/* "d|p": the row of the predicate; 0: not used. */
 static uint32_t pair_target(struct sg_decoder *decoder, const struct sg_operand *operand)
 {
     return operand->pair != NULL && operand->pair->kind == SG_OPERAND_REG
@@ -311,7 +312,7 @@ void sg_decode_simple(struct sg_decoder *decoder)
     } else if (sg_text_is(insn->opcode, "trap")) {
         sg_operands_check(decoder, 0, 0);
         emit_kind(decoder, SG_KIND_TRAP, NULL);
-    } else if (sg_text_is(insn->opcode, "brkpt")) { /* there is no debugger to go on from it */
+    } else if (sg_text_is(insn->opcode, "brkpt")) { /* without a debugger it cannot be continued */
         sg_operands_check(decoder, 0, 0);
         emit_kind(decoder, SG_KIND_TRAP, NULL);
     } else if (sg_text_is(insn->opcode, "nanosleep")) {
@@ -326,7 +327,7 @@ void sg_decode_simple(struct sg_decoder *decoder)
         struct sg_draft *draft = emit_kind(decoder, SG_KIND_PLAIN, sg_misc_activemask);
         draft->in.d = d;
         draft->writes = SG_FIELD_D;
-    } else { /* prefetch, prefetchu: advice that needs no following */
+    } else { /* prefetch, prefetchu: advice without effect */
         sg_operands_check(decoder, 1, 1);
         emit_kind(decoder, SG_KIND_PLAIN, sg_misc_nothing);
     }

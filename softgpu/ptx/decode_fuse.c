@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds instructions of undiverged warps that stand one behind the other and are done in one
- * (exec/fast.h): the first of them gets the handler for all, which goes on behind the last. The
- * others stay as they are, for whoever jumps to them. */
+/* Fuses consecutive instructions of undiverged warps into one (exec/fast.h): the first of them gets
+ * the handler for all, which continues after the last. The others stay, because branches may lead
+ * to them. */
 #include "softgpu/exec/fast.h"
 #include "softgpu/ptx/decode_fast.h"
 
 struct fusing {
     const struct sg_decoder *decoder;
     const struct sg_fast_mem_ops *mem;
-    const uint32_t *pc; /* of each instruction: its draft */
+    const uint32_t *pc; /* for each instruction, its draft */
     struct sg_insn *insns;
     sg_handler *add, *narrow_add, *product_s32, *product_u32;
     sg_handler *uses[SG_FAST_USES];
 };
 
-/* Is what this load reads wanted by the instruction behind it, and nowhere else? */
+/* Whether only the next instruction reads the result of this load. */
 static bool is_for_next(const struct fusing *fusing, const struct sg_insn *in)
 {
     const uint32_t at = fusing->pc[in - fusing->insns];
@@ -24,12 +24,12 @@ static bool is_for_next(const struct fusing *fusing, const struct sg_insn *in)
            in[1].c != in->d && (in[1].a == in->d) != (in[1].b == in->d);
 }
 
-/* The handler for the load and the operation behind it, or NULL */
+/* The handler for the load and the next operation, or NULL. */
 static sg_handler *used_load(const struct fusing *fusing, struct sg_insn *in, unsigned source)
 {
     for (int use = 0; use < SG_FAST_USES; use++) {
         if (in[1].full == fusing->uses[use] && is_for_next(fusing, in)) {
-            in[1].b = in[1].a == in->d ? in[1].b : in[1].a; /* sums and products go both ways */
+            in[1].b = in[1].a == in->d ? in[1].b : in[1].a; /* sums and products are commutative */
             in[1].a = in->d;
             return fusing->mem->used_load[source][use];
         }
@@ -37,7 +37,8 @@ static sg_handler *used_load(const struct fusing *fusing, struct sg_insn *in, un
     return NULL;
 }
 
-/* The handler for what makes the address, the access, and perhaps what is behind it; or NULL */
+/* The handler for the computation of the address, the access, and perhaps the next operation; or
+ * NULL. */
 static sg_handler *access_behind(const struct fusing *fusing, struct sg_insn *in,
                                  enum sg_fast_front front)
 {
@@ -54,7 +55,7 @@ static sg_handler *access_behind(const struct fusing *fusing, struct sg_insn *in
     return NULL;
 }
 
-/* A check, a product and a sum, perhaps an access besides */
+/* A check, a product and a sum, perhaps followed by an access. */
 static void index_pair(const struct fusing *fusing, struct sg_insn *in)
 {
     const bool is_signed = in->full == sg_fast_check_s32;
@@ -73,7 +74,7 @@ static void index_pair(const struct fusing *fusing, struct sg_insn *in)
     in->full = fused != NULL ? fused : in->full;
 }
 
-/* A load on its own, with the operation behind it */
+/* A load alone, with the next operation. */
 static sg_handler *plain_load(const struct fusing *fusing, struct sg_insn *in)
 {
     sg_handler *const(*load)[SG_MEM_TYPES][SG_FAST_SHAPES] = fusing->mem->load;
@@ -93,8 +94,8 @@ static sg_handler *compare_and_branch(const struct sg_insn *in)
                : NULL;
 }
 
-/* Up to the last but one. Handlers are looked for in front of each other: what has been fused is no
- * beginning of anything else, and what comes behind has not been looked at yet. */
+/* Fuses from the last instruction but one backwards: a fused instruction cannot begin another
+ * fusion, and the following ones have been examined before. */
 static void fuse_one(const struct fusing *fusing, struct sg_insn *in, uint32_t left)
 {
     sg_handler *fused = NULL;

@@ -4,7 +4,7 @@
 
 #include "softgpu/ptx/decode.h"
 
-/* In order of their names; all others are arithmetic. */
+/* Sorted by name; all other opcodes are arithmetic. */
 static const struct {
     const char *name;
     void (*decode)(struct sg_decoder *);
@@ -235,7 +235,7 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     kernel->registers = sg_rows_registers(decoder, kernel->max_threads);
 }
 
-/* Dynamic shared memory begins behind the static, aligned as it is declared. */
+/* Dynamic shared memory follows the static one, aligned as it is declared. */
 #define DYNAMIC_ALIGN_MIN 16u
 #define SHARED_BYTES_MAX  49152u /* of static shared memory, on every GPU */
 

@@ -16,7 +16,7 @@ static const char *const element_names[SG_ELEMENTS] = {
     [SG_ELEMENT_S32] = "s32",
 };
 
-/* Which shapes there are, by what A holds (PTX ISA 9.0, tables of "wmma" and "mma") */
+/* Shapes by the type of A (PTX ISA 9.0, tables of "wmma" and "mma"). */
 struct shape {
     uint16_t m, n, k;
 };
@@ -47,7 +47,7 @@ static const struct {
 #undef E
 };
 
-/* "m16n8k16" among the modifiers; refused if there is none of that type. */
+/* "m16n8k16" among the modifiers; refused if the type has no such shape. */
 static struct shape read_shape(struct sg_decoder *decoder, enum sg_element element, bool wmma,
                                enum sg_layout *layout)
 {
@@ -70,7 +70,7 @@ static struct shape read_shape(struct sg_decoder *decoder, enum sg_element eleme
     sg_decode_unsupported(decoder);
 }
 
-/* The element types among the modifiers, in order; how many */
+/* Reads the element types among the modifiers, in order; returns their number. */
 static unsigned read_elements(const struct sg_decoder *decoder, enum sg_element *out, unsigned most)
 {
     unsigned count = 0;
@@ -84,7 +84,7 @@ static unsigned read_elements(const struct sg_decoder *decoder, enum sg_element 
     return count;
 }
 
-/* Everything that is neither element type nor shape must be one of `words`. */
+/* Every modifier other than element types and shapes must be one of `words`. */
 static void decode_matrix_check_words(struct sg_decoder *decoder, const char *words)
 {
     char allowed[512];
@@ -107,7 +107,7 @@ static struct sg_fragment fragment_of(enum sg_layout layout, enum sg_matrix_role
     return f;
 }
 
-/* The rows of a fragment's registers: {a, b, ...}, or the only one */
+/* The rows of a fragment's registers: {a, b, ...}, or the only one. */
 static void fragment_rows(struct sg_decoder *decoder, const struct sg_operand *operand,
                           const struct sg_fragment *fragment, bool target, uint32_t *rows)
 {
@@ -131,7 +131,7 @@ static uint32_t whole_warp(struct sg_decoder *decoder)
 
 /* ---- products ---- */
 
-/* May C and D be of these types? */
+/* Whether C and D may have these types. */
 static bool sums_in(enum sg_element a, enum sg_element b, enum sg_element c, enum sg_element d)
 {
     bool f8 = a == SG_ELEMENT_E4M3 || a == SG_ELEMENT_E5M2;
@@ -191,12 +191,14 @@ static void emit_mma(struct sg_decoder *decoder, const struct sg_mma *mma)
     draft->in.imm = (int64_t)(intptr_t)kept;
 }
 
-/* mma.sp: of A only half is there. The selector says which lanes of four have the metadata. */
+/* mma.sp: A has half of its elements. The selector names the lanes of four that have the metadata.
+ * */
 static void read_sparse(struct sg_decoder *decoder, struct shape shape, struct sg_mma *mma)
 {
     const struct sg_operand *selector = &decoder->at->operands[5];
     unsigned bits = mma->a.element == SG_ELEMENT_TF32 ? 4 : 2;
-    unsigned lanes = shape.k / 2 * bits / 16; /* that hold a row's metadata together */
+    unsigned lanes =
+        shape.k / 2 * bits / 16; /* number of lanes that hold a row's metadata together */
     sg_operands_check(decoder, 6, 6);
     if (selector->kind != SG_OPERAND_INT || selector->value >= 4 / lanes) {
         sg_decode_wrong(decoder, "a sparsity selector that there is not");
@@ -273,7 +275,7 @@ static enum sg_element accumulated(enum sg_element element)
                                        : SG_ELEMENT_F16;
 }
 
-/* Of accumulators the shape does not say what A holds: any type that has it will do. */
+/* The shape of accumulators does not depend on A: the first type that has the shape will do. */
 static struct shape accumulator_shape(struct sg_decoder *decoder, enum sg_element element)
 {
     enum sg_layout layout;

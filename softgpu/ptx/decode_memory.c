@@ -6,9 +6,9 @@
 
 struct memory {
     enum sg_mem_space space;
-    bool constant_space; /* .const: global memory that is not written */
+    bool constant_space; /* .const: global memory that kernels do not write */
     bool param;          /* .param */
-    bool cluster;        /* .shared::cluster: perhaps of another block */
+    bool cluster;        /* .shared::cluster: it may belong to another block */
     enum sg_type type;
     unsigned count; /* elements */
     bool wide;      /* .b128: a register of two rows */
@@ -86,7 +86,7 @@ static bool decode_memory_is_entry_param(const struct sg_decoder *decoder,
     return false;
 }
 
-/* A register that holds an address, as a row of the size that `space` wants */
+/* A register with an address, as a row of the size that `space` needs. */
 static uint32_t address_reg(struct sg_decoder *decoder, const struct sg_operand *base,
                             enum sg_mem_space space)
 {
@@ -96,7 +96,7 @@ static uint32_t address_reg(struct sg_decoder *decoder, const struct sg_operand 
     if (kind == SG_ROW_PREDICATE) {
         sg_decode_wrong(decoder, "a predicate as address");
     }
-    if (space == SG_MEM_SHARED && kind == SG_ROW_64) { /* far away stays out of range */
+    if (space == SG_MEM_SHARED && kind == SG_ROW_64) { /* a large address stays out of range */
         uint32_t clamped = sg_row_new(decoder, SG_ROW_64);
         other = sg_row_new(decoder, SG_ROW_32);
         sg_emit_op(decoder, "x_sat_u32_u64", clamped, row, 0, 0);
@@ -150,7 +150,7 @@ uint32_t sg_row_place(struct sg_decoder *decoder, const struct sg_operand *opera
     return sg_row_address(decoder, var, 0, *space != SG_MEM_SHARED);
 }
 
-/* The address plus `offset` in the window of its space */
+/* The address plus `offset`, in the window of its space. */
 static uint32_t in_window(struct sg_decoder *decoder, uint32_t row, uint64_t offset)
 {
     if (offset == 0) {
@@ -187,7 +187,7 @@ static uint32_t access_address(struct sg_decoder *decoder, const struct sg_opera
     return sg_row_place(decoder, operand, &m->space, offset);
 }
 
-/* The elements of {a, b, c, d}, or the single operand */
+/* The elements of {a, b, c, d}, or the single operand. */
 static const struct sg_operand *
 decode_memory_elements(struct sg_decoder *decoder, const struct sg_operand *operand, unsigned count)
 {
@@ -227,8 +227,8 @@ static uint32_t any_register(struct sg_decoder *decoder, const struct sg_operand
     return sg_row_reg(decoder, operand->reg);
 }
 
-/* A load or store of the elements in `rows`, whose registers are of `kind`; where, is the caller's
- * to fill in. */
+/* A load or store of the elements in `rows`, whose registers are of `kind`; the caller fills in the
+ * address. */
 static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct memory *m, bool store,
                                     const uint32_t rows[4], unsigned kind)
 {
@@ -248,7 +248,7 @@ static struct sg_draft *access_emit(struct sg_decoder *decoder, const struct mem
     return draft;
 }
 
-/* For all lanes, also where the instruction has a guard: the row is nobody else's. */
+/* Executed for all lanes, even with a guard, since no other instruction uses the row. */
 uint32_t sg_row_reference(struct sg_decoder *decoder, struct sg_ptx_var *var)
 {
     const struct memory m = {.space = SG_MEM_GLOBAL, .type = SG_TYPE_B64, .count = 1};
@@ -270,7 +270,8 @@ void sg_decode_load(struct sg_decoder *decoder)
     uint32_t rows[4] = {0};
     unsigned kind = SG_ROW_32;
     int64_t offset;
-    unsigned hint = sg_modifier(decoder, "L2::cache_hint"); /* a policy: nothing is cached */
+    unsigned hint =
+        sg_modifier(decoder, "L2::cache_hint"); /* the policy is ignored: nothing is cached */
     sg_operands_check(decoder, 2 + hint, 2 + hint);
     uint32_t at = access_address(decoder, &insn->operands[1], &m, &offset);
     bool any = m.wide && insn->operands[0].kind != SG_OPERAND_SINK;

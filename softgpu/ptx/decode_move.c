@@ -32,7 +32,7 @@ static sg_handler *clock_handler(const struct sg_operand *operand, bool *wide)
     return NULL;
 }
 
-/* One row out of `count` elements, lowest first */
+/* One row made of `count` elements, lowest first. */
 static uint32_t decode_move_pack(struct sg_decoder *decoder, const struct sg_operand *list,
                                  unsigned bytes)
 {
@@ -156,7 +156,7 @@ void sg_decode_mov(struct sg_decoder *decoder)
     }
 }
 
-/* .shared, .shared::cta, .local, .param, .global, .const: which window */
+/* The window of .shared, .shared::cta, .local, .param, .global, .const. */
 static bool window_of(struct sg_decoder *decoder, enum sg_window *window, uint64_t *base)
 {
     static const struct {
@@ -261,7 +261,7 @@ static bool decode_move_is_entry_param(const struct sg_ptx_func *func, const str
     return false;
 }
 
-/* The constant row of a parameter's bytes, as the register of `kind` sees them; 0: cannot be */
+/* The constant row of a parameter's bytes, as a register of `kind` reads them; 0: there is none. */
 static uint32_t param_row(struct sg_decoder *decoder, const struct sg_ptx_insn *insn, unsigned kind)
 {
     const struct sg_ptx_func *func = decoder->funcs.items[decoder->slot].func;

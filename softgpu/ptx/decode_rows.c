@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the register file: registers, temporaries and constants; and at the end their places. */
+/* Rows of the register file: registers, temporaries and constants, and finally their places. */
 #include "softgpu/ptx/decode.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand
     return bits;
 }
 
-/* Static shared variables get their places as a kernel mentions them. */
+/* Assigns places to static shared variables when a kernel first mentions them. */
 static uint64_t shared_offset(struct sg_decoder *decoder, struct sg_ptx_var *var)
 {
     if (var->kernel_mark != decoder->pass) {
@@ -376,7 +376,7 @@ void sg_rows_finish(struct sg_decoder *decoder)
     decoder->code->warp_bytes = cursor;
 }
 
-/* Rows that a call of a recursive function saves */
+/* The rows that a call of a recursive function saves. */
 static uint32_t slot_row(const struct sg_func_info *info, unsigned kind, uint32_t slot)
 {
     return SG_ROW(info->slot_base[kind] + slot * row_bytes(kind), kind);
@@ -404,7 +404,7 @@ void sg_rows_table(struct sg_decoder *decoder)
     decoder->code->rows = table;
 }
 
-/* In 4-byte registers. More than lets a block of the permitted size run would only mislead. */
+/* In 4-byte registers. The number is limited so that a block of the permitted size can run. */
 uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads)
 {
     uint32_t kernel = 0, callee = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows are evenly spaced within each half-warp, as long as all lanes go the same way: from
- * the constants on, each operation says what it makes of its operands. Definitions are looked at
- * without regard to their order: a row is even if all of them give it the same stride.
+/* Finds rows that are evenly spaced within each half-warp as long as the warp has not diverged:
+ * starting from the constants, each operation determines the shape of its result. Definitions are
+ * considered in any order: a row is even if all of them give it the same stride.
  *
- * It all rests on blocks whose width is a multiple of 16, so that %tid.x counts up within a half
- * and %tid.y and %tid.z stay. Such blocks alone run the result (sg_grid_prepare). */
+ * Blocks must have a width that is a multiple of 16, so that %tid.x counts up within a half-warp
+ * and %tid.y and %tid.z stay the same. Only such blocks run the fast instructions
+ * (sg_grid_prepare). */
 #include <string.h>
 
 #include "softgpu/ptx/decode_fast.h"
@@ -72,8 +73,8 @@ static bool literal(const struct sg_decoder *decoder, const struct sg_fast_plan 
     return *value > -STRIDE_MAX && *value < STRIDE_MAX;
 }
 
-/* `is_signed`: how literals are read. Modulo 2^32 and 2^64 it does not matter: then signed, which
- * makes small numbers of the negative ones. */
+/* `is_signed`: how literals are read. Modulo 2^32 and 2^64 it does not matter; signed gives small
+ * factors for negative ones. */
 static struct sg_shape product(const struct sg_decoder *decoder, const struct sg_fast_plan *plan,
                                uint32_t a, uint32_t b, bool is_signed)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rows may share a place: liveness over the control flow of a function, then linear scan.
+/* Slot allocation: rows that never live at the same time share a slot. Liveness over the control
+ * flow of a function, then linear scan.
  *
- * Rows are columns of lanes and a lane only ever writes its own column, so liveness of one lane's
- * path is liveness enough, however the warp diverges. A result never takes the place of an operand
- * that ends at the same instruction: handlers may assume that rows are equal or do not overlap.
+ * Rows are columns of lanes and a lane only writes its own column, so the liveness of one lane's
+ * path suffices, however the warp diverges. A result never gets the slot of an operand that ends at
+ * the same instruction: handlers may assume that rows are equal or do not overlap.
  *
- * Rows that no lane holds while its group stands somewhere, waiting for its turn, are momentary and
- * have places of their own: whoever writes one may write all lanes of it, also those that are
- * elsewhere. */
+ * A row is momentary if no lane holds a value in it while its group waits for its turn. Momentary
+ * rows have slots of their own: an instruction may write all lanes of such a row, even lanes of
+ * other groups. */
 #include "softgpu/ptx/decode.h"
 
 #include <stdlib.h>
@@ -20,13 +21,13 @@ struct interval {
 struct liveness {
     struct sg_decoder *decoder;
     uint32_t first, count; /* instructions */
-    uint32_t *local;       /* row -> 1 + its number in this function, 0: not of it */
+    uint32_t *local;       /* row -> 1 + its number in this function, 0: another function's */
     uint32_t *rows;        /* the reverse, without the 1 */
     uint32_t row_count, words;
     uint32_t *block_of;    /* instruction -> block */
     uint32_t *block_first; /* block -> instruction, one more at the end */
     uint32_t block_count;
-    uint32_t *stops;                 /* instruction -> places up to it where a group may stand */
+    uint32_t *stops; /* instruction -> number of places before it where a group may wait */
     uint64_t *in, *out, *gen, *kill; /* per block, `words` each */
     struct interval *intervals;
 };
@@ -55,7 +56,7 @@ static bool ends(const struct sg_draft *draft)
             kind == SG_KIND_TRAP || kind == SG_KIND_LOST);
 }
 
-/* Before and behind it groups may stand; in a run of other instructions they do not. */
+/* Groups may wait before and after such an instruction, but not within a run of others. */
 static bool is_special(const struct sg_draft *draft)
 {
     return draft->in.kind != SG_KIND_PLAIN || draft->in.guard;
@@ -111,8 +112,7 @@ static void decode_slots_see(struct liveness *l, uint32_t row, uint32_t at)
     interval->end = at > interval->end ? at : interval->end;
 }
 
-/* Reads are live before the block unless the block has written the row, for certain, before them.
- */
+/* A read is live before the block unless the block has written the row before, unconditionally. */
 static void decode_slots_note_read(struct liveness *l, uint32_t block, uint32_t row, uint32_t at)
 {
     uint32_t n = l->local[row];
@@ -151,7 +151,7 @@ static void scan_insn(struct liveness *l, uint32_t at)
         draft->list_count ? &l->decoder->lists.items[draft->list] : NULL;
     for (unsigned f = 0; f < SG_FIELDS; f++) {
         bool reads = draft->reads >> f & 1, writes = draft->writes >> f & 1;
-        if (reads || (writes && guarded)) { /* where the guard says no, the old value stays */
+        if (reads || (writes && guarded)) { /* if the guard is false, the old value stays */
             decode_slots_note_read(l, block, field(&draft->in, f), at);
         }
     }
@@ -229,7 +229,7 @@ static int by_start(const void *a, const void *b)
                                 : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Slots of one kind: those in use, each with the end of its interval; and the free ones */
+/* Slots of one kind: used ones with the end of their interval, and free ones. */
 struct slots {
     uint32_t *end, *freed; /* end: per slot */
     uint32_t count, free_count;
@@ -260,7 +260,7 @@ static void scan(struct liveness *l, struct sg_func_info *info)
     for (uint32_t i = 0; i < l->row_count; i++) {
         const struct interval *interval = &l->intervals[i];
         if (interval->start == UINT32_MAX) {
-            continue; /* a register that nothing mentions */
+            continue; /* a register without uses */
         }
         struct sg_draft_row *row = &l->decoder->rows.items[interval->row];
         row->momentary = l->stops[interval->start] == l->stops[interval->end];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Special registers (PTX ISA 9.0, 10) whose value is known before a kernel or a block begins; those
- * that tell the time are instructions of their own (decode_move.c). */
+/* Special registers (PTX ISA 9.0, 10) whose value is known before a kernel or a block begins; the
+ * clocks are instructions of their own (decode_move.c). */
 #include "softgpu/ptx/decode.h"
 
 #include <stdio.h>
@@ -63,8 +63,8 @@ static bool is_numbered(struct sg_text name, const char *stem, unsigned first, u
     return found;
 }
 
-/* Performance monitors nobody has set up, environment registers that the driver does not set,
- * shared memory that the system does not take for itself, a graph that no device has launched */
+/* Registers that read 0: performance monitors, environment registers that the driver does not set,
+ * shared memory reserved by the system, the graph of a device launch. */
 static bool reads_zero(struct sg_text name)
 {
     return is_numbered(name, "%pm", 0, 7, "") || is_numbered(name, "%pm", 0, 7, "_64") ||
@@ -82,7 +82,8 @@ uint32_t sg_row_special(struct sg_decoder *decoder, const struct sg_operand *ope
         return sg_row_literal(decoder, 0, wide);
     }
     struct sg_const c = {.kind = SG_CONST_SPECIAL, .wide = wide};
-    if (sg_text_is(operand->text, "%aggr_smem_size")) { /* with what the system takes: nothing */
+    if (sg_text_is(operand->text, "%aggr_smem_size")) { /* including memory reserved by the system,
+                                                           of which there is none */
         c.index = SG_SPECIAL_TOTAL_SMEM;
         return sg_row_const(decoder, c);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloca, stacksave, stackrestore (PTX ISA 9.0, 9.7.18). A function with alloca keeps the stack's
- * top from its begin and sets it again when it returns. */
+/* alloca, stacksave, stackrestore (PTX ISA 9.0, 9.7.18). A function with alloca saves the stack's
+ * top at its begin and restores it when it returns. */
 #include "softgpu/ptx/decode.h"
 
-/* Its caller_frame will say where the function's own frame ends. */
+/* A record whose caller_frame will be the end of the function's own frame. */
 static int64_t frame_record(struct sg_decoder *decoder)
 {
     *SG_LOAD_PUSH(decoder->load, decoder->calls) = (struct sg_call){.target = 0};
@@ -48,7 +48,7 @@ void sg_decode_leave_stack(struct sg_decoder *decoder)
     }
 }
 
-/* The operand as a 64-bit row */
+/* The operand as a 64-bit row. */
 static uint32_t wide_source(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
 {
     uint32_t row = sg_row_source(decoder, operand, wide ? SG_TYPE_U64 : SG_TYPE_U32);

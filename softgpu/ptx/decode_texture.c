@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tex, tld4, txq, suld, sust, sured, suq, istypep.
  *
- * Textures and surfaces are 64-bit handles in registers: what nvcc makes of texture and surface
- * objects. A reference (.texref, .surfref) is a variable that holds such a handle, which the host
- * writes when it binds the reference. Variables of the type .samplerref are refused where they are
- * declared; so are here samplers apart from the texture, depth comparison and multiple samples. */
+ * Textures and surfaces are 64-bit handles in registers, as nvcc compiles texture and surface
+ * objects. A reference (.texref, .surfref) is a variable with such a handle, which the host writes
+ * when it binds the reference. Not supported: variables of the type .samplerref (refused at their
+ * declaration), samplers apart from the texture, depth comparison and multiple samples. */
 #include <string.h>
 
 #include "softgpu/exec/tex.h"
@@ -31,7 +31,7 @@ static uint8_t geometry_of(struct sg_decoder *decoder)
     sg_decode_unsupported(decoder);
 }
 
-/* Which of the words is a modifier; `fallback` if none */
+/* The index of the word that is a modifier; `fallback` if none is. */
 static uint8_t choice(struct sg_decoder *decoder, const char *const *words, uint8_t count,
                       uint8_t fallback)
 {
@@ -50,7 +50,7 @@ static uint32_t handle(struct sg_decoder *decoder, const struct sg_operand *oper
         sg_decode_wrong(decoder, "a texture or surface in brackets must stand here");
     }
     if (operand->item_count == 3) {
-        sg_decode_unsupported(decoder); /* a sampler of its own */
+        sg_decode_unsupported(decoder); /* a separate sampler */
     }
     if (operand->item_count != items) {
         sg_decode_wrong(decoder, "the wrong number of operands in brackets");
@@ -145,7 +145,7 @@ static struct tex tex_modifiers(struct sg_decoder *decoder)
     return tex;
 }
 
-/* What comes after the brackets. Depth comparison would be one scalar more. */
+/* Operands after the brackets. Depth comparison would be one scalar more. */
 static void tex_extras(struct sg_decoder *decoder, struct tex *tex)
 {
     const struct sg_ptx_insn *insn = decoder->at;
@@ -217,7 +217,7 @@ static bool is_bits(enum sg_type type)
     return type >= SG_TYPE_B8 && type <= SG_TYPE_B64;
 }
 
-/* A row for each element; registers may be larger than what they hold of it. */
+/* One row for each element; registers may be larger than their element. */
 static void surface_values(struct sg_decoder *decoder, const struct sg_operand *operand,
                            const struct sg_surface_form *form, enum sg_type type, uint32_t *rows)
 {
@@ -359,7 +359,7 @@ void sg_decode_istypep(struct sg_decoder *decoder)
     draft->in.a = object;
     draft->in.imm = sg_modifier(decoder, "texref")    ? SG_OBJECT_TEXTURE
                     : sg_modifier(decoder, "surfref") ? SG_OBJECT_SURFACE
-                                                      : -1; /* no samplers of their own */
+                                                      : -1; /* there are no separate samplers */
     draft->reads = SG_FIELD_A;
     draft->writes = SG_FIELD_D;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Video instructions: their modifiers and parts of registers as the number that video.h reads. */
+/* Video instructions: their modifiers and parts of registers, encoded as the number that video.h
+ * reads. */
 #include "softgpu/ptx/decode.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static uint32_t relations(struct sg_decoder *decoder)
     sg_decode_unsupported(decoder);
 }
 
-/* Signs of a, b, d. vset has no type of d: its results are not negative. */
+/* Signs of a, b, d. vset has no type for d: its results are not negative. */
 static int64_t signs(struct sg_decoder *decoder, bool set)
 {
     enum sg_type types[3] = {SG_TYPE_U32, SG_TYPE_NONE, SG_TYPE_NONE}; /* d, a, b */
@@ -43,7 +44,7 @@ static int64_t signs(struct sg_decoder *decoder, bool set)
            (sg_modifier(decoder, "wrap") ? SG_VIDEO_WRAP : 0);
 }
 
-/* add, min, max between the types and the operands; not part of the opcode's own name */
+/* add, min, max between the types and the operands; not part of the opcode's name. */
 static enum sg_video_second second(struct sg_decoder *decoder)
 {
     return sg_modifier(decoder, "add")   ? SG_VIDEO_ADD
@@ -137,7 +138,7 @@ static void decode_vmad(struct sg_decoder *decoder)
                           scale << SG_VIDEO_SECOND);
 }
 
-/* ".h10", ".b7654": a digit a lane, the highest lane first */
+/* ".h10", ".b7654": one digit per lane, the highest lane first. */
 static int64_t simd_parts(struct sg_decoder *decoder, const struct sg_operand *operand,
                           unsigned lanes, unsigned first)
 {
@@ -156,7 +157,7 @@ static int64_t simd_parts(struct sg_decoder *decoder, const struct sg_operand *o
     return parts;
 }
 
-/* ".h1", ".b310": lanes that are written; falling digits */
+/* ".h1", ".b310": the lanes that are written, in falling order. */
 static int64_t simd_mask(struct sg_decoder *decoder, unsigned lanes)
 {
     struct sg_text part = decoder->at->operands[0].part;

@@ -111,7 +111,7 @@ static void parse_statement(struct sg_parser *parser)
     }
 }
 
-/* The function of that name: new, or declared before and not yet defined */
+/* The function of that name: a new one, or one that was declared and is not defined yet. */
 static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_text name,
                                            struct sg_place place, bool entry,
                                            struct sg_linkage linkage)
@@ -139,7 +139,7 @@ static struct sg_ptx_func *find_or_declare(struct sg_parser *parser, struct sg_t
     return func;
 }
 
-/* What the body that begins here is of: `func` itself, or a copy of it that nobody uses. */
+/* The function for the body that begins here: `func` itself, or a copy that is not used. */
 static struct sg_ptx_func *function_begin(struct sg_parser *parser, struct sg_ptx_func *func,
                                           const struct sg_ptx_func *head, struct sg_linkage linkage)
 {

@@ -132,7 +132,8 @@ static uint64_t int_value(struct sg_lexer *lexer, struct sg_place place, unsigne
     return value;
 }
 
-/* Is what begins here a decimal floating-point number: digits, then a point or an exponent? */
+/* The length of a decimal floating-point number (digits, then a point or an exponent) that begins
+ * here; 0: there is none. */
 static size_t decimal_float_length(const struct sg_lexer *lexer)
 {
     const char *c = lexer->at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linking: what modules say of one name (PTX ISA 9.0, 5.4 and 11.6). It happens while parsing. The
- * units share one object for each name with linkage, so a use in one of them points to what another
- * defines, before or after. Of several definitions the one of the highest binding stays; of two
- * .weak ones the first, of two .common ones the larger. Two .visible ones are an error. */
+/* Linking of equal names in several modules (PTX ISA 9.0, 5.4 and 11.6), during parsing. The units
+ * share one object for each name with linkage, so a use in one unit points to the definition in
+ * another, before or after it. Of several definitions the one with the highest binding stays; of
+ * two .weak ones the first, of two .common ones the larger. Two .visible ones are an error. */
 #include "softgpu/ptx/parse.h"
 
 static struct sg_symbol *ptx_link_find(struct sg_parser *parser, struct sg_text name)

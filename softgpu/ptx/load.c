@@ -49,7 +49,7 @@ static void log_text(struct sg_log *log, const char *text)
     log->text[log->used] = '\0';
 }
 
-/* Names come from the module: no control characters */
+/* Names come from the module: control characters are removed. */
 static void log_name(struct sg_load *load, char *text)
 {
     for (char *c = text; *c; c++) {
@@ -107,7 +107,7 @@ bool sg_text_equal(struct sg_text a, struct sg_text b)
 
 bool sg_text_is(struct sg_text a, const char *literal)
 {
-    /* most often the first letter decides; an empty text has none that could be looked at */
+    /* mostly the first letter decides; an empty text has none */
     return a.len != 0 && a.at[0] == literal[0]
                ? strlen(literal) == a.len && memcmp(a.at, literal, a.len) == 0
                : a.len == 0 && literal[0] == '\0';

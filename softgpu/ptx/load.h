@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every stage of loading a program shares: the arena for what it builds, the log, and the
- * way out. A stage that meets an error calls sg_load_fail, which never returns: everything made so
- * far lies in arenas, so sg_program_load frees those and is done. That is why no function of the
- * front end answers a status. */
+/* Shared by all stages of loading a program: the arenas, the log, and the error exit. A stage that
+ * meets an error calls sg_load_fail, which never returns: all objects lie in arenas, which
+ * sg_program_load frees. Therefore no function of the front end returns a status. */
 #ifndef SOFTGPU_PTX_LOAD_H
 #define SOFTGPU_PTX_LOAD_H
 
@@ -24,7 +23,7 @@ struct sg_text { /* a slice of the source (or of static text), not NUL-terminate
 struct sg_place {
     uint32_t line; /* from 1; 0: unknown */
     uint16_t column;
-    uint16_t unit; /* which of the modules that are linked */
+    uint16_t unit; /* index of the linked module */
 };
 
 struct sg_load {
@@ -34,7 +33,7 @@ struct sg_load {
     const struct sg_unit *units;
     size_t unit_count;
     struct sg_arena parsed;  /* the module's AST; freed when loading ends */
-    struct sg_arena scratch; /* what a stage needs for itself; freed after each kernel */
+    struct sg_arena scratch; /* for one stage; freed after each kernel */
     struct sg_arena *keep;   /* lives as long as the program */
 };
 
@@ -45,7 +44,7 @@ char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_tex
 _Noreturn void sg_load_fail(struct sg_load *load, enum sg_load_result rc, struct sg_place place,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What messages call it. */
+/* The name of the unit in messages. */
 void sg_load_unit_name(const struct sg_load *load, uint16_t unit, char *name, size_t size);
 
 bool sg_text_equal(struct sg_text a, struct sg_text b);

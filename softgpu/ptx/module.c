@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module: what stands outside functions. */
+/* The module: everything outside functions. */
 #include <string.h>
 
 #include "softgpu/ptx/parse.h"
@@ -43,7 +43,7 @@ static void parse_target(struct sg_parser *parser)
     do {
         struct sg_place place = parser->token.place;
         struct sg_text name = sg_parse_name(parser, "a target like sm_75");
-        /* map_f64_to_f32 is of GPUs without f64 (sm_1x) and has no effect on others. */
+        /* map_f64_to_f32 concerns GPUs without f64 (sm_1x) and has no effect on others. */
         if (!take_architecture(parser, name) && !sg_text_is(name, "debug") &&
             !sg_text_starts(name, "texmode_") && !sg_text_is(name, "map_f64_to_f32")) {
             sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place, "target '%.*s' is not supported",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The opcodes of PTX ISA 9.0, and which of them the engine executes at all (in which types is the
- * decoder's knowledge). The difference decides the error: a word that is no opcode is a syntax
- * error, an opcode not in our set is SG_LOAD_UNSUPPORTED. */
+/* The opcodes of PTX ISA 9.0, and those that the engine executes (the decoder knows in which
+ * types). The difference decides the error: an unknown word is a syntax error, an opcode that the
+ * engine does not execute is SG_LOAD_UNSUPPORTED. */
 #include "softgpu/ptx/parse.h"
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ int sg_text_order(struct sg_text text, const char *name)
     return order != 0 ? order : text.len < length ? -1 : text.len > length;
 }
 
-/* The list is in order. */
+/* The list is sorted. */
 static bool in_list(const char *const *list, size_t count, struct sg_text text)
 {
     size_t first = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parser's own header: module -> variables -> functions -> instructions, one file each. */
+/* The parser's internal header: module -> variables -> functions -> instructions, one file each. */
 #ifndef SOFTGPU_PTX_PARSE_H
 #define SOFTGPU_PTX_PARSE_H
 
@@ -31,14 +31,14 @@ struct sg_label_use {
     struct sg_text name;
     struct sg_place place;
     uint32_t insn, operand;
-    uint64_t *entry; /* of a table; NULL: it is that operand */
+    uint64_t *entry; /* of a table; NULL: the operand itself */
 };
 
 struct sg_scope {
     struct sg_scope *parent;
     struct sg_symbol *symbols;
-    struct sg_label_use *uses; /* of labels not yet seen */
-    uint64_t frame_cursor;     /* of the function's frame when the scope began */
+    struct sg_label_use *uses; /* of labels not defined yet */
+    uint64_t frame_cursor;     /* that of the function's frame when the scope began */
 };
 
 #define SG_SYMBOL_BUCKETS 4096
@@ -47,22 +47,22 @@ struct sg_scope {
 struct sg_parser {
     struct sg_load *load;
     struct sg_lexer lexer;
-    struct sg_token token; /* the one being looked at */
+    struct sg_token token; /* the current token */
     struct sg_ptx_module *module;
     struct sg_scope *scope;
     struct sg_ptx_func *func; /* being parsed, or NULL */
-    unsigned sm;              /* what the unit's .target says, 75 for sm_75 */
+    unsigned sm;              /* from the unit's .target, 75 for sm_75 */
     double version;           /* of PTX ISA, by the unit's .version */
     uint64_t frame_cursor;
-    struct sg_source source; /* what the last .loc has said */
-    uint32_t depth;          /* of blocks and lists: recursion must end before our own stack does */
+    struct sg_source source;                      /* from the last .loc */
+    uint32_t depth;                               /* of blocks and lists: limits the recursion */
     struct sg_symbol *buckets[SG_SYMBOL_BUCKETS]; /* of the unit being parsed */
-    struct sg_symbol *links[SG_SYMBOL_BUCKETS];   /* what all units know: see link.c */
+    struct sg_symbol *links[SG_SYMBOL_BUCKETS];   /* names that all units share: see link.c */
 };
 
 struct sg_linkage {
     bool external;
-    enum sg_binding binding; /* LOCAL: also of what is external */
+    enum sg_binding binding; /* LOCAL also for external ones */
 };
 
 static inline bool sg_linkage_is_global(struct sg_linkage linkage)
@@ -73,7 +73,7 @@ static inline bool sg_linkage_is_global(struct sg_linkage linkage)
 /* Parses all units of the load into one module; errors leave by sg_load_fail. */
 struct sg_ptx_module *sg_parse_module(struct sg_load *load);
 
-/* token.c */
+/* Tokens (token.c). */
 void sg_parse_advance(struct sg_parser *parser);
 bool sg_parse_at(const struct sg_parser *parser, char punct);
 bool sg_parse_at_dot(const struct sg_parser *parser, const char *name);
@@ -85,7 +85,7 @@ struct sg_text sg_parse_name(struct sg_parser *parser, const char *what);
 uint64_t sg_parse_int(struct sg_parser *parser, const char *what, uint64_t max);
 _Noreturn void sg_parse_unexpected(struct sg_parser *parser, const char *wanted);
 
-/* scope.c */
+/* Scopes (scope.c). */
 void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope);
 void sg_scope_close(struct sg_parser *parser);
 /* NULL if unknown. For a register range the caller gets *reg. */
@@ -94,49 +94,49 @@ struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, u
 struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name,
                                    struct sg_place place, enum sg_symbol_kind kind);
 
-/* link.c */
-/* What the units before know by that name; NULL: nothing yet. `place` is where it is now. */
+/* Linking (link.c). */
+/* The object of that name in earlier units; NULL: none yet. `place` is the current one. */
 struct sg_ptx_func *sg_link_function(struct sg_parser *parser, struct sg_text name,
                                      struct sg_place place, bool entry);
 void sg_link_function_add(struct sg_parser *parser, struct sg_ptx_func *func);
-/* `head` has a body: does it define `func`, or is it a copy of what is defined already? */
+/* `head` has a body: whether it defines `func`, or is a copy of an existing definition. */
 bool sg_link_function_defines(struct sg_parser *parser, const struct sg_ptx_func *func,
                               const struct sg_ptx_func *head, enum sg_binding binding);
-/* The variable that `var`, a declaration or definition with linkage, means: itself if new */
+/* The variable for `var`, a declaration or definition with linkage: `var` itself if it is new. */
 struct sg_ptx_var *sg_link_variable(struct sg_parser *parser, struct sg_ptx_var *var);
 
-/* variable.c: after the space directive has been taken; up to and with ';' */
+/* Variables (variable.c), from the space directive, which has been read, to the ';'. */
 void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
                         struct sg_linkage linkage);
-/* From now on `declared` is what `definition` says; it keeps its index. */
+/* Gives `declared` the contents of `definition`; it keeps its index. */
 void sg_variable_define(struct sg_ptx_var *declared, const struct sg_ptx_var *definition);
 void sg_parse_registers(struct sg_parser *parser);
 /* One parameter of a list, ".param ..." */
 struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser);
 bool sg_parse_space(struct sg_parser *parser, enum sg_ptx_space *space);
 
-/* function.c: after ".entry" / ".func" has been taken */
+/* Functions (function.c), after ".entry" or ".func". */
 void sg_parse_function(struct sg_parser *parser, bool entry, struct sg_linkage linkage);
 
-/* A return list may precede, then the name, then the parameters: what a function and a prototype
- * share. Variables go into parser->func. */
+/* The signature of a function or a prototype: perhaps a return list, then the name, then the
+ * parameters. Variables go into parser->func. */
 void sg_parse_signature(struct sg_parser *parser);
 
-/* source.c: ".loc" and ".file", from the directive to the end of its line */
+/* ".loc" and ".file", up to the end of the line (source.c). */
 void sg_parse_loc(struct sg_parser *parser);
 void sg_parse_file(struct sg_parser *parser);
 
-/* table.c: what stands behind "label:" is a table; the label becomes its name */
+/* Tables (table.c): whether the text after "label:" is a table, whose name is the label. */
 bool sg_parse_at_table(const struct sg_parser *parser);
 void sg_parse_table(struct sg_parser *parser, struct sg_symbol *label);
 
-/* statement.c */
+/* Instructions (statement.c). */
 void sg_parse_insn(struct sg_parser *parser);
-/* The function's address is used: it gets one. */
+/* Gives the function an address, since it is used. */
 void sg_parse_pointer(struct sg_parser *parser, struct sg_ptx_func *func);
 struct sg_operand sg_parse_operand(struct sg_parser *parser);
 
-/* opcode.c */
+/* Opcodes (opcode.c). */
 enum sg_opcode_class { SG_OPCODE_UNKNOWN, SG_OPCODE_KNOWN, SG_OPCODE_SUPPORTED };
 enum sg_opcode_class sg_opcode_class_of(struct sg_text opcode);
 

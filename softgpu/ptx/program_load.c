@@ -19,7 +19,7 @@ static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struc
                      "'%.*s' holds the address of '%.*s', which is not defined",
                      SG_TEXT_ARGS(var->name), SG_TEXT_ARGS(init->variable->name));
     }
-    if (var->managed && !init->variable->managed) { /* it is there before the other one */
+    if (var->managed && !init->variable->managed) { /* it is initialised before the other one */
         sg_load_fail(load, SG_LOAD_UNSUPPORTED, var->place,
                      "managed variable '%.*s' holds the address of '%.*s', which is not managed",
                      SG_TEXT_ARGS(var->name), SG_TEXT_ARGS(init->variable->name));
@@ -28,7 +28,7 @@ static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struc
                                init->bytes};
 }
 
-/* The host finds references by another kind of name than variables. */
+/* The host finds references by names that differ from those of variables. */
 static const char *variable_name(struct sg_load *load, const struct sg_ptx_var *var)
 {
     static const char *const kinds[] = {
@@ -138,7 +138,7 @@ static void load_entries(struct sg_load *load, const struct sg_ptx_module *modul
             program->entries[func->pointer] = &program->codes[index++];
         }
     }
-    program->entries[0] = NULL; /* those whose address is not used have come here */
+    program->entries[0] = NULL; /* functions whose address is not used have written here */
     program->entry_count = module->pointer_count;
     program->code_base = module->code_base;
 }
@@ -177,7 +177,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
     }
     load_entries(load, module, program);
     for (struct sg_ptx_func *func = module->funcs; func != NULL; func = func->next) {
-        if (func->defined && !func->call_mark) { /* reached from nowhere: check it all the same */
+        if (func->defined && !func->call_mark) { /* not reachable: it is checked all the same */
             struct sg_kernel_code *code = sg_load_alloc(load, &load->scratch, sizeof *code);
             sg_decode_kernel(load, module, func, ++pass, code);
             sg_arena_free(&load->scratch);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the text came from: ".file 1 "name.cu"" and ".loc 1 12 5" (PTX ISA 9.0, 11.5). Of inlined
- * code it is the line that was inlined. */
+/* Source positions: ".file 1 "name.cu"" and ".loc 1 12 5" (PTX ISA 9.0, 11.5). Inlined code has the
+ * line that was inlined. */
 #include "softgpu/ptx/parse.h"
 
-/* The file's place among all, from 1; the first mention makes one. */
+/* The file's index among all, from 1; the first mention makes one. */
 static uint32_t source_file(struct sg_parser *parser, uint16_t unit, uint64_t number)
 {
     const struct sg_ptx_module *module = parser->module;
@@ -34,7 +34,7 @@ void sg_parse_loc(struct sg_parser *parser)
     sg_parse_advance(parser);
     uint64_t file = sg_parse_int(parser, "the number of a file", UINT32_MAX);
     uint64_t line = sg_parse_int(parser, "the number of a line", UINT32_MAX);
-    if (line != 0) { /* 0: of no line */
+    if (line != 0) { /* 0: no line */
         parser->source = (struct sg_source){source_file(parser, unit, file), (uint32_t)line, 0};
     }
     end_line(parser);

@@ -32,7 +32,7 @@ static struct sg_text join_component(struct sg_parser *parser, struct sg_text na
     return name;
 }
 
-/* "%r1" ".h0" in video instructions; empty: all of it */
+/* "%r1" ".h0" in video instructions; empty: the whole register */
 static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text name)
 {
     const struct sg_token *token = &parser->token;
@@ -45,7 +45,7 @@ static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text 
     return part;
 }
 
-/* A name where an operand stands */
+/* A name in place of an operand. */
 static struct sg_operand name_operand(struct sg_parser *parser)
 {
     struct sg_operand operand = {.place = parser->token.place};
@@ -170,7 +170,7 @@ static void parse_number(struct sg_parser *parser, struct sg_operand *operand)
     bool minus = sg_parse_take(parser, '-');
     bool invert = !minus && sg_parse_take(parser, '~');
     const struct sg_token *token = &parser->token;
-    if (minus && token->kind == SG_TOKEN_NAME) { /* vmad's */
+    if (minus && token->kind == SG_TOKEN_NAME) { /* of vmad */
         *operand = name_operand(parser);
         operand->negated = true;
         if (operand->kind != SG_OPERAND_REG) {
@@ -194,7 +194,7 @@ static void parse_number(struct sg_parser *parser, struct sg_operand *operand)
     sg_parse_advance(parser);
 }
 
-/* "|q", if it is there */
+/* "|q", if present */
 static void parse_pair(struct sg_parser *parser, struct sg_operand *operand)
 {
     if (sg_parse_take(parser, '|')) {

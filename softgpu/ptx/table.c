@@ -9,7 +9,7 @@ bool sg_parse_at_table(const struct sg_parser *parser)
            sg_parse_at_dot(parser, "branchtargets");
 }
 
-/* "(.param .b32 _) _ (.param .b64 _) .noreturn": a function without body and without a place */
+/* "(.param .b32 _) _ (.param .b64 _) .noreturn": a function without body and without address */
 static struct sg_ptx_func *parse_prototype(struct sg_parser *parser)
 {
     struct sg_ptx_func *prototype =
@@ -28,7 +28,7 @@ static struct sg_ptx_func *parse_prototype(struct sg_parser *parser)
     return prototype;
 }
 
-/* All have one signature: that of the first stands for them. */
+/* All of them have one signature, that of the first. */
 static struct sg_ptx_func *parse_call_targets(struct sg_parser *parser)
 {
     struct sg_ptx_func *first = NULL;

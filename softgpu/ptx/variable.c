@@ -41,7 +41,7 @@ static uint32_t parse_align(struct sg_parser *parser)
     return (uint32_t)align;
 }
 
-/* "(.managed)" after .attribute; .unified of functions and variables is not known. */
+/* "(.managed)" after .attribute; .unified of functions and variables is not supported. */
 static void parse_attributes(struct sg_parser *parser, struct declaration *d)
 {
     sg_parse_expect(parser, '(');
@@ -53,7 +53,7 @@ static void parse_attributes(struct sg_parser *parser, struct declaration *d)
     sg_parse_expect(parser, ')');
 }
 
-/* .texref and .surfref are 8 bytes; samplers of their own are not known. */
+/* .texref and .surfref are 8 bytes; separate samplers are not supported. */
 static bool take_reference(struct sg_text text, struct declaration *d)
 {
     if (d->type != SG_TYPE_NONE) {
@@ -66,7 +66,7 @@ static bool take_reference(struct sg_text text, struct declaration *d)
     return d->reference != SG_REFERENCE_NONE;
 }
 
-/* ".align 4 .v2 .f32", in any order; ".ptr .global" of parameters says nothing to an executor */
+/* ".align 4 .v2 .f32", in any order; ".ptr .global" of parameters is ignored. */
 static struct declaration parse_declaration(struct sg_parser *parser)
 {
     struct declaration d = {SG_TYPE_NONE, 1, 0, false, SG_REFERENCE_NONE};
@@ -155,7 +155,7 @@ static void place_in_frame(struct sg_parser *parser, struct sg_ptx_var *var)
     }
 }
 
-/* inner_bytes: of an element of each dimension, from its size in elements of the next one */
+/* inner_bytes: the bytes of one element of each dimension. */
 static void note_dimensions(struct sg_ptx_var *var, const uint64_t *sizes, uint32_t count)
 {
     uint64_t bytes = sg_type_bytes(var->type);
@@ -165,7 +165,7 @@ static void note_dimensions(struct sg_ptx_var *var, const uint64_t *sizes, uint3
     }
 }
 
-/* "[4][8]" after the name; a vector is one dimension more */
+/* "[4][8]" after the name; a vector is one more dimension. */
 static void variable_parse_dimensions(struct sg_parser *parser, struct sg_ptx_var *var,
                                       unsigned vector)
 {
@@ -327,8 +327,7 @@ static void parse_init_element(struct sg_parser *parser, struct sg_ptx_var *var,
     init->value = value;
 }
 
-/* Braces may follow the array's dimensions, each for one element of its dimension; what they leave
- * out is zeros. */
+/* Braces may follow the array's dimensions, one element each; missing elements are zeros. */
 static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at, int depth)
 {
     struct sg_place place = parser->token.place;
@@ -377,7 +376,7 @@ static void declare_variable(struct sg_parser *parser, struct sg_ptx_var *var,
                  (old->var->external || (global && old->var->place.unit != var->place.unit));
     struct sg_ptx_var *linked =
         global && (old == NULL || again) ? sg_link_variable(parser, var) : var;
-    if (again && !global) { /* ".extern" before, and not now */
+    if (again && !global) { /* ".extern" before, but not now */
         sg_variable_define(old->var, var);
     }
     if (again) {
@@ -424,7 +423,7 @@ void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
     sg_parse_expect(parser, ';');
 }
 
-/* "_" stands for names nobody needs, as in prototypes. */
+/* "_" stands for an unused name, as in prototypes. */
 static void declare_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
 {
     struct sg_ptx_func *func = parser->func;
@@ -442,7 +441,7 @@ static void declare_parameter(struct sg_parser *parser, struct sg_ptx_var *var)
     symbol->count = 1;
 }
 
-/* What a kernel's parameters have together (PTX ISA 9.0, .entry) */
+/* All parameters of a kernel together (PTX ISA 9.0, .entry). */
 #define PARAM_BYTES_MAX 32764u /* from PTX ISA 8.1 and sm_70 on */
 #define PARAM_BYTES_OLD 4352u
 
