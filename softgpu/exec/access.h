@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the lanes of a load or store point. The common shapes, every lane of a half-warp next to
- * its neighbour or all at one place, are found first and cost one check each; anything else is a
- * pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set. */
+/* Host addresses of the lanes of a load or store. The common shapes (each lane of a half-warp next
+ * to its neighbour, or all at one address) are found first and cost one check each; any other shape
+ * is a pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set.
+ * */
 #ifndef SOFTGPU_EXEC_ACCESS_H
 #define SOFTGPU_EXEC_ACCESS_H
 
@@ -9,10 +10,10 @@
 #include "softgpu/exec/warp.h"
 
 enum access_shape {
-    ACCESS_FAULT,   /* has been reported */
+    ACCESS_FAULT,   /* it has been reported */
     ACCESS_HALVES,  /* all 32 lanes; half h at base[h], lanes `stride[h]` (or 0) bytes apart */
     ACCESS_SCATTER, /* host[lane] for the lanes of the mask */
-    ACCESS_SPLIT,   /* a vector that lies in local memory: one element at a time */
+    ACCESS_SPLIT,   /* a vector in local memory: one element at a time */
 };
 
 struct access {
@@ -21,7 +22,7 @@ struct access {
     uint8_t *host[SG_LANES];
 };
 
-/* What is accessed: `bytes` from address + offset, which must be aligned to `align`. */
+/* The extent of an access: `bytes` from address + offset, which must be aligned to `align`. */
 struct extent {
     int64_t offset;
     uint32_t bytes, align;
@@ -42,8 +43,8 @@ static enum access_shape access_fault(struct sg_warp *warp, const struct sg_insn
     return ACCESS_FAULT;
 }
 
-/* Are the 16 addresses one place (0) or neighbours (bytes)? UINT32_MAX: neither. This is the most
- * executed code of memory-bound kernels, hence written out for AVX2. */
+/* The stride of the 16 addresses: 0 for one address, `bytes` for neighbours, otherwise UINT32_MAX.
+ * Memory-bound kernels spend most time here, hence it is written out for AVX2. */
 #if defined(__AVX2__)
 static inline uint32_t half_stride64(const uint64_t *a, uint32_t bytes)
 {
@@ -99,7 +100,7 @@ static inline uint32_t half_stride32(const uint32_t *a, uint32_t bytes)
 }
 #endif
 
-/* Both halves of a full warp, if each has a shape and may be accessed. */
+/* Resolves both halves of a full warp, if each has a common shape and may be accessed. */
 static inline bool resolve_halves64(const struct sg_warp *warp, const uint64_t *a,
                                     const struct extent *x, struct access *out)
 {
@@ -112,14 +113,14 @@ static inline bool resolve_halves64(const struct sg_warp *warp, const uint64_t *
     out->base[1] = (uint8_t *)(uintptr_t)high;
     out->stride[0] = first;
     out->stride[1] = second;
-    if (high == low + 16 * (uint64_t)first) { /* one range, or one place */
+    if (high == low + 16 * (uint64_t)first) { /* one range, or one address */
         return sg_map_allows(warp->map, low, 16 * (first + second) + x->bytes - second, x->need);
     }
     return sg_map_allows(warp->map, low, first * 15 + x->bytes, x->need) &&
            sg_map_allows(warp->map, high, second * 15 + x->bytes, x->need);
 }
 
-/* Global addresses as they are in the row `a`. */
+/* Global addresses, in the row `a`. */
 static __attribute__((unused)) enum access_shape
 resolve_global(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a, uint32_t mask,
                const struct extent *x, struct access *out)
@@ -151,7 +152,7 @@ resolve_global(struct sg_warp *warp, const struct sg_insn *in, const uint64_t *a
     return ACCESS_SCATTER;
 }
 
-/* Offsets in the block's shared memory, 32-bit row. */
+/* Offsets in the block's shared memory, in a 32-bit row. */
 static __attribute__((unused)) enum access_shape
 resolve_shared(struct sg_warp *warp, const struct sg_insn *in, const uint32_t *a, uint32_t mask,
                const struct extent *x, struct access *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes handlers and a table of the lines of one .def file. Included by alu_*.c, which are compiled
- * once per instruction set with SG_ISA naming it.
+/* Macros that make handlers, and a table of them, of the lines of one .def file. Included by
+ * alu_*.c, which are compiled once per instruction set named by SG_ISA.
  *
- * Rows either are the same row or do not overlap, so there is no dependence between lanes (ivdep).
- * A masked handler computes all lanes and blends: every meaning is total, whatever the lanes that
- * do not take part hold. */
+ * Rows are the same or do not overlap, so there is no dependence between lanes (ivdep). A masked
+ * handler computes all lanes and blends: every operation is defined for all values, since lanes
+ * outside the mask may hold anything. */
 #ifndef SOFTGPU_EXEC_ALU_H
 #define SOFTGPU_EXEC_ALU_H
 
@@ -20,7 +20,7 @@
 #define SG_JOIN(a, b)     SG_JOIN_(a, b)
 #define SG_ISA_NAME(name) SG_JOIN(name##_, SG_ISA)
 
-/* row element and value type of each operand type */
+/* Row element and value type of each operand type. */
 typedef uint32_t row_u16, row_s16, row_u32, row_p, row_f16, row_bf16, row_f16x2, row_bf16x2;
 typedef int32_t row_s32;
 typedef float row_f32;
@@ -58,7 +58,7 @@ typedef double val_f64;
 #define SG_LANE_LOOP _Pragma("GCC ivdep") for (int i = 0; i < SG_LANES; i++)
 #define SG_LANE_ON   (mask >> i & 1)
 
-/* Predicate results: a word per lane, then the sign bits of the words */
+/* Predicate results: one word per lane, of which the sign bits are taken. */
 static inline uint32_t sg_pack_mask(const uint32_t *words)
 {
 #if defined(__AVX2__)
@@ -84,8 +84,8 @@ static inline uint32_t sg_pack_mask(const uint32_t *words)
 #endif
 }
 
-/* Under another rounding mode. The barriers keep the arithmetic between the two settings: it reads
- * and writes memory, and neither may cross them. */
+/* Arithmetic in another rounding mode. The barriers keep it between the two settings: it reads and
+ * writes memory, and neither may cross them. */
 enum { SG_ROUND_rm = 0x2000, SG_ROUND_rp = 0x4000, SG_ROUND_rz = 0x6000 };
 #define ALU_ROUND_BEGIN(mode)                                                                      \
     unsigned saved_ = _mm_getcsr();                                                                \

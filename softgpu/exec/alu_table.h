@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After alu.h and a first inclusion of a .def file: the same lines as table entries. No guard: each
- * alu_*.c includes it once, with SG_OPS_NAME set. */
+/* The lines of a .def file as table entries, after alu.h and a first inclusion of that file. No
+ * guard: each alu_*.c includes it once. */
 #undef OP1
 #undef OP2
 #undef OP3
@@ -36,5 +36,5 @@
 #define BITS1(name, ...)               ALU_TEST_ENTRY(name, p, none, none)
 #define BITS2(name, ...)               ALU_TEST_ENTRY(name, p, p, none)
 #define BITS3(name, ...)               ALU_TEST_ENTRY(name, p, p, p)
-/* filled in by op.c, which knows how to look up `same` */
+/* op.c fills in the entry, after it has looked up `same` */
 #define ALIAS(name, same) {#name "=" #same, 0, 0, 0, 0, {0, 0, 0, 0}},

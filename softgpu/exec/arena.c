@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas: blocks of 64 KiB, or larger ones for what does not fit. */
+/* Arenas: blocks of 64 KiB, or larger ones for larger objects. */
 #include "softgpu/exec/arena.h"
 
 #include <pthread.h>
@@ -16,8 +16,7 @@ struct sg_arena_block {
 #define ARENA_BLOCK_BYTES 65536
 #define ARENA_BLOCK_SIZE  (ARENA_BLOCK_BYTES - sizeof(struct sg_arena_block))
 
-/* Blocks of that size that nobody uses now: each kernel of a module wants some, and memory that is
- * given back to the system is not there at once when it is wanted again. */
+/* Spare blocks: each kernel of a module needs some, and the system's allocator is slower. */
 #define ARENA_SPARES_MAX 16
 static struct {
     pthread_mutex_t lock;

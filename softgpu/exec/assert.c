@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* __assertfail(message, file, line, function, size of a char): a line on the program's stderr for
- * every lane that fails, as CUDA writes it, then the fault. */
+/* __assertfail(message, file, line, function, size of a char): writes a line to the program's
+ * stderr for each failing lane, in CUDA's format, then faults. */
 #include <stdio.h>
 
 #include "softgpu/exec/builtin.h"

@@ -67,7 +67,8 @@ static bool copy_bulk(struct sg_warp *warp, const struct sg_insn *in, unsigned l
     return !bulk->barrier || sg_mbarrier_complete(warp, in, lane, bulk->barrier, bulk->bytes);
 }
 
-/* To the same place of every block of the cluster that `ctas` names, with its own barrier */
+/* Copies to the same address in every block of the cluster that `ctas` names, with the barrier of
+ * that block. */
 static bool multicast(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                       const struct bulk *bulk, uint32_t ctas)
 {
@@ -137,7 +138,7 @@ void sg_async_store(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     }
 }
 
-/* `mask`: the members that are here, which is all that have not exited */
+/* `mask`: the members that are here, which are all that have not exited. */
 void sg_elect(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     uint32_t leader = (uint32_t)__builtin_ctz(mask);

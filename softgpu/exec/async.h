@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous copies, and the barriers that count them.
  *
- * A copy is done when it is issued: PTX only promises by when it is done, never that it is not yet.
- * So groups of copies are always complete, and waiting for them is nothing. A copy that signals an
- * mbarrier does so at once; the barrier cannot complete before the threads have arrived, too. */
+ * A copy is complete when it is issued: PTX promises by when it is complete, never that it is not
+ * yet. Therefore groups of copies are always complete, and waiting for them does nothing. A copy
+ * that signals an mbarrier does so at once; the barrier still waits for the arrival of the threads.
+ * */
 #ifndef SOFTGPU_EXEC_ASYNC_H
 #define SOFTGPU_EXEC_ASYNC_H
 
@@ -11,7 +12,7 @@
 #include "softgpu/exec/reduce.h"
 
 /* ---- mbarrier (PTX ISA 9.0, "mbarrier"): an 8-byte object in shared memory, opaque to kernels.
- * Our word: the counts, and the phase. A state that arrive returns is the word before it. */
+ * Here it holds the counts and the phase. A state that arrive returns is the old word. */
 #define SG_MBARRIER_COUNT_MAX ((1u << 20) - 1)
 
 enum sg_mbarrier_op {

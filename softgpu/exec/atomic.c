@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomic operations. In global memory they are atomic for all threads of the process; shared memory
- * is only ever touched by the one thread that runs the block. Every one is at least acquire and
- * release, so the memory orders of PTX need no distinction. */
+/* Atomic operations. In global memory they are atomic for all threads of the process; only the
+ * thread that runs the block accesses its shared memory. Every operation is at least acquire and
+ * release, so PTX's memory orders need no distinction. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ static void *atomic_refuse(struct sg_warp *warp, const struct sg_insn *in, unsig
     return NULL;
 }
 
-/* Where the lane's word is; NULL after a fault. `bytes`: a power of two, known when inlined. */
+/* The address of the lane's word; NULL after a fault. `bytes`: a power of two, known when inlined.
+ * */
 static inline __attribute__((always_inline)) void *
 atomic_word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
 {
@@ -43,7 +44,8 @@ atomic_word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, un
     return at != NULL ? at : atomic_refuse(warp, in, lane, address, bytes);
 }
 
-/* All lanes are here, and all their words in shared memory: no lane needs a look of its own. */
+/* Whether all lanes are here with all their words in shared memory, so that no lane needs a check
+ * of its own. */
 static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_warp *warp,
                                                                 const struct sg_insn *in,
                                                                 const uint32_t *offsets,
@@ -72,8 +74,8 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
     next = (V)(__VA_ARGS__);                                                                       \
     memcpy(&next_bits, &next, sizeof next)
 
-/* U: unsigned type of the memory word and (16 bits: widened) of the rows; V: type that `next` is
- * computed in, from old, b and c. */
+/* U: unsigned type of the word in memory and (16 bits: widened) of the rows; V: type in which
+ * `next` is computed from old, b and c. */
 #define ATOMIC(name, U, R, V, ...)                                                                 \
     static void atomic_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
     {                                                                                              \
@@ -128,7 +130,7 @@ static inline __attribute__((always_inline)) bool all_in_shared(const struct sg_
     ATOMIC_DO(exch_b##bits, U, U, U, b)                                                            \
     ATOMIC_DO(cas_b##bits, U, U, U, old == b ? c : old)
 
-/* A sum of two is exact enough in single precision to be rounded once more. */
+/* The sum in single precision is exact enough to be rounded once more. */
 #define ATOMIC_HALF(type, x) sg_f32_##type((x)&0xffff)
 #define ATOMIC_LOW(type, f)  sg_##type(f(ATOMIC_HALF(type, old), ATOMIC_HALF(type, b)))
 #define ATOMIC_HIGH(type, f) sg_##type(f(ATOMIC_HALF(type, old >> 16), ATOMIC_HALF(type, b >> 16)))
@@ -159,7 +161,7 @@ ATOMIC_ALL
 
 typedef unsigned __int128 wide;
 
-/* True: *at was *old and is `next` now. False: *old is what it was. */
+/* Compare-and-exchange. False: *old is the current value. */
 static bool exchange(wide *at, wide *old, wide next)
 {
     uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);
@@ -208,7 +210,7 @@ static void atomic_exch_b128(struct sg_warp *warp, const struct sg_insn *in, uin
     wide_atomic(warp, in, mask, false);
 }
 
-/* What a vector's elements do not ask for themselves. `mode`: its bytes, a power of two; it lies in
+/* Checks the vector as a whole, beyond its elements. `mode`: its bytes, a power of two; it lies in
  * global memory. */
 void sg_atomic_vector(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bar/barrier and what waits for lanes of one warp. Barriers count threads (PTX ISA, "barrier":
- * since sm_70 each thread arrives for itself), so one that is met in divergent code is complete
- * when all its threads have come, in whatever order and from wherever. */
+/* bar and barrier, and waits for lanes of one warp. Barriers count threads (PTX ISA, "barrier":
+ * since sm_70 each thread arrives for itself), so a barrier in divergent code is complete when all
+ * its threads have arrived, in any order and from anywhere. */
 #include "softgpu/exec/warp.h"
 
 static void deliver(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
@@ -57,8 +57,8 @@ void sg_barrier_threads_gone(struct sg_block *block)
     }
 }
 
-/* `mask`: the lanes of `group` that take part; all of them have the same number and count (the
- * caller has split them). The group's program counter is behind the barrier. */
+/* `mask`: the lanes of `group` that take part; all have the same number and count (the caller has
+ * split them). The group's program counter is after the barrier. */
 bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                        uint32_t mask)
 {
@@ -72,7 +72,7 @@ bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struc
     }
     struct sg_barrier *barrier = &warp->block->barriers[number];
     warp->block->barriers_used |= 1u << number;
-    /* .aligned counts warps: the last one of a block may have fewer threads */
+    /* .aligned counts warps: the last one of a block may have fewer threads. */
     bool whole = in->b && (in->flags & SG_FLAG_ALIGNED) && mask == warp->live;
     barrier->arrived += whole || mask == UINT32_MAX ? SG_LANES : (uint32_t)__builtin_popcount(mask);
     barrier->expected = count;
@@ -126,8 +126,8 @@ bool sg_collective_ready(struct sg_warp *warp, struct sg_group *group, const str
     return false;
 }
 
-/* Groups that have met at one instruction in different calls of its function cannot become one:
- * the instruction is done for all of them here. */
+/* Groups at one instruction in different calls of its function cannot merge: the instruction is
+ * executed for all of them here. */
 static bool done_in_calls(struct sg_warp *warp, const struct sg_group *group,
                           const struct sg_insn *in)
 {
@@ -156,8 +156,8 @@ static bool done_in_calls(struct sg_warp *warp, const struct sg_group *group,
     return true;
 }
 
-/* Lets every waiting group go whose lanes have all come (or exited): those at one instruction join
- * into one group, which then finds all it named in itself; a bar.warp.sync is simply passed. */
+/* Releases every waiting group whose lanes have all arrived (or exited). Groups at one instruction
+ * merge into one, which then contains all named lanes; bar.warp.sync is simply passed. */
 void sg_collective_recheck(struct sg_warp *warp)
 {
     for (uint32_t i = 0; i < warp->group_count; i++) {
@@ -191,6 +191,6 @@ void sg_collective_recheck(struct sg_warp *warp)
         for (uint32_t k = 0; k < warp->group_count;) {
             k = sg_group_merge(warp, &warp->groups[k]) ? 0 : k + 1;
         }
-        i = UINT32_MAX; /* groups have moved: from the start */
+        i = UINT32_MAX; /* groups have moved: starts again */
     }
 }

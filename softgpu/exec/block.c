@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block: its warps, shared and local memory in one mapping, made once and used for one block of a
- * grid after the other. */
+/* A block: its warps, shared and local memory in one mapping, which is made once and used for one
+ * block of a grid after the other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/warp.h"
 
-/* Turns are not the same: those of warps that have not diverged are shorter (SG_FAST_SPIN_MAX). */
+/* Costs of turns: those of undiverged warps are shorter (SG_FAST_SPIN_MAX). */
 #define TURN_COST      (SG_SPIN_MAX / SG_FAST_SPIN_MAX)
 #define FAST_TURN_COST 1
 
-/* So often a block looks whether its grid is over, or somebody else's turn has come; a fault of its
- * own it sees at once. */
+/* Interval, in cost, at which a block checks whether its grid is over or another process has the
+ * turn; it sees its own faults at once. */
 #define LOOK_COST (8 * TURN_COST)
 
 static size_t block_round_up(size_t value, size_t unit)
@@ -27,7 +27,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
 {
     const struct sg_launch *launch = grid->launch;
     size_t warps = (grid->threads + SG_LANES - 1) / SG_LANES;
-    /* an odd number of lines between warps: the same row of each is in another cache set */
+    /* an odd number of cache lines between warps: the same row of each is in another cache set */
     size_t stride = block_round_up(grid->code->warp_bytes, 128) | 128;
     size_t shared = block_round_up((size_t)grid->shared_bytes, 4096);
     size_t local = block_round_up((size_t)grid->local_bytes, 8) * SG_LANES;
@@ -99,7 +99,7 @@ static inline void block_start_warp(struct sg_warp *warp, uint32_t lanes)
     warp->groups[0] = (struct sg_group){.mask = lanes};
     warp->spin = warp->fair = 0;
     warp->sp = 0;
-    if (code->allocates) { /* nobody else moves them */
+    if (code->allocates) { /* nothing else moves them */
         sg_warp_empty_stacks(warp);
     }
     warp->faulted = false;
@@ -110,7 +110,7 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     const struct sg_grid *grid = block->grid;
     const uint32_t *size = grid->launch->grid;
     block->linear = linear;
-    if (linear < size[0]) { /* divisions cost as much as a warp's beginning */
+    if (linear < size[0]) { /* divisions cost as much as the begin of a warp */
         block->id[0] = (uint32_t)linear;
         block->id[1] = block->id[2] = 0;
     } else {
@@ -138,7 +138,7 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
     }
 }
 
-/* A fault of the whole block, said of its first thread that is left. */
+/* Reports a fault of the whole block, with its first remaining thread. */
 static void block_report(struct sg_block *block, enum sg_fault_code code, const char *text)
 {
     for (uint32_t w = 0; w < block->warp_count; w++) {
@@ -166,8 +166,8 @@ static void look_at_the_clock(struct sg_block *block)
     }
 }
 
-/* Time in which others have their turn does not count. All workers stand still then: one of them
- * adds it. */
+/* Lets other processes have the engine; that time does not count towards the limit. All workers
+ * stop then, and one of them adds it. */
 static void block_give_way(struct sg_grid *grid)
 {
     const struct sg_launch *launch = grid->launch;
@@ -203,7 +203,7 @@ void sg_block_run(struct sg_block *block, uint64_t turns)
         }
         struct sg_warp *warp = sg_block_warp(block, block->next_warp);
         idle = sg_warp_run(warp) ? 0 : idle + 1;
-        warp = sg_block_warp(block, block->next_warp); /* it may have gone on with others */
+        warp = sg_block_warp(block, block->next_warp); /* it may have run with others already */
         const uint32_t cost = warp->fast && idle == 0 ? FAST_TURN_COST : TURN_COST;
         left -= cost;
         since_look += cost;

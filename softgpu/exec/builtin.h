@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that kernels call and the driver provides. A call of one is a PLAIN instruction whose
- * imm is the index of its struct sg_call: in[k].from and out[0].to say where in the caller's frame
- * its arguments are and where the result goes. */
+/* Functions that kernels call and the driver provides. A call is a PLAIN instruction whose imm is
+ * the index of its struct sg_call: in[k].from and out[0].to are the places of arguments and result
+ * in the caller's frame. */
 #ifndef SOFTGPU_EXEC_BUILTIN_H
 #define SOFTGPU_EXEC_BUILTIN_H
 
@@ -19,7 +19,7 @@ static inline const struct sg_call *sg_builtin_call(const struct sg_warp *warp,
     return sg_block_call(warp->block, (uint32_t)in->imm);
 }
 
-/* The lane's argument number `index`, of 8 bytes at most. */
+/* The lane's argument `index`, of 8 bytes at most. */
 static inline uint64_t sg_builtin_argument(const struct sg_warp *warp, const struct sg_call *call,
                                            uint32_t index, unsigned lane)
 {
@@ -31,7 +31,7 @@ static inline uint64_t sg_builtin_argument(const struct sg_warp *warp, const str
     return value;
 }
 
-/* Gives the result, if the caller has declared one. */
+/* Writes the result, if the caller has declared one. */
 static inline void sg_builtin_return(struct sg_warp *warp, const struct sg_call *call,
                                      unsigned lane, uint64_t value)
 {

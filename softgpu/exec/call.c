@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of .func. Parameters travel through local memory: the caller's .param variables are copied
- * into the callee's frame and results back. A function's registers are rows of their own, so only
- * one that may be active twice has them saved. Lanes that called together share a frame and leave
- * it as they come. */
+ * into the callee's frame, and results back. A function has registers of its own; only a function
+ * that may be active twice has them saved. Lanes that call together share a frame and leave it one
+ * group at a time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void copy_all(struct sg_warp *warp, uint32_t mask, uint64_t from, uint64_
     }
 }
 
-/* Below what may a frame of these lanes end? */
+/* The upper limit of a frame of these lanes. */
 static uint64_t frame_limit(const struct sg_warp *warp, uint32_t mask)
 {
     uint64_t limit = warp->local_bytes;
@@ -97,7 +97,8 @@ const struct sg_callee *sg_code_callee(const struct sg_kernel_code *code, uint64
     return place ? &code->functions[place] : NULL;
 }
 
-/* A pointer of another type than the function's calls it with parameters that it does not have. */
+/* Whether the parameters fit: a pointer of another type than the function's names other parameters.
+ * */
 static bool call_signature_fits(const struct sg_call *call, const struct sg_callee *callee)
 {
     bool good = call->in_count == callee->in_count && call->out_count == callee->out_count;
@@ -127,13 +128,13 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
         return false;
     }
     if (group->mask & ~same) {
-        sg_group_split(warp, group, group->mask & ~same); /* comes here again */
+        sg_group_split(warp, group, group->mask & ~same); /* executed again */
     }
     return call_frame_enter(warp, group, in, call, callee);
 }
 
-/* Rows come in 256-, 128- and 4-byte kinds. Which of them a byte range holds does not matter where
- * rows are saved whole and no other lane is in the frame; else lanes are restored one by one. */
+/* Rows have 256, 128 or 4 bytes. If no other lane is in the frame, rows are restored whole,
+ * whatever their kind; otherwise lane by lane. */
 static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t mask)
 {
     const struct sg_kernel_code *code = sg_block_code(warp->block);
@@ -184,7 +185,7 @@ void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
     warp->sp = caller_sp;
 }
 
-/* Lanes that exit inside a call leave all frames they are in. */
+/* Lanes that exit inside a call leave all their frames. */
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
 {
     (void)warp;
@@ -193,7 +194,7 @@ void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t m
     }
 }
 
-/* When a block is given up: every group still in a call. */
+/* Frees the frames of every group, when a block is given up. */
 void sg_call_free_frames(struct sg_warp *warp)
 {
     for (uint32_t i = 0; i < warp->group_count; i++) {

@@ -7,13 +7,13 @@
 
 #include "softgpu/exec/grid.h"
 
-#define CLUSTER_SLICE_TURNS 2 /* blocks of a cluster wait for each other often */
+#define CLUSTER_SLICE_TURNS 2 /* few, since blocks of a cluster wait for each other often */
 #define RESIDENT_CLUSTERS   64
 #define PHASE_BITS(cluster) (((cluster)->phase & 1) ? UINT32_MAX : 0)
 
 /* ---- the barrier ---- */
 
-/* Have all threads arrived that have not exited? Then the next phase begins. */
+/* Begins the next phase if all threads have arrived that have not exited. */
 static void cluster_settle(struct sg_cluster *cluster)
 {
     uint64_t live = 0;
@@ -140,7 +140,7 @@ static struct sg_cluster *cluster_create(struct sg_grid *grid)
     return cluster;
 }
 
-/* The blocks of cluster number `number`; clusters and the blocks in them are counted x first. */
+/* Begins the blocks of cluster `number`; clusters and the blocks in them are counted x first. */
 static void cluster_begin(struct sg_grid *grid, struct sg_cluster *cluster, uint64_t number)
 {
     const uint32_t *size = grid->launch->grid, *shape = grid->cluster;
@@ -177,7 +177,7 @@ static struct sg_cluster *cluster_take(struct sg_grid *grid, struct sg_cluster *
     return cluster;
 }
 
-/* Each block has its turn. True: all are through. */
+/* Gives each block one slice. True: all are done. */
 static bool cluster_run(struct sg_cluster *cluster)
 {
     bool done = true;
@@ -193,7 +193,7 @@ static bool cluster_run(struct sg_cluster *cluster)
 
 void sg_cluster_work(struct sg_grid *grid)
 {
-    struct sg_cluster *spare = NULL, *first = NULL, **end = &first; /* waiting ones, in turn */
+    struct sg_cluster *spare = NULL, *first = NULL, **end = &first; /* queue of waiting clusters */
     uint32_t resident = 0;
     bool cooperative = grid->launch->workspace != NULL;
     while (!sg_grid_over(grid)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lanes of a warp do together: shfl, vote, match, redux (PTX ISA 9.0, 9.7.9 and 9.7.13).
- * `mask` is the lanes that are here. A lane's result never depends on one that is not. */
+/* Operations of a whole warp: shfl, vote, match, redux (PTX ISA 9.0, 9.7.9 and 9.7.13). `mask` has
+ * the participating lanes. A lane's result never depends on other lanes. */
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 
@@ -43,8 +43,8 @@ static inline void shuffle(struct sg_warp *warp, const struct sg_insn *in, uint3
         }
         from = valid ? from : (int32_t)lane;
         if (mask >> lane & 1) {
-            /* From a lane that is not here anything may come. It has to be 0: block reductions
-             * whose last step has fewer lanes than it shuffles over add what comes. */
+            /* The value of an absent lane is undefined by PTX. It has to be 0: block reductions
+             * whose last step has fewer lanes than its shuffle names add the value. */
             d[lane] = mask >> (from & 31) & 1 ? a[from & 31] : 0;
             predicate |= valid ? 1u << lane : 0;
         }
@@ -55,13 +55,13 @@ static inline void shuffle(struct sg_warp *warp, const struct sg_insn *in, uint3
     }
 }
 
-/* The same where all lanes are here: in two passes, of which the first is vector code. */
+/* The same if all lanes are here, in two passes; the first is vector code. */
 static inline __attribute__((always_inline)) void
 shuffle_all(struct sg_warp *warp, const struct sg_insn *in, enum shuffle mode)
 {
     const uint32_t *b = sg_row(warp, in->b), *c = sg_row(warp, in->c);
     uint32_t a[SG_LANES], from[SG_LANES], *d = sg_row(warp, in->d);
-    int32_t past[SG_LANES];                   /* negative: the lane gets what it has */
+    int32_t past[SG_LANES];                   /* negative: the lane keeps its own value */
     memcpy(a, sg_row(warp, in->a), sizeof a); /* d may be the same row, or that of b or c */
     for (int32_t lane = 0; lane < SG_LANES; lane++) {
         const int32_t by = b[lane] & 31, segment = c[lane] >> 8 & 31;

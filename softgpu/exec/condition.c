@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudaGraphSetConditional. The handle is the address of the variable
- * (softgpu/graph/graph_condition.c), checked as any address that a kernel writes to. */
+ * (softgpu/graph/graph_condition.c); it is checked like any address that a kernel writes to. */
 #include <string.h>
 
 #include "softgpu/exec/builtin.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant rows: immediates, addresses of variables, parameters and special registers, written to a
- * warp's register file before the kernel begins. */
+/* Constant rows: immediates, addresses of variables, parameters and special registers. They are
+ * written to a warp's register file before the kernel begins. */
 #include <string.h>
 
 #include "softgpu/exec/fast.h"
@@ -100,7 +100,7 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
         return grid->cluster_blocks;
     case SG_SPECIAL_IS_EXPLICIT_CLUSTER:
         return launch->cluster[0] || launch->kernel->cluster[0];
-    default: /* those of the block come later */
+    default: /* block-dependent ones come later */
         return 0;
     }
 }

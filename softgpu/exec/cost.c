@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting what kernels execute. */
+/* Counts executed instructions. */
 #include "softgpu/exec/cost.h"
 
 #include "softgpu/exec/grid.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting what kernels execute, by basic block. Each instruction has its cost from what it is
- * called (ptx/decode_cost.c). */
+/* Counts of executed instructions, by basic block. The name of an instruction gives its cost
+ * (ptx/decode_cost.c). */
 #ifndef SOFTGPU_EXEC_COST_H
 #define SOFTGPU_EXEC_COST_H
 
 #include "softgpu/engine/cost.h"
 
-struct sg_cost { /* of a basic block: once through it; BYTES: of one lane */
+struct sg_cost { /* of a basic block executed once; BYTES: for one lane */
     uint32_t of[SG_COSTS];
 };
 
@@ -15,18 +15,18 @@ struct sg_insn;
 struct sg_warp;
 struct sg_block;
 
-/* Stands at the head of each basic block; imm: which one. */
+/* The first instruction of each basic block; imm: its number. */
 void sg_cost_pass(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
 
-struct sg_passes { /* through a basic block */
+struct sg_passes { /* executions of a basic block */
     uint64_t warps, lanes;
 };
 
-/* Adds what was passed, `passes` by basic block. */
+/* Adds the costs of `passes`, which is indexed by basic block. */
 void sg_cost_add(struct sg_counts *counts, const struct sg_kernel_code *code,
                  const struct sg_passes *passes);
 
-/* The cost of every instruction once, by `warps` warps: an estimate without running. */
+/* The cost of every instruction once, for `warps` warps: an estimate without execution. */
 void sg_cost_static(struct sg_counts *counts, const struct sg_kernel_code *code, uint64_t warps);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cube maps: which face a direction hits (CUDA C++ Programming Guide, "Cubemap Textures"), and how
- * faces continue each other. */
+/* Cube maps: the face that a direction hits (CUDA C++ Programming Guide, "Cubemap Textures"), and
+ * the neighbours of faces. */
 #include <math.h>
 
 #include "softgpu/exec/tex.h"
 
-/* Of each face: the major axis and its sign; which axis gives s and t, with which sign */
+/* For each face: the major axis and its sign; the axes of s and t, with their signs. */
 static const struct {
     int major, s, t;
     float sign, s_sign, t_sign;
 } faces[6] = {{0, 2, 1, 1, -1, -1}, {0, 2, 1, -1, 1, -1}, {1, 0, 2, 1, 1, 1},
               {1, 0, 2, -1, 1, -1}, {2, 0, 1, 1, 1, -1},  {2, 0, 1, -1, -1, -1}};
 
-/* Where two axes are equally long: z goes before y, y before x. */
+/* If two axes are equally long, z comes before y, and y before x. */
 static uint32_t face_of(const float d[3])
 {
     float x = fabsf(d[0]), y = fabsf(d[1]), z = fabsf(d[2]);
@@ -53,8 +53,8 @@ void sg_cube_cross(uint32_t size, uint32_t *face, int32_t *x, int32_t *y)
     const int32_t last = (int32_t)size - 1;
     bool beyond_x = *x < 0 || *x > last, beyond_y = *y < 0 || *y > last;
     if (beyond_x != beyond_y) {
-        /* The direction of the texel's centre, as if the face went on, hits the other face within
-         * the texel that continues this one. */
+        /* The direction of the texel's centre, on the extended plane of the face, hits the other
+         * face within the neighbouring texel. */
         const float n = (float)size;
         float direction[3], at[2];
         direction[faces[*face].major] = faces[*face].sign;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs warps that have not diverged: begin and end of the chain of handlers, and what stands in it
- * between plain instructions; see fast.h. */
+/* Runs undiverged warps: begin and end of the chain of handlers, and the instructions in it that
+ * are not plain; see fast.h. */
 #include "softgpu/exec/fast.h"
 
 #include "softgpu/exec/grid.h"
@@ -35,8 +35,8 @@ static inline bool may_run(const struct sg_warp *warp)
     return warp->fast && warp->group_count != 0 && warp->groups[0].state == SG_GROUP_READY;
 }
 
-/* At the end of a warp the turn of the one next to it begins at once, without the way through the
- * block's loop, if it can. */
+/* At the end of a warp the next one begins at once, without a return to the block's loop, if
+ * possible. */
 static inline struct sg_warp *neighbour(struct sg_warp *warp)
 {
     struct sg_block *block = warp->block;
@@ -68,7 +68,7 @@ void sg_fast_exit(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
     SG_FAST_GO(warp, in);
 }
 
-/* These never part lanes that are all here. */
+/* These instructions never part lanes that are all here. */
 static bool keeps_together(const struct sg_insn *in)
 {
     return in->kind == SG_KIND_YIELD || in->kind == SG_KIND_TRAP || in->kind == SG_KIND_LOST ||
@@ -127,7 +127,7 @@ void sg_fast_guarded(struct sg_warp *warp, const struct sg_insn *in, uint32_t ma
     SG_FAST_GO(warp, in + 2);
 }
 
-/* The next instruction, or NULL: the turn is over, or the warp is gone or has left. */
+/* The next instruction; NULL: the turn is over, or the warp has ended or diverged. */
 static __attribute__((noinline)) const struct sg_insn *special(struct sg_warp *warp,
                                                                const struct sg_insn *in)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads and stores whose address is a pair (fast.h). What is not plain memory of one half-warp
- * after the other goes to the handler for rows, which also says what is wrong. Compiled per
- * instruction set, and like memory.c without TSan. */
+/* Loads and stores whose address is a pair (fast.h). Any access but plain memory of one half-warp
+ * after the other goes to the handler for rows, which also reports faults. Compiled per instruction
+ * set and, like memory.c, without TSan. */
 #include <string.h>
 
 #include "softgpu/exec/fast.h"
@@ -9,7 +9,7 @@
 
 #define FAST_AHEAD 8 /* turns of a loop, for look_ahead */
 
-/* The addresses written out, and the other handler. False: a fault */
+/* Writes the addresses out and runs the handler for rows. False: a fault. */
 static __attribute__((noinline)) bool as_rows(struct sg_warp *warp, const struct sg_insn *in,
                                               bool wide)
 {
@@ -51,7 +51,8 @@ static __attribute__((noinline)) void rows_SHARED(struct sg_warp *warp, const st
         const struct sg_warp *warp, const struct sg_insn *in, int64_t stride, uint32_t bytes,      \
         unsigned need, uint8_t *base[2])
 
-/* Where the halves begin. Is the lower one aligned, and are the lanes not downwards? */
+/* The addresses of the halves; checks that the lower one is aligned and that the stride is not
+ * negative. */
 #define PAIR(T)                                                                                    \
     (struct sg_fast_pair)                                                                          \
     {                                                                                              \
@@ -66,7 +67,7 @@ static __attribute__((noinline)) void rows_SHARED(struct sg_warp *warp, const st
     base[0] = (uint8_t *)(uintptr_t)((origin) + low);                                              \
     base[1] = (uint8_t *)(uintptr_t)((origin) + high)
 
-/* One place or one range, in one chunk of the map: what most accesses are */
+/* Most accesses: one address or one range, in one chunk of the map. */
 static inline __attribute__((always_inline)) bool
 near_pair(const struct sg_warp *warp, const struct sg_insn *in, struct sg_fast_pair pair,
           int64_t stride, uint32_t bytes, unsigned need, uint8_t *base[2])
@@ -90,7 +91,7 @@ REACH(far_global)
            sg_map_allows(warp->map, high, span, need);
 }
 
-/* Offsets below 0 are large numbers. */
+/* Negative offsets are large numbers here. */
 REACH(reach_shared)
 {
     PLACES(PAIR(uint32_t), (uintptr_t)warp->shared);
@@ -99,8 +100,8 @@ REACH(reach_shared)
     return even && (high & (bytes - 1)) == 0 && span <= bytes_here && last <= bytes_here - span;
 }
 
-/* Vectors of 8 and 16 bytes of each lane, which are one access. The same for all lanes of a half:
- * it is read once. */
+/* Vectors of 8 and 16 bytes per lane, each a single access. If all lanes of a half have one
+ * address, it is read once. */
 static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct sg_insn *in,
                                               uint32_t element, uint8_t *low, uint8_t *high,
                                               bool store)
@@ -127,9 +128,9 @@ static __attribute__((noinline)) void vectors(struct sg_warp *warp, const struct
 
 #define IS_VECTOR(T, R) (in->mode > 1 && sizeof(T) == sizeof(R) && (bytes == 8 || bytes == 16))
 
-/* Warps run one after the other for as long as they can, so one that walks through an array strides
- * over what its neighbours read: nothing that the processor foresees. `low` is where the
- * instruction reads this time. */
+/* Prefetches. Warps run one after the other for as long as they can, so a warp that walks through
+ * an array skips its neighbours' parts, which the processor cannot predict. `low` is the present
+ * address of the instruction. */
 static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, const uint8_t *low)
 {
     uint64_t *seen = &warp->seen[(uintptr_t)in / sizeof *in % SG_SEEN];
@@ -154,8 +155,8 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         }                                                                                          \
     }
 
-/* One element for all lanes of a half; side by side; anything else. In stores the highest lane's
- * value stays where several have one place, as in memory.c. */
+/* Moves for one address per half, for neighbours, and for any other shape. In stores to one address
+ * the highest lane's value stays, as in memory.c. */
 #define MOVES(name, T, R)                                                                          \
     MOVE(load_same, name)                                                                          \
     {                                                                                              \
@@ -211,8 +212,8 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
         }                                                                                          \
     }
 
-/* A handler of the chain: `prefix`_`kind`. Where the access is not of the shape that `reach` looks
- * for, `otherwise` does it. */
+/* Makes a handler of the chain: `prefix`_`kind`. `otherwise` handles accesses without the shape
+ * that `reach` checks. */
 #define ACCESS(prefix, kind, name, reach, stride, bytes, need, ahead, otherwise)                   \
     __attribute__((noinline)) ALU_HANDLER(prefix##_##kind, name)                                   \
     {                                                                                              \
@@ -240,8 +241,8 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     SPACE(store_next, name, sizeof(T), sizeof(T), SG_MAP_WRITE, )                                  \
     SPACE(store_any, name, (int32_t)in->f, (uint32_t)sizeof(T) * in->mode, SG_MAP_WRITE, )
 
-/* In one with what makes the address, whose pair stays in registers; see sg_fast_mem_ops. The last
- * argument is what is done there; `count` instructions from the access on are over then. */
+/* Fused with the computation of the address, whose pair stays in registers; see sg_fast_mem_ops.
+ * The last argument is the code; it executes `count` instructions from the access on. */
 #define FUSED_ADDED(name, T, need, otherwise, count, ...)                                          \
     ALU_HANDLER(added, name)                                                                       \
     {                                                                                              \
@@ -282,7 +283,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
 #define FUSED(kind, name, T, need, ahead)                                                          \
     FUSED_ALL(kind##_##name, T, need, far_##kind##_##name, 1, ahead; kind##_##name(warp, in, base))
 
-/* In one with the operation behind it: `x` is what has been loaded, `next` that operation. */
+/* Fused with the next operation: `x` is the loaded value, `next` that operation. */
 #define USES(FAST_DO)                                                                              \
     FAST_DO(add_u32, uint32_t, x + b)                                                              \
     FAST_DO(add_f32, float, sg_cn(x + b))                                                          \
@@ -344,7 +345,7 @@ static inline void look_ahead(struct sg_warp *warp, const struct sg_insn *in, co
     SHAPES(SHARED, name, T)
 FAST_TYPES(FAST_DO)
 #undef FAST_DO
-/* the types that most arrays are of */
+/* the types of most arrays */
 #define FUSED_TYPES(FAST_DO)                                                                       \
     FAST_DO(u8, uint8_t)                                                                           \
     FAST_DO(b32, uint32_t)                                                                         \

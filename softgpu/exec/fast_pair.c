@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that turn pairs into something else: rows, predicates, and the decision to leave. */
+/* Handlers that turn pairs into rows or predicates, and those that leave the fast version. */
 #include <string.h>
 
 #include "softgpu/exec/fast.h"
@@ -26,7 +26,7 @@
 EXPAND(32, uint32_t)
 EXPAND(64, uint64_t)
 
-/* T: how the numbers are read */
+/* T: the type of the numbers. */
 #define PAIR_CHECK(name, T)                                                                        \
     void sg_fast_check_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)       \
     {                                                                                              \
@@ -82,7 +82,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
         SG_FAST_GO(warp, in + 1);                                                                  \
     }
 
-/* Whether a branch is taken that stands behind the comparison and is guarded by it */
+/* Whether the branch after the comparison, which guards it, is taken. */
 #define PAIR_BRANCH(low, high)                                                                     \
     if ((low) != (high)) {                                                                         \
         sg_fast_leave(warp, in + 1);                                                               \
@@ -95,7 +95,7 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
     SG_FAST_GO(warp, in + 2)
 #define GO_ON(low, high) SG_FAST_GO(warp, in + 1)
 
-/* The first row of the comparison: as it lies there, or the sum of the instruction in front */
+/* The first operand of the comparison: the pair itself, or the sum of the previous instruction. */
 #define AS_IS(U)                                                                                   \
     const U *a = sg_row(warp, in->a);                                                              \
     const U first = a[0], second = a[1]
@@ -107,8 +107,8 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
     sum[1] = second;                                                                               \
     in++
 
-/* Where no half wraps around, an order between two evenly spaced rows that holds at both ends of it
- * holds between them; equality does if the strides agree. a_moves, b_moves: which rows have one. */
+/* If no half wraps around, an order between two evenly spaced rows that holds at both ends holds
+ * between them; equality does if the strides agree. a_moves, b_moves: which rows have a stride. */
 #define COMPARE_EVEN(prefix, name, T, U, W, ordered, op, a_moves, b_moves, FIRST, THEN)            \
     static void prefix##_##name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)     \
     {                                                                                              \
@@ -125,7 +125,8 @@ static inline uint32_t halves(uint32_t low, uint32_t high)
             const bool whole =                                                                     \
                 a2 == (W)(T)a2 && a3 == (W)(T)a3 && b2 == (W)(T)b2 && b3 == (W)(T)b3;              \
             const bool low_end = a2 op b2, high_end = a3 op b3;                                    \
-            if (whole && (low & low_end & high & high_end)) { /* as in most turns of a loop */     \
+            if (whole &&                                                                           \
+                (low & low_end & high & high_end)) { /* the case in most turns of a loop */        \
                 *(uint32_t *)sg_row(warp, in->d) = UINT32_MAX;                                     \
                 THEN(true, true);                                                                  \
                 return;                                                                            \
@@ -187,7 +188,7 @@ COMPARISONS(COMPARE)
      {same_step_##name, first_step_##name},                                                        \
      sizeof(T) == 8},
 
-/* By whether the first and the second row have a stride */
+/* Indexed by whether the first and the second row have a stride. */
 static const struct {
     const char *name;
     sg_handler *compare[2][2], *branch[2][2], *step[2];

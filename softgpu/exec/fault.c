@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults: what went wrong, who did it, and where in the program's text. */
+/* Faults: the kind, the thread, and the place in the program's text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ void sg_grid_set_fault(struct sg_grid *grid, enum sg_fault_code code, const char
     snprintf(grid->fault.text, sizeof grid->fault.text, "%s", text);
 }
 
-/* The function that the instruction belongs to, and its line of source if the text says so. */
+/* Finds the function of the instruction, and its source line if the text has one. */
 static void find_source(const struct sg_kernel_code *code, const struct sg_insn *in,
                         struct sg_fault *fault)
 {

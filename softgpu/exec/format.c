@@ -5,23 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT_MAX  65536 /* bytes of a format: one without an end is not followed for ever */
-#define RECORD_HEAD 24    /* a guess at what a GPU stores besides the arguments */
+#define FORMAT_MAX  65536 /* bytes of a format string, so that reading one without an end stops */
+#define RECORD_HEAD 24    /* an estimate of the bytes that a GPU stores besides the arguments */
 
 struct spec {      /* of "%[flags][width][.precision][size]type" */
-    char text[64]; /* as it stands; longer ones are no specifiers */
+    char text[64]; /* the text; longer ones are no specifiers */
     unsigned length;
-    char flags[6]; /* each at most once */
+    char flags[6]; /* each of them at most once */
     int width, precision;
     bool width_given, precision_given, width_argument, precision_argument;
-    char size; /* 'H' hh, 'h', 'l', 'q' ll and all that has 64 bits, or 0 */
+    char size; /* 'H' for hh, 'h', 'l', 'q' for ll and all other 64-bit sizes, or 0 */
     char type;
 };
 
 struct format_run {
     struct sg_format *out;
     const struct sg_format_memory *memory;
-    uint64_t format, end, arguments; /* the next character, where to stop, the next argument */
+    uint64_t format, end, arguments; /* the next character, the end, the next argument */
     int taken;
 };
 
@@ -112,7 +112,7 @@ static char read_size(struct format_run *run, struct spec *spec, char c)
     return c;
 }
 
-/* From behind the '%'. */
+/* Reads a specifier after its '%'. */
 static void read_spec(struct format_run *run, struct spec *spec)
 {
     *spec = (struct spec){.text = "%", .length = 1};
@@ -137,7 +137,7 @@ static int format_within(int64_t value)
     return value > SG_FORMAT_WIDTH ? SG_FORMAT_WIDTH : (int)value;
 }
 
-/* What '*' stands for. */
+/* Reads the arguments for '*'. */
 static void number_arguments(struct format_run *run, struct spec *spec)
 {
     if (spec->width_argument) {
@@ -155,7 +155,7 @@ static void number_arguments(struct format_run *run, struct spec *spec)
     }
 }
 
-/* The same for the host's printf, with `size` and `type` as it wants them. */
+/* The specifier for the host's printf, with its `size` and `type`. */
 static void host_format(const struct spec *spec, const char *size, char type, char out[64])
 {
     char width[16] = "", precision[16] = "";
@@ -199,7 +199,7 @@ static void format_put_string(struct format_run *run, const struct spec *spec, u
 }
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* it is made by host_format alone */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* only host_format makes it */
 
 static void put_number(struct format_run *run, const struct spec *spec)
 {
@@ -256,7 +256,7 @@ static void put_spec(struct format_run *run)
     } else if (known && spec.length <= sizeof spec.text &&
                run->taken + wanted <= SG_FORMAT_ARGUMENTS) {
         put_argument(run, &spec);
-    } else { /* %n too: nothing is ever written into memory */
+    } else { /* also %n: nothing is written into memory */
         format_put(run, spec.text, spec.length < sizeof spec.text ? spec.length : sizeof spec.text);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What printf in a kernel makes of its format and its arguments. The format is the kernel's and may
- * be anything: each specifier is taken apart, and what goes to the host's printf is made anew of
- * what was understood. Rules: CUDA C++ Programming Guide, "Formatted Output". */
+/* Formatting of printf in kernels. The format string belongs to the kernel and may be anything:
+ * each specifier is parsed, and the host's printf gets a new one made of the result. Rules: CUDA
+ * C++ Programming Guide, "Formatted Output". */
 #ifndef SOFTGPU_EXEC_FORMAT_H
 #define SOFTGPU_EXEC_FORMAT_H
 
@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SG_FORMAT_ARGUMENTS 32    /* further specifiers are printed as they stand */
-#define SG_FORMAT_TEXT      32768 /* bytes of one printf, at most: the rest is cut off */
+#define SG_FORMAT_ARGUMENTS 32    /* further specifiers are printed literally */
+#define SG_FORMAT_TEXT      32768 /* bytes of one printf, at most: the rest is cut */
 #define SG_FORMAT_WIDTH     4096  /* width and precision, at most */
 
-/* How the memory of the thread is read: `bytes` (1, 4 or 8) from an address that is a multiple of
- * them. False: it must not be. */
+/* Reads the memory of the thread: `bytes` (1, 4 or 8) from an aligned address. False: the thread
+ * may not read it. */
 struct sg_format_memory {
     bool (*read)(const struct sg_format_memory *memory, uint64_t address, void *to, unsigned bytes);
 };
@@ -22,9 +22,9 @@ struct sg_format_memory {
 struct sg_format {
     char text[SG_FORMAT_TEXT];
     size_t used;
-    int result;      /* what printf returns: arguments taken, -1 without a format */
-    uint32_t charge; /* bytes of the record in a FIFO as GPUs have it: no text, but its parts */
-    uint64_t fault;  /* an address that could not be read, and the text is worth nothing; 0: none */
+    int result;      /* the result of printf: number of arguments, -1 without a format */
+    uint32_t charge; /* bytes of the record in a GPU's FIFO: no text, but format and arguments */
+    uint64_t fault;  /* an address that could not be read, which makes the text void; 0: none */
     bool faulted;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the elements of a matrix lie in the registers of a warp. */
+/* The places of matrix elements in the registers of a warp. */
 #include "softgpu/exec/matrix.h"
 
 unsigned sg_element_bits(enum sg_element element)
@@ -27,13 +27,12 @@ unsigned sg_fragment_registers(const struct sg_fragment *fragment)
                      fragment->element == SG_ELEMENT_F16;
     unsigned elements = (unsigned)fragment->rows * fragment->columns;
     unsigned count = elements / (lanes * per_register(fragment));
-    return wmma_half ? 8
-           : count   ? count
-                     : 1; /* .f16: 16 elements in each lane, whatever the shape */
+    return wmma_half ? 8 : count ? count : 1; /* .f16: 16 elements in each lane, for all shapes */
 }
 
-/* A: two registers hold row g and row g + 8 of four times as many columns as a register has
- * elements; then come the next columns. B is one register wide, with its columns in the lanes. */
+/* A: two registers hold row g and row g + 8, with four times as many columns as a register has
+ * elements; the next registers hold the next columns. B is one register wide, with its columns in
+ * the lanes. */
 static void place_mma(const struct sg_fragment *f, unsigned lane, unsigned r, unsigned at,
                       unsigned *row, unsigned *column)
 {
@@ -52,7 +51,7 @@ static void place_mma(const struct sg_fragment *f, unsigned lane, unsigned r, un
     *column = f->role == SG_MATRIX_A ? k : other;
 }
 
-/* Of the four matrices each lane has its place in the one of its quad pair. */
+/* Each lane belongs to the matrix of its quad pair. */
 static void place_quad(const struct sg_fragment *f, unsigned lane, unsigned r, unsigned at,
                        unsigned *row, unsigned *column)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generic addresses, one lane at a time: which space, and where that is. */
+/* Generic addresses of single lanes: the space, and the host address. */
 #include "softgpu/exec/cluster.h"
 
 uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch checks, and the share of one thread in a grid. */
+/* Checks of launches, and the work of one thread on a grid. */
 #include "softgpu/exec/grid.h"
 
 #include "softgpu/exec/fast.h"
@@ -13,20 +13,20 @@
 #include "softgpu/exec/cluster.h"
 #include "softgpu/exec/cost.h"
 
-/* A block each of whose warps has had GRID_SLICE_TURNS turns (of 256 backward branches) waits,
- * perhaps for another block: others of the grid go on beside it. On hardware blocks up to the
- * residency limit run together; RESIDENT is ours, per worker, as long as blocks end now and then.
- * If none does they may wait for one that has not begun: then as many run together as on hardware,
- * for which programs count their blocks. */
+/* Scheduling of blocks. A block each of whose warps has had GRID_SLICE_TURNS turns (of 256 backward
+ * branches) may wait for another block, so other blocks of the grid run beside it. On hardware as
+ * many blocks run together as are resident; RESIDENT is our number, per worker, as long as blocks
+ * end now and then. If none ends they may wait for one that has not begun: then as many run
+ * together as on hardware, for which programs count their blocks. */
 #define GRID_SLICE_TURNS    64
 #define RESIDENT            64
 #define SM_RESIDENT         32 /* blocks of a multiprocessor, at most */
 #define SM_RESIDENT_THREADS 2048
 
-/* Blocks that wait for all others wait often: they give way sooner. */
+/* Blocks of cooperative grids wait often, so their slices are shorter. */
 #define GRID_SLICE_TURNS_COOPERATIVE 2
 
-/* Local memory of a kernel whose calls recurse, at least; and least per frame. */
+/* Local memory of a kernel with recursive calls, at least. */
 #define STACK_MIN 65536
 
 /* struct grid_workspace of cooperative groups. */
@@ -51,13 +51,13 @@ void sg_grid_no_memory(struct sg_grid *grid)
     }
 }
 
-/* Blocks that a worker has taken and will begin, in order */
+/* Blocks that a worker has taken and will begin, in order. */
 struct share {
     uint64_t next, end;
 };
 
-/* Neighbours touch neighbouring memory, so a worker takes some at once. Few enough that the workers
- * end together; and blocks that wait for others wait for earlier ones, which are begun before. */
+/* Neighbouring blocks use neighbouring memory, so a worker takes several at once: few enough that
+ * the workers end together. Blocks wait for earlier blocks, which begin before. */
 #define SHARE_MAX  8
 #define SHARES_MIN 256 /* per grid */
 
@@ -94,7 +94,7 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
     return block;
 }
 
-/* How many blocks the whole device would hold. */
+/* Blocks that are resident on the whole device. */
 static uint32_t residency(const struct sg_grid *grid)
 {
     uint32_t fitting = SM_RESIDENT_THREADS / grid->threads;
@@ -104,9 +104,9 @@ static uint32_t residency(const struct sg_grid *grid)
 
 static void work(struct sg_grid *grid)
 {
-    struct sg_block *spare = NULL, *first = NULL, **end = &first; /* waiting blocks, in turn */
+    struct sg_block *spare = NULL, *first = NULL, **end = &first; /* queue of waiting blocks */
     struct share share = {0, 0};
-    uint32_t resident = 0, most = RESIDENT, unfinished = 0; /* slices since one was the last */
+    uint32_t resident = 0, most = RESIDENT, unfinished = 0; /* slices since a block ended */
     bool cooperative = grid->launch->workspace != NULL;
     uint64_t slice = cooperative ? GRID_SLICE_TURNS_COOPERATIVE : GRID_SLICE_TURNS;
     while (!sg_grid_over(grid)) {
@@ -148,7 +148,7 @@ static void work(struct sg_grid *grid)
     }
 }
 
-/* Kernels round to nearest and keep subnormals, whatever the thread that launches has set. */
+/* Kernels round to nearest and keep subnormals, whatever the launching thread has set. */
 #define MXCSR_DEFAULT 0x1f80
 
 void sg_grid_work(struct sg_grid *grid)
@@ -163,7 +163,7 @@ void sg_grid_work(struct sg_grid *grid)
     _mm_setcsr(mxcsr);
 }
 
-/* The size of clusters: what the launch says, or else the kernel, or 1 */
+/* The size of clusters: from the launch, or else from the kernel, or 1. */
 static uint32_t cluster_size(const struct sg_launch *launch, int axis)
 {
     uint32_t size = launch->cluster[0] ? launch->cluster[axis] : launch->kernel->cluster[axis];
@@ -253,7 +253,7 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
     }
 }
 
-/* One grid, and what it has ordered in front of `todo`. */
+/* Runs one grid, and puts the grids it has launched in front of `todo`. */
 static uint64_t run_one(struct sg_pool *pool, const struct sg_launch *launch, uint64_t root,
                         uint32_t depth, struct sg_child_list *todo, struct sg_fault *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of lanes: splitting, meeting, leaving. */
+/* Groups of lanes: split, merged, removed. */
 #include "softgpu/exec/warp.h"
 
 void sg_warp_empty_stacks(struct sg_warp *warp)
@@ -9,8 +9,8 @@ void sg_warp_empty_stacks(struct sg_warp *warp)
     }
 }
 
-/* Takes the lanes of `mask` out of `group` into a new one with the same state. There are never
- * more groups than lanes. */
+/* Moves the lanes of `mask` from `group` into a new group with the same state. There are never more
+ * groups than lanes. */
 struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
 {
     struct sg_group *other = &warp->groups[warp->group_count++];
@@ -25,7 +25,7 @@ void sg_group_remove(struct sg_warp *warp, struct sg_group *group)
     *group = warp->groups[--warp->group_count];
 }
 
-/* Joins `group` with one that stands at the same place. Pointers to groups are stale after true. */
+/* Merges `group` with one at the same place. Pointers to groups are invalid after true. */
 bool sg_group_merge(struct sg_warp *warp, struct sg_group *group)
 {
     for (uint32_t i = 0; i < warp->group_count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scalar meanings of the narrow floating-point types: f16, bf16, tf32, e4m3, e5m2. Values are bit
- * patterns in 32-bit words (a compiler makes vector code of that; it does not of _Float16); the
- * upper half of a word with a 16-bit value is ignored on the way in, and zero on the way out.
+/* Scalar operations of the narrow floating-point types: f16, bf16, tf32, e4m3, e5m2. Values are bit
+ * patterns in 32-bit words (compilers vectorise that, but not _Float16); the upper half of a word
+ * with a 16-bit value is ignored as input and zero as output.
  *
- * Each operation rounds once. What f32 cannot hold exactly is first rounded *to odd* there (the
- * last bit is set if anything was lost): with two bits more than the result has, rounding that
- * once more, in any direction, is rounding the exact value. Results that are NaN are 0x7fff. */
+ * Each operation rounds once. A value that f32 cannot represent exactly is first rounded *to odd*
+ * (the last bit is set if anything was lost): with two bits more than the result has, another
+ * rounding in any direction gives the rounded exact value. Results that are NaN are 0x7fff. */
 #ifndef SOFTGPU_EXEC_HALF_H
 #define SOFTGPU_EXEC_HALF_H
 
@@ -42,7 +42,7 @@ SG_INLINE float sg_f32_e5m2(uint32_t x)
     return sg_f32_f16((x & 0xffu) << 8);
 }
 
-/* The low 13 bits of a .tf32 register are not looked at. */
+/* The low 13 bits of a .tf32 register are ignored. */
 SG_INLINE float sg_f32_tf32(uint32_t bits)
 {
     return sg_float32(bits & 0xffffe000u);
@@ -51,7 +51,7 @@ SG_INLINE float sg_f32_tf32(uint32_t bits)
 /* ---- from f32 ---- */
 
 /* A magnitude (f32 bits without sign, no NaN) as a code of a type with `fraction` bits and normal
- * numbers from 2^(least - 127) on, not limited above; `away`: directed rounding adds one. */
+ * numbers from 2^(least - 127) on, without an upper limit; `away`: directed rounding adds one. */
 SG_INLINE uint32_t sg_narrow(uint32_t mag, unsigned fraction, int32_t least, enum sg_round round,
                              uint32_t away)
 {
@@ -75,7 +75,7 @@ SG_INLINE uint32_t sg_away(uint32_t sign, enum sg_round round)
     return round == SG_RP ? (uint32_t)(sign == 0u) : round == SG_RM ? (uint32_t)(sign != 0u) : 0u;
 }
 
-/* What is too large: infinity, or the largest number where rounding goes the other way */
+/* Overflow: infinity, or the largest number if rounding goes the other way. */
 SG_INLINE uint32_t sg_limit(uint32_t code, uint32_t largest, uint32_t mag, uint32_t away,
                             enum sg_round round)
 {
@@ -101,7 +101,7 @@ SG_INLINE uint32_t sg_bf16_round(float x, enum sg_round round)
     return mag > 0x7f800000u ? 0x7fffu : sign | code;
 }
 
-/* The same to nearest, in fewer steps: what arithmetic uses */
+/* The same to nearest, in fewer steps, for arithmetic. */
 SG_INLINE uint32_t sg_f16(float x)
 {
     uint32_t u = sg_bits32(x), sign = u >> 16 & 0x8000u, mag = u & 0x7fffffffu;
@@ -116,7 +116,7 @@ SG_INLINE uint32_t sg_bf16(float x)
     return sg_bf16_round(x, SG_RN);
 }
 
-/* tf32: f32 without its 13 last bits */
+/* tf32: f32 without its last 13 bits. */
 SG_INLINE float sg_tf32_round(float x, enum sg_round round)
 {
     uint32_t u = sg_bits32(x), mag = u & 0x7fffffffu;
@@ -125,7 +125,7 @@ SG_INLINE float sg_tf32_round(float x, enum sg_round round)
     return sg_float32(mag > 0x7f800000u ? 0x7fffffffu : (u & 0x80000000u) | code);
 }
 
-/* The 8-bit types, to nearest; too large becomes the largest number */
+/* The 8-bit types, to nearest; overflow gives the largest number. */
 SG_INLINE uint32_t sg_e4m3(float x)
 {
     uint32_t u = sg_bits32(x), sign = u >> 24 & 0x80u, mag = u & 0x7fffffffu;
@@ -140,7 +140,7 @@ SG_INLINE uint32_t sg_e5m2(float x)
     return mag > 0x7f800000u ? 0x7fu : sign | (code > 0x7bu ? 0x7bu : code);
 }
 
-/* .satfinite: infinity to the largest number */
+/* .satfinite: infinity becomes the largest number. */
 SG_INLINE uint32_t sg_f16_finite(uint32_t h)
 {
     return (h & 0x7fffu) == 0x7c00u ? h - 1u : h;
@@ -159,7 +159,7 @@ SG_INLINE float sg_tf32_finite(float x)
 
 /* ---- rounding to odd ---- */
 
-/* x was rounded to nearest, and the exact value lies below or above it */
+/* x was rounded to nearest; the exact value lies below or above it. */
 SG_INLINE float sg_odd32(float x, uint32_t below, uint32_t above)
 {
     uint32_t u = sg_bits32(x), negative = u >> 31;
@@ -181,7 +181,7 @@ SG_INLINE float sg_f32_odd(double x)
     return sg_odd32(near, lost<0.0, lost> 0.0);
 }
 
-/* An integer's magnitude; |x| < 2^25 is exact anyway */
+/* An integer as f32; |x| < 2^25 is exact. */
 SG_INLINE float sg_f32_odd_u64(uint64_t x)
 {
     uint64_t high = x >> 40, rest = x & ((UINT64_C(1) << 40) - 1);
@@ -197,7 +197,7 @@ SG_INLINE float sg_f32_odd_s64(int64_t x)
     return x < 0 ? -r : r;
 }
 
-/* a * b is exact in f32 for f16, in f64 for bf16 (whose products leave the range of f32) */
+/* a * b is exact in f32 for f16, and in f64 for bf16 (whose products exceed the range of f32). */
 SG_INLINE float sg_f16_fma_odd(float a, float b, float c)
 {
     float p = a * b, s = p + c, t = s - p;
@@ -271,13 +271,13 @@ SG_INLINE uint32_t sg_half_abs(uint32_t h, uint32_t infinity)
     return sg_half_nan(h & 0x7fffu, infinity);
 }
 
-/* Subnormal numbers to zero */
+/* Subnormal numbers become zero. */
 SG_INLINE uint32_t sg_half_ftz(uint32_t h, uint32_t infinity)
 {
     return (h & infinity) == 0u ? h & 0x8000u : h & 0xffffu;
 }
 
-/* To [0, 1]; NaN and -0 to +0 */
+/* Clamps to [0, 1]; NaN and -0 become +0. */
 SG_INLINE uint32_t sg_half_sat(uint32_t h, uint32_t infinity, uint32_t one)
 {
     uint32_t mag = h & 0x7fffu;
@@ -285,14 +285,14 @@ SG_INLINE uint32_t sg_half_sat(uint32_t h, uint32_t infinity, uint32_t one)
     return low > one ? one : low;
 }
 
-/* Negative numbers to +0; NaN stays */
+/* Negative numbers become +0; NaN stays. */
 SG_INLINE uint32_t sg_half_relu(uint32_t h, uint32_t infinity)
 {
     uint32_t mag = h & 0x7fffu;
     return mag > infinity ? 0x7fffu : (h & 0x8000u) != 0u ? 0u : mag;
 }
 
-/* In the order of the numbers: -0 before +0 */
+/* A key in the order of the numbers: -0 before +0. */
 SG_INLINE int32_t sg_half_key(uint32_t h)
 {
     return (h & 0x8000u) != 0u ? -1 - (int32_t)(h & 0x7fffu) : (int32_t)(h & 0x7fffu);
@@ -317,7 +317,7 @@ SG_INLINE uint32_t sg_half_any_nan(uint32_t a, uint32_t b, uint32_t infinity)
     return (uint32_t)((a & 0x7fffu) > infinity) | (uint32_t)((b & 0x7fffu) > infinity);
 }
 
-/* .xorsign.abs: of the magnitudes; the sign is that of a product */
+/* .xorsign.abs: the operation on magnitudes, with the sign of a product. */
 SG_INLINE uint32_t sg_half_xorsign(uint32_t m, uint32_t a, uint32_t b)
 {
     return m == 0x7fffu ? m : (m & 0x7fffu) | ((a ^ b) & 0x8000u);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoded instructions: what the executor runs.
+/* Decoded instructions, which the executor runs.
  *
- * Every operand is one byte offset from the start of struct sg_warp: registers, immediates,
+ * Every operand is a byte offset from the start of struct sg_warp: registers, immediates,
  * parameters and special registers are all rows of the warp's register file, so handlers know no
- * operand kinds. A row is 32 lanes of 4 bytes (everything up to 32 bits) or of 8 bytes, or, for a
- * predicate, one uint32_t with a bit per lane. */
+ * kinds of operands. A row has 32 lanes of 4 bytes (everything up to 32 bits) or of 8 bytes; a
+ * predicate is one uint32_t with one bit per lane. */
 #ifndef SOFTGPU_EXEC_INSN_H
 #define SOFTGPU_EXEC_INSN_H
 
@@ -16,28 +16,28 @@
 struct sg_warp;
 struct sg_insn;
 
-/* `mask`: the lanes that execute; only those may change. The `full` handler of an instruction may
- * change all 32. */
+/* `mask`: the lanes that execute; a handler changes only these. A `full` handler may change all 32.
+ * */
 typedef void sg_handler(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
 
 enum sg_insn_kind {
-    SG_KIND_PLAIN,  /* handler, next instruction */
+    SG_KIND_PLAIN,  /* the handler, then the next instruction */
     SG_KIND_BRANCH, /* imm: target */
     SG_KIND_EXIT,
     SG_KIND_CALL,           /* imm: index of a struct sg_call */
     SG_KIND_CALL_POINTER,   /* the same; a: the address of the function */
-    SG_KIND_RETURN,         /* of a .func; that of a kernel is EXIT */
+    SG_KIND_RETURN,         /* of a .func; a kernel's is EXIT */
     SG_KIND_BARRIER,        /* a: number, b: threads (0: all); c: predicate, d: result of .red */
-    SG_KIND_COLLECTIVE,     /* waits for the lanes of row e (0: none named), then handler */
-    SG_KIND_YIELD,          /* nanosleep: lets others go first */
+    SG_KIND_COLLECTIVE,     /* waits for the lanes in row e (0: none), then runs the handler */
+    SG_KIND_YIELD,          /* nanosleep: other groups run first */
     SG_KIND_CLUSTER_ARRIVE, /* barrier.cluster */
     SG_KIND_CLUSTER_WAIT,
     SG_KIND_TRAP,
-    SG_KIND_LOST, /* a branch to nowhere */
+    SG_KIND_LOST, /* a branch to an undefined target */
 };
 
-/* BARRIER: bar.*, not barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or lanes
- */
+/* BARRIER: bar.* instead of barrier.*. BARRIER and COLLECTIVE: all lanes name the same barrier or
+ * lanes. */
 enum { SG_FLAG_ALIGNED = 1, SG_FLAG_UNIFORM = 2 };
 
 enum sg_barrier_kind {
@@ -53,8 +53,8 @@ struct sg_insn {
     uint32_t d, a, b, c, e, f; /* byte offsets; while decoding: row numbers. With a row list, f is
                                   its place in sg_kernel_code.lists: sg_row_list */
     uint32_t guard;            /* offset of the guard predicate, 0: none */
-    uint32_t run;              /* how many PLAIN unguarded instructions begin here */
-    uint32_t place;            /* its index as decoded, also in copies: sg_kernel_code.sources */
+    uint32_t run;              /* number of PLAIN unguarded instructions from here on */
+    uint32_t place;            /* its decoded index, also in copies: sg_kernel_code.sources */
     uint8_t kind;
     uint8_t guard_negated;
     uint8_t mode;  /* BARRIER: enum sg_barrier_kind; vectors: element count */
@@ -66,16 +66,17 @@ struct sg_copy { /* between the frames of caller and callee */
     uint32_t from, to, bytes;
 };
 
-/* A row of the register file: where, and of which kind */
+/* A row of the register file: its place and kind. */
 enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
 #define SG_ROW(offset, kind) ((offset) << 2 | (uint32_t)(kind)) /* offsets: below 2^30 */
 #define SG_ROW_OFFSET(row)   ((row) >> 2)
 #define SG_ROW_KIND(row)     ((row)&3)
 
 struct sg_call {
-    uint32_t target; /* which function of sg_kernel_code.functions; not of calls through pointers */
+    uint32_t target; /* its index in sg_kernel_code.functions; unused by calls through pointers */
     uint32_t caller_frame; /* bytes */
-    /* The callee's end of a copy is the same in `callee`; calls through pointers know only that. */
+    /* The copies' places in the callee are also in `callee`; calls through pointers use only those.
+     * */
     const struct sg_copy *in, *out;
     uint32_t in_count, out_count;
 };
@@ -84,25 +85,25 @@ struct sg_slice { /* of a frame */
     uint32_t at, bytes;
 };
 
-struct sg_source { /* a line that an instruction comes from */
-    uint32_t file; /* its place among the files, from 1; 0: unknown */
+struct sg_source { /* the source line of an instruction */
+    uint32_t file; /* index of the file, from 1; 0: unknown */
     uint32_t line;
     uint32_t ptx_line;
 };
 
-struct sg_callee { /* a function as calls reach it */
+struct sg_callee { /* a function as calls see it */
     const char *name;
     uint32_t first;                  /* instruction index */
     uint32_t frame_bytes;            /* of its own frame */
-    uint32_t save_begin, save_bytes; /* register rows to keep if it may recurse */
+    uint32_t save_begin, save_bytes; /* rows of registers to save if it may recurse */
     uint32_t first_row, row_count;   /* the same as a part of sg_kernel_code.rows */
     const struct sg_slice *in, *out;
     uint32_t in_count, out_count;
 };
 
-/* Addresses of functions: multiples of SG_CODE_UNIT in a range of the program's own, far above all
- * memory and all windows. The same function has the same address in all kernels of a program, and
- * one of another program is no function here. */
+/* Addresses of functions: multiples of SG_CODE_UNIT in a range that belongs to the program, far
+ * above all memory and all windows. A function has the same address in all kernels of a program,
+ * and is unknown in other programs. */
 #define SG_CODE_BASE     (UINT64_C(3) << 46)
 #define SG_CODE_UNIT     16
 #define SG_CODE_POINTERS 65535
@@ -114,7 +115,7 @@ enum sg_const_kind {
     SG_CONST_VARIABLE, /* address of variable `index` + value */
     SG_CONST_PARAM,    /* parameter block at `value`, `bytes` wide, sign-extended if `index` */
     SG_CONST_SPECIAL,  /* index: enum sg_special */
-    SG_CONST_DYNAMIC_SHARED, /* where dynamic shared memory begins + value */
+    SG_CONST_DYNAMIC_SHARED, /* the beginning of dynamic shared memory + value */
 };
 
 enum sg_special {
@@ -143,7 +144,7 @@ enum sg_special {
     SG_SPECIAL_LANEMASK_GT,
     SG_SPECIAL_DYNAMIC_SMEM,
     SG_SPECIAL_TOTAL_SMEM,
-    SG_SPECIAL_ENVREG1,     /* of the grid's workspace: the upper half of the address */
+    SG_SPECIAL_ENVREG1,     /* address of the grid's workspace: the upper half */
     SG_SPECIAL_ENVREG2,     /* the lower half */
     SG_SPECIAL_CLUSTERID_X, /* from here on: of clusters; these change with the block */
     SG_SPECIAL_CLUSTERID_Y,
@@ -152,7 +153,7 @@ enum sg_special {
     SG_SPECIAL_CLUSTER_CTAID_Y,
     SG_SPECIAL_CLUSTER_CTAID_Z,
     SG_SPECIAL_CLUSTER_CTARANK,
-    SG_SPECIAL_NCLUSTERID_X, /* these do not */
+    SG_SPECIAL_NCLUSTERID_X, /* these do not change */
     SG_SPECIAL_NCLUSTERID_Y,
     SG_SPECIAL_NCLUSTERID_Z,
     SG_SPECIAL_CLUSTER_NCTAID_X,
@@ -163,18 +164,18 @@ enum sg_special {
     SG_SPECIAL_COUNT
 };
 
-struct sg_const { /* one row that is filled in before the kernel begins */
+struct sg_const { /* one row that is written before the kernel begins */
     enum sg_const_kind kind;
     uint32_t index;
     uint32_t bytes;  /* PARAM: of the value in the parameter block */
     bool wide;       /* an 8-byte row */
     uint32_t offset; /* of the row */
-    uint32_t pair;   /* of the values of lanes 0 and 16 (fast.h); 0: not wanted */
-    bool pair_only;  /* the row is not read by warps that have not diverged */
+    uint32_t pair;   /* of the values of lanes 0 and 16 (fast.h); 0: not used */
+    bool pair_only;  /* undiverged warps do not read the row */
     uint64_t value;
 };
 
-/* Does it differ from lane to lane of a warp? */
+/* Whether it differs between the lanes of a warp. */
 static inline bool sg_const_by_lane(const struct sg_const *c)
 {
     return c->kind == SG_CONST_SPECIAL &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scalar meanings of integer operations and of pairs of 16-bit values; see op_math.h. */
+/* Scalar operations on integers and on pairs of 16-bit values; see op_math.h. */
 #ifndef SOFTGPU_EXEC_INT_MATH_H
 #define SOFTGPU_EXEC_INT_MATH_H
 
@@ -27,7 +27,7 @@ SG_INLINE int64_t sg_mulhi_s64(int64_t a, int64_t b)
     return (int64_t)((__int128)a * b >> 64);
 }
 
-/* Division by zero is not defined; hardware answers all ones, and the dividend as remainder */
+/* PTX leaves division by zero undefined; hardware gives all ones, and the dividend as remainder. */
 SG_INLINE int32_t sg_div_s32(int32_t a, int32_t b)
 {
     return b == 0 ? -1 : b == -1 ? (int32_t)(0u - (uint32_t)a) : a / b;
@@ -94,8 +94,8 @@ SG_INLINE uint32_t sg_popc64(uint64_t x)
     return sg_popc32((uint32_t)x) + sg_popc32((uint32_t)(x >> 32));
 }
 
-/* Bits [pos, pos+len) of a; what lies beyond the sign is zero, or copies of the field's highest
- * bit (ISA, "bfe") */
+/* Bits [pos, pos+len) of a; bits beyond the sign are zero, or copies of the field's highest bit
+ * (ISA, "bfe"). */
 SG_INLINE uint64_t sg_bfe(uint64_t a, uint32_t pos, uint32_t len, unsigned bits, int is_signed)
 {
     uint32_t p = pos & 255, l = len & 255;

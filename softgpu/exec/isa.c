@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names what this instruction set's build of the handlers is made of. */
+/* Lists the parts of this instruction set's build of the handlers. */
 #include "softgpu/exec/alu.h"
 
 struct sg_op_list SG_ISA_NAME(sg_ops_int)(void);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages of 4 KiB, each free, or cut into equal small blocks, or of a run that is one large block.
- * Pages of one block size that have room are a list. */
+/* Pages of 4 KiB: each is free, divided into small blocks of one size, or part of a run that is one
+ * large block. Pages of one block size with free blocks form a list. */
 #include "softgpu/exec/kernel_heap.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #define PAGE_BYTES        4096u
-#define KERNEL_HEAP_UNIT  16u /* what every block is a multiple of and aligned to */
+#define KERNEL_HEAP_UNIT  16u /* blocks are multiples of it and aligned to it */
 #define KERNEL_HEAP_UNITS (PAGE_BYTES / KERNEL_HEAP_UNIT)
 #define KERNEL_HEAP_NONE  UINT32_MAX
 
@@ -19,19 +19,19 @@ static const uint16_t sizes[] = {16,  32,  48,  64,  80,  96,  112, 128,  160,  
 enum page_kind { PAGE_FREE, PAGE_SMALL, PAGE_LARGE, PAGE_LARGE_REST };
 
 struct page {
-    uint8_t kind, size; /* SMALL: which of `sizes` */
-    uint16_t taken;     /* SMALL: blocks */
+    uint8_t kind, size; /* SMALL: index in `sizes` */
+    uint16_t taken;     /* SMALL: number of blocks */
     uint32_t count;     /* LARGE: pages */
     uint32_t next, before;
-    uint64_t blocks[KERNEL_HEAP_UNITS / 64]; /* SMALL: which are taken */
+    uint64_t blocks[KERNEL_HEAP_UNITS / 64]; /* SMALL: a bit per taken block */
 };
 
 struct sg_kernel_heap {
     pthread_mutex_t lock;
     uint64_t base;
     uint32_t page_count;
-    uint32_t cursor;                   /* where the search for free pages goes on */
-    uint32_t roomy[KERNEL_HEAP_SIZES]; /* pages with room */
+    uint32_t cursor;                   /* the search for free pages begins here */
+    uint32_t roomy[KERNEL_HEAP_SIZES]; /* pages with free blocks, by size */
     struct page pages[];
 };
 
@@ -65,8 +65,8 @@ void sg_kernel_heap_free(struct sg_kernel_heap *heap)
 
 /* ---- runs of pages ---- */
 
-/* The first of `count` free pages at or after `from`, before `end`, with the alignment in pages;
- * KERNEL_HEAP_NONE: there is none. */
+/* The first run of `count` free pages at or after `from`, before `end`, with the alignment in
+ * pages; KERNEL_HEAP_NONE: there is none. */
 static uint32_t find_run(const struct sg_kernel_heap *heap, uint32_t from, uint32_t end,
                          uint32_t count, uint64_t align)
 {
@@ -209,7 +209,7 @@ static enum sg_heap_give give_small(struct sg_kernel_heap *heap, uint32_t index,
     return SG_HEAP_GIVEN;
 }
 
-/* The smallest size that has `bytes` and whose blocks all are aligned; KERNEL_HEAP_SIZES: none. */
+/* The smallest size for `bytes` with the alignment; KERNEL_HEAP_SIZES: none. */
 static unsigned size_for(uint64_t bytes, uint64_t align)
 {
     unsigned size = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameter buffers, what is pending, and the errors of threads. */
+/* Parameter buffers, pending launches, and the errors of threads. */
 #include "softgpu/exec/launcher.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define HANDLE_UNIT        16u
 
 struct slot {
-    uint64_t root; /* the launch by the host that uses it; 0: free */
+    uint64_t root; /* the launch by the host that uses the slot; 0: free */
     const struct sg_kernel_code *code;
     uint32_t sizes[6], dynamic_shared;
     uint32_t next_free;
@@ -29,7 +29,7 @@ struct thread_error {
 
 struct sg_launcher {
     pthread_mutex_t lock;
-    uint8_t *memory; /* texts, then slots: kernels may touch it */
+    uint8_t *memory; /* texts, then slots; kernels may access it */
     uint32_t slot_count, free_slot;
     uint32_t pending;
     uint64_t last_handle;
@@ -134,7 +134,7 @@ static enum sg_runtime_error launcher_check(const struct sg_grid *grid,
     return grid->depth >= LAUNCHER_DEPTH_MAX ? SG_RUNTIME_DEPTH : SG_RUNTIME_OK;
 }
 
-/* `code` may be NULL: the launch says what it is of. */
+/* `code` may be NULL: the launch names the kernel. */
 static uint64_t launcher_slot_take(struct sg_grid *grid, const struct sg_kernel_code *code,
                                    const uint32_t sizes[6], uint32_t dynamic_shared)
 {
@@ -171,7 +171,7 @@ uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_kernel_code *c
     return address;
 }
 
-/* NULL: not the address of a buffer that this launch uses. Under the lock. */
+/* NULL: no buffer of this launch has that address. Under the lock. */
 static struct slot *launcher_slot_of(struct sg_grid *grid, uint64_t buffer)
 {
     struct sg_launcher *launcher = grid->launch->launcher;
@@ -236,7 +236,7 @@ struct sg_child *sg_child_pop(struct sg_child_list *list)
     return child;
 }
 
-/* Under the lock. Takes the child, or frees it. */
+/* Under the lock. Takes the child over, or frees it. */
 static enum sg_runtime_error launcher_submit(struct sg_grid *grid, struct sg_child *child,
                                              bool tail)
 {

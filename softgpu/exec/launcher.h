@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grids that kernels launch (CUDA's dynamic parallelism), and the copies and fills that they order.
+/* Dynamic parallelism: grids, copies and fills that kernels submit.
  *
- * What a reader would get wrong: nothing of it runs before the grid that ordered it is through. A
- * grid may not wait for what it launches (CUDA promises neither that it begins nor that it ends
- * before), so this is one of the orders that CUDA allows, and it makes streams and events easy:
- * what one grid orders is done in the order in which it was ordered. What a grid launched is done,
- * with all that this launched, before the grid counts as done; what stands in the tail stream comes
- * after the rest. */
+ * Note: none of them begins before the grid that submitted it is complete. A grid may not wait for
+ * its launches (CUDA promises neither that they begin nor that they end before), so CUDA allows
+ * this order, and it makes streams and events easy: the submissions of one grid run in the order of
+ * submission. A grid counts as complete when all its launches are, with all of theirs; the tail
+ * stream comes last. */
 #ifndef SOFTGPU_EXEC_LAUNCHER_H
 #define SOFTGPU_EXEC_LAUNCHER_H
 
@@ -19,7 +18,7 @@ enum sg_child_kind { SG_CHILD_GRID, SG_CHILD_COPY, SG_CHILD_FILL };
 struct sg_child {
     struct sg_child *next;
     enum sg_child_kind kind;
-    uint32_t depth; /* of the grid, from 0: one that the host launches */
+    uint32_t depth; /* of the grid; 0: one that the host launches */
     const struct sg_kernel_code *code;
     uint32_t grid[3], block[3], dynamic_shared;
     uint64_t to, from, to_pitch, from_pitch, width, height; /* COPY and FILL */
@@ -45,36 +44,36 @@ enum sg_runtime_error {
     SG_RUNTIME_NOT_SUPPORTED = 801,
 };
 
-/* Device bytes in which the thread writes the parameters of a launch; 0 with *error: it has none.
- * `sizes` are grid and block. */
+/* The address at which the thread writes the parameters of a launch; 0 with *error: there is no
+ * buffer. `sizes` are grid and block. */
 uint64_t sg_launcher_buffer(struct sg_grid *grid, const struct sg_kernel_code *code,
                             const uint32_t sizes[6], uint32_t dynamic_shared,
                             enum sg_runtime_error *error);
-/* Launches what the buffer is of; the buffer is free again whatever the answer is. */
+/* Launches the kernel of the buffer; the buffer is free again whatever the result is. */
 enum sg_runtime_error sg_launcher_launch(struct sg_grid *grid, uint64_t buffer, bool tail);
-/* A buffer for nothing in particular, and a launch that says what it is of. */
+/* A buffer without a kernel, and a launch that names the kernel. */
 enum sg_runtime_error sg_launcher_describe(struct sg_grid *grid, uint64_t buffer,
                                            const struct sg_kernel_code *code,
                                            const uint32_t sizes[6], uint32_t dynamic_shared);
-/* A copy or fill; the child's `next`, `code` and `depth` are set here. */
+/* Submits a copy or fill; sets the child's `next`, `code` and `depth`. */
 enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_child *what,
                                         bool tail);
 
-/* cudaGetLastError of one thread: takes it away, or only looks. */
+/* The last error of one thread: cudaGetLastError clears it, cudaPeekAtLastError does not. */
 enum sg_runtime_error sg_launcher_error(struct sg_grid *grid, uint64_t thread, bool take);
 void sg_launcher_set_error(struct sg_grid *grid, uint64_t thread, enum sg_runtime_error error);
-/* A new stream or event. They are numbers. */
+/* A new stream or event, which is just a number. */
 uint64_t sg_launcher_handle(struct sg_grid *grid);
 bool sg_launcher_handle_good(struct sg_grid *grid, uint64_t handle);
-/* Where a text lies that kernels may read. 0: there is none. */
+/* The address of a text that kernels may read. 0: there is none. */
 uint64_t sg_launcher_text(const struct sg_grid *grid, enum sg_runtime_error error, bool name);
 
-/* Puts what the grid has ordered in front of `todo`: first its children, then its tail. */
+/* Puts the submissions of the grid in front of `todo`: first its children, then its tail stream. */
 void sg_launcher_take(struct sg_grid *grid, struct sg_child_list *todo);
 struct sg_child *sg_child_pop(struct sg_child_list *list);
-/* Gives up buffers, errors and children that are left of a launch by the host. */
+/* Frees the remaining buffers, errors and children of a launch by the host. */
 void sg_launcher_leave(struct sg_launcher *launcher, uint64_t root, struct sg_child_list *todo);
-/* Does a copy or fill. False: it touches memory that kernels may not touch, at *address. */
+/* Does a copy or fill. False: kernels may not access the memory at *address. */
 bool sg_child_move(const struct sg_child *child, const struct sg_map *map, uint64_t *address);
 void sg_child_free(struct sg_launcher *launcher, struct sg_child *child);
 

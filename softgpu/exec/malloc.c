@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc and free of kernels. */
+/* malloc and free in kernels. */
 #include "softgpu/exec/builtin.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/kernel_heap.h"

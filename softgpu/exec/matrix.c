@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma and wmma.mma: fragments to matrices, the product, and back.
  *
- * Sums of .f32 and .f16 are made in single precision, in the order of k, from C on; products of the
- * narrow formats are exact there. .f16 results are rounded once, at the end. (Hardware promises no
- * order, and at least single precision; PTX ISA, "mma".) */
+ * Sums of .f32 and .f16 are computed in single precision, beginning with C, in the order of k;
+ * products of the narrow formats are exact there. .f16 results are rounded once, at the end.
+ * (Hardware promises no order, and at least single precision; PTX ISA, "mma".) */
 #include "softgpu/exec/matrix.h"
 
 #include <immintrin.h>
@@ -70,7 +70,7 @@ static int32_t read_int(unsigned element, uint32_t bits, unsigned at)
     }
 }
 
-/* Is the lane one of matrix number `quad`? Of all but mma.m8n8k4 there is only one. */
+/* Whether the lane belongs to matrix `quad`. All instructions but mma.m8n8k4 have only one. */
 static bool takes_part(const struct sg_fragment *f, unsigned lane, unsigned quad)
 {
     return f->layout != SG_LAYOUT_QUAD || (lane >> 2 & 3) == quad;
@@ -193,10 +193,10 @@ static void multiply_int(const struct sg_mma *mma, const int32_t *a, const int32
     }
 }
 
-/* Half of the elements of a row are there: of each four two, each with two bits that say where it
- * stands; of each two .tf32 one, with four bits, 0100 or 1110. A lane has 16 bits of row g and 16
- * of row g + 8; where that is not enough for a row, the next lane has what follows (PTX ISA,
- * "Sparse matrix storage"). */
+/* Half of the elements of a row are present: two of each four, each with two bits that give its
+ * position; of .tf32 one of each two, with four bits, 0100 or 1110. A lane has 16 bits of row g and
+ * 16 of row g + 8; if a row needs more, the next lane has them (PTX ISA, "Sparse matrix storage").
+ * */
 static void spread(struct sg_warp *warp, const struct sg_mma *mma, uint32_t row_of_metadata,
                    float *a)
 {
@@ -220,7 +220,7 @@ void sg_matrix_mma(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask
     const struct sg_mma *mma = (const struct sg_mma *)(intptr_t)in->imm;
     const uint32_t *d = sg_row_list(warp, in), *a = d + mma->d.registers;
     const uint32_t *b = a + mma->a.registers, *c = b + mma->b.registers;
-    /* Results wait here: a row of d may be one of a, b or c of another quad pair. */
+    /* Results are kept here, since a row of d may be one of a, b or c of another quad pair. */
     union matrix ma, mb;
     union result mc[4];
     unsigned quads = mma->d.layout == SG_LAYOUT_QUAD ? 4 : 1;

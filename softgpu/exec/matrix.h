@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix instructions: what a decoded one says, and the handlers.
+/* Matrix instructions: their decoded form, and the handlers.
  *
- * A fragment is how a matrix lies in the registers of a warp. Fragments of mma, ldmatrix and the
- * like are laid out as the PTX ISA says ("Matrix Fragments for mma"); those of wmma are opaque
- * there, and ours simply hand out the elements of the matrix, row after row, lane after lane. */
+ * A fragment is the distribution of a matrix over the registers of a warp. Fragments of mma,
+ * ldmatrix and similar instructions are laid out as the PTX ISA says ("Matrix Fragments for mma");
+ * those of wmma are opaque there, and here they contain the elements of the matrix row after row,
+ * lane after lane. */
 #ifndef SOFTGPU_EXEC_MATRIX_H
 #define SOFTGPU_EXEC_MATRIX_H
 
@@ -34,7 +35,7 @@ enum sg_layout {
     SG_LAYOUT_WMMA,
     SG_LAYOUT_MMA,
     SG_LAYOUT_QUAD,   /* mma.m8n8k4 with .f16: four matrices, each in eight lanes */
-    SG_LAYOUT_SPARSE, /* mma.sp, while decoding: its fragments are those of mma */
+    SG_LAYOUT_SPARSE, /* mma.sp, during decoding: its fragments are those of mma */
 };
 
 enum sg_matrix_role { SG_MATRIX_A, SG_MATRIX_B, SG_MATRIX_C };
@@ -49,11 +50,11 @@ struct sg_fragment {
 #define SG_MATRIX_REGISTERS_MAX 8
 #define SG_MATRIX_ELEMENTS_MAX  4096 /* of one matrix: m16n8k256 with .b1 */
 
-/* How many registers per lane a fragment has (32 bits each; .f64: 64). */
+/* Registers of a fragment per lane (32 bits each; .f64: 64). */
 unsigned sg_fragment_registers(const struct sg_fragment *fragment);
 
-/* Row and column of element `at` of register `r` of a lane. False: an element that stands for
- * nothing, or is one that another lane holds too. */
+/* Row and column of element `at` of register `r` of a lane. False: the element is unused, or a copy
+ * of another lane's. */
 bool sg_fragment_place(const struct sg_fragment *fragment, unsigned lane, unsigned r, unsigned at,
                        unsigned *row, unsigned *column);
 
@@ -63,8 +64,8 @@ struct sg_mma {                    /* in.imm points to it; it lives as long as t
     struct sg_fragment d, a, b, c; /* in the order of the row list */
     uint8_t op;                    /* enum sg_mma_op */
     bool saturate;                 /* .satfinite of integers */
-    uint8_t index_bits; /* mma.sp: of the metadata, for each element of `a` that is there; else 0 */
-    uint8_t first_lane; /* the first one of four that has metadata */
+    uint8_t index_bits; /* mma.sp: bits of metadata for each present element of `a`; otherwise 0 */
+    uint8_t first_lane; /* the first one of four lanes that have metadata */
     unsigned rounding;  /* of .f64, in MXCSR */
 };
 
@@ -73,15 +74,15 @@ sg_handler sg_matrix_mma;
 
 struct sg_matrix_access { /* wmma.load and .store; in.imm points to it */
     struct sg_fragment fragment;
-    bool column; /* how the matrix lies in memory */
+    bool column; /* the layout of the matrix in memory */
 };
 
 /* f: row list, the fragment; a: generic address; b: stride in elements (32 bits);
  * imm: const struct sg_matrix_access * */
 sg_handler sg_matrix_load, sg_matrix_store;
 
-/* ldmatrix, stmatrix of 8x8 matrices with 16 bits: f: row list; a: generic address of a row;
- * mode: how many matrices; imm: transposed */
+/* ldmatrix, stmatrix of 8x8 matrices with 16 bits: f: row list; a: generic address of a row; mode:
+ * number of matrices; imm: transposed */
 sg_handler sg_matrix_ld, sg_matrix_st;
 /* movmatrix: d, a */
 sg_handler sg_matrix_move;

@@ -13,11 +13,11 @@ struct tile { /* a matrix in memory; all lanes name the same address and stride 
     const struct sg_matrix_access *access;
     uint64_t address, stride; /* stride: elements */
     unsigned bits, need;
-    uint8_t *line; /* where row (column: column) number `line_number` begins */
+    uint8_t *line; /* the address of row (column: column) `line_number` */
     unsigned line_number;
 };
 
-/* Where an element's unit is: a byte with several elements, or the element. NULL: a fault. */
+/* The address of the unit with an element: the element, or a byte with several. NULL: a fault. */
 static uint8_t *tile_at(struct tile *tile, unsigned row, unsigned column, unsigned *shift)
 {
     const struct sg_fragment *f = &tile->access->fragment;
@@ -50,7 +50,7 @@ static struct tile tile_of(struct sg_warp *warp, const struct sg_insn *in, uint3
     };
 }
 
-/* One register of one lane. Lanes may hold copies of others' elements. */
+/* Loads one register of one lane. Lanes may hold copies of others' elements. */
 static bool load_register(struct tile *tile, unsigned lane, unsigned r, uint64_t *value)
 {
     const struct sg_fragment *f = &tile->access->fragment;
@@ -92,7 +92,7 @@ void sg_matrix_load(struct sg_warp *warp, const struct sg_insn *in, uint32_t mas
     }
 }
 
-/* Accumulators only: elements of 16 bits and more, each in one lane */
+/* Accumulators only: elements of at least 16 bits, each in one lane. */
 void sg_matrix_store(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     struct tile tile = tile_of(warp, in, mask, SG_MAP_WRITE);
@@ -134,7 +134,7 @@ static void matrix_memory_put(matrix8 m, unsigned lane, bool transposed, uint32_
     *high = (uint16_t)(value >> 16);
 }
 
-/* The rows' addresses are in lanes 8*number and the seven after it. */
+/* Lanes 8*number to 8*number + 7 hold the rows' addresses. */
 static uint8_t *matrix_row(struct sg_warp *warp, const struct sg_insn *in, unsigned number,
                            unsigned row, unsigned need)
 {
@@ -168,7 +168,7 @@ void sg_matrix_ld(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 void sg_matrix_st(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     const uint32_t *rows = sg_row_list(warp, in);
-    (void)mask; /* whoever has left the warp: the PTX ISA does not say what is stored for it */
+    (void)mask; /* the PTX ISA does not say what is stored for lanes that have exited */
     for (unsigned number = 0; number < in->mode; number++) {
         const uint32_t *source = sg_row(warp, rows[number]);
         matrix8 m;

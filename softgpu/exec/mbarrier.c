@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mbarrier objects. Shared memory belongs to the one thread that runs the block, or the cluster,
- * so nothing here is atomic. What a kernel has done to an object by plain stores may make it wrong,
- * but only for that kernel. */
+/* mbarrier objects. Only the thread that runs the block, or the cluster, accesses its shared
+ * memory, so nothing here is atomic. Plain stores by a kernel may make an object invalid, but only
+ * for that kernel. */
 #include <string.h>
 
 #include "softgpu/exec/async.h"
 #include "softgpu/exec/mbarrier.h"
 #include "softgpu/exec/reach.h"
 
-/* The word, from bit 0: phase 1, pending arrivals 20, expected arrivals 20, pending bytes 21 */
+/* The fields of the word, from bit 0: phase 1, pending arrivals 20, expected arrivals 20, pending
+ * bytes 21. */
 struct state {
     uint64_t phase, pending, expected;
-    int64_t bytes; /* may be below 0: completed before they were expected */
+    int64_t bytes; /* negative if bytes complete before they are expected */
 };
 
 static struct state mbarrier_unpack(uint64_t word)
@@ -35,7 +36,7 @@ static void mbarrier_settle(struct state *s)
     }
 }
 
-/* False: more arrivals than were expected */
+/* False: more arrivals than expected. */
 static bool arrive(struct state *s, uint64_t count, bool drop)
 {
     if (count > s->pending || (drop && count > s->expected)) {
@@ -47,7 +48,7 @@ static bool arrive(struct state *s, uint64_t count, bool drop)
     return true;
 }
 
-/* False: a count out of range, or more arrivals than were expected */
+/* False: a count out of range, or more arrivals than expected. */
 static bool apply(struct state *s, enum sg_mbarrier_op op, uint32_t b, uint32_t c)
 {
     switch (op) {
@@ -86,7 +87,7 @@ static uint8_t *mbarrier_word_at(struct sg_warp *warp, const struct sg_insn *in,
     return sg_reach(warp, in, lane, address, 8, 8, SG_MAP_READ | SG_MAP_WRITE);
 }
 
-/* *before: the word as it was. False: a fault */
+/* *before: the old word. False: a fault. */
 static bool change(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, uint64_t address,
                    enum sg_mbarrier_op op, uint32_t b, uint32_t c, uint64_t *before)
 {
@@ -147,7 +148,7 @@ static void test(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask, 
         result |= (word ^ phase) & 1 ? 1u << lane : 0;
     }
     *d = (*d & ~mask) | result;
-    if (!result) { /* a loop that waits: the next branch back lets other warps run */
+    if (!result) { /* a waiting loop: the next backward branch lets other warps run */
         warp->spin = SG_SPIN_MAX;
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads and stores. A vector access has `in->mode` elements whose rows are d, b, c, e; a row of 0
- * is an element nobody wants. The kernel's own races are its own business: this file is compiled
+/* Loads and stores. A vector access has `in->mode` elements whose rows are d, b, c, e; row 0 means
+ * that the element is unused. Data races between kernels are their own, so this file is compiled
  * without TSan. */
 #include <string.h>
 
@@ -68,7 +68,7 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
         }                                                                                          \
     }
 
-/* One place for several lanes: the highest lane's value stays, as any may */
+/* Several lanes with one address: the highest lane's value stays; PTX allows any. */
 #define STORE_BODY(T, R)                                                                           \
     const R *rb = (const R *)__builtin_assume_aligned((char *)warp + rows[k], 64);                 \
     if (shape == ACCESS_HALVES) {                                                                  \
@@ -95,7 +95,7 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
         }                                                                                          \
     }
 
-/* The address row may be the row of an element: in a split access it must be read before. */
+/* The address row may also be the row of an element: a split access reads it first. */
 #define MAKE_ACCESS(name, SPACE, T, R, NEED, BODY)                                                 \
     static void name(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)                \
     {                                                                                              \
@@ -143,7 +143,7 @@ resolve(enum sg_mem_space space, struct sg_warp *warp, const struct sg_insn *in,
         }                                                                                          \
     }
 
-/* memory type, type in memory, type in the row */
+/* Memory type, type in memory, type in the row. */
 #define MEMORY_TYPES(SPACE)                                                                        \
     MEMORY_BOTH(SPACE, u8, uint8_t, uint32_t)                                                      \
     MEMORY_BOTH(SPACE, s8, int8_t, int32_t)                                                        \

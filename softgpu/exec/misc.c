@@ -41,7 +41,7 @@ static uint64_t nanoseconds(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The clock of the multiprocessors */
+/* The clock of the multiprocessors. */
 static uint64_t ticks(const struct sg_warp *warp)
 {
     uint64_t mhz = warp->block->grid->launch->clock_mhz;
@@ -82,7 +82,7 @@ void sg_misc_globaltimer_hi(struct sg_warp *warp, const struct sg_insn *in, uint
 void sg_misc_fence(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {
     (void)warp, (void)in, (void)mask;
-    __asm__ volatile("mfence" ::: "memory"); /* atomic_thread_fence is unknown to TSan */
+    __asm__ volatile("mfence" ::: "memory"); /* TSan does not know atomic_thread_fence */
 }
 
 void sg_misc_nothing(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name table over all operations of the instruction set that is used here. */
+/* Operations by name, for the instruction set of this machine. */
 #include "softgpu/exec/op.h"
 
 #include <pthread.h>
@@ -36,7 +36,7 @@ static void op_table_insert(const char *name, size_t length, const struct sg_op 
 {
     struct entry *slot = op_table_slot(name, length);
     if (slot->name != NULL || op == NULL) {
-        abort(); /* op.def names an operation twice, or an alias of nothing */
+        abort(); /* op.def names an operation twice, or an alias of an unknown one */
     }
     *slot = (struct entry){name, length, op};
 }
@@ -44,7 +44,7 @@ static void op_table_insert(const char *name, size_t length, const struct sg_op 
 bool sg_isa_v3_runs_here(void)
 {
 #ifdef __clang__
-    return false; /* its builds are for fuzzing, and it cannot ask for all of these */
+    return false; /* a build for fuzzing, which cannot test for all of these */
 #else
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of register-to-register operations: one entry per line of op.def. The same sources are
- * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find answers from the table that this
- * machine can run. */
+ * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find looks in the table for this machine.
+ * */
 #ifndef SOFTGPU_EXEC_OP_H
 #define SOFTGPU_EXEC_OP_H
 
@@ -29,9 +29,9 @@ enum sg_op_type { /* of an operand */
 struct sg_op {
     const char *name; /* the typed opcode with '_' for '.': "add_u32" */
     sg_handler *full, *masked;
-    sg_handler *chain;      /* full, in a chain (fast.h) */
-    sg_handler *pair;       /* of a chain, on lanes 0 and 16 only, packed; NULL: the result is a
-                               predicate */
+    sg_handler *chain; /* like full, for the chain (fast.h) */
+    sg_handler
+        *pair; /* of the chain, for lanes 0 and 16 only, packed; NULL: the result is a predicate */
     unsigned char types[4]; /* enum sg_op_type of d, a, b, c */
 };
 
@@ -40,7 +40,7 @@ struct sg_op_list {
     size_t count;
 };
 
-/* memory operations, by what they do */
+/* Memory operations by space. */
 enum sg_mem_space {
     SG_MEM_GLOBAL,
     SG_MEM_SHARED,
@@ -71,17 +71,17 @@ struct sg_mem_ops {
     sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
 };
 
-/* The same where the address is a pair (fast.h). Global ones serve generic addresses too. */
+/* The same if the address is a pair (fast.h). The global ones serve generic addresses, too. */
 enum sg_fast_space { SG_FAST_GLOBAL, SG_FAST_SHARED };
-/* By stride: any; 0, and one element; that of one element */
+/* By stride: any; 0 with one element; that of one element. */
 enum sg_fast_shape { SG_FAST_ANY, SG_FAST_SAME, SG_FAST_NEXT, SG_FAST_SHAPES };
 
-/* Accesses of one element, side by side, in global memory, together with what makes the address: a
- * sum of pairs, or (indexed) a check, a widening product and a sum */
+/* Accesses of one element, side by side, in global memory, fused with the computation of the
+ * address: a sum of pairs, or (indexed) a check, a widening product and a sum. */
 enum sg_fast_front { SG_FAST_ADDED, SG_FAST_INDEXED, SG_FAST_INDEXED_UNSIGNED, SG_FAST_FRONTS };
 
-/* Loads of 32 bits together with the operation behind them, whose `a` they are and which alone
- * wants them: nobody writes their row. By what is in front of the load, or else where it reads. */
+/* Loads of 32 bits fused with the next operation, whose `a` they are and which alone reads them, so
+ * their row is not written. Indexed by the instruction before the load, or by the load's space. */
 enum sg_fast_source {
     SG_FAST_PLAIN = SG_FAST_FRONTS, /* side by side, in global memory */
     SG_FAST_SHARED_NEXT,
@@ -100,7 +100,7 @@ struct sg_fast_mem_ops {
 
 #define SG_OP_LISTS 6 /* .def files */
 
-/* Everything compiled for one instruction set */
+/* Everything compiled for one instruction set. */
 struct sg_isa {
     const char *name;
     struct sg_op_list (*lists[SG_OP_LISTS])(void);
@@ -112,7 +112,8 @@ struct sg_isa {
 const struct sg_isa *sg_isa_v3(void);   /* x86-64-v3 */
 const struct sg_isa *sg_isa_base(void); /* any x86-64 */
 bool sg_isa_v3_runs_here(void);
-/* The best one here; the environment's SOFTGPU_ISA=base asks for the other (tests do). */
+/* The best one for this machine; SOFTGPU_ISA=base in the environment selects the other (tests do).
+ * */
 const struct sg_isa *sg_isa_here(void);
 
 /* NULL: no such operation. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scalar meanings used by op.def (of integers: int_math.h), written without branches so that the
- * compiler makes vector code of 32 of them. Semantics: PTX ISA 9.0, chapter 9.7; where it leaves a
- * result open, what NVIDIA hardware is known to give. */
+/* Scalar operations used by op.def (integers: int_math.h), written without branches so that the
+ * compiler vectorises 32 of them. Semantics: PTX ISA 9.0, chapter 9.7; where it leaves a result
+ * open, the known result of NVIDIA hardware. */
 #ifndef SOFTGPU_EXEC_OP_MATH_H
 #define SOFTGPU_EXEC_OP_MATH_H
 
@@ -68,7 +68,7 @@ SG_INLINE double sg_sat64(double x)
     return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0;
 }
 
-/* min/max: the number if one operand is NaN; -0 is less than +0 */
+/* min/max: the number if one operand is NaN; -0 is less than +0. */
 SG_INLINE float sg_min32(float a, float b)
 {
     float equal = sg_float32(sg_bits32(a) | sg_bits32(b));
@@ -87,7 +87,8 @@ SG_INLINE float sg_max32(float a, float b)
     return sg_cn(m);
 }
 
-/* .xorsign.abs: m, of the magnitudes, with the sign of a product; NaN stays canonical */
+/* .xorsign.abs: m is the result for the magnitudes; it gets the sign of a product; NaN stays
+ * canonical. */
 SG_INLINE float sg_xorsign32(float m, float a, float b)
 {
     uint32_t sign = (sg_bits32(a) ^ sg_bits32(b)) & 0x80000000u;
@@ -133,7 +134,7 @@ SG_INLINE float sg_ex2(float x)
     return x != x ? sg_cn(x) : r;
 }
 
-/* tanh: within 2^-20 relative. Near zero the series; else 1 - 2 / (e^2x + 1) */
+/* tanh: within 2^-20 relative. Near zero the series; otherwise 1 - 2 / (e^2x + 1) */
 SG_INLINE float sg_tanh(float x)
 {
     float z = x * x;
@@ -199,8 +200,8 @@ SG_INLINE float sg_sin_turned(float x, double turn)
     return x - x != 0.0f ? sg_cn(__builtin_nanf("")) : r32;
 }
 
-/* Saturating float to integer: the range check comes first, the conversion is then defined. NaN is
- * 0, but the most negative (unsigned: 2^63) if a 64-bit type takes part (ISA, "cvt"). */
+/* Saturating float to integer: the range check comes first, so the conversion is defined. NaN gives
+ * 0, but the most negative number (unsigned: 2^63) if a 64-bit type takes part (ISA, "cvt"). */
 SG_INLINE int32_t sg_s32_f32(float x)
 {
     return x >= 2147483648.0f    ? INT32_MAX
@@ -262,7 +263,7 @@ SG_INLINE int32_t sg_nan_s32(double x, int32_t r)
     return x != x ? INT32_MIN : r;
 }
 
-/* rcp/rsqrt.approx.ftz.f64: subnormal to zero; the upper 32 bits of a result */
+/* rcp/rsqrt.approx.ftz.f64: subnormal numbers become zero; only the upper 32 bits of a result. */
 SG_INLINE double sg_fz64(double x)
 {
     uint64_t u = sg_bits64(x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker threads. A grid is offered to them and its caller works on it too; whoever finds no block
- * left to take is done, and the caller waits for the last helper. */
+/* Worker threads. A grid is offered to them and its caller works on it too; a thread that finds no
+ * block left is done, and the caller waits for the last helper. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -17,9 +17,9 @@ struct spare {
 struct sg_pool {
     pthread_mutex_t lock;
     pthread_cond_t offered, left;
-    struct sg_grid *grids; /* that can use more workers */
+    struct sg_grid *grids; /* grids that can use more workers */
     bool closing;
-    struct spare spares[SPARES]; /* no memory: an empty place */
+    struct spare spares[SPARES]; /* memory NULL: an empty place */
     unsigned worker_count;
     pthread_t workers[];
 };
@@ -153,7 +153,7 @@ void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes)
     return memory;
 }
 
-/* The smallest spare makes room: it is the cheapest to make again. */
+/* Replaces the smallest spare mapping: it is the cheapest to make again. */
 void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes)
 {
     struct spare drop = {memory, bytes};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vprintf(format, arguments) of kernels: every lane's text is one record for the launch's printer.
- */
+/* vprintf(format, arguments) in kernels: every lane's text is one record for the launch's printer.
+ * */
 #include <string.h>
 
 #include "softgpu/exec/builtin.h"

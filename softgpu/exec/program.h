@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loaded program and an image of it, as the executor sees them. */
+/* A loaded program and an image of it, for the executor. */
 #ifndef SOFTGPU_EXEC_PROGRAM_H
 #define SOFTGPU_EXEC_PROGRAM_H
 
@@ -15,22 +15,23 @@ struct sg_kernel_code { /* a kernel with every function it can reach */
     uint32_t insn_count;
     const struct sg_const *consts;
     uint32_t const_count;
-    uint32_t block_const_count; /* the first ones of consts: they change with the block */
+    uint32_t block_const_count; /* the first ones of consts: these change with the block */
     const struct sg_call *calls;
     uint32_t call_count;
     const struct sg_callee *functions; /* the kernel itself is the first */
     uint32_t function_count;
     const struct sg_source *sources; /* of each instruction */
     const char *const *files;
-    /* By number of address, from 1: its place in `functions`, 0 where this kernel cannot call it */
+    /* Indexed by number of address, from 1: the index in `functions`, 0 if this kernel cannot call
+     * it. */
     const uint32_t *pointers;
     uint32_t pointer_count;
     uint64_t code_base;
     const uint32_t *rows;  /* SG_ROW: of the functions that may recurse */
-    const uint32_t *lists; /* offsets of the rows of instructions with more than fit into them */
+    const uint32_t *lists; /* offsets of rows, for instructions with more operands than fields */
     uint32_t warp_bytes;   /* struct sg_warp with its register file */
     uint32_t frame_bytes;  /* of the kernel itself */
-    const struct sg_fast *fast;  /* for warps that have not diverged; NULL: there is none */
+    const struct sg_fast *fast;  /* for undiverged warps; NULL: there is none */
     const struct sg_cost *costs; /* of its basic blocks, if programs are counted */
     uint32_t cost_count;
     bool recursive, allocates; /* allocates: has alloca */
@@ -63,7 +64,7 @@ struct sg_program {
     uint64_t code_base;
 };
 
-/* The kernel whose address that is; NULL: none. */
+/* The kernel with that address; NULL: none. */
 const struct sg_kernel_code *sg_program_entry(const struct sg_program *program, uint64_t address);
 
 struct sg_image {

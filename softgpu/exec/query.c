@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From handles to objects; txq, suq, istypep. */
+/* Objects of handles; txq, suq, istypep. */
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/tex.h"
 
@@ -33,7 +33,7 @@ uint32_t sg_lanes_agree(const uint64_t *row, uint32_t mask)
     return same & mask;
 }
 
-/* CUarray_format */
+/* The number in CUarray_format. */
 static uint32_t format_number(const struct sg_texels *texels)
 {
     static const uint8_t plain[SG_CHANNELS] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generic addresses of more than one word. */
+/* Generic addresses of several words. */
 #include "softgpu/exec/reach.h"
 
 static uint8_t *reach_find(const struct sg_warp *warp, unsigned lane, uint64_t address,

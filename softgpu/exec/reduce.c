@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words in memory: see reduce.h. */
+/* Reductions on words in memory; see reduce.h. */
 #include "softgpu/exec/reduce.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static uint64_t reduce_next(enum sg_reduce_op op, enum sg_reduce_type type, uint
         return integer(op, (uint64_t)(int32_t)old, (uint64_t)(int32_t)b, true);
     case SG_REDUCE_S64:
         return integer(op, old, b, true);
-    case SG_REDUCE_F16: /* a sum of two is exact enough to be rounded once more */
+    case SG_REDUCE_F16: /* the sum is exact enough to be rounded once more */
         return sg_f16((float)floating(op, (double)sg_f32_f16((uint32_t)old),
                                       (double)sg_f32_f16((uint32_t)b)));
     case SG_REDUCE_BF16:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic on words in memory, by operation and type, for instructions that are rarer than atom:
- * the reductions of bulks. Atomic for all threads of the process. */
+ * the reductions of bulk copies. Atomic for all threads of the process. */
 #ifndef SOFTGPU_EXEC_REDUCE_H
 #define SOFTGPU_EXEC_REDUCE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device run time, as kernels call it; see runtime.def and launcher.h. Each function is of one
- * lane. What it answers is also the thread's last error. */
+/* The device run time, as kernels call it; see runtime.def and launcher.h. Each function runs for
+ * one lane. Its result is also the thread's last error. */
 #include <stddef.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ struct lane {
     const struct sg_call *call;
     struct sg_grid *grid;
     unsigned number;
-    uint64_t thread; /* in the grid */
-    uint64_t result; /* of those that answer something else than an error */
+    uint64_t thread; /* its number in the grid */
+    uint64_t result; /* of functions whose result is no error */
 };
 
 static uint64_t runtime_argument(const struct lane *lane, uint32_t index)
@@ -31,7 +31,7 @@ static uint64_t runtime_argument(const struct lane *lane, uint32_t index)
     return sg_builtin_argument(lane->warp, lane->call, index, lane->number);
 }
 
-/* A dim3 */
+/* An argument of type dim3. */
 static void runtime_argument_dim(const struct lane *lane, uint32_t index, uint32_t out[3])
 {
     for (uint32_t i = 0; i < 12; i++) {
@@ -40,7 +40,7 @@ static void runtime_argument_dim(const struct lane *lane, uint32_t index, uint32
     }
 }
 
-/* Where a pointer argument points to. A wrong one is a fault, as on hardware. */
+/* Writes through a pointer argument. An invalid one is a fault, as on hardware. */
 static void write_bytes(struct lane *lane, uint64_t address, const void *value, unsigned bytes)
 {
     uint8_t *to = address % bytes
@@ -335,7 +335,7 @@ static enum sg_runtime_error runtime_fill_2d(struct lane *lane)
 
 /* ---- functions ---- */
 
-/* struct cudaFuncAttributes */
+/* Writes a struct cudaFuncAttributes. */
 static enum sg_runtime_error runtime_function_attributes(struct lane *lane)
 {
     const struct sg_kernel_code *code = code_of(lane, runtime_argument(lane, 1));
@@ -351,7 +351,7 @@ static enum sg_runtime_error runtime_function_attributes(struct lane *lane)
     for (unsigned i = 0; i < 3 && !lane->warp->faulted; i++) {
         write_bytes(lane, at + 8 * i, &sizes[i], 8);
     }
-    for (unsigned i = 0; i < 29 && !lane->warp->faulted; i++) { /* up to its end, zeros */
+    for (unsigned i = 0; i < 29 && !lane->warp->faulted; i++) { /* the rest is zeros */
         uint32_t value = i < sizeof numbers / sizeof numbers[0] ? numbers[i] : 0;
         write_bytes(lane, at + 24 + 4 * i, &value, 4);
     }

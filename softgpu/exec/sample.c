@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One mipmap level of a texture at the coordinates of many lanes (CUDA C++ Programming Guide,
- * "Texture Fetching").
+/* Samples one mipmap level of a texture at the coordinates of many lanes (CUDA C++ Programming
+ * Guide, "Texture Fetching").
  *
- * Weights of linear filtering have 8 bits of fraction, as those of the hardware: a coordinate is
- * rounded to 1/256 of a texel. */
+ * Weights of linear filtering have 8 bits of fraction, as on hardware: a coordinate is rounded to
+ * 1/256 of a texel. */
 #include <assert.h>
 #include <math.h>
 
 #include "softgpu/exec/sample.h"
 
-/* Far outside, but not so far that a conversion or an offset could overflow */
+/* Far outside, but near enough that no conversion or offset overflows. */
 #define SAMPLE_FAR 16.0f
 
-/* From coordinates to texels. WRAP and MIRROR: within the first period or two. */
+/* Converts coordinates to texels. WRAP and MIRROR: within the first period or two. */
 static void axis_scale(float *restrict x, const float *coord, float size, enum sg_address_mode mode,
                        bool normalised)
 {
@@ -58,7 +58,7 @@ static int32_t modulo(int32_t value, int32_t period)
     return rest < 0 ? rest + period : rest;
 }
 
-/* Texel numbers to those that there are; `any`: offsets may have led periods away */
+/* Maps texel numbers to existing texels; `any`: offsets may lead periods away. */
 static uint32_t axis_fold(int32_t *at, int32_t size, enum sg_address_mode mode, bool any)
 {
     uint32_t outside = 0;
@@ -90,7 +90,7 @@ static uint32_t axis_fold(int32_t *at, int32_t size, enum sg_address_mode mode, 
     default:
         break;
     }
-    SG_LANE_LOOP /* last, whatever has happened: nothing outside is ever touched */
+    SG_LANE_LOOP /* last, so that no access is out of bounds in any case */
     {
         int32_t x = at[i] < 0 ? 0 : at[i];
         at[i] = x >= size ? size - 1 : x;
@@ -134,13 +134,13 @@ static void axis_resolve(struct sg_axis *axis, const struct sg_sampling *s, unsi
         }
         axis->outside[k] = 0;
         if (s->seamless) {
-            continue; /* sg_cube_cross looks */
+            continue; /* sg_cube_cross handles them */
         }
         axis->outside[k] = axis_fold(axis->at[k], (int32_t)size, mode, offset != NULL);
     }
 }
 
-/* Coordinates that are texel numbers: beyond the edge there is nothing, which reads as 0. */
+/* Coordinates that are texel numbers: beyond the edge reads give 0. */
 static void axis_index(struct sg_axis *axis, const struct sg_sampling *s, unsigned which,
                        uint32_t size)
 {
@@ -168,8 +168,8 @@ static bool sample_refuse(const struct sg_sampling *s, const struct sg_level *le
     return true;
 }
 
-/* Reads texels of the lanes of `mask`, that of one of them for the others; those of `outside` get
- * the border's colour. */
+/* Reads texels for the lanes of `mask` (other lanes read the texel of one of these); the lanes of
+ * `outside` get the border's colour. */
 static bool sample_fetch(const struct sg_sampling *s, const struct sg_level *level, int64_t *offset,
                          uint32_t mask, uint32_t outside, sg_colours out)
 {
@@ -204,7 +204,7 @@ static bool sample_fetch(const struct sg_sampling *s, const struct sg_level *lev
     return true;
 }
 
-/* Of corner `k`: bit d says which texel along axis d */
+/* Offsets of corner `k`: bit d selects the texel along axis d. */
 static void corner_offsets(const struct sg_sampling *s, const struct sg_level *level,
                            const struct sg_axis axes[3], unsigned k, int64_t *offset)
 {
@@ -236,7 +236,7 @@ static void corner_offsets(const struct sg_sampling *s, const struct sg_level *l
     }
 }
 
-/* The same on a cube without seams: texels beyond an edge are those of the face behind it. */
+/* The same on a seamless cube: texels beyond an edge are those of the neighbouring face. */
 static void cube_corner_offsets(const struct sg_sampling *s, const struct sg_level *level,
                                 const struct sg_axis axes[3], unsigned k, int64_t *offset)
 {
@@ -324,7 +324,7 @@ static bool filter(const struct sg_sampling *s, const struct sg_level *level,
     return true;
 }
 
-/* tld4: one channel of the four texels, counter-clockwise from (0, 1) */
+/* tld4: one channel of the four texels, counter-clockwise from (0, 1). */
 static bool sample_gather(const struct sg_sampling *s, const struct sg_level *level,
                           const struct sg_axis axes[3], uint32_t mask, sg_colours out)
 {

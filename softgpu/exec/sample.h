@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling one texture object with many lanes. What is declared here exists once per instruction
- * set (SG_ISA_NAME). */
+/* Sampling one texture object with many lanes. These functions exist once per instruction set
+ * (SG_ISA_NAME). */
 #ifndef SOFTGPU_EXEC_SAMPLE_H
 #define SOFTGPU_EXEC_SAMPLE_H
 
 #include "softgpu/exec/alu.h"
 #include "softgpu/exec/tex.h"
 
-/* What memory holds, as it is read */
+/* How texels are decoded. */
 enum sg_decoding {
     SG_DECODE_U8,
     SG_DECODE_S8,
@@ -31,31 +31,32 @@ struct sg_sampling {
     const struct sg_insn *in;
     const struct sg_object *object;
     struct sg_tex_form form;
-    unsigned axes; /* along which instruction and texture both have a coordinate */
+    unsigned axes; /* the axes that both instruction and texture have */
     bool linear;   /* filter */
-    bool seamless; /* a cube whose faces are filtered as one */
-    bool floats;   /* what is read are floats */
+    bool seamless; /* a cube that is filtered across faces */
+    bool floats;   /* the result is floats */
     enum sg_decoding decoding;
-    /* rows of SG_LANES */
+    /* Rows of SG_LANES. */
     const int32_t *offset[3]; /* NULL: none */
     const float *coord[3];
-    const int32_t *index[3]; /* instead, if form.integer */
-    const uint32_t *layer;   /* faces counted; not looked at where there is one */
+    const int32_t *index[3]; /* if form.integer, instead of coordinates */
+    const uint32_t *layer;   /* counts faces; ignored if there is only one */
 };
 
-/* How an axis falls on texels: the two between which to filter, or one in `at[0]` */
+/* The texels of an axis: the two between which to filter, or one in `at[0]`. */
 struct sg_axis {
     _Alignas(64) int32_t at[2][SG_LANES];
     float weight[SG_LANES]; /* of at[1] */
-    uint32_t outside[2];    /* lanes: the border's colour instead */
+    uint32_t outside[2];    /* lanes that get the border's colour */
 };
 
-/* One level; colours of the channels that the texture has. Without `filter`: the nearest texels.
+/* Samples one level: the channels that the texture has. Without `filter`: the nearest texels.
  * False: a fault. */
 bool SG_ISA_NAME(sg_sample_level)(const struct sg_sampling *s, unsigned level, uint32_t mask,
                                   sg_colours out);
 
-/* Texels at base + offset[lane], all 32 of which must be there, to the channels of the texture. */
+/* Decodes the texels at base + offset[lane], all 32 of which must exist, to the channels of the
+ * texture. */
 void SG_ISA_NAME(sg_texels_decode)(enum sg_decoding decoding, uint32_t channels,
                                    const uint8_t *base, const int64_t *offset, sg_colours out);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one warp. Which group goes next: the deepest in calls, of those the lowest program counter,
- * so that paths meet where they join; but one that has taken SG_SPIN_MAX backward branches lets the
- * other groups, and the other warps, go for a while, because what it waits for may be theirs to do.
- * A warp that has only ever had one group is run by fast.c. */
+/* Runs one warp. The group that is deepest in calls runs next; of several, the one with the lowest
+ * program counter, so that paths meet where they join. A group that has taken SG_SPIN_MAX backward
+ * branches lets the other groups, and the other warps, run for a while, because it may wait for
+ * them. A warp that has never diverged is run by fast.c. */
 #include "softgpu/exec/cluster.h"
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/warp.h"
 
-#define POINTS_MAX 4096 /* scheduling points in one turn: calls may go on for ever, too */
-#define FAIR_MAX   512  /* scheduling points that a group gets which fairness chose */
+#define POINTS_MAX 4096 /* scheduling points in one turn, since calls may go on for ever, too */
+#define FAIR_MAX   512  /* scheduling points of a group that fairness chose */
 
 static uint32_t depth_of(const struct sg_group *group)
 {
@@ -40,7 +40,7 @@ static struct sg_group *pick(struct sg_warp *warp)
     return best;
 }
 
-/* The group that ran longest ago gets a chance. */
+/* Chooses the group that ran longest ago. */
 static void be_fair(struct sg_warp *warp, const struct sg_group *running)
 {
     struct sg_group *oldest = NULL;
@@ -59,7 +59,7 @@ static void be_fair(struct sg_warp *warp, const struct sg_group *running)
     }
 }
 
-/* The next place where another group stands that this one may meet. */
+/* The next place at which this group may meet another one. */
 static uint32_t meeting_point(const struct sg_warp *warp, const struct sg_group *group)
 {
     uint32_t point = UINT32_MAX;
@@ -75,7 +75,7 @@ static uint32_t meeting_point(const struct sg_warp *warp, const struct sg_group 
 
 static void run_plain(struct sg_warp *warp, const struct sg_insn *in, uint32_t count, uint32_t mask)
 {
-    if (mask == warp->live) { /* the lanes that are no more may hold anything */
+    if (mask == warp->live) { /* lanes that have exited may hold anything */
         for (const struct sg_insn *end = in + count; in < end; in++) {
             in->full(warp, in, mask);
         }
@@ -86,7 +86,7 @@ static void run_plain(struct sg_warp *warp, const struct sg_insn *in, uint32_t c
     }
 }
 
-/* `taken` lanes of the group jump. False: the group has changed shape. */
+/* `taken` lanes of the group jump. False: the group has split. */
 static bool branch(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                    uint32_t taken)
 {
@@ -115,7 +115,7 @@ static void exit_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t ma
     sg_warp_exit_lanes(warp, mask);
 }
 
-/* Makes `mask` lanes of the group a group of their own; the others go on behind the instruction. */
+/* Splits `mask` lanes off as a group of their own; the others continue after the instruction. */
 static struct sg_group *separate(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
 {
     if (mask != group->mask) {
@@ -124,7 +124,7 @@ static struct sg_group *separate(struct sg_warp *warp, struct sg_group *group, u
     return group;
 }
 
-/* The lanes of `mask` that agree with the first one on the 32-bit row at `offset` */
+/* The lanes of `mask` with the same value as the first one in the 32-bit row at `offset`. */
 static uint32_t agreeing(struct sg_warp *warp, uint32_t mask, uint32_t offset)
 {
     const uint32_t *row = sg_row(warp, offset);
@@ -135,7 +135,7 @@ static uint32_t agreeing(struct sg_warp *warp, uint32_t mask, uint32_t offset)
     return offset ? mask & same : mask;
 }
 
-/* Lanes that name other barriers, or other lanes to wait for, do so one after the other. */
+/* Lanes that name different barriers, or wait for different lanes, do so one after the other. */
 static void wait_together(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                           uint32_t mask)
 {
@@ -145,7 +145,7 @@ static void wait_together(struct sg_warp *warp, struct sg_group *group, const st
                         ? agreeing(warp, agreeing(warp, mask, in->a), in->b)
                         : agreeing(warp, mask, in->e);
     if (same != mask) {
-        sg_group_split(warp, group, mask & ~same); /* comes here again */
+        sg_group_split(warp, group, mask & ~same); /* executed again */
     }
     if (in->kind == SG_KIND_BARRIER) {
         group->pc++;
@@ -169,7 +169,7 @@ static enum sg_stop meet_cluster(struct sg_warp *warp, struct sg_group *group,
     }
     group = separate(warp, group, mask);
     if (!sg_cluster_passes(warp, mask)) {
-        return SG_STOP_TURN; /* other blocks first; comes here again */
+        return SG_STOP_TURN; /* other blocks run first; executed again */
     }
     group->pc++;
     return SG_STOP_POINT;
@@ -289,11 +289,11 @@ bool sg_warp_run(struct sg_warp *warp)
         if (warp->fair) {
             warp->fair--;
         }
-        /* `group` may be gone or moved: look at all */
+        /* `group` may be gone or moved: all are checked */
         for (uint32_t i = 0; i < warp->group_count;) {
             i = sg_group_merge(warp, &warp->groups[i]) ? 0 : i + 1;
         }
-        /* also a turn without many branches: there are loops with many calls in them */
+        /* also a turn without many branches: a loop may have many calls */
         if (stop == SG_STOP_TURN || points == POINTS_MAX - 1) {
             struct sg_group *running = pick(warp);
             if (running != NULL && warp->group_count > 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloca and its kin: every lane takes memory from the upper end of its local memory, downwards;
- * the frames of calls grow towards it. */
+/* alloca and related instructions: every lane allocates from the upper end of its local memory
+ * downwards; the frames of calls grow towards it. */
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 

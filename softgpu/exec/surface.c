@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suld, sust, sured. Lane by lane: the arithmetic is little, the places are anywhere. Kernels'
- * races are their own business, hence compiled without TSan. */
+/* suld, sust, sured, lane by lane: there is little arithmetic, and addresses are arbitrary. Data
+ * races between kernels are their own, hence compiled without TSan. */
 #include <math.h>
 
 #include "softgpu/exec/tex.h"
@@ -23,7 +23,7 @@ static int64_t coordinate(const struct surface *s, unsigned index, unsigned lane
     return offset ? ((const int32_t *)sg_row(s->warp, offset))[lane] : 0;
 }
 
-/* False: out of bounds. Clamps if asked to. */
+/* False: out of bounds. Clamps coordinates if the instruction says so. */
 static bool fit(const struct surface *s, int64_t *at, int64_t count)
 {
     if (s->form.bounds == SG_BOUNDS_CLAMP) {
@@ -39,7 +39,7 @@ static enum where fault(const struct surface *s, unsigned lane, enum sg_fault_co
     return WHERE_FAULT;
 }
 
-/* Where the lane's `bytes` are. x counts bytes, or texels when `formatted` says so. */
+/* Finds the address of the lane's `bytes`. x counts bytes, or texels if `formatted`. */
 static enum where locate(const struct surface *s, unsigned lane, uint32_t bytes, uint8_t **where)
 {
     const struct sg_texels *texels = &s->object->texels;
@@ -63,7 +63,7 @@ static enum where locate(const struct surface *s, unsigned lane, uint32_t bytes,
     const unsigned need = s->form.op == SG_SURFACE_LOAD    ? SG_MAP_READ
                           : s->form.op == SG_SURFACE_STORE ? SG_MAP_WRITE
                                                            : SG_MAP_READ | SG_MAP_WRITE;
-    /* x counts bytes, so any element can be asked for; a texel as a whole is aligned */
+    /* x counts bytes, so it may name any element; a whole texel is aligned */
     uint32_t align = s->form.formatted ? 1 : bytes;
     if (address & (align - 1)) {
         return fault(s, lane, SG_FAULT_MISALIGNED, address, "misaligned surface access");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tex and tld4: the lanes of a warp, one texture object and one level after the other. */
+/* tex and tld4: one texture object and one level after the other, for the lanes of a warp. */
 #include <math.h>
 
 #include "softgpu/exec/sample.h"
@@ -54,14 +54,14 @@ static enum sg_decoding decoding_of(const struct sg_object *object, bool *floats
     }
 }
 
-/* Row `index` of the list; NULL: not given */
+/* Row `index` of the list; NULL: not given. */
 static const void *listed(const struct sg_sampling *s, unsigned index)
 {
     uint32_t offset = sg_row_list(s->warp, s->in)[index];
     return offset ? sg_row(s->warp, offset) : NULL;
 }
 
-/* What is computed from rows where they are not what is needed */
+/* Rows that are computed where the given ones are not in the required form. */
 struct room {
     _Alignas(64) uint32_t layer[SG_LANES];
     float coord[2][SG_LANES];
@@ -124,7 +124,7 @@ static bool tex_prepare(struct sg_sampling *s, struct room *room)
 
 /* ---- levels ---- */
 
-/* How many texels of level 0 a step covers, at most; without anisotropy */
+/* Texels of level 0 that a step covers, at most; without anisotropy. */
 static float footprint(const struct sg_sampling *s, int lane)
 {
     float d[2][3] = {{0}}, most = 0;
@@ -173,7 +173,7 @@ static float lod_of(const struct sg_sampling *s, int lane)
     return lod > 0 ? lod < last ? lod : last : 0;
 }
 
-/* The level of each lane, and how much of the next one */
+/* The level of each lane, and the weight of the next one. */
 struct levels {
     uint32_t of[SG_LANES];
     float next[SG_LANES];
@@ -201,7 +201,7 @@ static void find_levels(const struct sg_sampling *s, uint32_t mask, struct level
     }
 }
 
-/* Levels `add` further than those of the lanes */
+/* Samples the levels of the lanes plus `add`. */
 static bool sample_levels(const struct sg_sampling *s, const struct levels *levels, uint32_t add,
                           uint32_t mask, sg_colours out)
 {
@@ -253,7 +253,7 @@ static bool blend(const struct sg_sampling *s, const struct levels *levels, uint
 
 /* ---- results ---- */
 
-/* What the texture has no channels for: 0, 0, 1 */
+/* Channels that the texture lacks: 0, 0, 1. */
 static void tex_complete(const struct sg_sampling *s, sg_colours out)
 {
     const uint32_t channels = s->object->texels.channels;
@@ -304,7 +304,7 @@ static void write_results(const struct sg_sampling *s, uint32_t mask, sg_colours
     }
 }
 
-/* A channel that the texture lacks, from tld4 */
+/* tld4 of a channel that the texture lacks. */
 static bool gather_nothing(const struct sg_sampling *s, sg_colours out)
 {
     if (!s->form.gather || s->form.gather <= s->object->texels.channels) {
@@ -361,7 +361,7 @@ void SG_ISA_NAME(sg_tex)(struct sg_warp *warp, const struct sg_insn *in, uint32_
         }
         left &= ~same;
     }
-    if (in->d) { /* is it resident? All is. */
+    if (in->d) { /* whether it is resident: always */
         *(uint32_t *)sg_row(warp, in->d) |= mask;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface instructions, as the decoder describes them to their handlers: a form in
+/* Texture and surface instructions, as the decoder encodes them for their handlers: a form in
  * `imm`, the handle (or its address's row) in `a`, and a row list (sg_row_list). */
 #ifndef SOFTGPU_EXEC_TEX_H
 #define SOFTGPU_EXEC_TEX_H
@@ -21,7 +21,7 @@ enum sg_geometry {
 enum sg_lod_mode { SG_LOD_BASE, SG_LOD_LEVEL, SG_LOD_GRAD };
 enum sg_tex_result { SG_TEX_B32, SG_TEX_F16, SG_TEX_F16X2 };
 
-/* tex and tld4. d: predicate "is resident" (0: not wanted) */
+/* tex and tld4. d: predicate "is resident" (0: not used) */
 struct sg_tex_form {
     uint8_t geometry, lod, result;
     uint8_t gather;  /* tld4: component + 1 */
@@ -92,27 +92,28 @@ sg_handler sg_tex_query;
 /* d: predicate; imm: enum sg_object_kind */
 sg_handler sg_istypep;
 
-/* The object of that handle, or a fault of `lane`. */
+/* The object of that handle; NULL after a fault of `lane`. */
 const struct sg_object *sg_tex_object(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                                       uint64_t handle, enum sg_object_kind kind);
-/* The lanes of `mask` whose 8-byte row holds the same as the first's */
+/* The lanes of `mask` with the same value as the first one in the 8-byte row. */
 uint32_t sg_lanes_agree(const uint64_t *row, uint32_t mask);
 
-/* cube.c: a direction to the face it hits, and where on it (0..1); and the largest of how fast the
- * two coordinates change when the direction changes by d[0] or d[1]. */
+/* sg_cube_project: from a direction to the face it hits, and the place on it (0..1). sg_cube_rate:
+ * the larger rate of change of the two coordinates when the direction changes by d[0] or d[1]
+ * (cube.c). */
 void sg_cube_project(const float direction[3], uint32_t *face, float at[2]);
 float sg_cube_rate(const float direction[3], const float d[2][3]);
-/* (x, y) of `face`, which has size * size texels, at most one texel beyond its edges: the texel of
- * the face behind the edge. Behind two edges there is none: the nearest. */
+/* (x, y) of `face`, which has size * size texels, at most one texel beyond its edges, becomes the
+ * texel of the neighbouring face. Beyond two edges there is none: the nearest. */
 void sg_cube_cross(uint32_t size, uint32_t *face, int32_t *x, int32_t *y);
 
-/* IEEE half precision, to nearest even */
+/* IEEE half precision, to nearest even. */
 static inline float sg_half_to_float(uint16_t half)
 {
     uint32_t bits = (uint32_t)(half & 0x7fff) << 13;
     float value;
     memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112f; /* subnormals come out right, too */
+    value *= 0x1p112f; /* subnormals are right, too */
     memcpy(&bits, &value, sizeof bits);
     bits = (half & 0x7c00) == 0x7c00 ? bits | 0x7f800000 : bits;
     bits |= (uint32_t)(half & 0x8000) << 16;
@@ -128,10 +129,10 @@ static inline uint16_t sg_half_from_float(float value)
     if (size > 0x7f800000) {
         return (uint16_t)0x7fff;
     }
-    if (size >= 0x477ff000) { /* rounds to what half has no number for */
+    if (size >= 0x477ff000) { /* rounds to a number beyond half's range */
         return (uint16_t)(sign | 0x7c00);
     }
-    if (size < 0x38800000) { /* subnormal: the sum's last place is that of half */
+    if (size < 0x38800000) { /* subnormal: the last place of the sum is that of half */
         float sum;
         memcpy(&sum, &size, sizeof sum);
         sum += 0.5f;

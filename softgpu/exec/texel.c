@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texels from memory to what a kernel reads. */
+/* Decodes texels from memory to the values that kernels read. */
 #include <math.h>
 #include <pthread.h>
 
@@ -28,7 +28,7 @@ static float snorm(int value, float most)
     return x < -1 ? -1 : x;
 }
 
-/* `v` of channel `c` as bits. All texels first, so that the arithmetic may be vectors. */
+/* Channel `c` of all texels as bits. All texels first, so that the arithmetic is vectorised. */
 #define TEXEL_DECODE_COUNT(name, T, COUNT, ...)                                                    \
     static void name##_##COUNT(const uint8_t *base, const int64_t *offset, sg_colours out)         \
     {                                                                                              \

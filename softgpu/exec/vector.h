@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of 8 and 16 bytes as one access a lane. On hardware they are not torn, and programs rely
- * on it: a look-back scan keeps a value and the flag that says it is there in one vector, which
- * another block, on another thread here, reads. Aligned 16-byte moves are not torn either on
- * processors with AVX, nor 8-byte ones anywhere. Included by memory.c. */
+/* Vectors of 8 and 16 bytes, one access per lane. On hardware they are not torn, and programs rely
+ * on it: a look-back scan keeps a value and its flag in one vector, which another block, on another
+ * thread here, reads. Aligned 16-byte moves are not torn either on processors with AVX, nor 8-byte
+ * ones anywhere. Included by memory.c. */
 #ifndef SOFTGPU_EXEC_VECTOR_H
 #define SOFTGPU_EXEC_VECTOR_H
 
@@ -39,7 +39,7 @@ static inline void vector_swap4(__m128i v[4])
     v[3] = _mm_unpackhi_epi64(high01, high23);
 }
 
-/* Four lanes from `i` on, 2 or 4 elements of 4 bytes; or two of 8 bytes. */
+/* Four lanes from `i` on with 2 or 4 elements of 4 bytes, or two lanes with elements of 8 bytes. */
 static inline void vector_load_group(uint8_t *const rows[4], uint32_t count, uint32_t element,
                                      const struct access *access, enum access_shape shape,
                                      unsigned i)
@@ -91,7 +91,7 @@ static inline void vector_store_group(uint8_t *const rows[4], uint32_t count, ui
 static inline void vector_lane(uint8_t *const rows[4], uint32_t count, uint32_t element,
                                uint8_t *at, unsigned i, bool store)
 {
-    _Alignas(16) uint8_t lane[4 * 8]; /* of which 16 bytes at most are used */
+    _Alignas(16) uint8_t lane[4 * 8]; /* 16 bytes of it are used at most */
     const uint32_t bytes = count * element;
     if (!store) {
         _mm_store_si128((__m128i *)(void *)lane, vector_get(at, bytes));
@@ -105,7 +105,7 @@ static inline void vector_lane(uint8_t *const rows[4], uint32_t count, uint32_t 
     }
 }
 
-/* All lanes of the mask; `rows` are offsets from the warp, 0: nobody wants the element. */
+/* All lanes of the mask; `rows` are offsets from the warp, 0: the element is unused. */
 static inline __attribute__((always_inline)) void
 vector_access(struct sg_warp *warp, const uint32_t offsets[4], uint32_t count, uint32_t element,
               const struct access *access, enum access_shape shape, uint32_t mask, bool store)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meanings of the video instructions (PTX ISA 9.0, 9.7.18): scalar ones on a part of each operand,
- * SIMD ones on 2 or 4 parts at a time. What an opcode's modifiers say is packed into `how`. */
+/* Scalar operations of the video instructions (PTX ISA 9.0, 9.7.18): scalar ones on a part of each
+ * operand, SIMD ones on 2 or 4 parts at a time. `how` encodes the modifiers of the opcode. */
 #ifndef SOFTGPU_EXEC_VIDEO_H
 #define SOFTGPU_EXEC_VIDEO_H
 
@@ -18,7 +18,7 @@ enum sg_video_op {
     SG_VSHR
 };
 enum sg_video_second { SG_VIDEO_ALONE, SG_VIDEO_ADD, SG_VIDEO_MIN, SG_VIDEO_MAX, SG_VIDEO_MERGE };
-enum { SG_LESS = 1, SG_EQUAL = 2, SG_GREATER = 4 }; /* which relations vset accepts */
+enum { SG_LESS = 1, SG_EQUAL = 2, SG_GREATER = 4 }; /* relations that vset accepts */
 
 /* `how`, from bit 0: signs of a, b, d; .sat; .wrap; .po; vset's relations; the second operation;
  * then for scalars a SG_VIDEO_PART each of a, b, d; for SIMD the parts of a and b (a nibble a
@@ -29,7 +29,7 @@ enum {
     SG_VIDEO_D_SIGNED = 4,
     SG_VIDEO_SAT = 8,
     SG_VIDEO_WRAP = 16,
-    SG_VIDEO_PO = 32, /* vmad: plus one; its scale stands where vset has its relations */
+    SG_VIDEO_PO = 32, /* vmad: plus one; its scale is in the place of vset's relations */
     SG_VIDEO_RELATIONS = 6,
     SG_VIDEO_SECOND = 9,
     SG_VIDEO_A = 13,
@@ -38,7 +38,7 @@ enum {
 };
 #define SG_VIDEO_BITS(how, at, count) ((uint32_t)((how) >> (at)) & ((1u << (count)) - 1u))
 
-/* A part: which byte it begins at (bits 0 and 1), its size in bytes (from bit 2; 0: 4) */
+/* A part: its first byte (bits 0 and 1), its size in bytes (from bit 2; 0: 4). */
 #define SG_VIDEO_PART(first, bytes) ((uint32_t)(first) | (uint32_t)((bytes)&3) << 2)
 
 SG_INLINE int64_t sg_video_part(uint32_t x, uint32_t part, int is_signed)
@@ -70,11 +70,11 @@ SG_INLINE int64_t sg_video_do(enum sg_video_op op, int64_t a, int64_t b, int64_t
         return a < b ? a : b;
     case SG_VMAX:
         return a > b ? a : b;
-    case SG_VAVRG: /* towards what is larger in size */
+    case SG_VAVRG: /* rounds away from zero */
         return (a + b + (a + b >= 0)) >> 1;
     case SG_VSET:
         return (SG_VIDEO_BITS(how, SG_VIDEO_RELATIONS, 3) & relation) != 0;
-    case SG_VSHL: /* up to 65 bits: of those that say how large it is, the highest are lost */
+    case SG_VSHL: /* up to 65 bits: the highest bits of the magnitude are lost */
         return shift == 32 && a > INT32_MAX ? INT64_C(0x7fffffff00000000)
                                             : (int64_t)((uint64_t)a << shift);
     default:

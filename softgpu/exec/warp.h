@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a warp and of its block. A block is one heap object and holds everything about
- * itself, so it can stop between any two instructions and go on later, on any thread.
+/* The state of a warp and of its block. A block is one heap object that contains all its state, so
+ * it can stop between any two instructions and continue later, on any thread.
  *
- * Divergence: a warp is a set of groups; the lanes of a group share program counter and call
- * frame. The group to run is the deepest in calls, then the one with the lowest program counter,
- * so groups meet again where their paths do. A group that keeps taking backward branches gives way
- * now and then to the one that has waited longest: without that, a lane that waits for another lane
- * of its warp would wait for ever. */
+ * Divergence: a warp is a set of groups; the lanes of a group share program counter and call frame.
+ * The group that is deepest in calls runs next; of several, the one with the lowest program
+ * counter, so groups meet again where their paths do. A group that keeps taking backward branches
+ * gives way now and then to the group that has waited longest: otherwise a lane that waits for
+ * another lane of its warp would wait for ever. */
 #ifndef SOFTGPU_EXEC_WARP_H
 #define SOFTGPU_EXEC_WARP_H
 
@@ -20,7 +20,7 @@ struct sg_frame { /* of one call by one group; lanes leave it one group at a tim
     const struct sg_callee *callee;
     uint32_t return_pc, depth, lanes_left;
     uint64_t sp;     /* of the callee */
-    uint8_t saved[]; /* callee->save_bytes: its rows as they were */
+    uint8_t saved[]; /* callee->save_bytes: the saved rows */
 };
 
 enum sg_group_state {
@@ -50,7 +50,8 @@ struct sg_warp {
     const uint8_t *params;
     uint64_t shared_bytes, local_bytes, param_bytes;
     uint64_t sp;                  /* frame of the running group */
-    uint64_t stack_top[SG_LANES]; /* what alloca has taken begins here; frames must stay below */
+    uint64_t stack_top[SG_LANES]; /* the lower end of memory allocated by alloca; frames must stay
+                                     below */
     uint32_t live;                /* lanes that have not exited */
     uint32_t index;               /* in the block */
     uint32_t group_count;
@@ -61,10 +62,10 @@ struct sg_warp {
     uint32_t cluster_arrived, cluster_parity;
     uint64_t clock;
     bool faulted;
-    bool fast; /* has not diverged, runs code->fast; its one group says where */
+    bool fast; /* undiverged: runs code->fast; its one group has the position */
     struct sg_group groups[SG_LANES];
-    uint64_t seen[SG_SEEN]; /* where loads were before, by instruction (fast_memory.c) */
-    _Alignas(128) uint64_t scratch[SG_LANES]; /* of one handler */
+    uint64_t seen[SG_SEEN]; /* last addresses of loads, by instruction (fast_memory.c) */
+    _Alignas(128) uint64_t scratch[SG_LANES]; /* for use within one handler */
     _Alignas(128) uint8_t file[];
 };
 
@@ -79,7 +80,7 @@ struct sg_barrier {
 struct sg_block;
 
 struct sg_cluster {
-    struct sg_cluster *next; /* of those that wait for their turn */
+    struct sg_cluster *next; /* in the queue of clusters */
     uint64_t phase;          /* of its barrier */
     uint64_t arrived;        /* threads, in this phase */
     uint32_t count;
@@ -94,16 +95,17 @@ struct sg_block {
     const struct sg_kernel_code *code; /* the grid's */
     uint64_t linear;                   /* number in the grid */
     uint32_t id[3], warp_count, live_threads, next_warp;
-    uint64_t const_values[SG_SPECIAL_COUNT]; /* of the constants that change with the block */
+    uint64_t
+        const_values[SG_SPECIAL_COUNT]; /* values of the constants that change with the block */
     bool done;
-    uint32_t barriers_used; /* a bit for each that is not all zeros */
+    uint32_t barriers_used; /* one bit for each barrier that is not all zeros */
     struct sg_barrier barriers[SG_BARRIERS];
-    struct sg_cluster *cluster; /* `own` where there are no clusters */
+    struct sg_cluster *cluster; /* `own` without clusters */
     uint32_t cluster_rank;
     struct sg_cluster own;
     size_t warp_stride, bytes; /* bytes: of the whole mapping */
     uint8_t *warps, *shared, *local;
-    struct sg_passes *passes; /* by basic block (softgpu/exec/cost.h); NULL: they are not counted */
+    struct sg_passes *passes; /* by basic block (exec/cost.h); NULL: not counted */
 };
 
 static inline struct sg_warp *sg_block_warp(const struct sg_block *block, uint32_t index)
@@ -124,8 +126,8 @@ static inline const struct sg_call *sg_block_call(const struct sg_block *block, 
     return &sg_block_code(block)->calls[index];
 }
 
-/* The offsets of the instruction's further rows, in the order in which the decoder named them (0:
- * an element nobody wants); how many is the handler's to know, from mode or imm. */
+/* The offsets of the instruction's further rows, in the decoder's order (0: an unused element); the
+ * handler knows their number from mode or imm. */
 static inline const uint32_t *sg_row_list(const struct sg_warp *warp, const struct sg_insn *in)
 {
     return sg_block_code(warp->block)->lists + in->f;
@@ -136,7 +138,8 @@ static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
     return (uint8_t *)warp + offset;
 }
 
-/* Records the fault (the grid keeps the first) and stops the warp's block. `lane`: who. */
+/* Records the fault (the grid keeps the first) and stops the warp's block. `lane`: the lane that
+ * faults. */
 void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                    enum sg_fault_code code, uint64_t address, const char *text);
 
@@ -145,14 +148,14 @@ struct sg_access_fault {
     uint64_t bytes;
     unsigned align;
 };
-/* MISALIGNED if `address` is that, else ILLEGAL_ADDRESS */
+/* MISALIGNED if `address` is misaligned, otherwise ILLEGAL_ADDRESS. */
 void sg_warp_fault_access(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
                           uint64_t address, const struct sg_access_fault *access);
-/* Which thread of the block the lane is */
+/* The lane's thread of the block. */
 void sg_warp_thread(const struct sg_warp *warp, unsigned lane, uint32_t thread[3]);
 
-/* sched.c: an instruction that is not PLAIN, or is guarded, for the lanes of `mask`. True: the
- * group may simply go on. */
+/* Executes an instruction that is not PLAIN, or is guarded, for the lanes of `mask` (sched.c).
+ * True: the group may simply continue. */
 enum sg_stop {
     SG_STOP_POINT, /* choose again */
     SG_STOP_TURN,  /* the turn of this warp is over */
@@ -161,55 +164,56 @@ bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct s
                     uint32_t mask, enum sg_stop *stop);
 #define SG_SPIN_MAX 256 /* backward branches in one turn */
 
-/* Runs the warp until it waits, ends, faults or has had its turn. True if it got anywhere. */
+/* Runs the warp until it waits, ends, faults or has had its turn. True if it made progress. */
 bool sg_warp_run(struct sg_warp *warp);
 
-/* group.c */
+/* Groups (group.c). */
 void sg_warp_empty_stacks(struct sg_warp *warp); /* of alloca */
 struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
 void sg_group_remove(struct sg_warp *warp, struct sg_group *group);
 bool sg_group_merge(struct sg_warp *warp, struct sg_group *group);
 void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask);
 
-/* barrier.c: the group has arrived; it may or may not be READY afterwards */
+/* The group has arrived at a barrier (barrier.c); it may or may not be READY afterwards. */
 bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                        uint32_t mask);
 void sg_barrier_threads_gone(struct sg_block *block);
-/* True: the lanes that `group` named are here, execute now. False: it waits. */
+/* True: the lanes that `group` named are here, so the instruction is executed now. False: it waits.
+ * */
 bool sg_collective_ready(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
 void sg_collective_recheck(struct sg_warp *warp);
 
-/* call.c: false: a fault */
+/* Calls (call.c). False: a fault. */
 bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
-/* Lanes that call another function than the first one does stay behind. */
+/* Lanes whose pointer differs from the first lane's stay behind. */
 bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
 void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
 void sg_call_free_frames(struct sg_warp *warp);
 
-/* memory_common.c: where lane's byte `offset` of local memory lies; 8-byte units are contiguous */
+/* The address of the lane's byte `offset` of local memory; 8-byte units are contiguous. */
 static inline uint8_t *sg_local_at(const struct sg_warp *warp, unsigned lane, uint64_t offset)
 {
     return warp->local + (offset >> 3) * (8 * SG_LANES) + lane * 8 + (offset & 7);
 }
-/* Addresses in shared memory of another block of the cluster: the block's rank + 1 stands above the
- * offset, which is below 2^24. Without a rank it is one's own. */
+/* Addresses in shared memory of other blocks of the cluster: the block's rank + 1 is above the
+ * offset, which is below 2^24. Without a rank it is the block's own. */
 #define SG_CLUSTER_SHIFT 24
 static inline uint64_t sg_cluster_address(uint64_t address, uint32_t rank)
 {
     uint64_t offset = address & ((UINT64_C(1) << SG_CLUSTER_SHIFT) - 1);
     return SG_WINDOW_SHARED + ((uint64_t)(rank + 1) << SG_CLUSTER_SHIFT) + offset;
 }
-/* NULL: not allowed. For `bytes` within one aligned unit of at most 8 bytes. */
+/* NULL: the access is not allowed. For `bytes` within one aligned unit of at most 8 bytes. */
 uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,
                        unsigned need);
 
-/* block.c */
+/* Blocks (block.c). */
 struct sg_block *sg_block_create(struct sg_grid *grid);
 void sg_block_destroy(struct sg_block *block);
-/* Makes the block number `linear` of the grid of it, from the start */
+/* Begins block `linear` of the grid. */
 void sg_block_begin(struct sg_block *block, uint64_t linear);
-/* Runs for about `turns` turns of its warps; block->done when it is through. */
+/* Runs about `turns` turns of its warps; block->done when it is complete. */
 void sg_block_run(struct sg_block *block, uint64_t turns);
 
 #endif
