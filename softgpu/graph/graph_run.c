@@ -166,7 +166,7 @@ static bool node_begin(struct sg_graph_node *node, struct ready *ready)
     }
 }
 
-/* When a node that needs no engine was over. */
+/* The time at which a node that needs no engine was over. */
 static uint64_t node_ns(const struct sg_graph_node *node)
 {
     switch (node->off ? SG_GRAPH_NOTHING : node->what.kind) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cvt of pairs (f16x2, bf16x2, e4m3x2, e5m2x2) and to tf32; cvt.pack. Of two source operands the
- * first becomes the upper half. */
+/* cvt of pairs (f16x2, bf16x2, e4m3x2, e5m2x2) and to tf32; cvt.pack. The first of two source
+ * operands becomes the upper half. */
 #include "softgpu/ptx/decode.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@ static uint64_t timeline_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* When the last work of the owner ends that excludes other contexts. */
+/* The end of the last work of the owner that excludes other contexts. */
 static uint64_t owned_until(const struct sg_timeline *line, const struct soft_device *device)
 {
     uint64_t until = line->kernels_until_ns;
