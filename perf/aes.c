@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The floor of encryption: records of 16 KiB with AES-128-GCM, as OpenSSL does it, on one core.
+/* The floor of encryption: records of 16 KiB with AES-128-GCM by OpenSSL, on one core.
  *
  *     aes CORE
  *
- * Each line on stdin is a number of records; the answer is how long they have taken. What
- * `openssl speed -evp aes-128-gcm` measures, with a key, a number and a tag for each record. */
+ * Each line on stdin is a number of records; the answer is the time that they took. `openssl
+ * speed -evp aes-128-gcm` measures the same, with a key, a number and a tag for each record. */
 #include <openssl/evp.h>
 #include <string.h>
 

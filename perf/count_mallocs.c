@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the calls of the allocator in the process that it is linked into, libraries included: what
- * the program defines takes the place of libc's. Not for builds with a sanitizer, which has an
- * allocator of its own. */
+/* Counts the calls of the allocator in the process that it is linked into, including its
+ * libraries: the program's definitions replace libc's. Not for builds with a sanitizer, which
+ * has its own allocator. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver API as a program has it that opens libcuda.so.1 by itself. */
+/* The driver API for a program that opens libcuda.so.1 at run time. */
 #ifndef PERF_CUDA_H
 #define PERF_CUDA_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured without a floor: counts, times of a program's beginning, and memory."""
+"""Measurements without a floor: counts, times of a program's beginning, and memory."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server far away: two network namespaces with a long wire between them (link.c), which delays
-everything, TCP's own greetings too. What is started inside near() or far() is there; what ran
-before, and the caller itself, stay where they are."""
+"""A server far away: two network namespaces with a long link between them (link.c), which delays
+everything, including TCP's handshakes. Programs that are started inside near() or far() are there;
+earlier programs, and the caller itself, stay where they are."""
 
 import contextlib
 import ctypes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program waits for when its server is far away: on a wire of 1, 10 and 30 ms each way
-(far.py), next to what plain sockets need on the same wire for the same bytes. And very many
+"""Waiting times of a program whose server is far away: on a link of 1, 10 and 30 ms each way
+(far.py), next to the time of plain sockets for the same bytes on the same link. And very many
 clients."""
 
 import contextlib

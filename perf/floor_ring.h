@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What shared memory needs to move bytes: a ring, both ends spinning. Nobody checks or wakes
- * anybody. */
+/* The floor of shared memory: a ring with both ends spinning, without checks and wake-ups. */
 #ifndef PERF_FLOOR_RING_H
 #define PERF_FLOOR_RING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loops share: the device that is measured, and what one measurement leaves behind. */
+/* The shared header of the loops: the measured device, and the result of a measurement. */
 #ifndef PERF_LOOPS_H
 #define PERF_LOOPS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What loops.c launches, as PTX. */
+/* The kernels of loops.c, as PTX. */
 #ifndef PERF_LOOPS_KERNELS_H
 #define PERF_LOOPS_KERNELS_H
 

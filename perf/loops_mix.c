@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session among many: what an application does, mixed, and checked in every round. What a reader
- * would get wrong: the sessions begin at a time that they were told, and for as long, so that
- * none has the server for itself at the beginning; only rounds that are over in time count. */
+/* A session among many: the mixed work of an application, checked in every round.
+ *
+ * Note: all sessions begin at a given time and last equally long, so none has the server for
+ * itself at the beginning. Only rounds that end in time count. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

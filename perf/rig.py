@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measurements run on: a gpuaasd with the null device on one core, the measuring programs on
-another, each spoken to line by line. Servers and environments are those of the end-to-end tests."""
+"""The rig of measurements: a gpuaasd with the null device on one core, the measuring programs on
+another, each controlled line by line. Servers and environments are those of the end-to-end
+tests."""
 
 import contextlib
 import json

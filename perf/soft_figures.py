@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the software GPU executes kernels, next to plain C; what a launch and a load cost."""
+"""The speed of the software GPU's kernels, next to plain C; the cost of a launch and of a load."""
 
 import statistics
 

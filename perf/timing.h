@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both measuring programs do with a clock and their standard input: each line is a command,
- * each answer a line of JSON. */
+/* Clock and standard input of both measuring programs: each line is a command, each answer a
+ * line of JSON. */
 #ifndef PERF_TIMING_H
 #define PERF_TIMING_H
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypted copies and calls. What limits a copy is that each end first encrypts, or decrypts, and
-then moves the bytes through a socket: 1 / (1/AES + 1/TCP), both measured in the same turn."""
+"""Encrypted copies and calls. The floor of a copy follows from its two steps: each end encrypts or
+decrypts, and then moves the bytes through a socket: 1 / (1/AES + 1/TCP), both measured in the same
+turn."""
 
 import functools
 import statistics

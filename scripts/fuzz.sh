@@ -22,9 +22,10 @@ usage: ./dev fuzz TARGET SECONDS    one target; `all`: each of them, one after a
 Targets:
 END
     for target in $(targets); do
-        # The first sentence of the file.
-        printf '  %-10s %s\n' "$target" "$(sed -n '1,/[.;:]\( \|$\)/p' "$folder/targets/$target.c" |
-            tr '\n' ' ' | sed 's,^/\* ,,; s, \* , ,g; s,\([^.;:]*\)[.;:] .*,\1,; s, \*/ *,,')"
+        # The first sentence of the file, behind the line of its licence.
+        printf '  %-10s %s\n' "$target" "$(sed 1d "$folder/targets/$target.c" |
+            sed -n '0,/[.;:]\( \|$\)/p' | tr '\n' ' ' |
+            sed 's,^/\* ,,; s, \* , ,g; s,\([^.;:]*\)[.;:] .*,\1,; s, \*/ *,,')"
     done
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What ./dev and its scripts share: sourced with the repository root as working directory.
+# Functions of ./dev and its scripts, sourced with the repository root as working directory.
 # shellcheck shell=bash
 
 note() { printf '%s\n' "$*" >&2; }

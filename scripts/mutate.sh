@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# ./dev mutate: what the tests do not notice. The work is scripts/mutate's, which needs clang's
-# Python module: that lies in build/mutate/venv.
+# ./dev mutate: faults that the tests do not notice. scripts/mutate does the work; it needs clang's
+# Python module, which is installed in build/mutate/venv.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . scripts/lib.sh

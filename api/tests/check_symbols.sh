@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# check_symbols.sh PYTHON API_FOLDER STUB_LIBRARY: is every exported symbol described exactly once?
+# check_symbols.sh PYTHON API_FOLDER STUB_LIBRARY: checks that every exported symbol is described
+# exactly once.
 set -eu
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Six checks on every struct that travels. The message buffer has exactly the message's size, so
- * that the sanitizer sees a read beyond it. */
+/* Six checks of every struct on the wire. The message buffer has exactly the message's size, so
+ * the sanitizer sees a read beyond it. */
 #include "api/tests/codec_checks.h"
 
 #include <criterion/criterion.h>

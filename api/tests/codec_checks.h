@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A case per args or results struct (generated), and what the generated code fills fields with. */
+/* A case for each args or results struct (generated), and the values that the generated code
+ * fills fields with. */
 #ifndef API_TESTS_CODEC_CHECKS_H
 #define API_TESTS_CODEC_CHECKS_H
 

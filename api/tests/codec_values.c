@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values for the fields of the generated cases, and what it means that two are the same. */
+/* Values for the fields of the generated cases, and the comparison of two structs. */
 #include <string.h>
 
 #include "api/tests/codec_checks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The container walk over what nvcc writes, and over what it never would. */
+/* The container walk over files of nvcc, and over broken ones. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

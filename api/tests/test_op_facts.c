@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of api/cuda/ by op: what is asked of it before a frame is read. */
+/* The facts of api/cuda/ by op, which are used before a frame is read. */
 #include <criterion/criterion.h>
 
 #include "api/calls.h"

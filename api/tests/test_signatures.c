@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two builds find out which calls they mean the same by. */
+/* Two builds find out which calls they understand in the same way. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An armed failpoint acts once, at the hit that was asked for. Without failpoints there is nothing
- * to test: they are not compiled. */
+/* An armed failpoint acts once, at the requested hit. Without failpoints there is nothing to
+ * test: they are not compiled. */
 #include <criterion/criterion.h>
 
 #include "base/failpoint.h"

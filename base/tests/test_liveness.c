@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is dead, by a clock of our own. */
+/* Liveness, with time given by the test. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands on stderr. */
+/* The lines on stderr. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>

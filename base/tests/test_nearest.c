@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words are near to what was probably meant, and to nothing else. */
+/* A misspelt word is near to the word that was meant, and to no other. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool gives memory back that was given to it, keeps no more than it shall, and loses nothing
+/* The pool reuses memory that was given back, keeps no more than its limit, and loses nothing
  * when many threads give back while one takes. */
 #include <criterion/criterion.h>
 #include <pthread.h>

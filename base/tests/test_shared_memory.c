@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for two processes: what is taken from another one, and what is not. */
+/* Memory for two processes: descriptors that are accepted from another process, and those that
+ * are refused. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits until a time: by the clock that the time is of. */
+/* Waits end by the clock of their deadline. */
 #include "base/wait.h"
 
 #include <criterion/criterion.h>

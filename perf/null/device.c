@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The null device: a CUDA driver that executes nothing, for measuring what stands in front of a
- * driver. What a reader would get wrong: copies and fills are real (its device memory is memory of
- * this process), only kernels are not run; and every call is over when it returns, so that no
- * thread of a driver takes part in what is measured. It is never found by default: a server must
- * be given its path, and it says what it is on stderr and in its name. */
+/* The null device: a CUDA driver that executes nothing, to measure everything in front of a driver.
+ *
+ * Note: copies and fills are real (its device memory is memory of this process); only kernels
+ * are not run. Every call is complete when it returns, so no thread of a driver takes part in a
+ * measurement. A server uses it only if its path is configured, and it names itself on stderr
+ * and in its device name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

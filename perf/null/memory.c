@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the null device: pages of this process at the addresses that are asked for. */
+/* Memory of the null device: pages of this process at the requested addresses. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of the null device. */
+/* The shared header of the null device's files. */
 #ifndef PERF_NULL_NULL_H
 #define PERF_NULL_NULL_H
 

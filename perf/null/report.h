@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the null device has counted. A program reads it by launching the kernel `null_report` with
- * one parameter, the address of device memory where the report is to go. On a device that executes
- * kernels the same kernel writes nothing, so memory that was zero before has no magic after. */
+/* The counts of the null device. A program reads them by launching the kernel `null_report` with
+ * one parameter, the address of device memory for the report. On a device that executes kernels
+ * this kernel writes nothing, so zeroed memory has no magic number afterwards. */
 #ifndef PERF_NULL_REPORT_H
 #define PERF_NULL_REPORT_H
 

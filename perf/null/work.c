@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules, kernels and launches of the null device. Modules are PTX text, read by softgpu's parser
- * so that kernels have their real parameters; a launch counts and sums what it was given. */
+/* Modules, kernels and launches of the null device. Modules are PTX text, parsed by softgpu's
+ * parser, so kernels have their real parameters. A launch is counted and added to a checksum. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

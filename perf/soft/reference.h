@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same work in plain C, on one thread; compiled with -O3 -march=x86-64-v3. Parameters as those
- * of the kernels. */
+/* The work of the kernels in plain C, on one thread, compiled with -O3 -march=x86-64-v3.
+ * Parameters are those of the kernels. */
 #ifndef PERF_SOFT_REFERENCE_H
 #define PERF_SOFT_REFERENCE_H
 

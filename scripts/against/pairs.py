@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of two sides in turns: A B, B A, A B, ..., so that what drifts (the machine's speed, its
-heat) meets both alike. A run is a command that writes what it found to NAME.json."""
+"""Runs of two sides in turns: A B, B A, A B, ..., so that drift (of the machine's speed or heat)
+affects both equally. A run is a command that writes its results to NAME.json."""
 
 import contextlib
 import json

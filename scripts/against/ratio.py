@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pairs of runs say: a ratio for each figure and pair, the median of these, and between which
-two of them the true median lies with 95 % of certainty. That interval is the sign test's: it counts
-how many ratios lie on either side and asks for nothing else, no shape of the noise, no resampling,
-and gives the same answer every time."""
+"""Statistics of pairs of runs: a ratio for each figure and pair, the median of these, and its 95 %
+confidence interval. The interval is that of the sign test: it counts the ratios on either side,
+assumes no distribution, resamples nothing, and gives the same answer every time."""
 
 import math
 import statistics

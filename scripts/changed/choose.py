@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests can see what was touched, and why. A test is chosen because its program is linked
-with the file or needs a program that is, because it is a script that uses the file, or because
-tests/changed.txt says so. What nothing says anything about costs all tests of its folder."""
+"""The tests that can see a change, and why. A test is chosen because its program is linked with the
+file or needs such a program, because it is a script that uses the file, or because
+tests/changed.txt says so. A file that none of these knows selects all tests of its folder."""
 
 import os
 from dataclasses import dataclass, field

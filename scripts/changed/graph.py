@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ninja knows of a build: which file is made of which. Two sources: the edges of build.ninja,
-and the headers that the compiler has named when it ran last (ninja -t deps)."""
+"""The dependencies of a build, from ninja: which file is made from which. There are two sources:
+the edges of build.ninja, and the headers that the compiler named when it last ran (ninja -t
+deps)."""
 
 import os
 import re

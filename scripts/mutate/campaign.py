@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of each fault, and finding out more: which tests reach it, which notice it. All of
-it lies in build/mutate/state.json after every step, so whoever is interrupted goes on there."""
+"""A campaign: for each fault, the tests that reach it and those that notice it. Everything is in
+build/mutate/state.json after every step, so an interrupted campaign continues there."""
 
 import concurrent.futures
 import dataclasses

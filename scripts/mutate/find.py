@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where faults can be put: finds sites in C sources as clang understands them.
+"""The places for faults: finds sites in C sources as clang parses them. A site's bytes are a whole
+expression or statement of the file itself: the body of a macro is not searched, its arguments are
+(so the rows of *.def are). Constant expressions, logging, asserts and failpoints are left alone.
 
 A site's bytes are a whole expression or statement of the file itself: what comes out of a macro's
 definition is not looked at, what is handed to a macro is (so the rows of *.def are). Constant

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutant schemata: a source with many faults in it, each behind a question of its number. So one
-build has all of them, and which one is on is said when a program starts.
+"""Mutant schemata: a source with many faults in it, each behind a test of its number. One build
+therefore has all of them, and the number of the active one is given when a program starts. Bytes of
+sources are read as latin-1: offsets of characters are those of bytes.
 
 Bytes of sources are taken as latin-1: offsets of characters are those of bytes."""
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The copy of the tree in which faults are put: made, rewritten, built. What does not compile with
-a fault in it (a size, a case, a type) is left out, with its number."""
+"""The copy of the tree for faults: made, rewritten and built. A fault that does not compile (a
+size, a case, a type) is left out, with its number."""
 
 import json
 import os

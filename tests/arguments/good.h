@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The right arguments, and objects that make wrong ones. good_* is the same thing every time, made
- * by good_make; new_* is a new one, because the call consumes it. What a reader would get wrong:
- * what lives in `other context` is right in itself, and wrong where the current context counts. */
+/* The right arguments, and objects that make wrong ones. good_* is always the same object, made by
+ * good_make; new_* is a new one, because the call consumes it.
+ *
+ * Note: objects of `other context` are valid, and wrong for calls that use the current context. */
 #ifndef TESTS_ARGUMENTS_GOOD_H
 #define TESTS_ARGUMENTS_GOOD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs as arguments: one with a node of each kind, and what was made of it. */
+/* Graphs as arguments: one with a node of each kind, and its executable. */
 #include <stddef.h>
 #include <stdint.h>
 

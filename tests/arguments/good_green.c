@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts, what they are made of, and entries of the log. */
+/* Green contexts, their resources, and entries of the log. */
 #include "tests/arguments/good.h"
 
 #include "tests/arguments/structs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes of graphs do, as the calls take it. */
+/* Parameters of graph nodes, as the calls take them. */
 #include <stddef.h>
 #include <stdint.h>
 

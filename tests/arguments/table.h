@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every described call with arguments that are right, and what can be wrong with each of them.
- * The table itself is generated (generate.py). What a reader would get wrong: an argument is 64
- * bits here, whatever its type; the generated `run` gives it the type of the parameter. */
+/* Every described call with right arguments, and the possible errors in each argument. The table
+ * itself is generated (generate.py).
+ *
+ * Note: an argument is 64 bits here, whatever its type; the generated `run` gives it the type of
+ * the parameter. */
 #ifndef TESTS_ARGUMENTS_TABLE_H
 #define TESTS_ARGUMENTS_TABLE_H
 

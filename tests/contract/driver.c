@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the contract's tests share. */
+/* Helpers of the contract's tests. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

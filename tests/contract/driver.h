@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract of struct cuda_driver, what the server relies on, as tests that any driver must
- * pass: softgpu always, the machine's real one by `./dev gpu` (GPUAAS_TEST_DRIVER names it). What a
- * reader would get wrong: criterion runs each test in a process of its own, so the driver is
- * opened anew by each, and a sticky error harms no other test. */
+/* The contract of struct cuda_driver, on which the server relies, as tests that any driver must
+ * pass: softgpu always, the machine's real driver by `./dev gpu` (GPUAAS_TEST_DRIVER names it).
+ *
+ * Note: criterion runs each test in a process of its own, so each opens the driver anew, and a
+ * sticky error affects no other test. */
 #ifndef TESTS_CONTRACT_DRIVER_H
 #define TESTS_CONTRACT_DRIVER_H
 

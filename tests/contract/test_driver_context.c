@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, and what the handles of a context are worth when it has gone. */
+/* Contexts, and the handles of a context after its end. */
 #include <criterion/criterion.h>
 
 #include "driver.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What streams have to do with the host: functions they call, values in memory they wait for and
- * write. A stream is held by a word of pinned memory, which is also what the server does. */
+/* Streams and the host: functions that streams call, and values in memory that they wait for and
+ * write. Tests hold a stream by a word of pinned memory, as the server does. */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <unistd.h>

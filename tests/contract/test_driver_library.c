@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Libraries and kernels, JIT logs, and what a launch accepts. */
+/* Libraries and kernels, JIT logs, and the arguments of launches. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <string.h>

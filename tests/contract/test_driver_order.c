@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams and events: what is asynchronous, in which order things happen, who waits for whom. The
- * kernel `wait` runs until a copy on another stream lets it go, so nothing here depends on time. */
+/* Streams and events: asynchrony, order and waits. The kernel `wait` runs until a copy on
+ * another stream releases it, so no test depends on time. */
 #include <criterion/criterion.h>
 
 #include "driver.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels print: the driver writes it to stdout of the process, within certain calls. */
+/* Output of kernels: the driver writes it to stdout of the process, within certain calls. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>

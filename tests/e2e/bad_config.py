@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration that cannot be right: gpuaasd does not start, and says file, line, key and what
-is allowed."""
+"""A wrong configuration: gpuaasd does not start, and reports file, line, key and the allowed
+values."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates to throw away, made by openssl: an authority and what it signs."""
+"""Certificates for tests, made by openssl: an authority and the certificates that it signs."""
 
 import os
 import subprocess

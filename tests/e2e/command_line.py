@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of gpuaas and gpuaasd: help everywhere, and a mistake is answered by one line
-that says what is wrong and what to do."""
+"""The command lines of gpuaas and gpuaasd: help everywhere, and each mistake is answered by one
+line with the reason and the remedy."""
 
 import os
 import re

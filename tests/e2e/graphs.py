@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What travels for graphs: nothing while a stream captures, one message for a launch of a thousand
-kernels, and a few for a changed node."""
+"""Messages of graphs: none while a stream captures, one for a launch of a thousand kernels, and a
+few for a changed node."""
 
 import re
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a program does wrong, or asks too much, is its own affair: others run on, and it is told."""
+"""Isolation: a program that does wrong or asks for too much gets an error, and other programs go
+on."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of the client in a copy, of a backend in a kernel, of gpuaasd: who is left says so, goes
-on, and nothing stays behind."""
+"""kill -9 of the client in a copy, of a backend process in a kernel, of gpuaasd: the survivors
+report it and go on, and nothing stays behind."""
 
 import contextlib
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the log of a server and of a program: its lines, text or JSON, and how many."""
+"""The log of a server and of a program: its lines, as text or JSON, and their number."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels print is the program's output: all of it, in order, where the program has its
-stdout, and nobody else's."""
+"""Output of kernels is the program's output: complete, in order, on the program's stdout, and on no
+other."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of tests/kernels need of the devices they run on, where it is not one device
-of 7.5."""
+"""The devices that programs of tests/kernels need, if they need more than one device of capability
+7.5."""
 
 # Programs that use a second device
 TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "frees_across", "lasting_errors",

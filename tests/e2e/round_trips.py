@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often a program waits for the server: counted, so the same on every network. From nothing to
-a context four times (six with tls, which greets once more on each connection), and a program that
-copies, launches and copies back four times more."""
+"""The number of times that a program waits for the server, counted, so it is the same on every
+network. A program reaches a context in four (six with tls, whose handshake adds one on each
+connection), and a program that copies, launches and copies back needs four more."""
 
 import re
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on the server's machine: their data goes through shared memory unless somebody does not
-want it, and nobody has to configure it."""
+"""Programs on the server's machine: their data goes through shared memory without any
+configuration, unless that is turned off."""
 
 import collections
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that take time: what events measure is what the timing model says, for copies, kernels,
-and what runs beside what; directly and through a server. Work is gated, so the load of the machine
-that runs this changes nothing (but where a gate is too short: hence the bounds)."""
+"""Devices that take time: events measure the times of the timing model, for copies, kernels and
+concurrent work, directly and through a server. Work is gated, so the load of the machine changes
+nothing (unless a gate is too short: hence the bounds)."""
 
 import harness
 from harness import expect

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Encryption: data goes over TLS where a server is reached by tls://; who may connect, and what is
-said when somebody may not. That all else is as without it, other scripts say, run over tls."""
+"""Encryption: data goes over TLS if a server is reached by tls://; accepted and rejected
+certificates, and the messages of rejections. Other scripts, run over tls, test that everything else
+is as without it."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded, it makes the wall clock wrong by WALL_CLOCK_STEP seconds, for all that asks for it
- * here: waits end by the right one. So a wait by it goes as when somebody sets the clock while it
- * lasts. */
+/* Preloaded, this library makes the wall clock wrong by WALL_CLOCK_STEP seconds for reads of it,
+ * while waits end by the right one. A wait by the wall clock therefore behaves as if somebody
+ * set the clock meanwhile. */
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The cable is cut: client and server in network namespaces of their own, joined by a bridge that
-suddenly forwards nothing. No end of a connection is told anything; both must notice by themselves,
-in whatever state they are, and nobody else may.
+"""The cable is cut: client and server are in network namespaces of their own, joined by a bridge
+that suddenly forwards nothing. No end of a connection is told; both must notice by themselves, in
+every state, and no other program may be affected. Needs root and network namespaces; says so and is
+skipped where they are missing.
 
 Needs root and network namespaces; says so and is skipped where they are missing."""
 

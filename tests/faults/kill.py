@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of the client, of the backend process and of gpuaasd at each failpoint, that is at each
-step of the protocol: the first time it comes there, and later ones (--all: each time). What must
-hold then says check.py. A program that runs beside it notices nothing."""
+step of the protocol: when a process first reaches it, and later (--all: each time). check.py checks
+what must hold afterwards. A program that runs beside it is not affected."""
 
 import contextlib
 import signal

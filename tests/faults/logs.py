@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""stderr is full, closed, or read by nobody: gpuaasd and its backend processes go on serving, and
-stop when they are told to."""
+"""stderr is full, closed, or not read: gpuaasd and its backend processes go on serving, and stop
+when they are told to."""
 
 import fcntl
 import os

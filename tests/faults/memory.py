@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Memory runs out at the N-th allocation, and threads at the N-th start, in gpuaasd, in a backend
-process, in its driver, and in the client. Whoever is hit tells its program a documented error or
-goes on; nobody else notices. --all: at each N, else at a sample."""
+process, in its driver, and in the client. The affected program gets a documented error or goes on;
+no other program is affected. --all: at each N, otherwise at a sample."""
 
 import check
 import harness

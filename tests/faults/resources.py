@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Something runs out: descriptors, processes, threads, the program to start, room for log lines.
-Who asks is refused with words and a documented error, nobody spins, and all is well again when the
-need is over."""
+"""A resource runs out: descriptors, processes, threads, the program to start, room for log lines.
+Requests are refused with a reason and a documented error, no process spins, and everything works
+again when the shortage is over."""
 
 import contextlib
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A peer that stands still (SIGSTOP) says nothing and ends nothing: whoever waits for it, in
-whatever state, notices after dead_after and says so; a shorter pause harms nobody, and a peer that
-is only busy is never taken for a dead one."""
+"""A stopped peer (SIGSTOP) sends nothing and closes nothing: the other end, in every state, notices
+after dead_after and says so. A shorter pause has no effect, and a busy peer is never taken for a
+dead one."""
 
 import contextlib
 import os

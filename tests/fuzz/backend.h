@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend process in this process: softgpu and a data connection that ends without the process.
- * A backend process never takes its connection down, it exits; what is done here instead is also
- * the check that ending a context gives everything back. */
+/* A backend process in this process: softgpu and a data connection that ends without the
+ * process. A real backend process never closes its connection, it exits; the closing here also
+ * checks that ending a context frees everything. */
 #ifndef TESTS_FUZZ_BACKEND_H
 #define TESTS_FUZZ_BACKEND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A compact language for what a client says on its data connection: an input of a few bytes becomes
- * frames that are mostly right, with handles that were made before and addresses in the window, so
- * that mutating it goes deep. calls.c has the grammar. */
+/* A compact language for the frames of a client's data connection. An input of a few bytes
+ * becomes frames that are mostly valid, with handles that were made before and addresses in the
+ * window, so that mutations reach deep. calls.c has the grammar. */
 #ifndef TESTS_FUZZ_CALLS_H
 #define TESTS_FUZZ_CALLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See conn.h. The table holds only what a connection is asked for once it stands. */
+/* See conn.h. The table has only the functions of an established connection. */
 #include "tests/fuzz/conn.h"
 
 #include <sys/eventfd.h>

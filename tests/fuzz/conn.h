@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection whose peer is the fuzzer: what it receives are given bytes, in pieces of any size;
- * what is sent to it is thrown away. */
+/* A connection whose peer is the fuzzer: it receives given bytes, in pieces of any size, and
+ * discards sent bytes. */
 #ifndef TESTS_FUZZ_CONN_H
 #define TESTS_FUZZ_CONN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libFuzzer learns by: how often each place of the code was reached. In a child's memory that
- * would be lost. Elsewhere than under libFuzzer there are no such counters. */
+/* Coverage counters of libFuzzer: how often each place of the code was reached. A child's copies
+ * would be lost, so its counters are shared memory. Outside of libFuzzer there are no counters. */
 #ifndef TESTS_FUZZ_COUNTERS_H
 #define TESTS_FUZZ_COUNTERS_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backend processes that are not there: uv_spawn starts nothing, and the input says what comes out
- * of the channel and when the process exits. They are numbered from 0 in the order of their start.
- */
+/* Fake backend processes: uv_spawn starts nothing; the input gives the bytes of the channel and
+ * the time of the exit. They are numbered from 0 in the order of their start. */
 #ifndef TESTS_FUZZ_FAKE_SPAWN_H
 #define TESTS_FUZZ_FAKE_SPAWN_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a fuzz target is made of: its one function, and numbers out of the bytes it is given.
+/* The interface of a fuzz target: its one function, and numbers from the bytes of the input.
  *
- * What a reader would get wrong: a target runs thousands of times in one process. It leaves nothing
- * behind: no memory, no thread, no descriptor. A leak is a finding like any other. */
+ * Note: a target runs thousands of times in one process. It must leave nothing behind: no
+ * memory, no thread, no descriptor. A leak is a finding. */
 #ifndef TESTS_FUZZ_INPUT_H
 #define TESTS_FUZZ_INPUT_H
 

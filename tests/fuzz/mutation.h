@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be wrong about a frame of a server. An input of the fuzzer has so many bytes for each.
- */
+/* Mutations of a server's frame. An input of the fuzzer has a fixed number of bytes for each. */
 #ifndef TESTS_FUZZ_MUTATION_H
 #define TESTS_FUZZ_MUTATION_H
 

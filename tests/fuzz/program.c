@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See program.h. Memory of the program comes from malloc, so that a sanitizer sees each byte that
- * is written beside it. What one call has not made is 0 for the next one. */
+/* See program.h. Memory of the program comes from malloc, so a sanitizer sees writes beside it.
+ * A result that a call has not made is 0 for the next call. */
 #include "tests/fuzz/program.h"
 
 #include <cuda.h>

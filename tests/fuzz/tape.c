@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See tape.h. Here: what is kept, and how it is found again. The two transports: tape_conn.c. */
+/* See tape.h. This file stores and finds recorded frames; tape_conn.c has the two transports. */
 #include "tests/fuzz/tape.h"
 
 #include <sys/mman.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server has said to a program, frame by frame, and a server that says it again: a transport
- * in the place of every other one (the linker puts it there, see CMakeLists.txt). A frame of the
- * client is answered with what the real server has answered to the n-th frame of that opcode, under
- * the new sequence number, after the wanted mutations. So the answers fit, whichever calls a
- * program makes and however it goes on after wrong ones.
+/* A tape: the recorded frames of a server to a program, and a server that replays them. It is a
+ * transport in the place of all others (the linker puts it there, see CMakeLists.txt). The n-th
+ * frame of the client with some opcode is answered with the real server's answer to the n-th frame
+ * of that opcode, under the new sequence number, after the requested mutations. The answers fit
+ * whichever calls a program makes and however it reacts to wrong answers.
  *
- * What a reader would get wrong: recording and playing happen in forked children, for a program has
- * one client library in its life; a tape lies in memory that they share with their parent. */
+ * Note: recording and playing happen in forked children, because a program has only one client
+ * library in its life. A tape is in memory that they share with their parent. */
 #ifndef TESTS_FUZZ_TAPE_H
 #define TESTS_FUZZ_TAPE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transports of a tape: what they have in common, and how they come into the place of others.
- */
+/* The transports of a tape: their common part, which replaces the other transports. */
 #include "tests/fuzz/tape_conn.h"
 
 #include "tests/fuzz/input.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both transports of a tape have (tape_conn.c). All of it is under one lock; nothing here is
- * slow but what is large. */
+/* The common part of a tape's transports (tape_conn.c). All of it is under one lock. */
 #ifndef TESTS_FUZZ_TAPE_CONN_H
 #define TESTS_FUZZ_TAPE_CONN_H
 

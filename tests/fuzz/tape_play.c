@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport without anything below it, which says again what was said. */
+/* The transport that replays a tape, with nothing below it. */
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls answer where cuda.h leaves it open, and others have asked a driver: softgpu and the
- * client answer the same. */
+/* Answers of calls that cuda.h leaves open, as observed on drivers: softgpu and the client give
+ * the same. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the design takes for granted about real drivers, each as a question to the driver that is
- * here (ARCHITECTURE.md names the decisions that rest on them). What a reader would get wrong: a
- * "no" is not a failure of the driver; it selects the fallback that stands beside it. */
+/* Assumptions of the design about real drivers, each as a question to this machine's driver
+ * (ARCHITECTURE.md names the decisions that depend on them).
+ *
+ * Note: a "no" is not a failure of the driver; it selects the fallback that is named beside it. */
 #ifndef TESTS_GPU_ASSUME_H
 #define TESTS_GPU_ASSUME_H
 

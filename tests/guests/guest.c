@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guest MODE: a process that the client library is a guest in, and that treats it badly. Finds
- * libcuda.so.1 by dlopen, as Python and frameworks do; needs neither the toolkit nor a GPU kernel.
- * Its last line is PASSED, and its exit status 0, when all was well. */
+/* guest MODE: a process that the client library is a guest in, and that treats it badly. It
+ * finds libcuda.so.1 by dlopen, as Python and frameworks do, and needs neither the toolkit nor a
+ * GPU kernel. If all is well its last line is PASSED, and its exit status 0. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the program `guest` share: the calls of libcuda.so.1, found by dlopen. */
+/* The shared header of the program `guest`: the calls of libcuda.so.1, found by dlopen. */
 #ifndef GUEST_H
 #define GUEST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* other_openssl: a program with an OpenSSL of its own that has nothing in common with ours but its
- * names. The loader finds these first, for whoever looks for them; called, they end the program.
- * It uses a GPU by way of libcuda.so.1 all the same, and forks. */
+/* other_openssl: a program with symbols of OpenSSL's names that have nothing in common with
+ * ours. The loader finds them first; a call of one ends the program. The program still uses a
+ * GPU by libcuda.so.1, and forks. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CUDA program does, step by step: names of steps on stdin, the seconds that each took on
-stdout, as JSON. Spoken to by waits.py; libcuda.so.1 is the one that the loader finds."""
+"""The steps of a CUDA program: names of steps on stdin, the seconds that each took on stdout, as
+JSON. waits.py controls it; libcuda.so.1 is the one that the loader finds."""
 
 import ctypes
 import json

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often each step of a program waits for a server that is far away. Nobody is asked who could
-be wrong about it: the same program runs over a short and over a long wire (perf/far.py), and the
-time that the long one adds to a step, divided by what it adds to a round trip, is the number. TCP's
-own greetings are in it. The load of the machine adds to both, so the least of some runs counts.
+"""The number of round trips that each step of a program waits for, with a server that is far away.
+It is measured from outside: the same program runs over a short and over a long link (perf/far.py),
+and the number is the time that the long one adds to a step, divided by what it adds to a round
+trip. TCP's handshakes are included. The load of the machine adds to both, so the least of several
+runs counts. Needs network namespaces and /dev/net/tun; says so and is skipped where they are
+missing.
 
 Needs network namespaces and /dev/net/tun; says so and is skipped where they are missing."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever waits until some time waits by a clock that nobody sets (base/wait.h): the wall clock may
-make it hours, or no time at all. What else asks for that clock stands here with its reason."""
+"""Waits with a deadline use a clock that nobody sets (base/wait.h): with the wall clock a wait
+could take hours, or no time at all. Other uses of the wall clock are listed here with their
+reasons."""
 
 import re
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes: a file has at most 500 lines, a function 70, a line 100 columns. What is exempt stands in
-EXEMPT with its reason; the rows of a table in prose are, too: they cannot be broken."""
+"""Sizes: a file has at most 500 lines, a function 70, a line 100 columns. EXEMPT lists the
+exceptions with their reasons; rows of tables in prose are exempt as well, because they cannot be
+broken."""
 
 import ast
 import fnmatch

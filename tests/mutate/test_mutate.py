@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/mutate by itself: faults are put where they belong, one is on at a time, what is reached
-is noted, and nothing that a test starts is left behind."""
+"""Tests of scripts/mutate: faults are put where they belong, one is active at a time, reached
+places are recorded, and nothing that a test starts is left behind."""
 
 import glob
 import os

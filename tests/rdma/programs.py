@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA programs whose data goes by RDMA: right results, nobody has to configure it, TCP where it
-cannot be, and an error that is documented when it breaks. Runs where there is a card for it
-(vm.sh); GPUAAS_TEST_RDMA is its address."""
+"""CUDA programs whose data goes by RDMA: right results without any configuration, TCP if RDMA is
+impossible, and a documented error when it breaks. Runs on a machine with a card (vm.sh);
+GPUAAS_TEST_RDMA is its address."""
 
 import contextlib
 import os

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs criterion's tests without criterion's library, for the tsan preset only: the library places
- * a shared arena at addresses that ThreadSanitizer keeps for itself, and dies. Here each test is a
- * plain fork. What a reader would get wrong: this stands in for the library, so it has the names
- * that criterion's headers call; only what our tests use is here, the rest fails to link.
+ * a shared arena at addresses that ThreadSanitizer reserves, and dies. Here each test is a plain
+ * fork.
+ *
+ * Note: this file replaces the library, so it defines the names that criterion's headers call; only
+ * those that our tests use are here, any other fails to link.
  *
  * Usage: the test's binary [SUITE/TEST]. */
 #include <criterion/criterion.h>

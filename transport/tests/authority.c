@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates to throw away. Where OpenSSL fails here a test cannot go on. */
+/* Certificates for tests. A test cannot continue if OpenSSL fails here. */
 #include "transport/tests/authority.h"
 
 #include <criterion/criterion.h>

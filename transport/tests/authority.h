@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates to throw away, for tests: an authority and what it signs, in files. */
+/* Certificates for tests: an authority and the certificates that it signs, in files. */
 #ifndef TRANSPORT_TESTS_AUTHORITY_H
 #define TRANSPORT_TESTS_AUTHORITY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pair of connections over RDMA, where there is a card for it (tests/rdma). */
+/* A pair of connections over RDMA, on a machine with a card (tests/rdma). */
 #ifndef TRANSPORT_TESTS_RDMA_PAIR_H
 #define TRANSPORT_TESTS_RDMA_PAIR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When packing is tried, and what comes out of it. */
+/* The decision to compress, and compressed bytes. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

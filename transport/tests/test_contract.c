@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One body of tests over every transport: what each must do. */
+/* The contract of transports: one body of tests, run over each of them. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>

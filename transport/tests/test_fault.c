@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each fault does what it says, at the byte that it says, and no other. */
+/* Each fault happens as its option says, at that byte, and no other fault happens. */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <stdio.h>

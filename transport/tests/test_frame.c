@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames come out of any splitting of the stream. */
+/* Frames are read correctly, however the stream is split. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that the other end's network card reaches: bytes arrive, in order with what is said, and
- * whoever names what is not there loses the connection. Where there is a card (tests/rdma). */
+/* One-sided operations: bytes arrive, in order with sent bytes, and an end that names memory
+ * that is not shared loses the connection. Runs on a machine with a card (tests/rdma). */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only rdma has: offers of a client that is wrong or hostile, and what breaks the card's part
- * of a connection. What needs a card runs where GPUAAS_TEST_RDMA names its address (tests/rdma). */
+/* Tests of rdma alone: offers of a wrong or hostile client, and failures of the card's part of a
+ * connection. Tests that need a card run if GPUAAS_TEST_RDMA names its address (tests/rdma). */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring alone: order, full, empty, who is woken, and a peer that writes nonsense. */
+/* The ring alone: order, full, empty, wake-ups, and a peer that writes invalid counters. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

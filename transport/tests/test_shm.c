@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only shm has: names, and clients that offer memory that could be taken away. */
+/* Tests of shm alone: names, and clients that offer memory that could be taken away. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>

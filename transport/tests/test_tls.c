@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may speak over tls, what is said when somebody may not, and bytes that are no TLS. */
+/* Tests of tls alone: accepted and rejected certificates, the reasons of rejections, and bytes
+ * that are not TLS. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <poll.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS is a guest in the program: when that exits, its other threads still have connections, so that
- * OpenSSL must not end then. A program of its own, because criterion's libraries use OpenSSL too,
- * and in another way. */
+/* TLS in a program that exits: its other threads still have connections, so OpenSSL must not end
+ * then. It is a program of its own because criterion's libraries use OpenSSL in another way. */
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>

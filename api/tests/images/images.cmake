@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Containers of every sort, made by the toolkit: for the tests of whoever reads or unpacks them.
+# Containers of every kind, made by the toolkit, for tests of code that reads or unpacks them.
 set(GPUAAS_IMAGES_DIR ${CMAKE_BINARY_DIR}/tests/images CACHE INTERNAL "")
 set(_images "")
 set(_image_source ${CMAKE_CURRENT_LIST_DIR}/kernels.cu)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON as its grammar has it, whatever the texts hold. */
+/* JSON is valid, whatever the texts contain. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

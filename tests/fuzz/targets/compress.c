@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packed bytes of a peer: what they open to is as long as was said or nothing, and nothing is
- * written beyond it; what we close opens to the same. */
+/* Compressed bytes of a peer: the result has the announced length or there is none, and nothing
+ * is written beyond it. Compressing and decompressing gives the same bytes. */
 #include <stdlib.h>
 
 #include "tests/fuzz/input.h"

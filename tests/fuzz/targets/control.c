@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dialogue of gpuaasd with its clients, and with their backend processes, which are not there:
- * what they would say comes from the input as well. */
+/* The dialogue of gpuaasd with its clients and with fake backend processes, whose messages come
+ * from the input as well. */
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every generated decoder, of requests and of replies: what one accepts, the encoder can write, and
- * it is then read the same. The list is generated: a new call is covered by itself. */
+/* Every generated decoder, of requests and of replies: an accepted message can be encoded, and
+ * is then decoded equally. The list is generated, so a new call is covered without a change. */
 #include "api/call_info.h"
 #include "api/print.h"
 #include "api/tests/codec_checks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client at its data connection: any calls in any order, against a software GPU. Whatever it
- * says, the end of its contexts leaves nothing behind. */
+/* A client's data connection: any calls in any order, against a software GPU. After the end of
+ * its contexts nothing is left. */
 #include "api/signatures.h"
 #include "base/log.h"
 #include "tests/fuzz/calls.h"

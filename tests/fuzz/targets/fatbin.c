@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images as they come over the wire: containers, machine code, text, bundles of them, objects and
- * archives; and what a software GPU takes out of them, unpacked. */
+/* Images from the wire: containers, machine code, text, bundles of them, objects and archives,
+ * and the code that a software GPU extracts and decompresses. */
 #include "api/bundle.h"
 #include "api/host_object.h"
 #include "softgpu/module/image_text.h"

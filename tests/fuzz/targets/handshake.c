@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages before the first call: what is read can be written, and is then read the same. */
+/* The messages before the first call: a decoded message can be encoded, and is then decoded
+ * equally. */
 #include <stdbool.h>
 
 #include "api/handshake.h"

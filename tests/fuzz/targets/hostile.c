@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that uses CUDA for everything, of a server that is broken or means harm: what a real
- * server has said is said again, with mutations (semantics S149). */
+/* A program that uses all of CUDA, with a broken or hostile server: recorded answers of a real
+ * server are replayed with mutations (semantics S149). */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

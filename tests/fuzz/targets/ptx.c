@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX text of a stranger, up to four modules with a NUL between them: parsed, linked, checked,
- * loaded, and each kernel run for a few milliseconds. A kernel may do what it likes, except touch
- * memory outside the buffer that it was given. */
+/* Any PTX text, up to four modules with a NUL between them: parsed, linked, checked, loaded, and
+ * each kernel run for a few milliseconds. A kernel may do anything except touch memory outside
+ * its buffer. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
