@@ -50,13 +50,17 @@ static void array_check(const struct cuda_driver *driver, const struct server_ar
     if (array->whole != 0) {
         return;
     }
+    CUresult rc = array->mipmap == NULL
+                      ? driver->cuArray3DCreate_v2(&like, &made->shape)
+                      : driver->cuMipmappedArrayCreate(&like_mipmap, &made->shape, made->levels);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        return;
+    }
+    FUZZ_CHECK(rc == CUDA_SUCCESS);
     if (array->mipmap == NULL) {
-        if (driver->cuArray3DCreate_v2(&like, &made->shape) == CUDA_SUCCESS) {
-            array_compare(driver, array->array, like);
-            FUZZ_CHECK(driver->cuArrayDestroy(like) == CUDA_SUCCESS);
-        }
-    } else if (driver->cuMipmappedArrayCreate(&like_mipmap, &made->shape, made->levels) ==
-               CUDA_SUCCESS) {
+        array_compare(driver, array->array, like);
+        FUZZ_CHECK(driver->cuArrayDestroy(like) == CUDA_SUCCESS);
+    } else {
         array_compare(driver, first_level(driver, array->mipmap), first_level(driver, like_mipmap));
         FUZZ_CHECK(driver->cuMipmappedArrayDestroy(like_mipmap) == CUDA_SUCCESS);
     }

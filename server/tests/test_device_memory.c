@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory of every kind is charged to the ledger while it is there: whichever call of the
+ * driver fails on the way to it, and when the application may have no more. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/session/conn.h"
+#include "server/tests/fake_ledger.h"
+
+#define BYTES (UINT64_C(4) << 20)
+#define BASE  (UINT64_C(1) << 32)
+
+/* ---- a driver whose call of this number fails */
+
+static int calls_left = -1; /* -1: none fails */
+static int held;            /* allocations of the driver */
+
+static CUresult driver_call(int holds)
+{
+    if (calls_left == 0) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    calls_left -= calls_left > 0;
+    held += holds;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_create(CUmemGenericAllocationHandle *handle, size_t bytes,
+                            const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    (void)bytes;
+    (void)prop;
+    (void)flags;
+    *handle = 1;
+    return driver_call(1);
+}
+
+static CUresult fake_release(CUmemGenericAllocationHandle handle)
+{
+    (void)handle;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_map(CUdeviceptr address, size_t bytes, size_t offset,
+                         CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    (void)address;
+    (void)bytes;
+    (void)offset;
+    (void)handle;
+    (void)flags;
+    return driver_call(0);
+}
+
+static CUresult fake_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
+                            size_t count)
+{
+    (void)address;
+    (void)bytes;
+    (void)access;
+    (void)count;
+    return driver_call(0);
+}
+
+static CUresult fake_unmap(CUdeviceptr address, size_t bytes)
+{
+    (void)address;
+    (void)bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_alloc(CUdeviceptr *address, size_t bytes)
+{
+    (void)bytes;
+    *address = BASE;
+    return driver_call(1);
+}
+
+static CUresult fake_free(CUdeviceptr address)
+{
+    (void)address;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_array(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+    (void)shape;
+    *array = (CUarray)&held;
+    return driver_call(1);
+}
+
+static CUresult fake_array_end(CUarray array)
+{
+    (void)array;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_mipmap(CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                            unsigned levels)
+{
+    (void)shape;
+    (void)levels;
+    *mipmap = (CUmipmappedArray)&held;
+    return driver_call(1);
+}
+
+static CUresult fake_mipmap_end(CUmipmappedArray mipmap)
+{
+    (void)mipmap;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static const struct cuda_driver driver = {.cuMemCreate = fake_create,
+                                          .cuMemRelease = fake_release,
+                                          .cuMemMap = fake_map,
+                                          .cuMemSetAccess = fake_access,
+                                          .cuMemUnmap = fake_unmap,
+                                          .cuMemAlloc_v2 = fake_alloc,
+                                          .cuMemFree_v2 = fake_free,
+                                          .cuArray3DCreate_v2 = fake_array,
+                                          .cuArrayDestroy = fake_array_end,
+                                          .cuMipmappedArrayCreate = fake_mipmap,
+                                          .cuMipmappedArrayDestroy = fake_mipmap_end};
+
+/* ---- the application */
+
+static struct server_conn *conn;
+static struct server_session session;
+static struct server_context context;
+
+static void start(void)
+{
+    conn = calloc(1, sizeof *conn);
+    conn->driver = &driver;
+    conn->ledger = &fake_ledger;
+    objects_init(&conn->objects, &fake_figures);
+    session = (struct server_session){
+        .number = 1, .agreed = true, .mappable = true, .granularity_bytes = 1u << 21};
+    context = (struct server_context){.session = &session};
+    ga_list_init(&context.arrays);
+    conn->sessions[1] = conn->call.session = &session;
+    conn->current = &context;
+}
+
+static void stop(void)
+{
+    ga_handle_table_fini(&conn->objects.arrays);
+    ga_handle_table_fini(&conn->objects.mipmaps);
+    ga_handle_table_fini(&conn->objects.physicals);
+    range_table_fini(&conn->ranges);
+    free(conn);
+}
+
+TestSuite(device_memory, .init = start, .fini = stop);
+
+static uint64_t device_bytes(void)
+{
+    return fake_figure(FIGURE_DEVICE_BYTES);
+}
+
+/* Each call of the driver fails once, then the limit is too low, then all is well. */
+static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
+{
+    int failed = 0;
+    for (calls_left = 0;; calls_left = ++failed) {
+        CUresult rc = make();
+        if (rc == CUDA_SUCCESS) {
+            break;
+        }
+        cr_assert_eq(device_bytes(), 0, "call %d of the driver has failed", failed);
+        cr_assert_eq(held, 0);
+    }
+    cr_assert_gt(failed, 0);
+    calls_left = -1;
+    cr_assert_eq(device_bytes(), bytes);
+    cr_assert_eq(held, 1);
+    cr_assert_eq(end(), CUDA_SUCCESS);
+    cr_assert_eq(device_bytes(), 0);
+    cr_assert_eq(held, 0);
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = bytes - 1;
+    cr_assert_eq(make(), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(device_bytes() == 0 && held == 0, "the driver is not asked");
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = bytes;
+    cr_assert_eq(make(), CUDA_SUCCESS);
+    cr_assert_eq(end(), CUDA_SUCCESS);
+    cr_assert_eq(device_bytes(), 0);
+}
+
+static CUresult end_range(void)
+{
+    return memory_free(conn, BASE);
+}
+
+static CUresult make_block(void)
+{
+    return memory_make(conn, &session, &context, BASE, BYTES);
+}
+
+Test(device_memory, blocks_of_the_window)
+{
+    session.window = (struct handshake_window){.base = BASE, .bytes = 16 * BYTES};
+    check(make_block, BYTES, end_range);
+}
+
+static CUresult make_allocation(void)
+{
+    const struct ga_memory_allocate_args args = {.bytes = BYTES};
+    struct ga_memory_allocate_results results;
+    return server_do_ga_memory_allocate(conn, &args, &results);
+}
+
+Test(device_memory, allocations_without_a_window)
+{
+    check(make_allocation, BYTES, end_range);
+}
+
+static const uint64_t physical = (uint64_t)GA_HANDLE_PHYSICAL << 56 | UINT64_C(1) << 32 | 1;
+
+static CUresult make_physical(void)
+{
+    const struct ga_physical_create_args args = {.physical = physical, .bytes = BYTES};
+    return server_do_ga_physical_create(conn, &args);
+}
+
+static CUresult end_physical(void)
+{
+    const struct ga_physical_release_args args = {.physical = physical};
+    return server_do_ga_physical_release(conn, &args);
+}
+
+Test(device_memory, allocations_without_an_address)
+{
+    check(make_physical, BYTES, end_physical);
+}
+
+static const uint64_t array_handle = (uint64_t)GA_HANDLE_ARRAY << 56 | UINT64_C(1) << 32 | 1;
+static const uint64_t mipmap_handle = (uint64_t)GA_HANDLE_MIPMAP << 56 | UINT64_C(1) << 32 | 1;
+
+static CUresult make_array(void)
+{
+    const struct ga_array_create_args args = {.array = array_handle,
+                                              .width = 100,
+                                              .height = 50,
+                                              .format = CU_AD_FORMAT_HALF,
+                                              .channels = 4};
+    return server_do_ga_array_create(conn, &args);
+}
+
+static CUresult end_array(void)
+{
+    return array_free(conn, ga_handle_table_find(&conn->objects.arrays, array_handle));
+}
+
+Test(device_memory, arrays)
+{
+    check(make_array, 100 * 50 * 2 * 4, end_array);
+    cr_assert_eq(make_array(), CUDA_SUCCESS);
+    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, array_handle);
+    const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
+    cr_assert(shape->Width == 100 && shape->Height == 50 && shape->Depth == 0 &&
+                  shape->Format == CU_AD_FORMAT_HALF && shape->NumChannels == 4 &&
+                  array->made_from.levels == 0,
+              "another one can be made from it");
+    cr_assert_eq(end_array(), CUDA_SUCCESS);
+}
+
+static CUresult make_mipmap(void)
+{
+    const struct ga_mipmap_create_args args = {.mipmap = mipmap_handle,
+                                               .width = 8,
+                                               .height = 4,
+                                               .format = CU_AD_FORMAT_FLOAT,
+                                               .channels = 1,
+                                               .levels = 4};
+    return server_do_ga_mipmap_create(conn, &args);
+}
+
+static CUresult end_mipmap(void)
+{
+    return array_free(conn, ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle));
+}
+
+Test(device_memory, mipmapped_arrays_with_all_levels)
+{
+    check(make_mipmap, (8 * 4 + 4 * 2 + 2 + 1) * 4, end_mipmap);
+    cr_assert_eq(make_mipmap(), CUDA_SUCCESS);
+    const struct server_array *mipmap = ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle);
+    cr_assert(mipmap->made_from.shape.Width == 8 && mipmap->made_from.levels == 4);
+    cr_assert_eq(end_mipmap(), CUDA_SUCCESS);
+}
