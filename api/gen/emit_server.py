@@ -45,7 +45,7 @@ uint64_t server_dispatch_stream(uint16_t op, struct ga_reader args);
 
 /* Calls of `server custom`, written in server/. Arguments are read and whole; what they point to is
  * borrowed from the frame. Results are zeros, and sent if CUDA_SUCCESS is returned. Besides results
- * of calls they may return SERVER_ANSWERED or SERVER_BROKEN (server/session/conn.h). */
+ * of calls they may return SERVER_ANSWERED or SERVER_BROKEN (server/session/reply.h). */
 {custom}""")
 
 
@@ -155,7 +155,8 @@ def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
-                    '#include "base/handle.h"\n#include "server/session/conn.h"\n\n')
+                    '#include "base/handle.h"\n#include "server/session/conn.h"\n'
+                    '#include "server/session/handles.h"\n#include "server/session/reply.h"\n\n')
     for call in calls:
         out += (_auto(call) if call.server == "auto" else "") + _handler(call)
     out += _streams(calls)

@@ -3,7 +3,10 @@
  * of. */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/memory.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
+#include "server/session/mapped_memory.h"
 
 CUresult server_do_ga_space_map(struct server_conn *conn, const struct ga_space_map_args *args)
 {
@@ -18,25 +21,12 @@ CUresult server_do_ga_space_unmap(struct server_conn *conn, const struct ga_spac
     return whole ? memory_free(conn, args->address) : CUDA_ERROR_INVALID_VALUE;
 }
 
-bool memory_whole(const struct range_table *ranges, uint64_t address, uint64_t bytes)
-{
-    while (bytes != 0) {
-        const struct range *range = range_table_at(ranges, address);
-        if (range == NULL || !range->mapped || range->allocated || range->bytes > bytes) {
-            return false;
-        }
-        address += range->bytes;
-        bytes -= range->bytes;
-    }
-    return true;
-}
-
 CUresult server_do_ga_space_access(struct server_conn *conn,
                                    const struct ga_space_access_args *args)
 {
     CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
                               .flags = (CUmemAccess_flags)args->flags};
-    if (args->bytes == 0 || !memory_whole(&conn->ranges, args->address, args->bytes)) {
+    if (args->bytes == 0 || !range_table_whole(&conn->ranges, args->address, args->bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     CU_TRY(server_device(conn, args->device, &access.location.id));

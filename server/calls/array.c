@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and mipmapped arrays. */
+#include "server/calls/array.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/reply.h"
 
 static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handle)
 {

@@ -4,79 +4,11 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/context_end.h"
 #include "server/session/conn.h"
-
-/* Scheduling flags only matter to threads that wait, and those are on the client. */
-#define CONTEXT_FLAGS (CU_CTX_LMEM_RESIZE_TO_MAX)
-
-static CUresult context_make(struct server_conn *conn, struct server_session *session,
-                             const struct ga_context_create_args *args, CUcontext *real)
-{
-    const struct cuda_driver *driver = conn->driver;
-    CUcontext popped;
-    if (args->kind == API_CONTEXT_PRIMARY) {
-        return driver->cuDevicePrimaryCtxRetain(real, session->real);
-    }
-    CU_TRY(driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real));
-    (void)driver->cuCtxPopCurrent_v2(&popped);
-    return CUDA_SUCCESS;
-}
-
-static void context_unmake(struct server_conn *conn, const struct server_session *session,
-                           uint32_t kind, CUcontext real)
-{
-    if (kind == API_CONTEXT_PRIMARY) {
-        (void)conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
-    } else {
-        (void)conn->driver->cuCtxDestroy_v2(real);
-    }
-}
-
-/* Takes the driver's context. */
-static CUresult context_enter(struct server_conn *conn, struct server_session *session,
-                              uint64_t handle, uint32_t kind, struct made_context made_from,
-                              CUcontext real)
-{
-    struct server_context *context = calloc(1, sizeof *context);
-    enum ga_status status = GA_NO_MEMORY;
-    if (context != NULL) {
-        *context = (struct server_context){.handle = handle,
-                                           .session = session,
-                                           .real = real,
-                                           .primary = kind == API_CONTEXT_PRIMARY,
-                                           .made_from = made_from,
-                                           .null_lane = ++conn->objects.last_lane};
-        status = ga_handle_table_take(&conn->objects.contexts, handle, context);
-    }
-    if (status != GA_OK) {
-        context_unmake(conn, session, kind, real);
-        free(context);
-        return status == GA_INVALID ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    ga_list_init(&context->streams);
-    ga_list_init(&context->events);
-    ga_list_init(&context->modules);
-    ga_list_init(&context->arrays);
-    ga_list_init(&context->textures);
-    ga_list_init(&context->graphs);
-    ga_list_init(&context->conditions);
-    ga_list_init(&context->greens);
-    ga_list_init(&context->free_events);
-    ga_list_append(&conn->objects.context_list, &context->link);
-    return CUDA_SUCCESS;
-}
-
-CUresult context_open(struct server_conn *conn, struct server_session *session,
-                      const struct ga_context_create_args *args)
-{
-    CUcontext real = NULL;
-    if (args->kind > API_CONTEXT_EXPLICIT) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    CU_TRY(context_make(conn, session, args, &real));
-    const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS};
-    return context_enter(conn, session, args->context, args->kind, made, real);
-}
+#include "server/session/context_open.h"
+#include "server/session/contexts.h"
+#include "server/session/reply.h"
 
 /* One that has some of the multiprocessors, which is current when it is made. */
 static CUresult part_make(struct server_conn *conn, struct server_session *session,

@@ -8,6 +8,10 @@
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
+#include "server/session/driver_events.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 #define COPY_SMALL_BYTES 4096u
 #define COPY_SMALL_RUN   16u /* one of so many is watched: what the driver holds has a bound */

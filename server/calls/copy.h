@@ -5,6 +5,7 @@
 
 #include "api/calls.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
 
 /* Takes `bytes` bulk bytes of the current call, for a copy in `stream`: to room->at they will have
  * come when the stream does. On failure they are gone: there is no room, or SERVER_BROKEN. */

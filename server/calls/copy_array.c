@@ -5,6 +5,8 @@
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
+#include "server/session/handles.h"
 
 static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *real)
 {

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events, and asking or waiting for events and streams. */
+#include "server/calls/event.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/driver_events.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 static struct server_event *event_find(struct server_conn *conn, uint64_t wire)
 {

@@ -6,6 +6,8 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 #define FACTS_MAX   32u /* functions of a module whose facts come with it */
 #define FACTS_BYTES 32768u

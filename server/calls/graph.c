@@ -11,6 +11,7 @@
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
 
 static void build_free(struct server_graph_build *build)
 {

@@ -40,10 +40,18 @@ void graph_build_collect(const struct cuda_driver *driver, const struct server_s
 /* The stream, in which a graph is being captured; NULL: there is none, or none is. */
 struct server_stream *graph_building(struct server_conn *conn, uint64_t wire);
 
+/* Drops the graph that is being captured in a stream that ends. */
+void graph_build_end(struct server_conn *conn, struct server_stream *stream);
+/* Frees it, in the driver too. */
+CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
+
 /* ---- graph_condition.c */
 
 /* The graph is not captured to, and no executable is of it, any more: it loses its nodes. */
 void condition_graph_free(struct server_conn *conn, struct server_condition_graph *of);
+/* Frees the variables of conditional nodes. No capture and no executable graph uses them any more.
+ */
+void conditions_free(struct server_conn *conn, struct server_context *context);
 /* It, for the driver. */
 CUgraph condition_graph_real(const struct server_condition_graph *of);
 

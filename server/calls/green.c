@@ -5,11 +5,16 @@
  * What a reader would get wrong: the default stream of a green context has no handle in CUDA. Here
  * it is a stream whose real handle is NULL; whoever uses it makes the green context current first
  * (stream_apply). */
+#include "server/calls/green.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/stream.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/handles.h"
 
 static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
 {

@@ -6,6 +6,9 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/driver_events.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 /* Waits while all leases are under way: their functions run without any further call. */
 static CUresult lease(struct server_conn *conn, struct host_wait *wait)

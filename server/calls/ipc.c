@@ -3,6 +3,8 @@
  * descriptor of the driver from one backend process over gpuaasd to the other, which maps them
  * where its client wants them; an event goes as the driver's handle. Clients see neither: they have
  * keys (sharing.h). */
+#include "server/calls/ipc.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +12,9 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
+#include "server/calls/event.h"
 #include "server/session/conn.h"
+#include "server/session/mapped_memory.h"
 
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL)->event,
                "it travels as it is");

@@ -6,6 +6,8 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/ipc.h"
+#include "server/calls/physical.h"
 #include "server/session/conn.h"
 
 CUresult server_do_ga_physical_share(struct server_conn *conn,

@@ -7,6 +7,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
 
 static bool flags_known(uint32_t flags)
 {

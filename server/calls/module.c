@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules and their variables. An image comes from the client, so its container is
  * walked within its length before the driver, which is told no length, sees it. */
+#include "server/calls/module.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,9 @@
 #include "api/server_dispatch.h"
 #include "base/log.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 /* ---- loading */
 

@@ -1,117 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peer access. Memory that is mapped has the access that it was given, whatever a context may do:
- * so each mapping of the peer is opened for the device, and each that comes later. */
-#include <stdlib.h>
-
+/* The calls about peer access (session/peers.h). */
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
-
-struct server_peer {
-    struct ga_list link;
-    const struct server_context *context, *owner; /* the first may use the second's memory */
-};
-
-static CUresult open_range(struct server_conn *conn, uint64_t address, uint64_t bytes,
-                           const struct server_context *by, CUmemAccess_flags flags)
-{
-    const CUmemAccessDesc access = {
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = by->session->real}, .flags = flags};
-    return conn->driver->cuMemSetAccess(address, bytes, &access, 1);
-}
-
-CUresult peer_open(struct server_conn *conn, const struct server_context *owner, uint64_t address,
-                   uint64_t bytes)
-{
-    CUresult rc = CUDA_SUCCESS;
-    ga_list_each (at, next, &conn->objects.peers) {
-        const struct server_peer *peer = ga_container(at, struct server_peer, link);
-        if (rc == CUDA_SUCCESS && peer->owner == owner) {
-            rc =
-                open_range(conn, address, bytes, peer->context, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-        }
-    }
-    return rc;
-}
-
-bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
-                  const struct server_context *owner)
-{
-    ga_list_each (at, next, &conn->objects.peers) {
-        const struct server_peer *peer = ga_container(at, struct server_peer, link);
-        if (peer->context == context && peer->owner == owner) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Does another context of the same device reach the same memory? */
-static bool shared(const struct server_conn *conn, const struct server_peer *peer)
-{
-    ga_list_each (at, next, &conn->objects.peers) {
-        const struct server_peer *other = ga_container(at, struct server_peer, link);
-        if (other != peer && other->owner == peer->owner &&
-            other->context->session == peer->context->session) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static CUresult open_all(struct server_conn *conn, const struct server_peer *peer,
-                         CUmemAccess_flags flags)
-{
-    CUresult rc = CUDA_SUCCESS;
-    for (size_t i = 0; rc == CUDA_SUCCESS && i < conn->ranges.count; i++) {
-        const struct range *range = &conn->ranges.items[i];
-        if (range->mapped && !range->allocated && range->owner == peer->owner) {
-            rc = open_range(conn, range->base, range->bytes, peer->context, flags);
-        }
-    }
-    return rc;
-}
-
-static void peer_end(struct server_conn *conn, struct server_peer *peer)
-{
-    if (!shared(conn, peer)) {
-        (void)open_all(conn, peer, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-    }
-    ga_list_remove(&peer->link);
-    free(peer);
-}
-
-void peer_drop(struct server_conn *conn, const struct server_context *context)
-{
-    ga_list_each (at, next, &conn->objects.peers) {
-        struct server_peer *peer = ga_container(at, struct server_peer, link);
-        if (peer->context == context || peer->owner == context) {
-            peer_end(conn, peer);
-        }
-    }
-}
+#include "server/session/peers.h"
 
 /* The driver knows whether it is enabled already, and whether it can be. */
 static CUresult enable(struct server_conn *conn, const struct server_context *owner, CUcontext real,
                        unsigned flags)
 {
-    CUresult rc = conn->driver->cuCtxEnablePeerAccess(real, flags);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    struct server_peer *peer = malloc(sizeof *peer);
-    if (peer != NULL) {
-        *peer = (struct server_peer){.context = conn->current, .owner = owner};
-        ga_list_append(&conn->objects.peers, &peer->link);
-        rc = open_all(conn, peer, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    } else {
-        rc = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    CU_TRY(conn->driver->cuCtxEnablePeerAccess(real, flags));
+    CUresult rc = peer_add(conn, owner);
     if (rc != CUDA_SUCCESS) {
         (void)conn->driver->cuCtxDisablePeerAccess(real);
-        if (peer != NULL) {
-            peer_end(conn, peer);
-        }
     }
     return rc;
 }
@@ -133,11 +34,8 @@ CUresult server_do_cuCtxDisablePeerAccess(struct server_conn *conn,
     CUresult rc = conn->current != NULL && owner != NULL
                       ? conn->driver->cuCtxDisablePeerAccess(owner->real)
                       : CUDA_ERROR_INVALID_CONTEXT;
-    ga_list_each (at, next, &conn->objects.peers) {
-        struct server_peer *peer = ga_container(at, struct server_peer, link);
-        if (rc == CUDA_SUCCESS && peer->context == conn->current && peer->owner == owner) {
-            peer_end(conn, peer);
-        }
+    if (rc == CUDA_SUCCESS) {
+        peer_remove(conn, owner);
     }
     return rc;
 }

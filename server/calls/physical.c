@@ -4,11 +4,15 @@
  *
  * What a reader would get wrong: devices do not own these addresses. Memory of any device of the
  * node may be mapped in a reservation, as CUDA has it. */
+#include "server/calls/physical.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/ipc.h"
 #include "server/session/conn.h"
+#include "server/session/mapped_memory.h"
 
 #define SPACE_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 
@@ -173,7 +177,7 @@ CUresult server_do_ga_physical_unmap(struct server_conn *conn,
                                      const struct ga_physical_unmap_args *args)
 {
     uint64_t address = args->address, end = address + args->bytes;
-    if (args->bytes == 0 || !memory_whole(&conn->ranges, address, args->bytes)) {
+    if (args->bytes == 0 || !range_table_whole(&conn->ranges, address, args->bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     for (uint64_t at = address; at != end; at += range_table_at(&conn->ranges, at)->bytes) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
 
 #define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 

@@ -6,6 +6,9 @@
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
 #include "server/session/conn.h"
+#include "server/session/driver_events.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
 
 CUresult server_do_ga_shared_buffer_open(struct server_conn *conn,
                                          const struct ga_shared_buffer_open_args *args)

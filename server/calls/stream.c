@@ -2,9 +2,22 @@
 /* The end of a stream. Its work is done all the same and still belongs to its context, but only the
  * driver knows of it. Therefore another stream, the heir, waits for it, and gets no other work.
  * Marking the context (context_mark) marks the heir, too. */
+#include "server/calls/stream.h"
+
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/graph.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/driver_events.h"
+
+void stream_drop(struct server_conn *conn, struct server_stream *stream)
+{
+    (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
+    ga_list_remove(&stream->link);
+    graph_build_end(conn, stream);
+    free(stream);
+}
 
 /* The heir waits for what the stream has to do; the stream's context is current. */
 static CUresult inherit(struct server_conn *conn, const struct server_stream *stream)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects. Kernels use the driver's handles, which are answered to the client;
  * a call that names an object does so by the client's handle, so that none reaches another's. */
+#include "server/calls/texture.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/handles.h"
 
 /* ---- making */
 

@@ -9,6 +9,8 @@
 #include "api/server_dispatch.h"
 #include "base/failpoint.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
+#include "server/session/reply.h"
 
 _Static_assert(sizeof(((struct channel_ticket *)NULL)->id) + CHANNEL_KEY_BYTES ==
                    API_BULK_TICKET_BYTES,

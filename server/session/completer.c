@@ -17,6 +17,9 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "server/session/conn.h"
+#include "server/session/copy_chunks.h"
+#include "server/session/driver_events.h"
+#include "server/session/reply.h"
 
 #define SPIN_NS      (50 * GA_NS_PER_US)
 #define SLEEP_NS_MIN (20 * GA_NS_PER_US)

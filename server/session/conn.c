@@ -15,6 +15,10 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/session/contexts.h"
+#include "server/session/handles.h"
+#include "server/session/reply.h"
+#include "server/session/session.h"
 
 /* ---- waiting */
 

@@ -140,31 +140,6 @@ GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
 /* Sleeps until the thread is woken or, unless `from` is NULL, `wanted` is possible on it. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
 
-/* ---- copy_room.c: room for the bytes of a copy on their way */
-
-/* A slot of staging.h, or a turn of copy_overflow.h. */
-struct conn_room {
-    struct staging_slot *slot; /* leased */
-    uint8_t *at;               /* what the driver copies from or to, 16-aligned and padded */
-    uint32_t bytes;
-    struct overflow_bytes *aside; /* if not NULL: place for bytes for the GPU; call overflow_put
-                                   * before the driver's copy */
-};
-
-enum conn_use { ROOM_IN, ROOM_OUT, ROOM_STORE }; /* STORE: out, by the network card */
-
-/* Leases room for the next piece of a copy in `stream`; small pieces share slots. ROOM_IN: room for
- * all of `bytes`, at most WIRE_CHUNK. Otherwise room for as many as fit, and for all if they are at
- * most WIRE_CHUNK. Waits while work goes on that will make room. If the stream itself stands still,
- * it leases room of copy_overflow.h. CUDA_ERROR_OUT_OF_MEMORY: there is none, and no work goes on,
- * perhaps until a later call; the log says so. Any error with conn->ended: the connection ends. */
-CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
-                   struct conn_room *room);
-/* Gives the room back unused: no bytes come. */
-void conn_room_leave(struct server_conn *conn, struct conn_room *room);
-/* Scratch memory of WIRE_CHUNK bytes, padded, for use within one call. NULL: no memory. */
-uint8_t *conn_scratch(struct server_conn *conn);
-
 /* Reads bulk bytes of the current call's frame; waits until the client has sent them. GA_LOST: the
  * connection has ended. */
 GA_CHECKED enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size);
@@ -175,67 +150,5 @@ bool conn_bulk_skip(struct server_conn *conn);
  * fails.
  */
 void context_switch(struct server_conn *conn, uint64_t handle);
-
-/* ---- session.c: SESSION_OPEN and WINDOW. False ends the connection. `admitted`: the ticket has
- * been used already, for the connection itself. */
-bool session_open(struct server_conn *conn, const struct handshake_data_hello *hello,
-                  uint64_t sequence, bool admitted);
-bool session_window(struct server_conn *conn, const struct wire_header *header,
-                    struct ga_reader *reader);
-
-/* ---- Functions for generated and hand-written calls; submit thread only. */
-
-/* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
-CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
-CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real);
-CUresult server_handle_context(struct server_conn *conn, uint64_t wire, CUcontext *real);
-CUresult server_handle_module(struct server_conn *conn, uint64_t wire, CUmodule *real);
-CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunction *real);
-CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real);
-/* CUDA_ERROR_INVALID_VALUE unless the bytes lie in memory of the application. */
-CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t bytes);
-/* Puts a new object of the driver under the client's handle, or destroys it. */
-CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
-                           void *real);
-
-/* What the handler of a call (api/server_dispatch.h) returns instead of the call's result. */
-#define SERVER_ANSWERED ((CUresult)-1) /* it has answered, or will */
-#define SERVER_BROKEN   ((CUresult)-2) /* the frame makes no sense, or is lost: the end */
-
-/* Answer a call with what its handler has returned. False: the connection ends. */
-bool server_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-
-/* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
- * ends. The reply is sent behind answers to work that has finished before it. */
-struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
-                                     CUresult rc, size_t bound);
-void server_reply_end(struct server_conn *conn);
-/* A whole reply, where rc and results are known. */
-#define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
-    do {                                                                                           \
-        struct ga_writer *writer_ =                                                                \
-            server_reply_begin(conn, header, rc, name##_results_bound(results));                   \
-        if (writer_ != NULL && (rc) == CUDA_SUCCESS) {                                             \
-            name##_results_write(writer_, results);                                                \
-        }                                                                                          \
-        server_reply_end(conn);                                                                    \
-    } while (0)
-/* A reply without results. */
-void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-/* Reports that a call that no thread waits for has failed, in the current context (WIRE_ERROR). */
-void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-/* An entry of the completion thread for the current call. NULL: no memory. */
-struct completer_entry *server_entry_make(struct server_conn *conn, enum completer_kind kind);
-/* A reply without results to the current call, once `ref` (taken over) has finished. Returns
- * SERVER_ANSWERED. */
-CUresult server_reply_after(struct server_conn *conn, struct event_ref *ref, uint64_t lane);
-
-/* Whether the driver's answer condemns the process. */
-bool server_is_fault(CUresult rc);
-/* Checks a result code of the driver; tells the client of an execution fault, once. Any thread. */
-void server_check_fault(struct server_conn *conn, CUresult rc);
-/* Memory is gone or the protocol is broken: ends the connection with a log line. */
-void server_fail(struct server_conn *conn, const char *why);
 
 #endif

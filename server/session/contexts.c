@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a context, and all of its work at once. */
+/* All work of a context at once. */
+#include "server/session/contexts.h"
+
 #include <stdlib.h>
 
 #include "server/session/conn.h"
+#include "server/session/driver_events.h"
+#include "server/session/peers.h"
 
 void context_apply(struct server_conn *conn, const struct server_context *context)
 {
@@ -112,8 +116,7 @@ static CUresult wait_drained(struct server_conn *conn, struct completer_entry *e
     return conn_wait(conn, &done) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
-/* Waits until the work of the context is done. */
-static CUresult context_drain(struct server_conn *conn, struct server_context *context)
+CUresult context_drain(struct server_conn *conn, struct server_context *context)
 {
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     if (entry == NULL) {
@@ -128,8 +131,7 @@ static CUresult context_drain(struct server_conn *conn, struct server_context *c
     return rc;
 }
 
-/* Until no entry refers to the context any more: what its driver still does is told as an error. */
-static CUresult context_abandon(struct server_conn *conn, struct server_context *context)
+CUresult context_abandon(struct server_conn *conn, struct server_context *context)
 {
     struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     atomic_store(&context->ended, true);
@@ -170,111 +172,3 @@ CUresult green_drain(struct server_conn *conn, const struct server_green *green)
     return CUDA_SUCCESS;
 }
 #endif
-
-static void keep_first(CUresult *first, CUresult rc)
-{
-    *first = *first == CUDA_SUCCESS ? rc : *first;
-}
-
-static CUresult ranges_free(struct server_conn *conn, const struct server_context *context)
-{
-    CUresult first = CUDA_SUCCESS;
-    for (size_t i = conn->ranges.count; i-- > 0;) {
-        if (conn->ranges.items[i].mapped && conn->ranges.items[i].owner == context) {
-            keep_first(&first, memory_free(conn, conn->ranges.items[i].base));
-        }
-    }
-    return first;
-}
-
-static CUresult objects_free(struct server_conn *conn, struct server_context *context)
-{
-    CUresult first = CUDA_SUCCESS;
-    ga_list_each (at, next, &context->graphs) {
-        keep_first(&first, graph_free(conn, ga_container(at, struct server_graph, link)));
-    }
-    ga_list_each (at, next, &context->modules) {
-        keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
-    }
-    ga_list_each (at, next, &context->textures) {
-        keep_first(&first, texture_free(conn, ga_container(at, struct server_texture, link)));
-    }
-    while (!ga_list_empty(&context->arrays)) { /* the levels of one go with it */
-        struct ga_list *at = context->arrays.next;
-        keep_first(&first, array_free(conn, ga_container(at, struct server_array, link)));
-    }
-    ga_list_each (at, next, &context->events) {
-        keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
-    }
-    ga_list_each (at, next, &context->greens) {
-        keep_first(&first, green_free(conn, ga_container(at, struct server_green, link)));
-    }
-    ga_list_each (at, next, &context->streams) {
-        struct server_stream *stream = ga_container(at, struct server_stream, link);
-        keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
-        stream_drop(conn, stream);
-    }
-    if (context->heir != NULL) {
-        keep_first(&first, conn->driver->cuStreamDestroy_v2(context->heir));
-        context->heir = NULL;
-    }
-    conditions_free(conn, context);
-    ga_list_each (at, next, &context->free_events) {
-        struct event_ref *ref = ga_container(at, struct event_ref, link);
-        ga_list_remove(&ref->link);
-        keep_first(&first, conn->driver->cuEventDestroy_v2(ref->real));
-        free(ref);
-    }
-    keep_first(&first, ranges_free(conn, context));
-    return first;
-}
-
-/* The context stays in use, but its settings become as if new. A setting that the driver cannot
- * reset (a heap that kernels have used) stays. */
-static void settings_reset(struct server_conn *conn, struct server_context *context)
-{
-    const struct cuda_driver *driver = conn->driver;
-    for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
-        if ((context->limits_set >> limit & 1) != 0) {
-            (void)driver->cuCtxSetLimit((CUlimit)limit, context->limits[limit]);
-        }
-    }
-    context->limits_set = 0;
-    (void)driver->cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE);
-    (void)driver->cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE);
-    ga_list_each (at, next, &conn->objects.context_list) {
-        const struct server_context *other = ga_container(at, struct server_context, link);
-        if (other != context) {
-            (void)driver->cuCtxDisablePeerAccess(other->real);
-        }
-    }
-}
-
-CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep)
-{
-    const struct cuda_driver *driver = conn->driver;
-    struct server_context *before = conn->current;
-    CUresult first = driver->cuCtxSetCurrent(context->real);
-    keep_first(&first, context_drain(conn, context));
-    CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(conn, context);
-    keep_first(&first, abandoned);
-    if (atomic_load(&conn->ended) || abandoned != CUDA_SUCCESS) {
-        return first; /* the process ends, and that frees everything; or the context stays */
-    }
-    peer_drop(conn, context);
-    keep_first(&first, objects_free(conn, context));
-    if (keep) {
-        settings_reset(conn, context);
-        context_apply(conn, before);
-        return first;
-    }
-    conn->current = before == context ? NULL : before;
-    context_apply(conn, conn->current);
-    keep_first(&first, context->primary
-                           ? driver->cuDevicePrimaryCtxRelease_v2(context->session->real)
-                           : driver->cuCtxDestroy_v2(context->real));
-    (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
-    ga_list_remove(&context->link);
-    free(context);
-    return first;
-}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of copies to the host leave: as frames, or into memory of the client that the network card
  * reaches. Each takes the lease of its slot along. */
+#include "server/session/copy_chunks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "server/session/conn.h"
+#include "server/session/reply.h"
 
 /* Not into another slot: where the wire is slow, all of them wait for it. */
 static void data_compress(struct completer *completer, struct send_queue_frame *frame)

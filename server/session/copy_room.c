@@ -3,12 +3,16 @@
  * the wire is faster than the GPU, or the other way round. But a stream may stand still until the
  * program makes a later call, and then the submit thread must read on: so when nothing has gone on
  * for a moment, its copies go by the overflow. */
+#include "server/session/copy_room.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "api/wire.h"
 #include "base/clock.h"
 #include "server/session/conn.h"
+#include "server/session/driver_events.h"
+#include "server/session/handles.h"
 
 #define SMALL_BYTES 16384u              /* pieces up to this share staging slots */
 #define STILL_NS    (10 * GA_NS_PER_MS) /* what takes longer is no matter of wire and GPU in turn */

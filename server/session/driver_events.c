@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of the driver: counted, and those without timing used again. */
+#include "server/session/driver_events.h"
+
 #include <stdlib.h>
 
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
+#include "server/session/handles.h"
 
 CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
                    CUevent real, struct event_ref **ref)

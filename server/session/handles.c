@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handles and ranges: what a client names is looked up here and nowhere else. */
+#include "server/session/handles.h"
+
 #include <stdlib.h>
 
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
 
 void objects_init(struct server_objects *objects, struct figures *figures)
 {
@@ -145,12 +148,4 @@ CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, u
     /* Events, modules, functions, arrays and textures are made by hand-written calls. */
     return type == GA_HANDLE_STREAM ? handle_stream_put(conn, wire, real)
                                     : CUDA_ERROR_INVALID_HANDLE;
-}
-
-void stream_drop(struct server_conn *conn, struct server_stream *stream)
-{
-    (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
-    ga_list_remove(&stream->link);
-    graph_build_end(conn, stream);
-    free(stream);
 }

@@ -98,6 +98,19 @@ const struct range *range_table_at(const struct range_table *table, uint64_t bas
     return range != NULL && range->base == base ? range : NULL;
 }
 
+bool range_table_whole(const struct range_table *table, uint64_t address, uint64_t bytes)
+{
+    while (bytes != 0) {
+        const struct range *range = range_table_at(table, address);
+        if (range == NULL || !range->mapped || range->allocated || range->bytes > bytes) {
+            return false;
+        }
+        address += range->bytes;
+        bytes -= range->bytes;
+    }
+    return true;
+}
+
 void range_table_share(struct range_table *table, uint64_t base)
 {
     size_t at = count_below(table, base);

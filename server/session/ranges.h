@@ -38,6 +38,8 @@ GA_CHECKED enum ga_status range_table_add(struct range_table *table, const struc
 /* Whether [address, address + bytes) lies within one range, or within mappings that the program has
  * made side by side. Zero bytes lie anywhere. */
 bool range_table_holds(const struct range_table *table, uint64_t address, uint64_t bytes);
+/* Whether exactly these bytes are made up of whole mappings. */
+bool range_table_whole(const struct range_table *table, uint64_t address, uint64_t bytes);
 /* The range that starts exactly at `base`, or NULL. Lent until the table changes. */
 const struct range *range_table_at(const struct range_table *table, uint64_t base);
 /* Whether any range has bytes of [address, address + bytes). */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers: replies, late errors, faults. */
+#include "server/session/reply.h"
+
 #include <stdio.h>
 
 #include "api/call_info.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: an application's devices and their address windows. Both ends reserve the same range of
  * addresses, so that a device pointer is never a valid pointer of the program. */
+#include "server/session/session.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +10,9 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/session/conn.h"
+#include "server/session/context_open.h"
+#include "server/session/mapped_memory.h"
+#include "server/session/reply.h"
 
 #define WINDOW_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 

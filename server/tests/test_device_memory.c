@@ -6,7 +6,11 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/array.h"
+#include "server/calls/memory.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
+#include "server/session/mapped_memory.h"
 #include "server/tests/fake_ledger.h"
 
 #define BYTES (UINT64_C(4) << 20)

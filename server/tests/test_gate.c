@@ -8,6 +8,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
+#include "server/session/handles.h"
 
 enum { IDLE = 1, ELSEWHERE, CAPTURES };
 

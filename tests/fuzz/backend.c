@@ -9,6 +9,7 @@
 
 #include "api/cuda_driver.h"
 #include "base/clock.h"
+#include "server/calls/context_end.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"

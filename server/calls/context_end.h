@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a context. */
+#ifndef SERVER_CALLS_CONTEXT_END_H
+#define SERVER_CALLS_CONTEXT_END_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+struct server_conn;
+struct server_context;
+
+/* Waits for the work of the context, then frees all its objects, and without `keep` the context
+ * itself. An error of the driver is returned, but does not stop this. */
+CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);
+
+#endif

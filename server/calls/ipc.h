@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What applications share, as gpuaasd knows it. */
+#ifndef SERVER_CALLS_IPC_H
+#define SERVER_CALLS_IPC_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "server/channel.h"
+
+struct server_conn;
+
+/* Sends a request to gpuaasd (sharing.h), whose answer the packet becomes. A descriptor in `*fd`
+ * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS.
+ */
+CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd);
+/* Withdraws entries of the sharing registry: other applications can open that memory no more. */
+void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
+                  uint64_t bytes);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: their end. */
+#ifndef SERVER_CALLS_MODULE_H
+#define SERVER_CALLS_MODULE_H
+
+#include "api/cuda_names.h"
+
+struct server_conn;
+struct server_module;
+
+/* Frees it, in the driver too. */
+CUresult module_free(struct server_conn *conn, struct server_module *module);
+
+#endif

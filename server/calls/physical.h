@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical memory under handles. */
+#ifndef SERVER_CALLS_PHYSICAL_H
+#define SERVER_CALLS_PHYSICAL_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct server_conn;
+struct server_physical;
+struct server_session;
+
+/* Enters physical memory under the client's handle; the caller then sets `real`, or drops the
+ * entry. */
+CUresult physical_put(struct server_conn *conn, const struct server_session *session,
+                      uint64_t handle, uint64_t bytes, struct server_physical **out);
+void physical_drop(struct server_conn *conn, struct server_physical *physical);
+
+#endif

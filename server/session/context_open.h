@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts are made. */
+#ifndef SERVER_SESSION_CONTEXT_OPEN_H
+#define SERVER_SESSION_CONTEXT_OPEN_H
+
+#include <stdint.h>
+
+#include "api/calls.h"
+#include "server/session/objects.h"
+
+struct server_conn;
+
+/* Scheduling flags only matter to threads that wait, and those are on the client. */
+#define CONTEXT_FLAGS (CU_CTX_LMEM_RESIZE_TO_MAX)
+
+/* Makes a context under the client's handle. */
+CUresult context_open(struct server_conn *conn, struct server_session *session,
+                      const struct ga_context_create_args *args);
+/* Takes a context of the driver, under the client's handle; it is ended on failure. */
+CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
+                       uint32_t kind, struct made_context made_from, CUcontext real);
+
+#endif

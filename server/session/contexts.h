@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts, which are current or not, and all of their work at once. Submit thread only. */
+#ifndef SERVER_SESSION_CONTEXTS_H
+#define SERVER_SESSION_CONTEXTS_H
+
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+
+struct completer_entry;
+struct server_conn;
+struct server_context;
+struct server_green;
+struct server_stream;
+
+/* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
+void context_apply(struct server_conn *conn, const struct server_context *context);
+/* Makes the stream's context current in the driver, where the stream's handle does not imply it. */
+void stream_apply(struct server_conn *conn, const struct server_stream *stream);
+
+/* Records events on all streams of the context, which must be current, and lets the entry wait for
+ * them: together they cover all work of the context, that of destroyed streams included. After an
+ * error the entry may have some of them. */
+CUresult context_mark(struct server_conn *conn, struct server_context *context,
+                      struct completer_entry *entry);
+/* As context_mark, for all contexts that may use the owner's memory: itself and those that have
+ * peer access; with `everybody` all of the application. Any may be current. */
+CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
+                            bool everybody, struct completer_entry *entry);
+/* Waits until the work of the context, which is current, is done. */
+CUresult context_drain(struct server_conn *conn, struct server_context *context);
+/* Waits until no entry refers to the context any more: what its driver still does is told as an
+ * error. */
+CUresult context_abandon(struct server_conn *conn, struct server_context *context);
+/* Waits for the work of a green context. */
+CUresult green_drain(struct server_conn *conn, const struct server_green *green);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session/mapped_memory.h"
+
+#include "server/session/conn.h"
+#include "server/session/peers.h"
+
+static bool window_holds(const struct server_session *session, uint64_t address, uint64_t bytes)
+{
+    const struct handshake_window *window = &session->window;
+    return bytes != 0 && address >= window->base && address - window->base < window->bytes &&
+           bytes <= window->bytes - (address - window->base) &&
+           address % session->granularity_bytes == 0 && bytes % session->granularity_bytes == 0;
+}
+
+static CUresult physical_map(struct server_conn *conn, const struct server_session *session,
+                             uint64_t address, uint64_t bytes,
+                             CUmemGenericAllocationHandle physical)
+{
+    const struct cuda_driver *driver = conn->driver;
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult rc = driver->cuMemMap(address, bytes, 0, physical, 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver->cuMemSetAccess(address, bytes, &access, 1);
+        if (rc != CUDA_SUCCESS) {
+            (void)driver->cuMemUnmap(address, bytes);
+        }
+    }
+    return rc;
+}
+
+CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+                       uint64_t bytes, const CUmemAllocationProp *prop)
+{
+    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    CUresult rc = conn->driver->cuMemCreate(physical, bytes, prop, 0);
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+    }
+    return rc;
+}
+
+CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+                     const struct server_context *owner, uint64_t address, uint64_t bytes)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
+    if (!window_holds(session, address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CUmemGenericAllocationHandle physical;
+    struct range range = {.base = address,
+                          .bytes = bytes,
+                          .owner = owner,
+                          .mapped = true,
+                          .session = session->number};
+    enum ga_status status = range_table_add(&conn->ranges, &range);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = memory_create(conn, &physical, bytes, &prop);
+    if (rc == CUDA_SUCCESS) {
+        rc = physical_map(conn, session, address, bytes, physical);
+        if (rc == CUDA_SUCCESS) {
+            rc = peer_open(conn, owner, address, bytes);
+            if (rc != CUDA_SUCCESS) {
+                (void)conn->driver->cuMemUnmap(address, bytes);
+            }
+        }
+        if (rc != CUDA_SUCCESS) {
+            (void)conn->driver->cuMemRelease(physical);
+            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        }
+    }
+    range_table_remove(&conn->ranges, address);
+    if (rc == CUDA_SUCCESS) {
+        range.physical = physical;
+        (void)!range_table_add(&conn->ranges, &range); /* its place is free: it was there before */
+    }
+    return rc;
+}
+
+CUresult memory_place(struct server_conn *conn, const struct server_session *session,
+                      const struct server_context *owner, uint64_t address, uint64_t bytes,
+                      CUmemGenericAllocationHandle physical)
+{
+    const struct range range = {.base = address,
+                                .bytes = bytes,
+                                .owner = owner,
+                                .mapped = true,
+                                .opened = true,
+                                .physical = physical,
+                                .session = session->number};
+    if (!window_holds(session, address, bytes)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    enum ga_status status = range_table_add(&conn->ranges, &range);
+    if (status != GA_OK) {
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = physical_map(conn, session, address, bytes, physical);
+    if (rc != CUDA_SUCCESS) {
+        range_table_remove(&conn->ranges, address);
+    }
+    return rc;
+}

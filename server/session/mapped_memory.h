@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the driver at addresses of a session's window. */
+#ifndef SERVER_SESSION_MAPPED_MEMORY_H
+#define SERVER_SESSION_MAPPED_MEMORY_H
+
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+
+struct server_conn;
+struct server_context;
+struct server_session;
+
+/* Maps memory of a context (NULL: of none) at an address of the session's window. */
+CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+                     const struct server_context *owner, uint64_t address, uint64_t bytes);
+
+/* cuMemCreate, charged to the ledger. Who releases it returns it. */
+CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
+                       uint64_t bytes, const CUmemAllocationProp *prop);
+/* Maps an allocation of the driver for the current context at an address of the session's window;
+ * on success it goes with the mapping. */
+CUresult memory_place(struct server_conn *conn, const struct server_session *session,
+                      const struct server_context *owner, uint64_t address, uint64_t bytes,
+                      CUmemGenericAllocationHandle physical);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers to calls: replies, late errors, faults. Submit thread only, but where it says so. */
+#ifndef SERVER_SESSION_REPLY_H
+#define SERVER_SESSION_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/cuda_names.h"
+#include "base/cursor.h"
+#include "server/session/completer.h"
+
+struct server_conn;
+struct wire_header;
+
+/* What the handler of a call (api/server_dispatch.h) returns instead of the call's result. */
+#define SERVER_ANSWERED ((CUresult)-1) /* it has answered, or will */
+#define SERVER_BROKEN   ((CUresult)-2) /* the frame makes no sense, or is lost: the end */
+
+/* Answer a call with what its handler has returned. False: the connection ends. */
+bool server_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+
+/* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
+ * ends. The reply is sent behind answers to work that has finished before it. */
+struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
+                                     CUresult rc, size_t bound);
+void server_reply_end(struct server_conn *conn);
+/* A whole reply, where rc and results are known. */
+#define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
+    do {                                                                                           \
+        struct ga_writer *writer_ =                                                                \
+            server_reply_begin(conn, header, rc, name##_results_bound(results));                   \
+        if (writer_ != NULL && (rc) == CUDA_SUCCESS) {                                             \
+            name##_results_write(writer_, results);                                                \
+        }                                                                                          \
+        server_reply_end(conn);                                                                    \
+    } while (0)
+/* A reply without results. */
+void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* Reports that a call that no thread waits for has failed, in the current context (WIRE_ERROR). */
+void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+/* An entry of the completion thread for the current call. NULL: no memory. */
+struct completer_entry *server_entry_make(struct server_conn *conn, enum completer_kind kind);
+/* A reply without results to the current call, once `ref` (taken over) has finished. Returns
+ * SERVER_ANSWERED. */
+CUresult server_reply_after(struct server_conn *conn, struct event_ref *ref, uint64_t lane);
+
+/* Whether the driver's answer condemns the process. */
+bool server_is_fault(CUresult rc);
+/* Checks a result code of the driver; tells the client of an execution fault, once. Any thread. */
+void server_check_fault(struct server_conn *conn, CUresult rc);
+/* Memory is gone or the protocol is broken: ends the connection with a log line. */
+void server_fail(struct server_conn *conn, const char *why);
+
+#endif
