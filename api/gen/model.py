@@ -315,6 +315,9 @@ def _build_call(model, stanza):
         _auto_limits(call)
         if call.bulk and any(p.big or p.way != "value" for p in call.args()):
             stanza.one("bulk").fail("bulk stands behind plain values alone")
+        if call.bulk and (call.server == "auto" or call.ranges):
+            stanza.one("bulk").fail("who takes the bulk also checks the range: say server custom, "
+                                    "and no range")
         if call.drop is not None and call.drop.handle is None:
             stanza.one("drop").fail(f"'{call.drop.name}' is not a handle")
         if call.drop is not None and call.server == "auto":

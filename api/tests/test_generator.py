@@ -76,6 +76,11 @@ MISTAKES = [
      "    engine none lasting\n", "bad.api:6: 'engine' without an op: cuX never travels"),
     ("bulk behind bytes", TRAVELS + "    in p bytes(n)\n    bulk n\n",
      "bad.api:11: bulk stands behind plain values alone"),
+    ("bulk with a range", TRAVELS.replace("const void *p, ", "uint64_t p, ")
+     .replace("auto", "custom") + "    range p n\n    bulk n\n",
+     "bad.api:11: who takes the bulk also checks the range: say server custom, and no range"),
+    ("auto bulk", TRAVELS.replace("const void *p, ", "") + "    bulk n\n",
+     "bad.api:10: who takes the bulk also checks the range: say server custom, and no range"),
     ("bulk of words", TRAVELS + "    bulk n at most 5\n",
      "bad.api:10: bulk wants: parameter or chunk, then perhaps most=N"),
     ("pointer not described", TRAVELS, "bad.api:2: pointer parameter 'p' of cuX needs an in, out "
