@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "client/alloc/allocator_block.h"
+#include "client/alloc/allocator_internal.h"
 #include "client/alloc/free_ranges.h"
 
 #define SMALL_SLAB       (UINT64_C(2) << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The allocator's other half: freeing, caching and unmapping. */
-#include "client/alloc/allocator_block.h"
+#include "client/alloc/allocator_internal.h"
 
 #define WASTE_SHARE 4u /* a kept block may be larger than what is asked for, by a fourth */
 

@@ -123,4 +123,13 @@ void client_mirrors_show(void);
 /* Sends all changes of the program, whether work follows or not. */
 CUresult client_mirrors_send(struct client_context *context);
 
+/* ---- mirror_sync.c, for mirror.c */
+
+/* Fills the device's copy with zeros. */
+CUresult client_mirror_clear(struct client_context *context, const struct client_mirror *mirror);
+
+/* Fetches the device's copy; if the program has no copy yet, it gets this one. */
+CUresult client_mirror_read(struct client_context *context, struct client_mirror *mirror,
+                            bool show);
+
 #endif

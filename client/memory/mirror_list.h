@@ -42,11 +42,4 @@ void client_mirror_leave(struct client_mirror *mirror);
 struct client_mirror *client_mirror_next(const struct client_session *session,
                                          const struct client_mirror *after);
 
-/* Fills the device's copy with zeros. */
-CUresult client_mirror_clear(struct client_context *context, const struct client_mirror *mirror);
-
-/* Fetches the device's copy; if the program has no copy yet, it gets this one. */
-CUresult client_mirror_read(struct client_context *context, struct client_mirror *mirror,
-                            bool show);
-
 #endif

@@ -12,9 +12,6 @@
 
 #define CLIENT_NAME_MAX 60000u /* of a kernel or variable; mangled names are long */
 
-struct client_context;
-struct client_module;
-
 struct client_image {
     const void *bytes; /* the container, behind nvcc's wrapper if there is one */
     uint64_t size;
@@ -29,10 +26,5 @@ CUresult client_image_find(const void *image, struct client_image *found);
 void client_image_refused(const void *given, const char *path, CUresult rc);
 /* Reads a file, with a NUL behind; `*image` is malloc-ed. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult client_image_read(const char *path, void **image);
-
-/* The options' logs are written; what they tell the program is the caller's to end. */
-CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
-                            struct front_jit *jit, struct client_module **out);
-CUresult client_module_unload(struct client_module *module);
 
 #endif

@@ -13,6 +13,7 @@
 #include "client/context/object.h"
 
 struct client_library;
+struct front_jit;
 
 struct client_param {
     uint32_t offset, size;
@@ -54,5 +55,10 @@ extern const struct client_object_type client_module_type, client_function_type;
 
 /* A handle of a program; its own context counts, not the current one. */
 CUresult client_module_of(CUmodule handle, struct client_module **module);
+/* Loads a container into a context. The options' logs are written; what they tell the program is
+ * the caller's to end. */
+CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
+                            struct front_jit *jit, struct client_module **out);
+CUresult client_module_unload(struct client_module *module);
 
 #endif

@@ -15,7 +15,7 @@
 #include "client/conn/greeting.h"
 #include "client/process/environment.h"
 #include "client/process/process.h"
-#include "client/session/opening.h"
+#include "client/session/connect.h"
 #include "client/session/service.h"
 
 #define READ_BUFFER (512u << 10)

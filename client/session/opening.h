@@ -28,14 +28,6 @@ struct opening {
 /* Takes result and cause from a REFUSED message. */
 void opening_refused(struct opening *opening, struct ga_reader *values);
 
-/* ---- ticket.c: the right to connect to a backend process. */
-enum opening_ticket {
-    OPENING_GUESSED, /* that the server may have sent unasked (servers.c) */
-    OPENING_ASKED,
-};
-GA_CHECKED enum ga_status opening_ticket(struct opening *opening, enum opening_ticket which);
-
-/* ---- session.c: greetings */
 void opening_hello(const struct opening *opening, enum handshake_kind kind,
                    struct handshake_data_hello *hello);
 /* Takes an answer to DATA_HELLO, SESSION_OPEN or WINDOW. */
@@ -48,9 +40,5 @@ typedef enum ga_status opening_ask(struct opening *opening, void *user,
                                    struct handshake_data_welcome *welcome);
 GA_CHECKED enum ga_status opening_agree(struct opening *opening, opening_ask *ask, void *user,
                                         struct handshake_data_welcome *welcome);
-
-/* ---- connect.c */
-/* Connects to the backend process of the ticket and opens the session: a new connection. */
-GA_CHECKED enum ga_status opening_connect(struct opening *opening, struct client_conn **conn);
 
 #endif

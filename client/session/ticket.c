@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "client/conn/greeting.h"
-#include "client/session/opening.h"
+#include "client/session/ticket.h"
 
 /* A ticket is good for ticket_s: ten seconds unless set. */
 #define GUESS_GOOD_NS (5 * GA_NS_PER_S)

@@ -112,6 +112,11 @@ ROOM_PREFIXES = {
     "transport": {"compression_", "decompress"},
 }
 
+# In these folders a header declares what the files of its name define, and nothing else
+# (rule_headers.py), but for tables that a room declares for those above it to fill.
+HEADERS_HOLD = {"client", "jit"}
+DEFINED_ABOVE = {"front_host", "front_graph_host", "client_conn_hooks", "client_object_types"}
+
 # These may include anything.
 FREE = {"tests", "perf", "docs", "cmake"}
 

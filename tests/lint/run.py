@@ -12,6 +12,7 @@ import rule_client_library
 import rule_clocks
 import rule_cuda_names
 import rule_environment
+import rule_headers
 import rule_includes
 import rule_licence
 import rule_limits
@@ -25,6 +26,7 @@ from tree import Tree
 
 SOURCE_RULES = {
     "includes": rule_includes.check,
+    "headers": rule_headers.check,
     "licence": rule_licence.check,
     "limits": rule_limits.check,
     "names": rule_names.check,

@@ -12,6 +12,7 @@ import rule_client_library
 import rule_clocks
 import rule_cuda_names
 import rule_environment
+import rule_headers
 import rule_includes
 import rule_licence
 import rule_limits
@@ -149,6 +150,28 @@ class Environment(RuleTest):
         self.keeps(rule_environment, "client/b.h", "#ifndef GPUAAS_OTHER\n")
         self.breaks(rule_environment, "client/b.c", 'say("set GPUAAS_OTHER");\n',
                     "GPUAAS_OTHER is not in api/environment.def")
+
+
+class Headers(RuleTest):
+    def test_what_a_header_declares(self):
+        header = "client/call/call.h"
+        self.write("client/call/call.c", "int call_one(int a,\n             int b)\n{\n}\n")
+        self.write("client/call/call_more.c", "struct x *call_two(void)\n{\n    three();\n}\n")
+        both = "int call_one(int a, int b);\nstruct x *call_two(int a,\n  int b) GA_PRINTF(1, 2);\n"
+        self.keeps(rule_headers, header, both + "static inline int f(void)\n{\n}\n")
+        self.breaks(rule_headers, header, both + "extern int a, call_one;\n", "a is not")
+        self.breaks(rule_headers, header, both + "int three(void);\n", "three is not")
+
+    def test_what_a_file_shares(self):
+        source = "client/call/call.c"
+        one = "int call_one(void)\n{\n}\nconst int call_rows[] = {1};\nstatic int two;\n"
+        self.write("client/call/call_internal.h",
+                   "int call_one(void);\nextern const int call_rows[];\n")
+        self.keeps(rule_headers, source, one)
+        self.breaks(rule_headers, source, one + "int two(void)\n{\n}\n", "two is declared")
+        self.breaks(rule_headers, source, one + "int two;\n", "two is declared")
+        self.write(source, one)
+        self.keeps(rule_headers, "client/call/cu.c", "CUresult CUDAAPI cuInit(int f)\n{\n}\n")
 
 
 class Licence(RuleTest):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside the allocator: its blocks. All under its lock. */
-#ifndef CLIENT_ALLOC_ALLOCATOR_BLOCK_H
-#define CLIENT_ALLOC_ALLOCATOR_BLOCK_H
+#ifndef CLIENT_ALLOC_ALLOCATOR_INTERNAL_H
+#define CLIENT_ALLOC_ALLOCATOR_INTERNAL_H
 
 #include "client/alloc/allocator.h"
 #include "client/alloc/slab.h"
