@@ -24,7 +24,7 @@ struct api_signature {
 
 _Static_assert(sizeof(struct api_signature) == 8, "8 bytes on every machine");
 
-/* Of this build, sorted by op. */
+/* This build's signatures, sorted by op. */
 extern const struct api_signature api_signatures[];
 extern const size_t api_signature_count;
 

@@ -69,7 +69,7 @@ def mallocs_over(transport, bench_rig, scale, serve, open_loops):
 # ---- the processor's time
 
 def processor_ns(pid):
-    """Of all threads that live."""
+    """The processor time of all live threads."""
     total = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:

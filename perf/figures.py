@@ -259,7 +259,7 @@ class Narrow:
 
 
 def narrow_turn(way, size):
-    """What several connections make of it, next to what one does; and both next to the limit."""
+    """Several connections next to one, and both next to the limit of the link."""
     def turn(bench):
         def measure(bulks):
             answer = bench.narrow.loops(bulks).ask(way, 1, size, "pinned")

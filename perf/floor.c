@@ -14,7 +14,7 @@
  * receives them into a ring of UP_TO bytes and then sends DOWN bytes out of as many (64 MiB at
  * most), which the client receives into DOWN_TO bytes. block and busy are TCP, sleeping or polling;
  * shm is a ring, both ends polling. copy: the client alone copies UP bytes from memory to memory.
- * What a reader would get wrong: nothing here is ours except the pattern; there are no frames. */
+ * Note: only the pattern is ours; there are no frames. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

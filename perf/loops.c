@@ -91,7 +91,7 @@ void loops_launch(uint64_t number)
     CHECK(cuLaunchKernel(launch_function, 1, 1, 1, 1, 1, 1, 0, loops_stream, params, NULL));
 }
 
-/* What the device should have made of launches 0 to count - 1. */
+/* The checksum that the device should have of launches 0 to count - 1. */
 void loops_expect_launches(struct measure *measure, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {

@@ -50,11 +50,11 @@ void loops_buffers(bool pin, uint8_t **source, uint8_t **sink);
 
 /* ---- loops_mix.c ---- */
 
-/* `bytes` of the program's memory and of the device's are filled, alike. */
+/* Fills `bytes` of the program's memory and of the device's equally. */
 void loops_mix_fill(struct measure *measure);
-/* One session of many: launches, copies and waits in turn, for so many milliseconds (`count`) from
- * `kind` on, which is a time of CLOCK_MONOTONIC in milliseconds. `bytes` of the memory are gone
- * round, and have been filled before. What is counted are rounds that were over in time. */
+/* A session of many: launches, copies and waits in turn, for `count` milliseconds from `kind` on,
+ * which is a time of CLOCK_MONOTONIC in milliseconds. It cycles through `bytes` of memory, which
+ * have been filled before. Rounds that ended in time are counted. */
 void loops_mix(struct measure *measure);
 
 #endif

@@ -32,7 +32,7 @@ def lacks(build):
 
 @functools.cache
 def measured(bench):
-    """What one such machine says: {figure: turns}"""
+    """The measurements in such a machine: {figure: turns}"""
     build, root = bench.rig.build, os.path.realpath(os.path.join(HERE, ".."))
     turns = min(bench.turns, TURNS_MAX)
     command = [os.path.join(FOLDER, "vm.sh"), "-t", str(BOOT_SECONDS + turns * TURN_SECONDS),

@@ -15,7 +15,7 @@ def conditions(run):
 
 
 def remark(run):
-    """What a reader of this run must know, or nothing."""
+    """A remark for readers of this run, or nothing."""
     busy = max(run["load"]) > run["machine"]["cores"]
     return ("the machine was busy: with normal priority these ratios say little, take --real-time"
             if busy and run["priority"] == "normal" else "")

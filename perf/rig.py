@@ -33,8 +33,8 @@ SHARING = "sharing"  # a priority: before all others, but taking turns as progra
 
 @contextlib.contextmanager
 def starting(core=None, real_time=False):
-    """What is started inside runs on that core and with that priority, and so does what it
-    starts."""
+    """Programs started inside run on that core and with that priority, and their children as
+    well."""
     before = os.sched_getaffinity(0)
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     try:

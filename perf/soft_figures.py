@@ -46,8 +46,8 @@ def kernel_turn(name, size, amount):
 
 
 def cores_turn(name, size):
-    """What two cores do in the time of one: softgpu next to plain C, which has nothing to share and
-    shows what the second core of this machine is worth at this moment."""
+    """The speed-up of two cores: softgpu next to plain C, which shares nothing and so shows the
+    value of this machine's second core at this moment."""
     def turn(bench):
         number = size_of(name, size, bench.scale)
         best = {}

@@ -39,7 +39,7 @@ if [ -n "$full" ]; then
     step "demo"
     ./dev demo >/dev/null
     step "faults that tests notice: a sample"
-    # So few say little: a share that is far too low, no more.
+    # A small sample: it shows only a share that is far too low.
     ./dev mutate --fresh --sample 30 --minutes 60 --least 60
 fi
 note "ci: passed"

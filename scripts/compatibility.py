@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/compatibility.md: what of CUDA works, generated from the description of the API
+"""docs/compatibility.md: the CUDA calls that work, generated from the description of the API
 (api/cuda/*.api), the lists of docs/semantics.md, the tests, and what ./dev compat has recorded.
 
     scripts/compatibility.py TOOLKIT          writes it
@@ -30,11 +30,11 @@ MODES = {"S1": "local", "S2": "asynchronous", "S3": "waits at first", "S4": "wai
 TESTS = ("tests/contract/*.c", "tests/kernels/*.cu", "*/tests/test_*.c", "tests/guests/*.c",
          "tests/arguments/calls.txt", "tests/e2e/*.py")
 
-HEAD = """# What of CUDA works
+HEAD = """# CUDA calls that work
 
 Made by `scripts/compatibility.py` of the description of the API, the tests and the results of
-`./dev compat`; do not edit. Symbols are those that NVIDIA's `libcuda.so` exports. What is not
-supported answers `CUDA_ERROR_NOT_SUPPORTED` (801) and names itself on stderr.
+`./dev compat`; do not edit. Symbols are those that NVIDIA's `libcuda.so` exports. A call that
+is not supported answers `CUDA_ERROR_NOT_SUPPORTED` (801) and names itself on stderr.
 """
 
 
@@ -131,7 +131,7 @@ def page(root):
     versions = toolkit.versions(root, set(generate.described(model)))
     total = len(generate.described(model))
     works = sum(len(call.exported()) for call in model.calls)
-    parts = [HEAD, f"## The driver API\n\nOf {total} symbols {works} work.\n",
+    parts = [HEAD, f"## The driver API\n\n{works} of {total} symbols work.\n",
              "| function | also as | since CUDA | through a server | software GPU | tested by |\n"
              "|---|---|---|---|---|---|\n" + "\n".join(call_rows(model, versions)) + "\n",
              "### Not supported\n\n| what | since CUDA | symbols |\n|---|---|---|\n" +

@@ -31,7 +31,7 @@ END
 
 build() { configure_and_build fuzz "$@" >&2; }
 
-# What is in the repository, and what this machine has found.
+# The inputs of the repository, and those that this machine has found.
 known() { # TARGET
     find "$folder/corpus/$1" "$folder/findings/$1" "build/fuzz-corpus/$1" -maxdepth 0 2>/dev/null
 }

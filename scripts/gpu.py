@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What needs this machine's real NVIDIA driver, in one call of at most ten minutes.
+"""All tests that need this machine's real NVIDIA driver, in one call of at most ten minutes.
 
     ./dev gpu [--driver LIBRARY] [--out NAME]     everything that can run here
     ./dev gpu --pack                              before: make build/release ready to be carried to
@@ -202,7 +202,7 @@ def programs_served(step, driver, _):
     return None
 
 
-# What a call and a copy cost; not what needs minutes, or the software GPU.
+# The costs of calls and copies, without figures that need minutes or the software GPU.
 BENCH = "^(wait|launch|record|fill|query|in_|out_|shm_|tls_|first_call|hello)"
 
 

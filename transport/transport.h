@@ -36,7 +36,7 @@ struct transport_secret {
     const char *cert, *key, *ca;
     /* The ticket of the connecting end; NULL: certificates */
     const uint8_t *ticket_id, *ticket_key;
-    /* Of a listener for tickets: gives the key of a valid ticket. False: the ticket is invalid;
+    /* For a listener of tickets: gives the key of a valid ticket. False: the ticket is invalid;
      * the reason has been logged. Connections of such a listener have no certificates. */
     bool (*ticket)(void *user, const uint8_t *id, uint8_t *key);
     void *user;

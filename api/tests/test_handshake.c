@@ -5,7 +5,7 @@
 #include "api/handshake.h"
 #include "api/wire.h"
 
-/* What these messages end with since minor 1. */
+/* The end of these messages since minor 1. */
 #define HELLO_CONTEXT_BYTES   32
 #define WELCOME_CONTEXT_BYTES 32 /* with what the server takes */
 #define WELCOME_CACHE_BYTES   16

@@ -28,7 +28,7 @@ Test(op_facts, of_each_engine)
     is(API_OP_ga_event_query, API_ENGINE_NONE, API_WORK_NOTHING, 0, 0);
 }
 
-/* What is not known may last, as far as anybody can tell, and is not read as bulk. */
+/* An unknown op counts as lasting work, and has no bulk. */
 Test(op_facts, of_what_is_no_op)
 {
     is(0, API_ENGINE_NONE, API_WORK_LASTING, 0, 0);

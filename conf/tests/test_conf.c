@@ -217,7 +217,7 @@ Test(conf, wrong_server_values)
     }
 }
 
-/* What a key holds, as a number; false: it is no number. */
+/* The value of a key as a number. False: it is not a number. */
 static bool number_of(const struct conf_key *key, const void *from, uint64_t *number)
 {
     const void *member = (const char *)from + key->offset;

@@ -19,8 +19,8 @@ struct front_advice {
     uint64_t accessed[FRONT_ADVICE_DEVICES / 64 + 1];
 };
 
-/* The advice that holds for all of [start, end). What differs between its parts counts as not
- * given. */
+/* The advice that holds for all of [start, end). Advice that differs between its parts
+ * counts as not given. */
 void front_advice_get(uint64_t start, uint64_t end, struct front_advice *out);
 /* Applies `change` to each part of [start, end). False: no memory, and nothing has changed. */
 bool front_advice_set(uint64_t start, uint64_t end,

@@ -155,8 +155,8 @@ struct mempool_block *mempool_chunk_block(const struct mempool_chunk *chunk, uin
     return &chunk->blocks[low];
 }
 
-/* Joins the free blocks `at` and `at + 1`, if both exist and belong to the same stream. Of two
- * marks of one stream the later one includes the other. */
+/* Joins the free blocks `at` and `at + 1`, if both exist and belong to the same stream. The later
+ * of two marks of a stream includes the other. */
 static void mempool_blocks_join(struct mempool_chunk *chunk, size_t at)
 {
     struct mempool_block *block = &chunk->blocks[at], *next = block + 1;

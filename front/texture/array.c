@@ -8,7 +8,7 @@
 
 /* ---- formats */
 
-static unsigned channel_bytes(CUarray_format format)
+static unsigned array_channel_bytes(CUarray_format format)
 {
     switch ((int)format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -36,7 +36,7 @@ unsigned front_element_bytes(CUarray_format format, unsigned channels)
         return channels == 1u << number % 3 ? channels * bytes : 0;
     }
     bool good = channels == 1 || channels == 2 || channels == 4;
-    return good ? channels * channel_bytes(format) : 0;
+    return good ? channels * array_channel_bytes(format) : 0;
 }
 
 bool front_view_format(CUresourceViewFormat format, CUarray_format *element, unsigned *channels)

@@ -47,12 +47,12 @@ static CUresult reference_make(const struct front_reference *wanted, struct fron
 }
 
 /* Makes another context current for calls of the library. */
-static CUresult context_begin(CUcontext context)
+static CUresult reference_context_begin(CUcontext context)
 {
     return cuCtxPushCurrent_v2(context);
 }
 
-static void context_end(void)
+static void reference_context_end(void)
 {
     CUcontext popped;
     (void)cuCtxPopCurrent_v2(&popped);
@@ -67,9 +67,9 @@ static void object_destroy(uint64_t object, bool surface)
 
 static void reference_forget(struct front_reference *reference)
 {
-    if (reference->object != 0 && context_begin(reference->context) == CUDA_SUCCESS) {
+    if (reference->object != 0 && reference_context_begin(reference->context) == CUDA_SUCCESS) {
         object_destroy(reference->object, reference->surface);
-        context_end();
+        reference_context_end();
     }
     (void)ga_handle_table_remove(&references, reference->handle);
     ga_list_remove(&reference->of_all);
@@ -158,7 +158,7 @@ CUresult front_reference_change(struct front_reference *reference,
     uint64_t object = 0;
     CUresult rc = CUDA_SUCCESS;
     if (reference->module != NULL && (changed->bound || reference->bound)) {
-        rc = context_begin(reference->context);
+        rc = reference_context_begin(reference->context);
         if (rc != CUDA_SUCCESS) {
             return rc;
         }
@@ -167,7 +167,7 @@ CUresult front_reference_change(struct front_reference *reference,
             rc = reference_put(reference, object);
         }
         object_destroy(rc == CUDA_SUCCESS ? reference->object : object, reference->surface);
-        context_end();
+        reference_context_end();
     }
     if (rc == CUDA_SUCCESS) {
         const struct ga_list link = reference->of_all;

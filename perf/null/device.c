@@ -74,7 +74,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     return CUDA_SUCCESS;
 }
 
-/* What is not here the device has not. */
+/* The device lacks attributes that are not listed here. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     static const int table[CU_DEVICE_ATTRIBUTE_MAX] = {

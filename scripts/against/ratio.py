@@ -57,7 +57,7 @@ class Result:
 
 
 def results(pairs):
-    """Of (new, old) runs, each {key: (value, less is better)}: what both always have."""
+    """The figures that all (new, old) runs have; a run is {key: (value, less is better)}."""
     if not pairs:
         return []
     keys = [key for key in pairs[0][0]

@@ -39,7 +39,7 @@ def checked_out(root, commit):
 def built(folder, jobs):
     """The folder of its release build."""
     build = os.path.join(folder, "build", "release")
-    # So that ccache knows what it has compiled in this tree.
+    # Makes ccache reuse objects that were compiled in this tree.
     env = {**os.environ, "CCACHE_BASEDIR": folder, "CCACHE_NOHASHDIR": "1"}
     if not os.path.exists(os.path.join(build, "build.ninja")):
         do(["cmake", "--preset", "release"], f"configuring {folder}", cwd=folder, env=env)

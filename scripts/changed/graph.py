@@ -26,7 +26,7 @@ def plain(word):
 
 
 def edges(text):
-    """Of the text of a build.ninja as cmake writes it."""
+    """The edges in the text of a build.ninja that cmake wrote."""
     text = text.replace("$\n", "").replace("${cmake_ninja_workdir}", "")
     for line in re.findall(r"(?m)^build (.*)$", text):
         outputs, inputs = re.split(r"(?<!\$):", line, maxsplit=1)

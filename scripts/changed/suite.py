@@ -26,7 +26,7 @@ class Test:
 
 
 def tests(listing):
-    """Of what `ctest --show-only=json-v1` says."""
+    """The tests in the output of `ctest --show-only=json-v1`."""
     found, graph = [], listing["backtraceGraph"]
     for test in listing["tests"]:
         values = {each["name"]: each["value"] for each in test.get("properties", [])}
@@ -74,7 +74,7 @@ class Scripts:
 
     @functools.lru_cache(maxsize=None)
     def imports(self, path):
-        """Of our own files: those of its folder come first."""
+        """The imported files of ours; those of its own folder come first."""
         names = set()
         for node in self.parsed(path):
             if isinstance(node, ast.Import):
@@ -115,6 +115,6 @@ class Scripts:
 
     @functools.lru_cache(maxsize=None)
     def strings(self, path):
-        """What the script, or what it imports, says between quotes: perhaps the name of a file."""
+        """The strings of the script and its imports, which may be names of files."""
         return {node.value for file in self.closure(path) for node in self.parsed(file)
                 if isinstance(node, ast.Constant) and isinstance(node.value, str)}

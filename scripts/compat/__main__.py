@@ -70,7 +70,7 @@ class Server:
         raise SystemExit("compat: gpuaasd does not start: " + open(self.log.name).read())
 
     def complaints(self):
-        """What the server warned of since the last time: many programs look at no error code."""
+        """Warnings of the server since the last call: many programs ignore error codes."""
         with open(self.log.name, errors="replace") as file:
             file.seek(self.read)
             lines = file.read().splitlines()

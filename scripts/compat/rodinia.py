@@ -151,7 +151,7 @@ PROGRAMS = {
                "", "-o -i points.txt", file_of("points.txt", points), ()),
     "hybridsort": ("hybridsort", "main.cu bucketsort.cu mergesort.cu", "", "r", None, ()),
 }
-# What cannot run here, whatever the GPU, and why.
+# Programs that cannot run here on any GPU, and why.
 WITHOUT = {
     "heartwall": "its input, a film, is not in the repository",
 }

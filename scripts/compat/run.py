@@ -11,7 +11,7 @@ import time
 PASSED, WAIVED, FAILED, REFUSED, TIMEOUT, UNBUILT = (
     "passed", "waived", "failed", "refused", "timeout", "not built")
 
-# What the driver says of what it does not do; the reason stands in the table.
+# Messages of the driver about unsupported features; the table gives them as reasons.
 REFUSALS = ("not supported", "CUDA_ERROR_NOT_SUPPORTED", "NotSupported", "no kernel image",
             "operation not supported", "unsupported")
 
@@ -38,7 +38,7 @@ class Outcome:
 
 def reason_of(text):
     """The line that says most, of the end of an output."""
-    # Of a line of our log, what is the same in each run
+    # The part of a log line that is equal in each run
     lines = [re.sub(r"^\S+ (gpuaas)\[\d+\]", r"\1", line.strip())
              for line in text.splitlines() if line.strip()]
     for words in (("not supported in this form", "is not supported"), ("error", "Error", "ERROR"),

@@ -10,7 +10,7 @@ from run import Program
 COMMON = ("ResultDatabase.cpp OptionParser.cpp Option.cpp Timer.cpp CTimer.cpp ProgressBar.cpp "
           "InvalidArgValue.cpp Graph.cpp")
 STENCIL = "Matrix2DStatics.cpp"
-# What its configure script would say of this machine.
+# The result of its configure script on this machine.
 CONFIG = """#define HAVE_CLOCK_GETTIME 1
 #define HAVE_CLOCK_PROCESS_CPUTIME_ID 1
 #define restrict __restrict__
@@ -43,7 +43,7 @@ PROGRAMS = {
     "Triad": ("level1/triad", "Triad.cu", "", True),
     "S3D": ("level2/s3d", "S3D.cu", "", True),
 }
-# What cannot run here, and why.
+# Programs that cannot run here, and why.
 WITHOUT = {"NeuralNet": "needs cuBLAS, whose kernels are machine code"}
 
 

@@ -65,7 +65,7 @@ def drop(folder, sample):
 
 
 def configure(source, build, nvcc, say):
-    """What could not be configured, by name, with the reason; done once, it takes a while."""
+    """The samples that cannot be configured, by name, with the reason. Slow, so done once."""
     known = os.path.join(os.path.dirname(build), "dropped.json")
     if os.path.exists(known):
         with open(known) as file:

@@ -95,7 +95,7 @@ def main():
 
 
 def interrupted(number, _):
-    """What is known is in the state already."""
+    """Ends the tests; the results so far are in the state."""
     run.end_all()
     print("interrupted: the same command goes on", file=sys.stderr)
     os._exit(128 + number)

@@ -73,7 +73,7 @@ class State:
 
 
 def choose(sites, seed, count):
-    """So many at random, as many of each kind as there are, no two at one place."""
+    """Chooses `count` sites at random, equally from all kinds, no two at one place."""
     generator = random.Random(seed)
     heaps = {kind: [site for site in sites if site.kind == kind] for kind in KINDS}
     for heap in heaps.values():

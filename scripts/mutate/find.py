@@ -177,7 +177,7 @@ class Finder:
         return found
 
     def value(self, cursor, found):
-        """What stands behind the '=' of a variable: what stands before it are sizes."""
+        """The initial value of a variable; sizes stand in front of the '='."""
         path, start = self.at(cursor.location)
         if path not in self.files:
             return []

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: the score, and the faults that no test has noticed. Faults that nobody can notice are
 listed in equivalent.txt beside this file, in blocks of three lines: "FILE: the line", "becomes: the
-line with the fault" and "because: why". An entry holds as long as the line exists.
-
-Of some faults nobody can tell that they are there: they are judged in equivalent.txt beside this
-file, in blocks of three lines: "FILE: the line", "becomes: the line with the fault" and "because:
-why". A judgement holds as long as the line stands."""
+line with the fault" and "because: why". An entry holds as long as the line exists."""
 
 import os
 

@@ -56,7 +56,7 @@ def environment(test, mark, number, reached):
 
 
 def last_in_line():
-    """Who uses up all memory shall be the one that is ended."""
+    """Makes the kernel end this process first if memory runs out."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w",
                                             encoding="ascii") as file:
         file.write("1000")

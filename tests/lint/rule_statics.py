@@ -9,7 +9,7 @@ from collections import defaultdict
 import folders
 from rule_limits import signature_start
 
-HELD = ("api/", "base/", "cmd/", "conf/", "jit/", "server/backend/", "server/control/",
+HELD = ("api/", "base/", "cmd/", "conf/", "front/", "jit/", "server/backend/", "server/control/",
         "server/driver/", "server/main.c", "server/pipeline/", "server/session/", "softgpu/",
         "transport/")
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")

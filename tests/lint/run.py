@@ -18,6 +18,7 @@ import rule_licence
 import rule_limits
 import rule_names
 import rule_prefixes
+import rule_prose
 import rule_semantics
 import rule_statics
 import rule_vocabulary
@@ -31,6 +32,7 @@ SOURCE_RULES = {
     "limits": rule_limits.check,
     "names": rule_names.check,
     "prefixes": rule_prefixes.check,
+    "prose": rule_prose.check,
     "statics": rule_statics.check,
     "vocabulary": rule_vocabulary.check,
     "cuda_names": rule_cuda_names.check,

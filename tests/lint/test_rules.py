@@ -18,6 +18,7 @@ import rule_licence
 import rule_limits
 import rule_names
 import rule_prefixes
+import rule_prose
 import rule_semantics
 import rule_statics
 import rule_vocabulary
@@ -182,6 +183,17 @@ class Licence(RuleTest):
         self.keeps(rule_licence, "docs/a.md", "# Title\n")
         self.breaks(rule_licence, "base/a.c", f"/* What it is. */\n/* {line} */\n", line)
         self.breaks(rule_licence, "scripts/a", "#!/bin/sh\necho\n", line)
+
+
+class Prose(RuleTest):
+    def test_beginnings_of_sentences(self):
+        self.keeps(rule_prose, "base/a.c", "/* The list. It is what it is. */\nint Of;\n")
+        self.keeps(rule_prose, "client/a.c", "/* What a folder says that is not held. */\n")
+        self.keeps(rule_prose, "docs/a.md", "# What it is\n\nIt is a page.\n\n    So it goes\n")
+        self.breaks(rule_prose, "base/a.c", "/* A list.\n * Of these, one. */\n", "with Of")
+        self.breaks(rule_prose, "scripts/a.py", '"""Runs.\n\nSo it ends."""\n', "with So")
+        self.breaks(rule_prose, "scripts/a.sh", "#!/bin/sh\n# Who runs it waits.\n", "with Who")
+        self.breaks(rule_prose, "docs/a.md", "# A page\n\nIt is.\nWhat it says.\n", "with What")
 
 
 class Rooms(RuleTest):

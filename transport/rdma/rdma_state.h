@@ -66,7 +66,7 @@ GA_CHECKED enum ga_status rdma_stream_send(struct rdma_conn *state, const struct
                                            int count, size_t *sent);
 GA_CHECKED enum ga_status rdma_stream_receive(struct rdma_conn *state, void *to, size_t size,
                                               size_t *got);
-/* Of struct transport_one_sided; in order with what is sent. */
+/* As in struct transport_one_sided; in order with sent bytes. */
 GA_CHECKED enum ga_status rdma_stream_store(struct rdma_conn *state,
                                             const struct rdma_qp_write *write);
 GA_CHECKED enum ga_status rdma_stream_stored(struct rdma_conn *state, uint64_t *count);

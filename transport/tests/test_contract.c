@@ -425,7 +425,7 @@ Test(contract, a_flood_passes)
     }
 }
 
-/* Of each end one thread sends and one receives, at once. */
+/* Each end has a thread that sends and one that receives, at the same time. */
 Test(contract, floods_pass_each_other)
 {
     flood_most = 1u << 20;

@@ -68,7 +68,7 @@ static void take_bulk(struct frame_reader *reader, struct transport_conn *conn, 
     }
 }
 
-/* Of the second large frame hardly anything comes into the buffer; of what follows everything. */
+/* Little of the second large frame enters the buffer; all of the following frames does. */
 Test(frame, bulk_behind_bulk_is_not_copied)
 {
     enum { BULK = 64 << 10, LARGE = 2032 };

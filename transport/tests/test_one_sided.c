@@ -181,8 +181,7 @@ Test(one_sided, many_are_on_their_way, .timeout = 120)
     ends_close(&ends);
 }
 
-/* What the server does wrong, or the client: both lose the connection, and nobody else's memory
- * changes. */
+/* Errors of the server or the client: both lose the connection, and no other memory changes. */
 enum wrong { KEY, BEHIND_THE_END, BEFORE_IT, UNSHARED, WRONGS };
 
 static struct transport_one_sided_copy wrong_piece(struct ends *ends, enum wrong wrong)

@@ -74,7 +74,7 @@ static struct rdma_offer some_offer(void)
                                .mtu = IBV_MTU_1024};
 }
 
-/* Whoever asks in vain gets an answer, and the stream goes on; nothing stays. */
+/* A refused offer is answered, the stream goes on, and nothing stays. */
 Test(rdma, an_offer_that_does_not_fit_is_answered_no)
 {
     char url[300], bytes[16];
@@ -147,7 +147,7 @@ static enum ga_status send_until_not_ok(struct transport_conn *conn)
     return status;
 }
 
-/* Whoever prints would write into them. */
+/* Code that prints would write into them. */
 Test(rdma, a_program_without_stdio_keeps_those_numbers)
 {
     if (rdma_pair_host() == NULL) {

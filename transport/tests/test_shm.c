@@ -217,7 +217,7 @@ Test(shm, descriptors_come_in_their_order_and_doorbells_lose_none)
         close(files[i]);
     }
     cr_assert_eq(server.ops->receive_fd(&server, &got), GA_AGAIN);
-    /* What was said before a descriptor is taken still arrives. */
+    /* Bytes that were sent before a descriptor is taken still arrive. */
     struct iovec piece = {"words", 5};
     cr_assert_eq(client.ops->send(&client, &piece, 1, &count), GA_OK);
     cr_assert_eq(server.ops->receive_fd(&server, &got), GA_AGAIN);

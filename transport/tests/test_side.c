@@ -132,7 +132,7 @@ Test(side, messages_are_whole_or_refused_and_leave_later)
     cr_assert_eq(events(&ours), POLLIN);
 }
 
-/* Whoever polls for room must not find it again and again with nothing sent. */
+/* A thread that polls for room must not be woken again and again without sending. */
 Test(side, what_waits_leaves_when_the_socket_has_room)
 {
     static uint8_t values[1008];

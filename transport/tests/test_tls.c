@@ -386,7 +386,7 @@ static enum ga_status until_decided(struct transport_conn *conn)
     return status;
 }
 
-/* What the server makes of a client that says this and ends. */
+/* The server's reaction to a client that sends this and ends. */
 static void expect_no_handshake(const void *bytes, size_t size, const char *why)
 {
     struct ends ends;

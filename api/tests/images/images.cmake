@@ -28,7 +28,7 @@ endif()
 _image(machine.fatbin -fatbin -gencode arch=compute_75,code=sm_75)
 _image(unit.o -dc ${_both})
 _image(units.a -lib -rdc=true ${_both})
-# What stands in for NVIDIA's device run time, which is known by this name.
+# A stand-in for NVIDIA's device run time, which is identified by this name.
 _image(devrt.fatbin -fatbin -gencode arch=compute_75,code=sm_75 -Dplain=cuda_device_runtime_cu)
 _image(newer.fatbin -fatbin -gencode arch=compute_90,code=compute_90)
 _image(many.fatbin -fatbin -gencode arch=compute_75,code=[sm_75,compute_75]
