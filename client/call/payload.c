@@ -88,9 +88,9 @@ static CUresult begin_compressed(struct client_call *call, size_t values,
     return CUDA_SUCCESS;
 }
 
-CUresult client_payload_begin_large(struct client_call *call, size_t values,
-                                    struct client_payload *piece)
+CUresult client_payload_begin_large(struct client_call *call, struct client_payload *piece)
 {
+    const size_t values = api_facts(call->op).bulk_values;
     const struct client_copy_facts facts = facts_of(call, piece);
     piece->route = client_copy_route(&facts);
     switch (piece->route) {

@@ -17,8 +17,7 @@ struct client_payload {
 };
 
 /* begin and post of every payload that is not small and in one row. */
-CUresult client_payload_begin_large(struct client_call *call, size_t values,
-                                    struct client_payload *piece);
+CUresult client_payload_begin_large(struct client_call *call, struct client_payload *piece);
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
                                    struct conn_apart *apart);
 
@@ -28,13 +27,12 @@ static inline bool client_payload_small(const struct client_payload *piece)
     return piece->rows == 1 && piece->width < CLIENT_ROUTE_DIRECT_MIN;
 }
 
-/* As client_call_begin, for a call with exactly `values` bytes of values, without padding. */
-static inline CUresult client_payload_begin(struct client_call *call, size_t values,
-                                            struct client_payload *piece)
+/* As client_call_begin, for a call with bulk. */
+static inline CUresult client_payload_begin(struct client_call *call, struct client_payload *piece)
 {
     return client_payload_small(piece)
-               ? client_call_begin(call, wire_padded(values) + piece->width)
-               : client_payload_begin_large(call, wire_padded(values), piece);
+               ? client_call_begin(call, api_facts(call->op).bulk_values + piece->width)
+               : client_payload_begin_large(call, piece);
 }
 
 /* Posts the call; its values have been written. In the end the caller must wait once

@@ -80,7 +80,7 @@ static CUresult send_part(struct client_call *call, const struct slices *slices,
                                    .width = width,
                                    .pitch = slices->from.pitch,
                                    .rows = rows};
-    CU_TRY(client_payload_begin(call, sizeof args, &piece));
+    CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_array_args_write(&call->writer, &args);
     return client_payload_post(call, &piece, apart);
 }

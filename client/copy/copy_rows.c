@@ -30,7 +30,7 @@ static CUresult send_rows(struct client_call *call, const struct copy_rows *rows
                                    .width = rows->width,
                                    .pitch = rows->from.pitch,
                                    .rows = count};
-    CU_TRY(client_payload_begin(call, sizeof args, &piece));
+    CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_2d_args_write(&call->writer, &args);
     return client_payload_post(call, &piece, apart);
 }

@@ -17,7 +17,7 @@ static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args 
 {
     struct client_payload piece = {
         .at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
-    CU_TRY(client_payload_begin(call, sizeof *args, &piece));
+    CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_args_write(&call->writer, args);
     return client_payload_post(call, &piece, apart);
 }
