@@ -14,6 +14,7 @@
 #include "conf/conf.h"
 #include "server/backend/backend.h"
 #include "server/control/control.h"
+#include "server/control/listener.h"
 
 enum { EXIT_USAGE = 2 };
 

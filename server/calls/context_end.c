@@ -7,6 +7,7 @@
 #include "server/calls/array.h"
 #include "server/calls/event.h"
 #include "server/calls/graph.h"
+#include "server/calls/graph_condition.h"
 #include "server/calls/green.h"
 #include "server/calls/memory.h"
 #include "server/calls/module.h"

@@ -50,17 +50,4 @@ CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes);
  * Returns SERVER_ANSWERED. */
 CUresult copy_out_end(struct copy_out *copy, CUresult rc);
 
-/* ---- shared_buffer_reach.c: copies between the device and a piece that the network card reaches
- */
-
-/* Makes the slots known to the card of the connection. */
-CUresult rdma_copy_prepare(struct server_conn *conn, CUdevice device);
-/* What is copied into the GPU has been submitted when it returns; a lost connection shows as
- * conn->ended. */
-CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
-                      const struct shared_buffer *piece, CUstream stream);
-/* Answers when the bytes are there, and gives the piece up. Returns SERVER_ANSWERED. */
-CUresult rdma_copy_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
-                       struct shared_buffer *piece, CUstream stream);
-
 #endif

@@ -10,6 +10,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
+#include "server/calls/graph_condition.h"
 #include "server/session/conn.h"
 #include "server/session/handles.h"
 

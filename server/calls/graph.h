@@ -45,14 +45,4 @@ void graph_build_end(struct server_conn *conn, struct server_stream *stream);
 /* Frees it, in the driver too. */
 CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
 
-/* ---- graph_condition.c */
-
-/* The graph is not captured to, and no executable is of it, any more: it loses its nodes. */
-void condition_graph_free(struct server_conn *conn, struct server_condition_graph *of);
-/* Frees the variables of conditional nodes. No capture and no executable graph uses them any more.
- */
-void conditions_free(struct server_conn *conn, struct server_context *context);
-/* It, for the driver. */
-CUgraph condition_graph_real(const struct server_condition_graph *of);
-
 #endif

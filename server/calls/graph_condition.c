@@ -5,6 +5,8 @@
  *
  * Bodies are captured one after the other, in the same stream, when the graph around them is
  * whole. */
+#include "server/calls/graph_condition.h"
+
 #include <stdlib.h>
 
 #include "api/calls.h"

@@ -4,6 +4,8 @@
  * touches them. What a reader would get wrong: bytes for the client are stored in order with the
  * answer and need no wait; those from it are fetched here, by the submit thread, several at a time,
  * and submitted in their order. */
+#include "server/calls/rdma_copy.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
+#include "server/calls/rdma_copy.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
 #include "server/session/handles.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
+#include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 

@@ -3,6 +3,7 @@
  *
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
  * one message. What comes of an OPEN: client_open.c. */
+#include "server/control/client_open.h"
 #include "server/control/client_state.h"
 
 #include <poll.h>

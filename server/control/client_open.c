@@ -2,6 +2,8 @@
 /* An application opens a device: it gets a ticket of the backend process that serves the device's
  * driver; the application gets one when it has none. An OPEN that must wait for it waits in
  * `opens`. */
+#include "server/control/client_open.h"
+
 #include <string.h>
 #include <sys/random.h>
 

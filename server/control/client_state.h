@@ -43,16 +43,4 @@ bool control_client_flush(struct control_client *client);
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason);
 
-/* ---- client_open.c */
-
-/* Takes an OPEN; false: it is malformed, or too many are pending. */
-bool control_client_open(struct control_client *client, const struct wire_header *header,
-                         struct ga_reader *reader);
-/* Whether an OPEN of it waits for this process of its application; for any, if that is NULL. */
-bool control_client_waits(const struct control_client *client,
-                          const struct backend_process *process);
-/* Answers the opens that waited for this process; `reason` NULL: it is ready. Flush next. */
-void control_client_answer(struct control_client *client, struct backend_process *process,
-                           int32_t result, const char *reason);
-
 #endif

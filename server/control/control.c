@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "server/control/client.h"
+#include "server/control/listener.h"
 #include "server/control/status.h"
 
 static void control_stop(struct control *control, int exit_status)

@@ -50,16 +50,4 @@ struct control {
  * values (pool, node) are filled in. */
 int control_run(struct conf *conf);
 
-/* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
-GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
-                                        conf_complain *complain, void *user);
-
-/* In listener.c. Raises the limit of descriptors to what clients may need; warns if that is not
- * allowed. */
-void control_descriptors(const struct conf *conf);
-/* GA_INVALID with a log line. */
-GA_CHECKED enum ga_status control_listen(struct control *control);
-void control_accept_start(struct control *control);
-void control_listeners_close(struct control *control);
-
 #endif

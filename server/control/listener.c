@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
+#include "server/control/listener.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

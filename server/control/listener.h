@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where gpuaasd listens, and how many may come. */
+#ifndef SERVER_CONTROL_LISTENER_H
+#define SERVER_CONTROL_LISTENER_H
+
+#include "server/control/control.h"
+
+/* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
+GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
+                                        conf_complain *complain, void *user);
+
+/* Raises the limit of descriptors to what clients may need; warns if that is not
+ * allowed. */
+void control_descriptors(const struct conf *conf);
+/* GA_INVALID with a log line. */
+GA_CHECKED enum ga_status control_listen(struct control *control);
+void control_accept_start(struct control *control);
+void control_listeners_close(struct control *control);
+
+#endif
