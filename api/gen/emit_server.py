@@ -39,9 +39,6 @@ typedef bool server_handler(struct server_conn *conn, const struct wire_header *
 
 /* NULL: no such op here (the caller answers CUDA_ERROR_NOT_SUPPORTED). */
 server_handler *server_dispatch_find(uint16_t op);
-/* The client's handle of the stream in which a call with an engine works; 0, that of the current
- * context, where it names none. Arguments that break the protocol: any. */
-uint64_t server_dispatch_stream(uint16_t op, struct ga_reader args);
 
 /* Calls of `server custom`, written in server/. Arguments are read and whole; what they point to is
  * borrowed from the frame. Results are zeros, and sent if CUDA_SUCCESS is returned. Besides results
@@ -106,12 +103,28 @@ def _auto(call):
     return _function(f"static {_do(call)}", lines)
 
 
+def _stream(call):
+    """The parameter that names the stream of a call; None: it is that of the current context."""
+    for p in call.params:
+        if p.way == "value" and (p.handle == "stream" or (call.message and p.name == "stream")):
+            return p
+    return None
+
+
+def _gate(call):
+    """Work for a GPU asks before anything else is done (server/session/gate.h)."""
+    stream = f"args.{_stream(call).name}" if _stream(call) else "0"
+    enter = f"gate_enter(conn, API_ENGINE_{call.engine.upper()}, {stream})"
+    return ([f"if (conn->gated && {enter} != GA_OK) {{", "    return false;", "}"]
+            if call.engine != "none" else [])
+
+
 def _handler(call):
     lines, passed = [], "conn"
     if call.args():
         lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
         passed += ", &args"
-    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"]
+    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"] + _gate(call)
     if call.results():
         lines.append(f"struct {call.name}_results results = {{0}};")
         passed += ", &results"
@@ -132,25 +145,6 @@ def _function(head, lines):
     return f"{head}\n{{\n" + "".join(f"    {line}\n" for line in lines) + "}\n\n"
 
 
-def _stream(call):
-    """The parameter that names the stream of a call, or None."""
-    for p in call.params:
-        if p.way == "value" and (p.handle == "stream" or (call.message and p.name == "stream")):
-            return p
-    return None
-
-
-def _streams(calls):
-    out = ("uint64_t server_dispatch_stream(uint16_t op, struct ga_reader reader)\n{\n"
-           "    switch (op) {\n")
-    for call in calls:
-        if call.engine != "none" and _stream(call):
-            out += (f"    case API_OP_{call.name}: {{\n        struct {call.name}_args args;\n"
-                    f"        {call.name}_args_read(&reader, &args);\n"
-                    f"        return args.{_stream(call).name};\n    }}\n")
-    return out + "    default:\n        return 0;\n    }\n}\n\n"
-
-
 def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
@@ -159,7 +153,6 @@ def source(model):
                     '#include "server/session/handles.h"\n#include "server/session/reply.h"\n\n')
     for call in calls:
         out += (_auto(call) if call.server == "auto" else "") + _handler(call)
-    out += _streams(calls)
     out += "server_handler *server_dispatch_find(uint16_t op)\n{\n    switch (op) {\n"
     for call in calls:
         out += f"    case API_OP_{call.name}:\n        return handle_{call.name};\n"

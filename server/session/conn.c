@@ -254,9 +254,6 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         return call_lacking(conn, header);
     }
     (void)GA_FAILPOINT("backend: before a call");
-    if (conn->gated && gate_enter(conn, header, reader) != GA_OK) {
-        return false;
-    }
     if (conn->elsewhere) {
         context_apply(conn, conn->current);
         conn->elsewhere = false;

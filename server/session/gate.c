@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/gate.h"
 
-#include "api/server_dispatch.h"
 #include "server/session/conn.h"
 
 void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate)
@@ -23,15 +22,9 @@ static struct server_session *session_at_work(struct server_conn *conn, uint64_t
     return stream != NULL && stream->build == NULL ? stream->context->session : NULL;
 }
 
-enum ga_status gate_enter(struct server_conn *conn, const struct wire_header *header,
-                          const struct ga_reader *args)
+enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream)
 {
-    enum api_engine engine = api_facts(header->opcode).engine;
-    if (engine == API_ENGINE_NONE) {
-        return GA_OK;
-    }
-    const struct server_session *session =
-        session_at_work(conn, server_dispatch_stream(header->opcode, *args));
+    const struct server_session *session = session_at_work(conn, stream);
     struct gate *gate = session != NULL ? session->gate : NULL;
     return gate != NULL ? gate->enter(gate, conn, engine) : GA_OK;
 }

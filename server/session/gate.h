@@ -12,12 +12,10 @@
 #define SERVER_SESSION_GATE_H
 
 #include "api/call_info.h"
-#include "base/cursor.h"
 #include "base/status.h"
 
 struct server_conn;
 struct server_session;
-struct wire_header;
 
 struct gate {
     /* Waits until work for the engine may be submitted. GA_LOST: the connection has ended. */
@@ -26,8 +24,9 @@ struct gate {
 
 /* Gives a session of the connection a gate (NULL: none), which outlives it. Submit thread. */
 void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate);
-/* Asks for a call whose arguments are not decoded yet; only where conn->gated. GA_LOST. */
-GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, const struct wire_header *header,
-                                     const struct ga_reader *args);
+/* Asks for a call with this engine in the stream of this client's handle; only where conn->gated.
+ * Generated handlers do (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
+GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
+                                     uint64_t stream);
 
 #endif
