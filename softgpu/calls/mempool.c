@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ipc.h"
 #include "softgpu/memory/ranges.h"

@@ -3,6 +3,7 @@
 #include "softgpu/calls/texture.h"
 
 #include "softgpu/calls/call.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/attributes.h"
 #include "softgpu/texture/array.h"

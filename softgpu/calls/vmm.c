@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "softgpu/calls/call.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/vmm.h"
 #include "softgpu/stream/waits.h"
 
 /* The only type of handle for other processes. */
 #define EXPORTED_AS CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 
-/* Leaves a call that frees resources: it works in a condemned process, too, and returns its error.
- * */
+/* Leaves a call that frees resources: it works in a condemned process, too, and returns its
+ * error. */
 static CUresult leave_teardown(CUresult rc)
 {
     return sg_leave(rc == CUDA_SUCCESS ? sg_process_state() : rc);

@@ -10,12 +10,13 @@
 #include "base/log.h"
 #include "front/front.h"
 #include "softgpu/copy/copy_order.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/node/time_slices.h"
 #include "softgpu/process/process.h"
 
-/* A pageable source of up to this many bytes is staged, so that an asynchronous call need not wait.
- * */
+/* A pageable source of up to this many bytes is staged, so that an asynchronous call need not
+ * wait. */
 #define STAGE_BYTES ((uint64_t)1 << 20)
 #define PART_BYTES  ((uint64_t)4 << 20)
 

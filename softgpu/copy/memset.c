@@ -9,6 +9,7 @@
 #include "api/range.h"
 #include "base/log.h"
 #include "front/front.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/streams.h"

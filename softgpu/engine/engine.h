@@ -19,63 +19,8 @@
 #include "base/status.h"
 
 struct sg_counts;  /* cost.h */
-struct sg_objects; /* texture.h */
-
-/* ---- Permission map: which bytes of the process a kernel may touch, in chunks of 64 KiB. ----
- * The owner (driver half) writes it under its own lock; executors read it without one. Taking
- * rights away while a kernel that uses the memory runs is the owner's race, as on hardware. */
-
-enum { SG_MAP_READ = 1, SG_MAP_WRITE = 2 };
-
-#define SG_ADDRESS_BITS  47
-#define SG_MAP_CHUNK     ((uint64_t)65536)
-#define SG_MAP_LEAF_BITS 36 /* one leaf describes 64 GiB */
-#define SG_MAP_LEAVES    (1u << (SG_ADDRESS_BITS - SG_MAP_LEAF_BITS))
-
-struct sg_map {
-    /* NULL: nothing of these 64 GiB may be accessed. Otherwise one byte of rights per chunk. Leaves
-     * are made on demand and live as long as the map. */
-    _Atomic(_Atomic uint8_t *) leaf[SG_MAP_LEAVES];
-};
-
-/* NULL: no memory. */
-struct sg_map *sg_map_create(void);
-void sg_map_destroy(struct sg_map *map);
-
-/* Sets the rights (0 = none) of `bytes` from `address`, both multiples of SG_MAP_CHUNK, below
- * 2^47. GA_INVALID otherwise; GA_NO_MEMORY: nothing changed. One writer at a time. */
-enum ga_status sg_map_set(struct sg_map *map, uint64_t address, uint64_t bytes, unsigned rights);
-
-/* The rights byte of the chunk that holds `address`; 0 beyond the address space. */
-static inline unsigned sg_map_rights(const struct sg_map *map, uint64_t address)
-{
-    if (address >> SG_ADDRESS_BITS) {
-        return 0;
-    }
-    _Atomic uint8_t *leaf =
-        atomic_load_explicit(&map->leaf[address >> SG_MAP_LEAF_BITS], memory_order_acquire);
-    if (leaf == NULL) {
-        return 0;
-    }
-    uint64_t chunk = (address & ((UINT64_C(1) << SG_MAP_LEAF_BITS) - 1)) / SG_MAP_CHUNK;
-    return atomic_load_explicit(&leaf[chunk], memory_order_relaxed);
-}
-
-/* Whether all `bytes` (at least 1) from `address` may be accessed with every right in `need`. */
-static inline bool sg_map_allows(const struct sg_map *map, uint64_t address, uint64_t bytes,
-                                 unsigned need)
-{
-    uint64_t last = address + bytes - 1;
-    if (last < address || (sg_map_rights(map, address) & need) != need) {
-        return false;
-    }
-    for (uint64_t at = (address | (SG_MAP_CHUNK - 1)) + 1; at <= last; at += SG_MAP_CHUNK) {
-        if ((sg_map_rights(map, at) & need) != need) {
-            return false;
-        }
-    }
-    return true;
-}
+struct sg_map;     /* permission_map.h */
+struct sg_objects; /* texture_objects.h */
 
 /* ---- Program: parsed, checked and decoded; immutable, shareable between devices and threads. */
 
@@ -269,9 +214,10 @@ struct sg_launch {
      * set up here, and kernels read their address from %envreg1 and %envreg2
      * (cooperative_groups/details/driver_abi.h). */
     void *workspace;
-    struct sg_printer *printer;   /* NULL: output is discarded */
-    struct sg_kernel_heap *heap;  /* NULL: malloc returns NULL */
-    struct sg_objects *objects;   /* textures and surfaces (texture.h); NULL: there are none */
+    struct sg_printer *printer;  /* NULL: output is discarded */
+    struct sg_kernel_heap *heap; /* NULL: malloc returns NULL */
+    struct sg_objects
+        *objects; /* textures and surfaces (texture_objects.h); NULL: there are none */
     struct sg_launcher *launcher; /* NULL: kernels cannot launch; they get cudaErrorNotSupported */
     uint32_t pending_launches;    /* at most, of all that use the launcher */
     const struct sg_device_facts *facts; /* NULL: no property is known */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The permission map. Leaves are 1 MiB of zero pages each, so an empty one costs address space
  * only. They live as long as the map, because executors read them without a lock. */
-#include "softgpu/engine/engine.h"
+#include "softgpu/engine/permission_map.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -3,6 +3,7 @@
 #include "softgpu/engine/texture.h"
 
 #include "softgpu/engine/engine.h"
+#include "softgpu/engine/permission_map.h"
 
 uint32_t sg_channel_bytes(enum sg_channel channel)
 {

@@ -14,11 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include "base/status.h"
 
 /* ---- Texels ---- */
-
 enum sg_channel { /* the type of each channel of a texel */
                   SG_CHANNEL_U8,
                   SG_CHANNEL_U16,
@@ -79,16 +77,18 @@ uint32_t sg_levels_of(uint32_t width, uint32_t height, uint32_t depth);
 #define SG_LEVEL_ALIGN 512
 uint64_t sg_texels_layout(struct sg_texels *texels, uint32_t width, uint32_t height,
                           uint32_t depth);
+
 /* Adds `base`, a multiple of SG_LEVEL_ALIGN, to the bases of all levels. */
 void sg_texels_place(struct sg_texels *texels, uint64_t base);
+
 /* Whether the description is valid: enums, counts, extents and alignment. It does not check that
  * the memory exists. */
 bool sg_texels_are_right(const struct sg_texels *texels);
+
 /* The existing level `level` alone, as a texture or surface of its own. */
 struct sg_texels sg_texels_level(const struct sg_texels *texels, uint32_t level);
 
 /* ---- Samplers ---- */
-
 enum sg_address_mode { /* coordinates beyond the edge; the values are those of CUaddress_mode */
                        SG_ADDRESS_WRAP, /* without normalised coordinates WRAP and MIRROR count as
                                            CLAMP */
@@ -101,9 +101,9 @@ struct sg_sampler {
     enum sg_address_mode address[3]; /* x, y, z; ignored for cubes */
     bool linear; /* linear filter, otherwise the nearest texel; only for reads as float */
     bool normalised_coordinates; /* 0..1, otherwise texels; never for LINEAR, always for cubes */
-    /* Integer channels are read as integers; otherwise those of 8 and 16 bits become numbers in [0,
-     * 1] or [-1, 1]. HALF and FLOAT are read as float in any case, channels of 32 bits as integers.
-     * */
+    /* Integer channels are read as integers; otherwise those of 8 and 16 bits become numbers in
+     * [0, 1] or [-1, 1]. HALF and FLOAT are read as float in any case, channels of 32 bits as
+     * integers. */
     bool read_integer;
     bool srgb;       /* 8-bit channels read as float: the first three are sRGB */
     bool mip_linear; /* between levels; otherwise the nearest level */
@@ -113,7 +113,6 @@ struct sg_sampler {
 };
 
 /* ---- Objects ---- */
-
 enum sg_object_kind { SG_OBJECT_TEXTURE, SG_OBJECT_SURFACE };
 
 struct sg_object {
@@ -122,31 +121,5 @@ struct sg_object {
     struct sg_sampler sampler; /* TEXTURE */
     uint64_t handle;           /* set when it is added */
 };
-
-/* The objects of one context; each of its launches names them (sg_launch.objects). A handle is
- * never 0 and never used again for another object of the process: kernels may hold old handles, or
- * handles of other contexts, and get a fault. One thread at a time adds and removes; kernels look
- * up without a lock. */
-struct sg_objects;
-
-/* NULL: no memory. */
-struct sg_objects *sg_objects_create(void);
-/* No kernel that uses them may run. */
-void sg_objects_destroy(struct sg_objects *objects);
-
-/* Copies *object. GA_NO_MEMORY (also: 2^20 objects), GA_INVALID (!sg_texels_are_right, or wrong
- * enums). */
-GA_CHECKED enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
-                                         uint64_t *handle);
-/* False: there is no such object. Kernels may run meanwhile: those that use the object fault or
- * finish with it; its memory is freed when no kernel of the context runs. */
-bool sg_objects_remove(struct sg_objects *objects, uint64_t handle);
-/* NULL: there is none. Called between sg_objects_use and sg_objects_leave, by any thread. */
-const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle);
-
-/* An object that sg_objects_find returns stays valid between these two calls. The engine calls them
- * around each grid; adding and removing need neither. `objects` may be NULL. */
-void sg_objects_use(struct sg_objects *objects);
-void sg_objects_leave(struct sg_objects *objects);
 
 #endif

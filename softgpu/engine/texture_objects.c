@@ -4,6 +4,8 @@
  * A handle is a serial number of the process above the index of a slot. A removed object leaves its
  * slot at once; its memory is freed when the table has no users, since later users find the slot
  * empty. */
+#include "softgpu/engine/texture_objects.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 

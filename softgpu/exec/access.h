@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host addresses of the lanes of a load or store. The common shapes (each lane of a half-warp next
- * to its neighbour, or all at one address) are found first and cost one check each; any other shape
- * is a pointer per lane. Included by memory.c and atomic.c, which are compiled per instruction set.
- * */
+ * to its neighbour, or all at one address) are found first and cost one check each; any other
+ * shape is a pointer per lane. Included by memory.c and atomic.c, which are compiled per
+ * instruction set. */
 #ifndef SOFTGPU_EXEC_ACCESS_H
 #define SOFTGPU_EXEC_ACCESS_H
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/alu.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
 #include "softgpu/exec/warp.h"
 
 enum access_shape {

@@ -3,7 +3,10 @@
  * stderr for each failing lane, in CUDA's format, then faults. */
 #include <stdio.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/builtin.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
 #include "softgpu/exec/grid.h"
 
 #define STRING_MAX 400

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/mbarrier.h"
 #include "softgpu/exec/reach.h"
 #include "softgpu/exec/reduce.h"

@@ -3,8 +3,8 @@
  *
  * A copy is complete when it is issued: PTX promises by when it is complete, never that it is not
  * yet. Therefore groups of copies are always complete, and waiting for them does nothing. A copy
- * that signals an mbarrier does so at once; the barrier still waits for the arrival of the threads.
- * */
+ * that signals an mbarrier does so at once; the barrier still waits for the arrival of the
+ * threads. */
 #ifndef SOFTGPU_EXEC_ASYNC_H
 #define SOFTGPU_EXEC_ASYNC_H
 

@@ -2,10 +2,15 @@
 /* Atomic operations. In global memory they are atomic for all threads of the process; only the
  * thread that runs the block accesses its shared memory. Every operation is at least acquire and
  * release, so PTX's memory orders need no distinction. */
+#include "softgpu/exec/atomic.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/alu.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
 #include "softgpu/exec/half.h"
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
@@ -18,8 +23,8 @@ static void *atomic_refuse(struct sg_warp *warp, const struct sg_insn *in, unsig
     return NULL;
 }
 
-/* The address of the lane's word; NULL after a fault. `bytes`: a power of two, known when inlined.
- * */
+/* The address of the lane's word; NULL after a fault. `bytes`: a power of two, known when
+ * inlined. */
 static inline __attribute__((always_inline)) void *
 atomic_word_at(struct sg_warp *warp, const struct sg_insn *in, unsigned lane, unsigned bytes)
 {

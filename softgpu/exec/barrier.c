@@ -2,6 +2,10 @@
 /* bar and barrier, and waits for lanes of one warp. Barriers count threads (PTX ISA, "barrier":
  * since sm_70 each thread arrives for itself), so a barrier in divergent code is complete when all
  * its threads have arrived, in any order and from anywhere. */
+#include "softgpu/exec/barrier.h"
+
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/group.h"
 #include "softgpu/exec/warp.h"
 
 static void deliver(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,

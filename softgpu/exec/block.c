@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A block: its warps, shared and local memory in one mapping, which is made once and used for one
  * block of a grid after the other. */
+#include "softgpu/exec/block.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "softgpu/exec/call.h"
+#include "softgpu/exec/const.h"
 #include "softgpu/exec/cost.h"
 #include "softgpu/exec/fast.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/grid.h"
+#include "softgpu/exec/group.h"
+#include "softgpu/exec/pool.h"
+#include "softgpu/exec/sched.h"
 #include "softgpu/exec/warp.h"
 
 /* Costs of turns: those of undiverged warps are shorter (SG_FAST_SPIN_MAX). */

@@ -3,10 +3,14 @@
  * into the callee's frame, and results back. A function has registers of its own; only a function
  * that may be active twice has them saved. Lanes that call together share a frame and leave it one
  * group at a time. */
+#include "softgpu/exec/call.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/group.h"
 #include "softgpu/exec/warp.h"
 
 #define CALL_DEPTH_MAX 100000
@@ -97,8 +101,8 @@ const struct sg_callee *sg_code_callee(const struct sg_kernel_code *code, uint64
     return place ? &code->functions[place] : NULL;
 }
 
-/* Whether the parameters fit: a pointer of another type than the function's names other parameters.
- * */
+/* Whether the parameters fit: a pointer of another type than the function's names other
+ * parameters. */
 static bool call_signature_fits(const struct sg_call *call, const struct sg_callee *callee)
 {
     bool good = call->in_count == callee->in_count && call->out_count == callee->out_count;

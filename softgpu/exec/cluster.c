@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/exec/block.h"
 #include "softgpu/exec/grid.h"
 
 #define CLUSTER_SLICE_TURNS 2 /* few, since blocks of a cluster wait for each other often */

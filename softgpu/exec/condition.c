@@ -3,7 +3,10 @@
  * (softgpu/graph/graph_condition.c); it is checked like any address that a kernel writes to. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/builtin.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
 
 void sg_builtin_set_conditional(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask)
 {

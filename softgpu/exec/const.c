@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Constant rows: immediates, addresses of variables, parameters and special registers. They are
  * written to a warp's register file before the kernel begins. */
+#include "softgpu/exec/const.h"
+
 #include <string.h>
 
 #include "softgpu/exec/fast.h"

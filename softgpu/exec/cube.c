@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cube maps: the face that a direction hits (CUDA C++ Programming Guide, "Cubemap Textures"), and
  * the neighbours of faces. */
+#include "softgpu/exec/cube.h"
+
 #include <math.h>
 
 #include "softgpu/exec/tex.h"

@@ -3,7 +3,11 @@
  * are not plain; see fast.h. */
 #include "softgpu/exec/fast.h"
 
+#include "softgpu/exec/barrier.h"
+#include "softgpu/exec/const.h"
 #include "softgpu/exec/grid.h"
+#include "softgpu/exec/group.h"
+#include "softgpu/exec/sched.h"
 
 __attribute__((noinline)) void sg_fast_leave(struct sg_warp *warp, const struct sg_insn *in)
 {

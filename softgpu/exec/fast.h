@@ -76,32 +76,14 @@ sg_handler sg_fast_step, sg_fast_guarded;
 /* Writes row `d` from the pair `a`. */
 void sg_fast_write32(struct sg_warp *warp, uint32_t d, uint32_t a, uint32_t stride);
 void sg_fast_write64(struct sg_warp *warp, uint32_t d, uint32_t a, uint64_t stride);
-/* d = the row of the pair a, whose stride is imm */
-sg_handler sg_fast_expand32, sg_fast_expand64;
-/* Leaves if pair a, of stride b, wraps around as a signed or unsigned number. */
-sg_handler sg_fast_check_s32, sg_fast_check_u32;
-/* The handler for a comparison of pairs a and b with strides e and f, result d, by the name of the
- * operation on rows; NULL: there is none. */
-sg_handler *sg_fast_compare(const char *name, int32_t stride_a, int32_t stride_b);
-
-/* ---- several instructions in one ---- Each handler does several consecutive instructions and
- * continues after them. All of them stay in the code, so that branches may lead to the others, and
- * so that the first handler can leave the rest to them. */
-
-/* A comparison and the branch that it guards; NULL: `compare` is none of the handlers above. */
-sg_handler *sg_fast_compare_and_branch(sg_handler *compare);
-/* A sum of pairs (wide: of 64 bits), the comparison whose `a` it is, and the branch; or NULL. */
-sg_handler *sg_fast_step_and_branch(sg_handler *compare, bool wide);
-/* A check, the next product, and the sum whose `a` it is. */
-sg_handler sg_fast_index_s32, sg_fast_index_u32;
 
 struct sg_fast_pair {
     uint64_t low, high;
 };
 
 /* Two numbers that were stored one by one must not be loaded as one vector: the processor cannot
- * forward both from its store buffer, and would wait for the cache. This keeps gcc from doing so.
- * */
+ * forward both from its store buffer, and would wait for the cache. This keeps gcc from doing
+ * so. */
 #define SG_FAST_APART(value) __asm__("" : "+r"(value))
 
 static inline struct sg_fast_pair sg_fast_sum(struct sg_warp *warp, const struct sg_insn *in,

@@ -4,6 +4,7 @@
  * set and, like memory.c, without TSan. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/fast.h"
 #include "softgpu/exec/vector.h"
 

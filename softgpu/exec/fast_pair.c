@@ -2,7 +2,7 @@
 /* Handlers that turn pairs into rows or predicates, and those that leave the fast version. */
 #include <string.h>
 
-#include "softgpu/exec/fast.h"
+#include "softgpu/exec/fast_pair.h"
 #include "softgpu/exec/warp.h"
 
 #define EXPAND(bits, T)                                                                            \

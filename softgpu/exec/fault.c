@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faults: the kind, the thread, and the place in the program's text. */
+#include "softgpu/exec/fault.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The places of matrix elements in the registers of a warp. */
+#include "softgpu/exec/fragment.h"
+
 #include "softgpu/exec/matrix.h"
 
 unsigned sg_element_bits(enum sg_element element)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generic addresses of single lanes: the space, and the host address. */
+#include "softgpu/exec/generic.h"
+
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/cluster.h"
 
 uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,

@@ -10,8 +10,12 @@
 
 #include "base/clock.h"
 #include "softgpu/engine/texture.h"
+#include "softgpu/engine/texture_objects.h"
+#include "softgpu/exec/block.h"
 #include "softgpu/exec/cluster.h"
 #include "softgpu/exec/cost.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/pool.h"
 
 /* Scheduling of blocks. A block each of whose warps has had GRID_SLICE_TURNS turns (of 256 backward
  * branches) may wait for another block, so other blocks of the grid run beside it. On hardware as

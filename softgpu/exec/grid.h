@@ -4,7 +4,6 @@
 #define SOFTGPU_EXEC_GRID_H
 
 #include <pthread.h>
-
 #include "softgpu/exec/launcher.h"
 #include "softgpu/exec/warp.h"
 
@@ -39,25 +38,8 @@ bool sg_grid_over(struct sg_grid *grid);
 /* Ends the grid with a fault, since there is no memory for a block. */
 void sg_grid_no_memory(struct sg_grid *grid);
 
-/* The first fault of a grid stays (fault.c). True: this is the first; then sg_grid_set_fault. */
-bool sg_grid_claim_fault(struct sg_grid *grid);
-void sg_grid_set_fault(struct sg_grid *grid, enum sg_fault_code code, const char *text);
-
 /* Runs blocks of the grid until none are left. */
 void sg_grid_work(struct sg_grid *grid);
 void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch);
-
-void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid);
-/* Mappings for blocks, kept for the next launch: making one costs page faults, more than a small
- * grid's work. At least *bytes, which becomes the size; NULL: no memory. The contents are those of
- * the last kernel. */
-void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes);
-void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes);
-
-/* Rows that are constant for the launch, and those that change with the block (const.c). */
-void sg_consts_fill(struct sg_warp *warp, const struct sg_grid *grid);
-void sg_consts_of_block(struct sg_block *block); /* computes the values of a block; comes first */
-/* fast: only the rows that an undiverged warp reads. */
-void sg_consts_fill_block(struct sg_warp *warp, bool fast);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of lanes: split, merged, removed. */
+#include "softgpu/exec/group.h"
+
+#include "softgpu/exec/barrier.h"
 #include "softgpu/exec/warp.h"
 
 void sg_warp_empty_stacks(struct sg_warp *warp)

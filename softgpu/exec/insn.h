@@ -16,8 +16,8 @@
 struct sg_warp;
 struct sg_insn;
 
-/* `mask`: the lanes that execute; a handler changes only these. A `full` handler may change all 32.
- * */
+/* `mask`: the lanes that execute; a handler changes only these. A `full` handler may change all
+ * 32. */
 typedef void sg_handler(struct sg_warp *warp, const struct sg_insn *in, uint32_t mask);
 
 enum sg_insn_kind {
@@ -75,8 +75,8 @@ enum { SG_ROW_32, SG_ROW_64, SG_ROW_PREDICATE };
 struct sg_call {
     uint32_t target; /* its index in sg_kernel_code.functions; unused by calls through pointers */
     uint32_t caller_frame; /* bytes */
-    /* The copies' places in the callee are also in `callee`; calls through pointers use only those.
-     * */
+    /* The copies' places in the callee are also in `callee`; calls through pointers use only
+     * those. */
     const struct sg_copy *in, *out;
     uint32_t in_count, out_count;
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/grid.h"
 
 #define SLOT_BYTES         4096u /* parameters of a launch, at most, as in CUDA */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* malloc and free in kernels. */
 #include "softgpu/exec/builtin.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/kernel_heap.h"
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "softgpu/exec/fragment.h"
 #include "softgpu/exec/half.h"
 #include "softgpu/exec/warp.h"
 
@@ -194,9 +195,9 @@ static void multiply_int(const struct sg_mma *mma, const int32_t *a, const int32
 }
 
 /* Half of the elements of a row are present: two of each four, each with two bits that give its
- * position; of .tf32 one of each two, with four bits, 0100 or 1110. A lane has 16 bits of row g and
- * 16 of row g + 8; if a row needs more, the next lane has them (PTX ISA, "Sparse matrix storage").
- * */
+ * position; of .tf32 one of each two, with four bits, 0100 or 1110. A lane has 16 bits of row g
+ * and 16 of row g + 8; if a row needs more, the next lane has them (PTX ISA, "Sparse matrix
+ * storage"). */
 static void spread(struct sg_warp *warp, const struct sg_mma *mma, uint32_t row_of_metadata,
                    float *a)
 {

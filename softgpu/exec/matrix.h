@@ -9,7 +9,6 @@
 #define SOFTGPU_EXEC_MATRIX_H
 
 #include <stdbool.h>
-
 #include "softgpu/exec/insn.h"
 
 enum sg_element {
@@ -29,8 +28,6 @@ enum sg_element {
     SG_ELEMENTS
 };
 
-unsigned sg_element_bits(enum sg_element element);
-
 enum sg_layout {
     SG_LAYOUT_WMMA,
     SG_LAYOUT_MMA,
@@ -49,14 +46,6 @@ struct sg_fragment {
 
 #define SG_MATRIX_REGISTERS_MAX 8
 #define SG_MATRIX_ELEMENTS_MAX  4096 /* of one matrix: m16n8k256 with .b1 */
-
-/* Registers of a fragment per lane (32 bits each; .f64: 64). */
-unsigned sg_fragment_registers(const struct sg_fragment *fragment);
-
-/* Row and column of element `at` of register `r` of a lane. False: the element is unused, or a copy
- * of another lane's. */
-bool sg_fragment_place(const struct sg_fragment *fragment, unsigned lane, unsigned r, unsigned at,
-                       unsigned *row, unsigned *column);
 
 enum sg_mma_op { SG_MMA_MULTIPLY, SG_MMA_XOR, SG_MMA_AND };
 
@@ -84,6 +73,7 @@ sg_handler sg_matrix_load, sg_matrix_store;
 /* ldmatrix, stmatrix of 8x8 matrices with 16 bits: f: row list; a: generic address of a row; mode:
  * number of matrices; imm: transposed */
 sg_handler sg_matrix_ld, sg_matrix_st;
+
 /* movmatrix: d, a */
 sg_handler sg_matrix_move;
 

@@ -2,6 +2,8 @@
 /* Matrices between memory and registers: wmma.load and .store, ldmatrix, stmatrix, movmatrix. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/exec/fragment.h"
 #include "softgpu/exec/matrix.h"
 #include "softgpu/exec/reach.h"
 

@@ -4,9 +4,12 @@
  * for that kernel. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/async.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/mbarrier.h"
 #include "softgpu/exec/reach.h"
+#include "softgpu/exec/sched.h"
 
 /* The fields of the word, from bit 0: phase 1, pending arrivals 20, expected arrivals 20, pending
  * bytes 21. */

@@ -4,6 +4,7 @@
  * without TSan. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/vector.h"
 
 static inline const uint32_t *element_rows(const struct sg_insn *in, uint32_t rows[4])

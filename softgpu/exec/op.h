@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of register-to-register operations: one entry per line of op.def. The same sources are
- * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find looks in the table for this machine.
- * */
+ * compiled twice, for x86-64-v3 and for any x86-64; sg_op_find looks in the table for this
+ * machine. */
 #ifndef SOFTGPU_EXEC_OP_H
 #define SOFTGPU_EXEC_OP_H
 
@@ -112,8 +112,8 @@ struct sg_isa {
 const struct sg_isa *sg_isa_v3(void);   /* x86-64-v3 */
 const struct sg_isa *sg_isa_base(void); /* any x86-64 */
 bool sg_isa_v3_runs_here(void);
-/* The best one for this machine; SOFTGPU_ISA=base in the environment selects the other (tests do).
- * */
+/* The best one for this machine; SOFTGPU_ISA=base in the environment selects the other (tests
+ * do). */
 const struct sg_isa *sg_isa_here(void);
 
 /* NULL: no such operation. */

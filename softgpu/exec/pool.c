@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads. A grid is offered to them and its caller works on it too; a thread that finds no
  * block left is done, and the caller waits for the last helper. */
+#include "softgpu/exec/pool.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vprintf(format, arguments) in kernels: every lane's text is one record for the launch's printer.
- * */
+/* vprintf(format, arguments) in kernels: every lane's text is one record for the launch's
+ * printer. */
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/builtin.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/format.h"
+#include "softgpu/exec/generic.h"
 #include "softgpu/exec/grid.h"
 
 struct lane_memory {

@@ -37,8 +37,6 @@ struct sg_kernel_code { /* a kernel with every function it can reach */
     bool recursive, allocates; /* allocates: has alloca */
 };
 
-const struct sg_callee *sg_code_callee(const struct sg_kernel_code *code, uint64_t address);
-
 struct sg_reloc { /* one stored element of an initialiser that holds an address */
     uint64_t offset, addend, mask;
     uint32_t variable, bytes;

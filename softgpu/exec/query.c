@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of handles; txq, suq, istypep. */
+#include "softgpu/exec/query.h"
+
+#include "softgpu/engine/texture_objects.h"
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/tex.h"
 

@@ -2,6 +2,10 @@
 /* Generic addresses of several words. */
 #include "softgpu/exec/reach.h"
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
+
 static uint8_t *reach_find(const struct sg_warp *warp, unsigned lane, uint64_t address,
                            uint64_t bytes, unsigned need)
 {

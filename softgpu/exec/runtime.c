@@ -4,7 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/builtin.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/generic.h"
 #include "softgpu/exec/grid.h"
 #include "softgpu/exec/kernel_heap.h"
 #include "softgpu/exec/launcher.h"

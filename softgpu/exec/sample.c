@@ -9,6 +9,10 @@
 
 #include "softgpu/exec/sample.h"
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/exec/cube.h"
+#include "softgpu/exec/fault.h"
+
 /* Far outside, but near enough that no conversion or offset overflows. */
 #define SAMPLE_FAR 16.0f
 

@@ -3,8 +3,14 @@
  * program counter, so that paths meet where they join. A group that has taken SG_SPIN_MAX backward
  * branches lets the other groups, and the other warps, run for a while, because it may wait for
  * them. A warp that has never diverged is run by fast.c. */
+#include "softgpu/exec/sched.h"
+
+#include "softgpu/exec/barrier.h"
+#include "softgpu/exec/call.h"
 #include "softgpu/exec/cluster.h"
 #include "softgpu/exec/fast.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/group.h"
 #include "softgpu/exec/warp.h"
 
 #define POINTS_MAX 4096 /* scheduling points in one turn, since calls may go on for ever, too */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloca and related instructions: every lane allocates from the upper end of its local memory
  * downwards; the frames of calls grow towards it. */
+#include "softgpu/exec/fault.h"
 #include "softgpu/exec/misc.h"
 #include "softgpu/exec/warp.h"
 

@@ -3,6 +3,9 @@
  * races between kernels are their own, hence compiled without TSan. */
 #include <math.h>
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/query.h"
 #include "softgpu/exec/tex.h"
 
 /* ---- where ---- */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tex and tld4: one texture object and one level after the other, for the lanes of a warp. */
+#include "softgpu/exec/tex.h"
+
 #include <math.h>
 
+#include "softgpu/exec/cube.h"
+#include "softgpu/exec/fault.h"
+#include "softgpu/exec/query.h"
 #include "softgpu/exec/sample.h"
 
 static const struct {

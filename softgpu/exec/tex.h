@@ -5,7 +5,6 @@
 #define SOFTGPU_EXEC_TEX_H
 
 #include <string.h>
-
 #include "softgpu/engine/texture.h"
 #include "softgpu/exec/warp.h"
 
@@ -87,25 +86,12 @@ static inline struct sg_surface_form sg_surface_form_of(const struct sg_insn *in
 }
 
 sg_handler sg_surface;
+
 /* d; mode: enum sg_query; b: level, 0: the first; imm: enum sg_object_kind */
 sg_handler sg_tex_query;
+
 /* d: predicate; imm: enum sg_object_kind */
 sg_handler sg_istypep;
-
-/* The object of that handle; NULL after a fault of `lane`. */
-const struct sg_object *sg_tex_object(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
-                                      uint64_t handle, enum sg_object_kind kind);
-/* The lanes of `mask` with the same value as the first one in the 8-byte row. */
-uint32_t sg_lanes_agree(const uint64_t *row, uint32_t mask);
-
-/* sg_cube_project: from a direction to the face it hits, and the place on it (0..1). sg_cube_rate:
- * the larger rate of change of the two coordinates when the direction changes by d[0] or d[1]
- * (cube.c). */
-void sg_cube_project(const float direction[3], uint32_t *face, float at[2]);
-float sg_cube_rate(const float direction[3], const float d[2][3]);
-/* (x, y) of `face`, which has size * size texels, at most one texel beyond its edges, becomes the
- * texel of the neighbouring face. Beyond two edges there is none: the nearest. */
-void sg_cube_cross(uint32_t size, uint32_t *face, int32_t *x, int32_t *y);
 
 /* IEEE half precision, to nearest even. */
 static inline float sg_half_to_float(uint16_t half)

@@ -138,64 +138,12 @@ static inline void *sg_row(struct sg_warp *warp, uint32_t offset)
     return (uint8_t *)warp + offset;
 }
 
-/* Records the fault (the grid keeps the first) and stops the warp's block. `lane`: the lane that
- * faults. */
-void sg_warp_fault(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
-                   enum sg_fault_code code, uint64_t address, const char *text);
-
-struct sg_access_fault {
-    const char *what; /* "read", "write", "atomic" */
-    uint64_t bytes;
-    unsigned align;
-};
-/* MISALIGNED if `address` is misaligned, otherwise ILLEGAL_ADDRESS. */
-void sg_warp_fault_access(struct sg_warp *warp, const struct sg_insn *in, unsigned lane,
-                          uint64_t address, const struct sg_access_fault *access);
-/* The lane's thread of the block. */
-void sg_warp_thread(const struct sg_warp *warp, unsigned lane, uint32_t thread[3]);
-
-/* Executes an instruction that is not PLAIN, or is guarded, for the lanes of `mask` (sched.c).
- * True: the group may simply continue. */
-enum sg_stop {
-    SG_STOP_POINT, /* choose again */
-    SG_STOP_TURN,  /* the turn of this warp is over */
-};
-bool sg_run_special(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
-                    uint32_t mask, enum sg_stop *stop);
-#define SG_SPIN_MAX 256 /* backward branches in one turn */
-
-/* Runs the warp until it waits, ends, faults or has had its turn. True if it made progress. */
-bool sg_warp_run(struct sg_warp *warp);
-
-/* Groups (group.c). */
-void sg_warp_empty_stacks(struct sg_warp *warp); /* of alloca */
-struct sg_group *sg_group_split(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
-void sg_group_remove(struct sg_warp *warp, struct sg_group *group);
-bool sg_group_merge(struct sg_warp *warp, struct sg_group *group);
-void sg_warp_exit_lanes(struct sg_warp *warp, uint32_t mask);
-
-/* The group has arrived at a barrier (barrier.c); it may or may not be READY afterwards. */
-bool sg_barrier_arrive(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
-                       uint32_t mask);
-void sg_barrier_threads_gone(struct sg_block *block);
-/* True: the lanes that `group` named are here, so the instruction is executed now. False: it waits.
- * */
-bool sg_collective_ready(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
-void sg_collective_recheck(struct sg_warp *warp);
-
-/* Calls (call.c). False: a fault. */
-bool sg_call_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
-/* Lanes whose pointer differs from the first lane's stay behind. */
-bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in);
-void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
-void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
-void sg_call_free_frames(struct sg_warp *warp);
-
 /* The address of the lane's byte `offset` of local memory; 8-byte units are contiguous. */
 static inline uint8_t *sg_local_at(const struct sg_warp *warp, unsigned lane, uint64_t offset)
 {
     return warp->local + (offset >> 3) * (8 * SG_LANES) + lane * 8 + (offset & 7);
 }
+
 /* Addresses in shared memory of other blocks of the cluster: the block's rank + 1 is above the
  * offset, which is below 2^24. Without a rank it is the block's own. */
 #define SG_CLUSTER_SHIFT 24
@@ -204,16 +152,5 @@ static inline uint64_t sg_cluster_address(uint64_t address, uint32_t rank)
     uint64_t offset = address & ((UINT64_C(1) << SG_CLUSTER_SHIFT) - 1);
     return SG_WINDOW_SHARED + ((uint64_t)(rank + 1) << SG_CLUSTER_SHIFT) + offset;
 }
-/* NULL: the access is not allowed. For `bytes` within one aligned unit of at most 8 bytes. */
-uint8_t *sg_generic_at(const struct sg_warp *warp, unsigned lane, uint64_t address, unsigned bytes,
-                       unsigned need);
-
-/* Blocks (block.c). */
-struct sg_block *sg_block_create(struct sg_grid *grid);
-void sg_block_destroy(struct sg_block *block);
-/* Begins block `linear` of the grid. */
-void sg_block_begin(struct sg_block *block, uint64_t linear);
-/* Runs about `turns` turns of its warps; block->done when it is complete. */
-void sg_block_run(struct sg_block *block, uint64_t turns);
 
 #endif

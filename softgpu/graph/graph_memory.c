@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/graph/graph.h"
 #include "softgpu/memory/vmm.h"
 #include "softgpu/process/config.h"

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "softgpu/engine/texture_objects.h"
 #include "softgpu/graph/graph.h"
 #include "softgpu/graph/graph_condition.h"
 #include "softgpu/memory/peer_access.h"

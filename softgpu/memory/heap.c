@@ -4,6 +4,7 @@
  * found. A slab returns to the device with its last allocation, so cuMemGetInfo is exact. */
 #include "softgpu/memory/heap.h"
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ipc.h"
 #include "softgpu/memory/peer_access.h"
 #include "softgpu/memory/ranges.h"

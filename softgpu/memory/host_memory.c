@@ -5,6 +5,7 @@
  * do nothing. */
 #include "softgpu/memory/host_memory.h"
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@ CUresult sg_host_alloc(struct sg_context *context, uint64_t bytes, unsigned flag
 CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t bytes,
                           unsigned flags);
 
-/* Managed memory: host and devices use it at one address. `context` NULL: it belongs to no context.
- * */
+/* Managed memory: host and devices use it at one address. `context` NULL: it belongs to no
+ * context. */
 CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range);
 
 /* `range` is HOST, REGISTERED or MANAGED, and is freed. */

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/context.h"

@@ -4,6 +4,7 @@
  * contexts may, too. */
 #include "softgpu/memory/peer_access.h"
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>

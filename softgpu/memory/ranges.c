@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "front/front.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/host_memory.h"
 #include "softgpu/process/context.h"

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"

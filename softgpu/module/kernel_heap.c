@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The heap of a context's kernels: device memory of CU_LIMIT_MALLOC_HEAP_SIZE bytes, allocated when
- * the first module that needs it is loaded. The limit may change until such a kernel is launched.
- * */
+/* The heap of a context's kernels: device memory of CU_LIMIT_MALLOC_HEAP_SIZE bytes, allocated
+ * when the first module that needs it is loaded. The limit may change until such a kernel is
+ * launched. */
 #include "softgpu/module/kernel_heap.h"
 
 #include "softgpu/memory/heap.h"

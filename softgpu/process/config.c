@@ -20,8 +20,8 @@ struct reading {
     size_t why_bytes;
 };
 
-/* The same device on the same node has the same uuid in every process, so nothing in it is random.
- * */
+/* The same device on the same node has the same uuid in every process, so nothing in it is
+ * random. */
 static void config_uuid(struct soft_device *device, unsigned ordinal)
 {
     char host[256] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices that SOFTGPU_DEVICES describes: "name=A,memory=1GiB,sms=4;name=B,model=h200". A key
- * that is left out has the model's value; an unknown key is an error that names the allowed ones.
- */
+/* The devices that SOFTGPU_DEVICES describes: "name=A,memory=1GiB,sms=4;name=B,model=h200". A
+ * key that is left out has the model's value; an unknown key is an error that names the allowed
+ * ones. */
 #ifndef SOFTGPU_PROCESS_CONFIG_H
 #define SOFTGPU_PROCESS_CONFIG_H
 

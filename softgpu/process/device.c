@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
+
 /* Kernels of different streams that run side by side, at most. */
 #define COMPUTE_LANES 4
 /* With the timing model, as many as on GPUs; the model says how fast each runs. */

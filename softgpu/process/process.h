@@ -62,8 +62,8 @@ void sg_process_capabilities(unsigned *least, unsigned *most);
 /* Makes the pool of worker threads unless it exists. With the lock held. */
 CUresult sg_process_pool(void);
 
-/* Condemns the process: every later call returns `code`. The first code stays. With the lock held.
- * */
+/* Condemns the process: every later call returns `code`. The first code stays. With the lock
+ * held. */
 void sg_process_condemn(CUresult code);
 
 static inline struct sg_device *sg_device_at(CUdevice ordinal)

@@ -30,13 +30,6 @@ enum sg_type {
     SG_TYPE_F64,
     SG_TYPE_PRED,
 };
-
-/* Compares like strcmp (opcode.c). */
-int sg_text_order(struct sg_text text, const char *name);
-
-/* NONE if `text` (without dot) names no type. */
-enum sg_type sg_type_of(struct sg_text text);
-unsigned sg_type_bytes(enum sg_type type); /* PRED: 0 */
 static inline bool sg_type_is_float(enum sg_type type)
 {
     return type >= SG_TYPE_F16 && type <= SG_TYPE_F64;
@@ -60,8 +53,8 @@ enum sg_reference { SG_REFERENCE_NONE, SG_REFERENCE_TEXTURE, SG_REFERENCE_SURFAC
 struct sg_ptx_var;
 struct sg_ptx_func;
 
-/* The binding of a definition among those of the same name in other modules: the highest one stays.
- * */
+/* The binding of a definition among those of the same name in other modules: the highest one
+ * stays. */
 enum sg_binding { SG_BINDING_LOCAL, SG_BINDING_COMMON, SG_BINDING_WEAK, SG_BINDING_STRONG };
 
 struct sg_ptx_init { /* one stored element of an initialiser */

@@ -2,6 +2,8 @@
 /* The call graph of a kernel: finds recursive functions and the deepest stack of frames. A call
  * through a pointer may reach every function whose address is used, so one more node stands between
  * those calls and those functions. Tarjan's algorithm; components come out callees first. */
+#include "softgpu/ptx/call_graph.h"
+
 #include "softgpu/ptx/decode.h"
 
 #include <string.h>

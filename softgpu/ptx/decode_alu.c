@@ -2,7 +2,12 @@
 /* Arithmetic and logic: the typed opcode is looked up by name in op.def. A form with .ftz, .sat or
  * .relu that the table lacks is composed of x_ftz_TYPE and similar operations: operands are flushed
  * before, the result is flushed and clamped after. */
+#include "softgpu/ptx/decode_alu.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +47,8 @@ static unsigned clamp_of(struct sg_text text)
                                       : 0;
 }
 
-/* The operation without those of .ftz, .sat and .relu in `drop`, which are left for finish_float.
- * */
+/* The operation without those of .ftz, .sat and .relu in `drop`, which are left for
+ * finish_float. */
 static const struct sg_op *decode_alu_find(struct sg_decoder *decoder, struct wanted *wanted,
                                            unsigned drop)
 {

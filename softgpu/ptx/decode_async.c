@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous copies, mbarriers, clusters, and advice about caches. */
+#include "softgpu/ptx/decode_async.h"
+
 #include "softgpu/exec/async.h"
 
 #include <string.h>
 
 #include "softgpu/exec/cluster.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 static const struct sg_operand *operand(const struct sg_decoder *decoder, uint32_t index)
 {

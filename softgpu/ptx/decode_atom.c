@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atom and red. */
+#include "softgpu/ptx/decode_atom.h"
+
+#include "softgpu/exec/atomic.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_async.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_rows.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of functions that the module declares and the driver provides. */
+#include "softgpu/ptx/decode_builtin.h"
+
 #include <string.h>
 
 #include "softgpu/exec/runtime.h"

@@ -3,7 +3,15 @@
  * the caller's frame; registers and constants get places after it.
  *
  * A function whose address is used is part of every kernel that calls through pointers. */
+#include "softgpu/ptx/decode_call.h"
+
+#include "softgpu/ptx/call_graph.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_builtin.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 uint32_t sg_func_slot(struct sg_decoder *decoder, struct sg_ptx_func *func)
 {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters, elect, and instructions that only advise: they do nothing, since nothing is cached or
  * launched early. */
+#include "softgpu/ptx/decode_cluster.h"
+
 #include "softgpu/exec/async.h"
 #include "softgpu/exec/cluster.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_flow.h"
+#include "softgpu/ptx/decode_rows.h"
 
 static struct sg_draft *decode_cluster_emit(struct sg_decoder *decoder, sg_handler *handler)
 {

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* setp and set. gt and ge are lt and le with exchanged operands. */
+#include "softgpu/ptx/decode_compare.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cvt: one opcode, some hundred combinations; each is a chain of at most a few steps through
  * temporary rows. */
+#include "softgpu/ptx/decode_convert.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_pack.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,11 +3,15 @@
  * the hardware: instructions that the hardware's compiler removes (moves, parameters, address
  * spaces) cost nothing, instructions that it expands cost several. The weights are those of the
  * timing model (softgpu/timing/timing_constants.h). */
+#include "softgpu/ptx/decode_cost.h"
+
 #include <string.h>
 
 #include "softgpu/engine/cost.h"
 #include "softgpu/exec/cost.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/type.h"
 #include "softgpu/timing/timing_constants.h"
 
 static void decode_cost_add(struct sg_cost *cost, enum sg_cost_kind kind, uint32_t count)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Emitting instructions, and reading modifiers. */
+#include "softgpu/ptx/decode_emit.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/type.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,10 @@
  * operations with evenly spaced operands work on pairs. */
 #include "softgpu/ptx/decode_fast.h"
 
-#include "softgpu/exec/fast.h"
+#include "softgpu/exec/fast_pair.h"
+#include "softgpu/ptx/decode_fuse.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/decode_shape.h"
 
 #include <string.h>
 

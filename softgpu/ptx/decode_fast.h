@@ -44,21 +44,15 @@ struct sg_fast_plan {
     uint8_t *rules;                /* of each draft: enum sg_shape_rule */
 };
 
-/* The rule, and whether 32-bit operands are signed where that matters. */
-enum sg_shape_rule sg_shape_rule_of(const struct sg_op *op, bool *is_signed);
-/* Fills in shape and known of all rows, and the rules of the drafts. */
-void sg_shapes_find(struct sg_decoder *decoder, struct sg_fast_plan *plan);
-/* The operand whose stride must not wrap around for an EXTEND or WIDE rule; 0: none has one */
-uint32_t sg_shape_checked(const struct sg_fast_plan *plan, const struct sg_draft *draft,
-                          enum sg_shape_rule rule);
-
-/* Fuses several consecutive instructions into one (decode_fuse.c). */
-void sg_fast_fuse(const struct sg_decoder *decoder, struct sg_insn *insns, const uint32_t *pc,
-                  uint32_t count);
-
 static inline bool sg_is_even(const struct sg_fast_plan *plan, uint32_t row)
 {
     return plan->rows[row].shape.kind == SG_SHAPE_EVEN;
 }
+
+/* Instructions for undiverged warps: begun while operands are rows, finished when they have places;
+ * the pairs begin at *cursor. NULL: none. */
+struct sg_fast_plan *sg_fast_begin(struct sg_decoder *decoder);
+void sg_fast_place(struct sg_decoder *decoder, struct sg_fast_plan *plan, uint32_t *cursor);
+void sg_fast_finish(struct sg_decoder *decoder, const struct sg_fast_plan *plan);
 
 #endif

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Branches, barriers, and operations of a whole warp. */
+#include "softgpu/ptx/decode_flow.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_call.h"
+#include "softgpu/ptx/decode_cluster.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/decode_stack.h"
 
 static struct sg_draft *emit_kind(struct sg_decoder *decoder, enum sg_insn_kind kind,
                                   sg_handler *handler)
@@ -168,8 +175,8 @@ void sg_decode_barrier(struct sg_decoder *decoder)
     draft->writes = red ? SG_FIELD_D : 0;
 }
 
-/* All fences are the strongest one. fence.proxy.tensormap belongs to copies that are not supported.
- * */
+/* All fences are the strongest one. fence.proxy.tensormap belongs to copies that are not
+ * supported. */
 void sg_decode_fence(struct sg_decoder *decoder)
 {
     sg_modifiers_check(

@@ -2,7 +2,9 @@
 /* Fuses consecutive instructions of undiverged warps into one (exec/fast.h): the first of them gets
  * the handler for all, which continues after the last. The others stay, because branches may lead
  * to them. */
-#include "softgpu/exec/fast.h"
+#include "softgpu/ptx/decode_fuse.h"
+
+#include "softgpu/exec/fast_pair.h"
 #include "softgpu/ptx/decode_fast.h"
 
 struct fusing {

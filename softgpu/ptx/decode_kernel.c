@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One kernel: its functions, labels, frames, and the final instruction array. */
+#include "softgpu/ptx/decode_kernel.h"
+
 #include <string.h>
 
+#include "softgpu/ptx/call_graph.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_alu.h"
+#include "softgpu/ptx/decode_async.h"
+#include "softgpu/ptx/decode_atom.h"
+#include "softgpu/ptx/decode_call.h"
+#include "softgpu/ptx/decode_cluster.h"
+#include "softgpu/ptx/decode_compare.h"
+#include "softgpu/ptx/decode_convert.h"
+#include "softgpu/ptx/decode_cost.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_flow.h"
+#include "softgpu/ptx/decode_matrix.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_move.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/decode_stack.h"
+#include "softgpu/ptx/decode_texture.h"
+#include "softgpu/ptx/decode_video.h"
+#include "softgpu/ptx/opcode.h"
 
 /* Sorted by name; all other opcodes are arithmetic. */
 static const struct {

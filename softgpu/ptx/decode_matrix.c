@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma, wmma, ldmatrix, stmatrix, movmatrix: shapes, types and fragments. */
+#include "softgpu/ptx/decode_matrix.h"
+
 #include "softgpu/exec/matrix.h"
 
 #include <immintrin.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/exec/fragment.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_flow.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_rows.h"
 
 static const char *const element_names[SG_ELEMENTS] = {
     [SG_ELEMENT_F16] = "f16",   [SG_ELEMENT_BF16] = "bf16", [SG_ELEMENT_TF32] = "tf32",
@@ -191,8 +198,8 @@ static void emit_mma(struct sg_decoder *decoder, const struct sg_mma *mma)
     draft->in.imm = (int64_t)(intptr_t)kept;
 }
 
-/* mma.sp: A has half of its elements. The selector names the lanes of four that have the metadata.
- * */
+/* mma.sp: A has half of its elements. The selector names the lanes of four that have the
+ * metadata. */
 static void read_sparse(struct sg_decoder *decoder, struct shape shape, struct sg_mma *mma)
 {
     const struct sg_operand *selector = &decoder->at->operands[5];

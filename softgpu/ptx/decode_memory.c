@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads and stores. */
+#include "softgpu/ptx/decode_memory.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_async.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 #include <string.h>
 

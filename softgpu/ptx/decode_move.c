@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mov (and packing), cvta, isspacep. */
+#include "softgpu/ptx/decode_move.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 static void mov_row(struct sg_decoder *decoder, uint32_t target, uint32_t source)
 {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cvt of pairs (f16x2, bf16x2, e4m3x2, e5m2x2) and to tf32; cvt.pack. The first of two source
  * operands becomes the upper half. */
+#include "softgpu/ptx/decode_pack.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_alu.h"
+#include "softgpu/ptx/decode_convert.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
 
 #include <stdio.h>
 

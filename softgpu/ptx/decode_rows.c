@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the register file: registers, temporaries and constants, and finally their places. */
+#include "softgpu/ptx/decode_rows.h"
+
 #include "softgpu/ptx/decode.h"
 
 #include <string.h>
 
 #include "softgpu/exec/warp.h"
+#include "softgpu/ptx/decode_call.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_fast.h"
+#include "softgpu/ptx/decode_memory.h"
+#include "softgpu/ptx/decode_slots.h"
+#include "softgpu/ptx/decode_special.h"
+#include "softgpu/ptx/type.h"
 
 uint32_t sg_row_new(struct sg_decoder *decoder, unsigned kind)
 {

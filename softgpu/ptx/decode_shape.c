@@ -6,6 +6,8 @@
  * Blocks must have a width that is a multiple of 16, so that %tid.x counts up within a half-warp
  * and %tid.y and %tid.z stay the same. Only such blocks run the fast instructions
  * (sg_grid_prepare). */
+#include "softgpu/ptx/decode_shape.h"
+
 #include <string.h>
 
 #include "softgpu/ptx/decode_fast.h"

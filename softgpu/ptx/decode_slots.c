@@ -9,6 +9,8 @@
  * A row is momentary if no lane holds a value in it while its group waits for its turn. Momentary
  * rows have slots of their own: an instruction may write all lanes of such a row, even lanes of
  * other groups. */
+#include "softgpu/ptx/decode_slots.h"
+
 #include "softgpu/ptx/decode.h"
 
 #include <stdlib.h>

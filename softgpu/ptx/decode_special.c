@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Special registers (PTX ISA 9.0, 10) whose value is known before a kernel or a block begins; the
  * clocks are instructions of their own (decode_move.c). */
+#include "softgpu/ptx/decode_special.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_rows.h"
 
 #include <stdio.h>
 

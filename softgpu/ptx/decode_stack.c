@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloca, stacksave, stackrestore (PTX ISA 9.0, 9.7.18). A function with alloca saves the stack's
  * top at its begin and restores it when it returns. */
+#include "softgpu/ptx/decode_stack.h"
+
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
 
 /* A record whose caller_frame will be the end of the function's own frame. */
 static int64_t frame_record(struct sg_decoder *decoder)

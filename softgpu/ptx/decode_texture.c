@@ -5,10 +5,15 @@
  * objects. A reference (.texref, .surfref) is a variable with such a handle, which the host writes
  * when it binds the reference. Not supported: variables of the type .samplerref (refused at their
  * declaration), samplers apart from the texture, depth comparison and multiple samples. */
+#include "softgpu/ptx/decode_texture.h"
+
 #include <string.h>
 
 #include "softgpu/exec/tex.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/type.h"
 
 static const struct {
     const char *name;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Video instructions: their modifiers and parts of registers, encoded as the number that video.h
  * reads. */
+#include "softgpu/ptx/decode_video.h"
+
 #include "softgpu/ptx/decode.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "softgpu/exec/video.h"
+#include "softgpu/ptx/decode_emit.h"
+#include "softgpu/ptx/decode_rows.h"
 
 #define VIDEO_WORDS "sat add min max eq ne lt le gt ge clamp wrap po shr7 shr15 u32 s32"
 

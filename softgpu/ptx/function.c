@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: head, performance directives, body. */
+#include "softgpu/ptx/function.h"
+
+#include "softgpu/ptx/link.h"
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/scope.h"
+#include "softgpu/ptx/source.h"
+#include "softgpu/ptx/statement.h"
+#include "softgpu/ptx/token.h"
+#include "softgpu/ptx/variable.h"
 
 static void parse_param_list(struct sg_parser *parser, bool returns)
 {

@@ -3,7 +3,10 @@
  * share one object for each name with linkage, so a use in one unit points to the definition in
  * another, before or after it. Of several definitions the one with the highest binding stays; of
  * two .weak ones the first, of two .common ones the larger. Two .visible ones are an error. */
+#include "softgpu/ptx/link.h"
+
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/variable.h"
 
 static struct sg_symbol *ptx_link_find(struct sg_parser *parser, struct sg_text name)
 {

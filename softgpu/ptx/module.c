@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module: everything outside functions. */
+#include "softgpu/ptx/module.h"
+
 #include <string.h>
 
+#include "softgpu/ptx/function.h"
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/source.h"
+#include "softgpu/ptx/token.h"
+#include "softgpu/ptx/variable.h"
 
 static void parse_version(struct sg_parser *parser)
 {

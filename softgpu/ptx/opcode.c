@@ -2,6 +2,8 @@
 /* The opcodes of PTX ISA 9.0, and those that the engine executes (the decoder knows in which
  * types). The difference decides the error: an unknown word is a syntax error, an opcode that the
  * engine does not execute is SG_LOAD_UNSUPPORTED. */
+#include "softgpu/ptx/opcode.h"
+
 #include "softgpu/ptx/parse.h"
 
 #include <stdlib.h>

@@ -9,6 +9,8 @@
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/program.h"
 #include "softgpu/ptx/decode.h"
+#include "softgpu/ptx/decode_kernel.h"
+#include "softgpu/ptx/module.h"
 #include "softgpu/ptx/parse.h"
 
 static void load_reloc(struct sg_load *load, const struct sg_ptx_var *var, struct sg_reloc *reloc,

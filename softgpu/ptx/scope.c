@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names. One hash table for all scopes: an inner declaration comes before the outer one in its
  * bucket and is removed with its scope. */
+#include "softgpu/ptx/scope.h"
+
 #include "softgpu/ptx/parse.h"
 
 void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope)

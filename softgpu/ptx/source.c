@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Source positions: ".file 1 "name.cu"" and ".loc 1 12 5" (PTX ISA 9.0, 11.5). Inlined code has the
  * line that was inlined. */
+#include "softgpu/ptx/source.h"
+
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/token.h"
 
 /* The file's index among all, from 1; the first mention makes one. */
 static uint32_t source_file(struct sg_parser *parser, uint16_t unit, uint64_t number)

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions and their operands. */
+#include "softgpu/ptx/statement.h"
+
+#include "softgpu/ptx/opcode.h"
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/scope.h"
+#include "softgpu/ptx/table.h"
+#include "softgpu/ptx/token.h"
 
 #include <string.h>
 

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables that a label names: the prototype or the possible targets of calls through pointers
  * (PTX ISA 9.0, 11.3), and the targets of brx.idx. */
+#include "softgpu/ptx/table.h"
+
+#include "softgpu/ptx/function.h"
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/scope.h"
+#include "softgpu/ptx/statement.h"
+#include "softgpu/ptx/token.h"
 
 bool sg_parse_at_table(const struct sg_parser *parser)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One token of look-ahead, and errors that name the expected token. */
+#include "softgpu/ptx/token.h"
+
 #include "softgpu/ptx/parse.h"
 
 void sg_parse_advance(struct sg_parser *parser)

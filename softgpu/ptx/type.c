@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and sizes of the fundamental types (PTX ISA 9.0, 5.2). */
+#include "softgpu/ptx/type.h"
+
 #include "softgpu/ptx/ast.h"
 
 static const struct {

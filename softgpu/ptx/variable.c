@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations of variables, parameters and registers, and initialisers. */
+#include "softgpu/ptx/variable.h"
+
+#include "softgpu/ptx/link.h"
 #include "softgpu/ptx/parse.h"
+#include "softgpu/ptx/scope.h"
+#include "softgpu/ptx/statement.h"
+#include "softgpu/ptx/token.h"
+#include "softgpu/ptx/type.h"
 
 #include <string.h>
 

@@ -83,8 +83,8 @@ bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
  * submitted is freed by free(). NULL: no memory. */
 void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item));
 
-/* Appends the item to the stream, which owns it from now on. Waits while there are too many items.
- * */
+/* Appends the item to the stream, which owns it from now on. Waits while there are too many
+ * items. */
 void sg_submit(struct sg_stream *stream, struct sg_item *item);
 
 /* The same, and waits until it has finished; may run it in the calling thread. Output of the

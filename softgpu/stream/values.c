@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/wait.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/clock.h"

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "softgpu/engine/permission_map.h"
+
 static _Noreturn void fail(const char *what, const char *detail)
 {
     fprintf(stderr, "engine fixture: %s: %s\n", what, detail);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/tests/engine_fixture.h"
 
 #define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"

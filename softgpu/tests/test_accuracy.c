@@ -11,8 +11,8 @@
 
 enum { STRIDE = 4093 };
 
-/* |got - want| in units of the last place of `want` as a float; infinity beyond its range is right
- */
+/* |got - want| in units of the last place of `want` as a float; infinity beyond its range is
+ * right */
 static double ulps(float got, double want)
 {
     float narrow = (float)want;

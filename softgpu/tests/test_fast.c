@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/tests/engine_fixture.h"
 
 enum {

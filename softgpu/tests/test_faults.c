@@ -135,8 +135,8 @@ Test(faults_say, the_file_of_the_unit)
     cr_expect_eq(engine.fault.source_line, 6);
 }
 
-/* Whatever it is that a kernel does without end: running, waiting, or beginning ever more blocks.
- */
+/* Whatever it is that a kernel does without end: running, waiting, or beginning ever more
+ * blocks. */
 Test(faults_say, a_kernel_that_takes_too_long)
 {
     engine_load_text(&engine,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/tests/engine_fixture.h"
 
 #define HEAD ".version 9.0\n.target sm_75\n.address_size 64\n"

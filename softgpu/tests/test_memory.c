@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/host_memory.h"

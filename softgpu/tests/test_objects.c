@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "softgpu/engine/texture.h"
+#include "softgpu/engine/texture_objects.h"
 
 static struct sg_object texture_2d(uint32_t width, uint32_t height)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/tests/engine_fixture.h"
 
 static struct engine engine;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/engine/permission_map.h"
+#include "softgpu/engine/texture_objects.h"
 #include "softgpu/tests/object_fixture.h"
 
 TestSuite(objects, .init = open, .fini = shut);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tex and tld4 in all shapes, formats and modes, against the second sampler of texture_fixture.c.
- */
+/* tex and tld4 in all shapes, formats and modes, against the second sampler of
+ * texture_fixture.c. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/engine/texture_objects.h"
 #include "softgpu/tests/texture_fixture.h"
 
 #define THREADS 64

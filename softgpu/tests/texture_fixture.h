@@ -5,6 +5,7 @@
 #define SG_TESTS_TEXTURE_FIXTURE_H
 
 #include "softgpu/engine/texture.h"
+#include "softgpu/engine/texture_objects.h"
 #include "softgpu/tests/engine_fixture.h"
 
 /* Texels of that kind with memory of the engine, filled with values from `seed`. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "softgpu/engine/texture_objects.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/queue.h"

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include "softgpu/engine/engine.h"
+#include "softgpu/engine/permission_map.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time */

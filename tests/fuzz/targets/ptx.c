@@ -7,7 +7,9 @@
 #include <sys/time.h>
 
 #include "softgpu/engine/engine.h"
+#include "softgpu/engine/permission_map.h"
 #include "softgpu/engine/texture.h"
+#include "softgpu/engine/texture_objects.h"
 #include "tests/fuzz/input.h"
 
 #define RUN_US       3000 /* of processor time, for all kernels of an input together */

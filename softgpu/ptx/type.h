@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and sizes of the fundamental types. */
+#ifndef SOFTGPU_PTX_TYPE_H
+#define SOFTGPU_PTX_TYPE_H
+
+#include "softgpu/ptx/ast.h"
+
+/* NONE if `text` (without dot) names no type. */
+enum sg_type sg_type_of(struct sg_text text);
+unsigned sg_type_bytes(enum sg_type type); /* PRED: 0 */
+
+#endif
