@@ -268,8 +268,8 @@ static nvJitLinkResult tell_size(const struct nvJitLink *link, bool there, size_
     return NVJITLINK_SUCCESS;
 }
 
-/* ---- what is exported: each function by its name and, for programs in C, by that of its version
- */
+/* ---- what is exported: each function by its name and, for programs in C, by that of its
+ * version */
 
 #define NVJITLINK_EXPORT(name, parameters, value)                                                  \
     JIT_EXPORT nvJitLinkResult name parameters;                                                    \

@@ -6,8 +6,8 @@
 
 #define JIT_EXPORT __attribute__((visibility("default")))
 
-/* Opens lib<stem>.so.<major> once, and reports on stderr if no folder has it. NULL: there is none.
- * */
+/* Opens lib<stem>.so.<major> once, and reports on stderr if no folder has it. NULL: there is
+ * none. */
 void *jit_real_open(const char *stem);
 /* The function; NULL: there is no such library, or no such name in it. */
 void *jit_real_find(const char *stem, const char *name);
