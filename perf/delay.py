@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link that is slow: what is sent through it arrives a given time later, in both directions. With
-the time a program needs at two delays the round trips that it waits for can be told, whatever it
-counts itself. TCP's own greetings are not delayed: the near end answers them.
+"""A slow link: bytes arrive a given time later, in both directions. The time that a program needs
+at two delays shows the round trips that it waits for, whatever it counts itself. TCP's handshakes
+are not delayed: the near end answers them.
 
-Or a link that is narrow: each connection gets so many bytes a second through it, each way, as in
-networks that limit connections, or give them turns."""
+Or a narrow link: each connection gets a given number of bytes a second, each way, as in networks
+that limit connections, or share between them."""
 
 import contextlib
 import queue
@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 
-NEAR, FAR = "127.0.0.3", "127.0.0.1"  # whom the client meets, where the server is
+NEAR, FAR = "127.0.0.3", "127.0.0.1"  # the address for clients, the server's address
 DATA_PORTS = 8
 CHUNK = 1 << 20
 NARROW_CHUNK, NARROW_CHUNKS = 1 << 16, 4  # under way through a narrow link
@@ -46,7 +46,7 @@ def listening(host, port):
     return listener
 
 
-NARROW_SLACK_S = 0.01  # sleeping takes longer than it should; so much is made good
+NARROW_SLACK_S = 0.01  # sleeping takes too long; this much is compensated
 
 
 class SlowLink:

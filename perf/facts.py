@@ -78,7 +78,7 @@ def processor_ns(pid):
 
 
 def launch_processor(bench_rig, _floor, scale):
-    """Launches as fast as they can be posted; whoever waits for work in vain is counted, too."""
+    """Launches as fast as they can be posted; threads that poll in vain are counted as well."""
     count = max(1000, round(1000000 * scale))
     for name, transport, target in (("tcp", "tcp", 250), ("shm", "auto", None)):
         server = bench_rig.server(["spare_backends = 0"])
@@ -124,7 +124,8 @@ def round_trips(process):
 
 
 def hello(bench_rig, _floor, scale):
-    """The round trips of the program hello: what the client counts, and what a slow link shows."""
+    """The round trips of the program hello, as counted by the client and as shown by a slow
+    link."""
     first = delay.free_ports()
     ports = range(first, first + delay.DATA_PORTS)
     server = bench_rig.server([f"data_ports = {ports[1]}-{ports[-1]}",
@@ -178,7 +179,7 @@ def idle_memory(bench_rig, _floor, _scale):
 
 
 def idle_sessions(bench_rig, _floor, scale):
-    """A session is an application's device: so many sessions need as many GPUs."""
+    """A session is an application's device, so the sessions need as many GPUs."""
     count = max(2, round(SESSIONS * scale))
     held = bench_rig.build.sanitize == "none" and count == SESSIONS
     fact = Fact("idle_sessions", f"backend process with {count} idle sessions", "MB", None,

@@ -51,7 +51,7 @@ class Link:
             os.close(self.near_fd)
             raise
         for end in (self.near, self.far):
-            # Allowed everywhere; and sends at once what it may, where others leave pauses.
+            # Allowed everywhere. It sends at once, where others pause.
             with end(), open(CONGESTION, "w", encoding="ascii") as f:
                 f.write("reno")
 

@@ -131,7 +131,7 @@ def hundred_launches_turn(bench):
             "softgpu here": microseconds(bench.soft.ask("launch_wait", bench.count(20), 100))}
 
 
-# ---- calls that nobody waits for
+# ---- calls without a wait
 
 def stream_of(bench, count, call_bytes):
     floor = bench.exchange(count * call_bytes, call_bytes, RING, ANSWER, 64 * KB, 1,
@@ -228,7 +228,7 @@ def copy_columns(bench, name, number, size, kind, floor):
             "softgpu here": per_second(bench.soft.ask(name, number, size, kind), total, 1e9)}
 
 
-# ---- copies through a link that gives each connection only so much
+# ---- copies through a link that limits each connection
 
 NARROW = 50e6  # bytes per second
 NARROW_BULKS = 4
@@ -270,8 +270,8 @@ def narrow_turn(way, size):
 
 
 def narrow_packed_turn(way, size):
-    """On one machine compression has to be told; what decides by itself whether it pays has a test
-    of its own (transport/tests/test_compress.c)."""
+    """On one machine compression must be requested; a unit test covers the automatic decision
+    (transport/tests/test_compress.c)."""
     def turn(bench):
         def measure(compression):
             answer = bench.narrow.loops(1, compression).ask(way, 1, size, "pinned")

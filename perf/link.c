@@ -48,7 +48,7 @@ struct packet {
 struct queue {
     uint8_t *ring;
     uint64_t head, tail; /* ever put and taken */
-    uint64_t free_ns;    /* when the wire has sent what was put last, if its bytes are limited */
+    uint64_t free_ns;    /* when the link has sent the last packet, if its rate is limited */
 };
 
 static struct queue queues[2]; /* [i]: read from fds[i] */
@@ -120,7 +120,7 @@ static bool queue_full(const struct queue *queue)
     return QUEUE_BYTES - (queue->head - queue->tail) < 2 * (PACKET_MAX + sizeof(struct packet));
 }
 
-/* Where the next packet goes: at the end of the ring it begins anew. */
+/* The place of the next packet; the ring starts again at its end. */
 static uint8_t *queue_place(struct queue *queue)
 {
     uint64_t at = queue->head % QUEUE_BYTES;
@@ -163,7 +163,7 @@ static void take(int fd, struct queue *queue)
     }
 }
 
-/* Sends what is due; when the next packet is, or UINT64_MAX. */
+/* Sends the packets that are due. Returns when the next one is, or UINT64_MAX. */
 static uint64_t give(int fd, struct queue *queue)
 {
     while (queue->tail != queue->head) {
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
         }
         (void)madvise(queues[i].ring, QUEUE_BYTES, MADV_HUGEPAGE); /* fewer first touches */
     }
-    setvbuf(stdin, NULL, _IONBF, 0); /* poll must see what is there */
+    setvbuf(stdin, NULL, _IONBF, 0); /* poll must see packets that have arrived */
     say_ready();
     forward();
     return 0;

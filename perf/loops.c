@@ -162,8 +162,8 @@ static void launch_wait_measure(struct measure *measure)
     loops_expect_launches(measure, measure->count * measure->bytes);
 }
 
-/* The same with kernels that compute, each from what the one before has left. The null device
- * cannot do it. */
+/* As above, with kernels that compute, each from the result of the one before. The null device
+ * cannot do this. */
 static void work_measure(struct measure *measure)
 {
     uint32_t rounds = WORK_ROUNDS, due = 1, got = due;

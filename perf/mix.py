@@ -19,10 +19,10 @@ from rig import SHARING, Failure
 SESSIONS = 64
 FEW = 3
 CALLS = 45  # of a round
-WINDOW_MS, ALONE_MS = 3000, 1000  # who is alone gets through more in less
+WINDOW_MS, ALONE_MS = 3000, 1000  # a single program needs less time
 WARM_MS = 300
 AHEAD_MS = 200  # until everybody has been told when to begin
-STARVED_S = 60  # who has not got through a round then is starved
+STARVED_S = 60  # a program without a full round by then is starved
 TARGET = 0.9
 
 
@@ -51,8 +51,8 @@ def window(sessions, ms, memory):
 
 def measure(bench, sessions, memory):
     """(rounds of each, rounds per second together). A short window may end before everybody's
-    first round does; then there is a longer one. The first window does not count: who has done
-    nothing for a second has given pages back."""
+    first round; then a longer one is measured. The first window does not count: programs that
+    were idle for a second have given pages back."""
     whole_ms = ALONE_MS if len(sessions) == 1 else WINDOW_MS
     rounds, spent_ms, ms = [0] * len(sessions), 0, max(50, round(whole_ms * bench.scale))
     window(sessions, min(ms, WARM_MS), memory)

@@ -18,7 +18,7 @@ ANSWER_SECONDS = 300
 
 
 class Failure(Exception):
-    """Something that was measured did the wrong thing; the text says what."""
+    """A measured program failed; the text has the reason."""
 
 
 def cores():
@@ -128,8 +128,8 @@ class Rig:
         return self.build.path("lib", "null", "libcuda.so.1")
 
     def starting_server(self):
-        """A gpuaasd never has a real-time priority: the kernel may spin for ever when it waits for
-        the end of a process whose files in /proc somebody looks at who does not get to run."""
+        """A gpuaasd never has a real-time priority: the kernel may spin for ever waiting for the
+        end of a process whose files in /proc are read by a process that cannot run."""
         return starting(self.server_core, SHARING if self.real_time else False)
 
     def server(self, lines=(), null=True, program=None, port=0, gpus=1, scheme="tcp"):
@@ -179,7 +179,7 @@ class Rig:
         return self.loops(self.build.environment(self.build.path("lib", name)), core)
 
     def kernels(self, cores_used):
-        """The kernels on softgpu, which has so many multiprocessors, and one core if it has one;
+        """The kernels on softgpu with this number of multiprocessors, on one core if it has one,
         and plain C with as many threads."""
         env = self.build.environment(self.build.path("lib", "softgpu"))
         env["SOFTGPU_DEVICES"] = f"sms={cores_used},memory=2GiB"

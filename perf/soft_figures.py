@@ -6,7 +6,7 @@ import statistics
 from facts import Fact
 from figures import MB, Figure
 
-# name of the workload, what is counted, size and how many of it that makes, target of the ratio
+# name of the workload, unit, size, number of units, target of the ratio
 SQUARE = 640
 WORKLOADS = [
     ("vector_add", "vectorAdd", 16 * MB, lambda n: n, 0.4),

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* Room for the times of single calls; what is measured singly is done at most so often at once. */
+/* Room for the times of single calls, and so the most single calls of a measurement. */
 #define TIMING_MAX 1000000u
 
 static inline int timing_compare(const void *a, const void *b)
@@ -20,7 +20,7 @@ static inline int timing_compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Sorts the times in place and prints what is asked of them, without the braces. */
+/* Sorts the times in place and prints the requested values, without the braces. */
 static inline void timing_print(uint64_t *each_ns, uint64_t count, uint64_t total_ns)
 {
     printf("\"count\": %llu, \"ns\": %llu", (unsigned long long)count,

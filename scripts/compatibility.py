@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(ROOT, "api", "gen"))
 import generate  # noqa: E402
 import toolkit  # noqa: E402
 
-# The lists of docs/semantics.md, and what a call in one of them does through a server.
+# The lists of docs/semantics.md, and the behaviour of their calls through a server.
 MODES = {"S1": "local", "S2": "asynchronous", "S3": "waits at first", "S4": "waits for the server",
          "S5": "waits for the GPU", "S6": "makes or ends a context", "S60": "waits at first",
          "S66": "waits for the server", "S113": "waits at first", "S114": "asynchronous"}

@@ -46,7 +46,7 @@ class Step:
         self.verdict, self.text, self.details = NOT_RUN, "", {}
 
     def command(self, command, env=None, seconds=None):
-        """(exit status or None when it took too long, output); what it has started ends with it"""
+        """(exit status or None when it took too long, output). Its children end with it."""
         try:
             with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -142,7 +142,7 @@ print(count.value, f"{parts[0].value}.{parts[1].value}")
 
 
 def run_programs(step, driver, env, most=None):
-    """`most`: so many of the driver's devices are there for the programs; None: all."""
+    """`most`: the number of the driver's devices for the programs; None: all."""
     status, text = step.command([sys.executable, "-c", FACTS, driver], environment(), 30)
     if status != 0:
         step.verdict, step.text = FAILED, f"{driver}: {text}"
@@ -214,7 +214,7 @@ def bench(step, _, out):
                      "--quick", "--out", out + "-bench", BENCH], environment())
 
 
-# name, seconds at most, what is done: all together less than ten minutes
+# name, seconds at most, action; less than ten minutes in sum
 STEPS = (("assumptions", 120, assumptions), ("contract", 100, contract),
          ("wrong arguments", 60, wrong_arguments), ("instructions", 60, instructions),
          ("programs on the driver", 70, programs_here),
@@ -243,7 +243,7 @@ def device_name():
 
 
 def build():
-    """Builds where a compiler and what else is needed are; else what is here is used."""
+    """Builds if there is a compiler and all that a build needs; otherwise uses what is built."""
     tools = [tool for tool in ("cmake", "ninja", "cc") if not shutil.which(tool)]
     if not tools:
         command = (f"cd {ROOT} && . scripts/lib.sh && configure_and_build release "

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden tests of the generator: what it writes for golden/sample.api, and the line that each
-mistake is answered with. After a change that is meant: test_generator.py --update, then read the
-difference."""
+"""Golden tests of the generator: its output for golden/sample.api, and the error line of each
+mistake. After an intended change: test_generator.py --update, then read the difference."""
 import os
 import sys
 import tempfile
@@ -37,7 +36,7 @@ TRAVELS = CALL + """    client  manual
     engine  none lasting
 """
 
-# (what is wrong, text, the line that says so)
+# (mistake, text, its error line)
 MISTAKES = [
     ("unknown stanza", "cal cuX\n", "bad.api:1: unknown stanza 'cal'"),
     ("tab", "call cuX\n\tCUresult (void)\n", "bad.api:2: a tab"),

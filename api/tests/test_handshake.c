@@ -7,7 +7,7 @@
 
 /* The end of these messages since minor 1. */
 #define HELLO_CONTEXT_BYTES   32
-#define WELCOME_CONTEXT_BYTES 32 /* with what the server takes */
+#define WELCOME_CONTEXT_BYTES 32 /* with the forms that the server takes */
 #define WELCOME_CACHE_BYTES   16
 
 static _Alignas(16) uint8_t bytes[65536];

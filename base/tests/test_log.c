@@ -105,7 +105,7 @@ static void lines(unsigned count)
     }
 }
 
-/* In a second of its own; what it has written. */
+/* Runs in a fresh second, and returns its output. */
 static const char *flood(unsigned count)
 {
     for (;;) {

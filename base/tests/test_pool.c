@@ -48,7 +48,7 @@ Test(pool, what_came_back_is_used_again)
 static struct ga_pool shared;
 static _Atomic(struct object *) handed[THREADS];
 
-/* Gives back what the owner hands over, after looking whether it is whole. */
+/* Gives back objects of the owner, after checking that they are intact. */
 static void *give_back(void *argument)
 {
     _Atomic(struct object *) *slot = argument;

@@ -281,7 +281,7 @@ Test(conf, numbers_are_allowed_as_far_as_the_table_says_and_no_further)
     cr_assert_gt(count, 25);
 }
 
-/* The limits themselves, where something else than the table depends on them. */
+/* The limits that other code depends on. */
 Test(conf, limits_that_others_rely_on)
 {
     static const struct {

@@ -9,7 +9,7 @@
 #define FRONT_BYTES 4096u
 #define GRANULARITY ((size_t)2 << 20)
 
-/* ---- addresses and what is mapped at them */
+/* ---- addresses and mappings */
 
 static void *pages_at(CUdeviceptr at, size_t bytes, int protection, int flags)
 {

@@ -72,7 +72,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
     return CUDA_SUCCESS;
 }
 
-/* ---- what is counted */
+/* ---- counts */
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 {

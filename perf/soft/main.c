@@ -30,7 +30,7 @@ struct workload {
     unsigned out_bytes, out_elements; /* 0: as many as the inputs */
     unsigned block[2];
     unsigned grid;  /* blocks; 0: a thread per element */
-    bool integers;  /* of the outputs; else floats */
+    bool integers;  /* of the outputs; otherwise floats */
     double differs; /* floats: largest error, relative above 1; integers: share that may differ */
 };
 
@@ -242,7 +242,7 @@ static struct run *run_find(const char *name, int n)
         if (strcmp(workloads[i].name, name) == 0 && count < sizeof runs / sizeof runs[0]) {
             struct run *run = &runs[count++];
             run_make(run, &workloads[i], n);
-            (void)launch_ns(run); /* pages that nobody has touched */
+            (void)launch_ns(run); /* untouched pages */
             (void)reference_ns(run);
             return run;
         }
@@ -262,7 +262,7 @@ static size_t lines_of(const char *at)
     return lines;
 }
 
-/* Appends the kernels in `text` once more, under other names; nothing else in them is global. */
+/* Appends copies of the kernels in `text` under other names; only kernels in it are global. */
 static char *append_kernels(char *to, unsigned copy)
 {
     static const char entry[] = ".entry ";

@@ -10,7 +10,7 @@ import subprocess
 
 
 class Failed(Exception):
-    """A run that gave no figures; the text says which, and what it said last."""
+    """A run without figures; the text names it and has its last output."""
 
 
 def sequence(count):
@@ -31,7 +31,7 @@ def figures(path):
 
 
 def stop(process):
-    """It ends what it has started when it is interrupted; if not, so do we."""
+    """An interrupted run ends its processes; if it does not, we do."""
     for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, None)):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -29,7 +29,7 @@ class Chooser:
         return path in self.graph.linked and path.startswith(self.shipped)
 
     def programs(self, reached):
-        """Names of test programs among what has the file in it."""
+        """Names of the test programs that contain the file."""
         taken = {os.path.basename(path) for path in self.graph.linked if self.is_product(path)}
         names = {os.path.basename(path).removesuffix("_shared") for path in reached
                  if path in self.graph.linked or path in self.graph.commanded}

@@ -37,7 +37,7 @@ def edges(text):
 
 
 def headers(text):
-    """(output, what it includes) of what `ninja -t deps` prints."""
+    """(output, its headers) from the output of `ninja -t deps`."""
     output = None
     for line in text.splitlines():
         if line.startswith("    "):
@@ -52,7 +52,7 @@ class Graph:
     def __init__(self, build, ninja_text, deps_text):
         self.build = build
         self.made_of = defaultdict(set)  # input -> outputs
-        self.before = {}                 # program -> what has to be there when it runs
+        self.before = {}                 # program -> the files that it needs at run time
         self.linked = set()              # programs and shared libraries
         self.commanded = set()           # made by a command of our own: nvcc's programs, say
         for edge in edges(ninja_text):

@@ -103,7 +103,7 @@ class Scripts:
 
     @functools.lru_cache(maxsize=None)
     def runs(self, path):
-        """Names of programs that the script, or what it imports, asks the harness for."""
+        """Names of programs that the script or its imports get from the harness."""
         found = set()
         for file in self.closure(path):
             for node in self.parsed(file):

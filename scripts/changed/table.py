@@ -16,7 +16,7 @@ class Wrong(Exception):
 class Row:
     line: int
     path: str    # regular expression on the beginning of a path, or one of the words above
-    tests: str   # regular expression on whole names; "-": none. \\1 is what a group of `path` fits
+    tests: str   # regular expression on whole names; "-": none. \\1 is the group of `path`
     only: bool   # in the place of all that uses the file
 
     def fits(self, path):

@@ -55,8 +55,8 @@ def same(state, options):
 
 
 def again(state, pattern):
-    """New tests: into the copy, where the product stays what it was; and what they reach is to be
-    found out."""
+    """New tests are copied, while the product in the copy stays as it was; the places that they
+    reach must be found out."""
     tree.copy(besides=[path for path in tree.tracked() if not tree.is_test(path)])
     done = tree.ninja()
     if done.returncode != 0:

@@ -18,14 +18,14 @@ import tree
 from place import KINDS, Site
 
 STATE = os.path.join(tree.HOME, "state.json")
-SPARE = 2.0  # so many more are built than tried: some do not compile, some no test reaches
-SLOWER, AT_LEAST = 5, 20  # a test is late after so many times its own time, or seconds
+SPARE = 2.0  # more faults are built than tried: some do not compile, some are not reached
+SLOWER, AT_LEAST = 5, 20  # a test is late after this multiple of its own time, or these seconds
 
 
 class State:
     def __init__(self, seed=0, sample=0, folders=()):
         self.seed, self.sample, self.folders = seed, sample, list(folders)
-        self.mutants = {}   # number -> what is known
+        self.mutants = {}   # number -> the results
         self.sites = {}     # number -> Site
         self.tests = {}     # name -> {"seconds", "verdict", "reached"}
         self.most = 0       # the highest number that the build knows

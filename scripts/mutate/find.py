@@ -47,7 +47,7 @@ class Finder:
         """`files`: real path -> (path relative to the root, text)."""
         self.files = files
         self.sites = {}
-        self.names = {}  # of clang's files: asking takes longer than all else
+        self.names = {}  # of clang's files: asking takes longest
 
     def at(self, location):
         return written(location, self.names)

@@ -48,9 +48,9 @@ def is_test(path):
 
 
 def copy(besides=()):
-    """Makes the copy what the tree is now, but for the files `besides`, which only have to be
-    there. Compiled programs of tests/kernels are its own, once they are copied: it may stay behind
-    the tree."""
+    """Updates the copy to the tree, except the files `besides`, which only have to exist.
+    Compiled programs of tests/kernels stay as they were first copied, and may be older than the
+    tree."""
     wanted = set(tracked())
     besides = set(besides)
     os.makedirs(TREE, exist_ok=True)
@@ -101,7 +101,8 @@ def ninja(*arguments):
 
 
 def compile_jobs(folders):
-    """(path, arguments for clang) of the sources in these folders; what is generated is there."""
+    """(path, arguments for clang) of the sources in these folders; generated files exist by
+    then."""
     done = ninja("-t", "targets", "rule", "CUSTOM_COMMAND")
     generated = [line for line in done.stdout.splitlines()
                  if re.search(r"/gen/|^gen/", line) and not line.endswith(".util")]

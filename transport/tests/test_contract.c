@@ -282,8 +282,7 @@ Test(contract, nobody_listening_is_said_with_its_cause)
     }
 }
 
-/* The other end is there and never says a thing: where connecting takes an answer, it is waited for
- * so long and no longer. */
+/* The other end exists but is silent: if connecting needs an answer, the wait for it is bounded. */
 Test(contract, nobody_answers, .timeout = 60)
 {
     each_transport(url)
@@ -365,7 +364,7 @@ Test(contract, whoever_sleeps_is_woken)
     }
 }
 
-/* One thread fills what the other empties: each sleeps now and then until the other one is done. */
+/* One thread fills, the other empties: each sleeps now and then until the other has finished. */
 static size_t flood_most = 8u << 20; /* each test is a process of its own */
 #define FLOOD FEWER(flood_most)
 

@@ -155,8 +155,8 @@ Test(fault, one_byte_is_corrupt)
     }
 }
 
-/* Five frames of 0, 16, 32, ... bytes behind their headers, each full of its number; what comes out
- * is told as "number:bytes". */
+/* Five frames of 0, 16, 32, ... bytes behind their headers, each filled with its number; output
+ * frames are shown as "number:bytes". */
 static void expect_frames(const char *options, const char *expected)
 {
     uint8_t stream[512] = {0}, seen[1024];

@@ -143,7 +143,7 @@ Test(frame, bulk_goes_past_the_buffer)
     close(end.peer);
 }
 
-/* Values may be all of a frame, and no more; and what a buffer of 256 bytes can hold. */
+/* Values may fill a frame or a buffer of 256 bytes, and no more. */
 Test(frame, values_lie_in_their_frame)
 {
     static const struct {

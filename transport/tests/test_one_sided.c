@@ -64,7 +64,7 @@ static struct transport_one_sided_copy piece(const struct ends *ends, size_t her
                                              .bytes = bytes};
 }
 
-/* Asleep until so many have ended. */
+/* Sleeps until `count` have ended. */
 static enum ga_status fetches_end(struct transport_conn *conn, uint64_t due)
 {
     uint64_t count = 0;
@@ -236,7 +236,7 @@ Test(one_sided, what_is_not_shared_is_the_end, .timeout = 120)
     }
 }
 
-/* Memory that is the server's own is nobody else's: its key opens nothing. */
+/* Memory of the server's own cannot be reached by its key. */
 Test(one_sided, own_memory_is_not_shared, .timeout = 120)
 {
     if (rdma_pair_host() == NULL) {

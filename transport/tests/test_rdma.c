@@ -167,7 +167,7 @@ Test(rdma, a_program_without_stdio_keeps_those_numbers)
     cr_assert_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
 }
 
-/* Each case: what one end does, and both learn that the connection is lost. */
+/* Each case: an action of one end, after which both ends see a lost connection. */
 static void break_key(struct rdma_pair *pair)
 {
     pair->client_state->endpoint->remote_key ^= 0x5a5a5a00;
@@ -205,7 +205,7 @@ Test(rdma, whatever_breaks_is_the_end_of_both)
         char byte;
         size_t got;
         cases[i](&pair);
-        if (i >= 3) { /* the server finds out what the client says */
+        if (i >= 3) { /* the server reads the client's first bytes */
             cr_assert_eq(rdma_pair_receive(&pair.server, &byte, 1, &got), GA_LOST, "case %zu", i);
         } else {
             cr_assert_eq(send_until_not_ok(&pair.client), GA_LOST, "case %zu", i);
@@ -231,8 +231,8 @@ static enum ga_status receive_asleep(struct transport_conn *conn)
     return status;
 }
 
-/* A queue pair fails, here or there, and nobody sends any more: who waits for an answer hears that
- * there will be none, and so does the other end. */
+/* A queue pair fails at either end, and nobody sends any more: a thread that waits for an answer
+ * is told that there will be none, and so is the other end. */
 Test(rdma, what_cannot_arrive_is_the_end_of_both, .timeout = 60)
 {
     for (int there = 0; rdma_pair_host() != NULL && there < 2; there++) {

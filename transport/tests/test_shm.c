@@ -126,8 +126,8 @@ Test(shm, an_offer_that_could_hurt_is_the_end_and_leaves_nothing)
     listener.ops->close_listener(&listener);
 }
 
-/* Bytes said before the end still arrive; then the connection is lost, also for who has not slept.
- */
+/* Bytes sent before the end still arrive; then the connection is lost, even for a thread that
+ * has not slept. */
 Test(shm, what_was_said_before_the_end_arrives)
 {
     char url[300], why[256] = "", bytes[8];

@@ -100,7 +100,7 @@ Test(side, what_waits_unread_is_a_sign_of_life)
 {
     uint64_t now = ga_clock_ns();
     cr_assert_eq(transport_side_send(&theirs, WIRE_PING, 1, NULL, 0), GA_OK);
-    for (int i = 0; i < 100; i++) { /* time flies, and nobody has read yet */
+    for (int i = 0; i < 100; i++) { /* time passes, and nobody has read yet */
         now += transport_side_interval_ns(&ours);
         cr_assert_eq(transport_side_heartbeat(&ours, now), GA_OK);
     }

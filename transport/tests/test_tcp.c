@@ -16,7 +16,7 @@ static char listening[8]; /* the port at 127.0.0.1; nobody listens at 127.0.0.2 
 typedef int resolve(const char *host, const char *port, const struct addrinfo *hints,
                     struct addrinfo **list);
 
-/* "three.test": first where nobody listens. The lists of the C library may be joined. */
+/* "three.test": its first addresses have no listener. The C library's lists may be joined. */
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                 struct addrinfo **list)
 {

@@ -346,7 +346,7 @@ Test(tls, keys_are_changed_in_time)
     cr_assert_eq(ends.client_status, GA_OK);
     send_all(&ends.client, &ends.server, 3u << 20);
     send_all(&ends.server, &ends.client, 3u << 20);
-    /* The other end is asked to change its own, too: what it says then whoever receives sends. */
+    /* The other end is asked to change its key as well; the receiver sends its message. */
     struct tls_conn *state = ends.client.state;
     for (int i = 0; i < 20; i++) {
         cr_assert_eq(SSL_key_update(state->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
