@@ -245,19 +245,29 @@ static void control_client_overdue(uv_timer_t *timer)
     control_client_close(client);
 }
 
+static void control_client_turn_away(const struct control *control, struct transport_conn *conn,
+                                     bool full)
+{
+    char address[TRANSPORT_PEER_BYTES];
+    transport_peer(conn, address);
+    if (full) {
+        ga_warn_of(address, "a client was turned away: there are %u already",
+                   control->client_count);
+    } else {
+        ga_warn_of(address, "no memory for a client, its connection is closed");
+    }
+    conn->ops->close(conn);
+}
+
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
-    struct control_client *client = calloc(1, sizeof *client);
+    bool full = control->client_count >= control->conf->server.clients;
+    struct control_client *client = full ? NULL : calloc(1, sizeof *client);
     if (client == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
-        control->client_count >= control->conf->server.clients ||
         frame_reader_init(&client->reader, CLIENT_BUFFER_BYTES) != GA_OK) {
-        char address[TRANSPORT_PEER_BYTES];
-        transport_peer(&taken, address);
-        ga_warn_of(address, "a client was turned away: there are %u already",
-                   control->client_count);
+        control_client_turn_away(control, &taken, full);
         free(client);
-        taken.ops->close(&taken);
         return;
     }
     client->control = control;

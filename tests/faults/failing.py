@@ -48,6 +48,18 @@ def test_fail(build):
     expect_each(build, "fail", {0, 46, 100, 719, 2})  # 0: it was tried again
 
 
+def test_why_a_client_is_refused(build):
+    """Memory that runs out is not told as too many clients."""
+    with Fuse() as fuse:
+        fuse.arm("gpuaasd: accepted", "fail")
+        with harness.serving(build, extra=fuse.env) as server:
+            victim = check.start_steps(build, [server])
+            expect(check.victim_result(victim) in {0, 100}, victim.report())
+            expect(fuse.fired(), "nobody came there")
+            expect("no memory for a client" in server.err.text, server.report())
+            expect("turned away" not in server.err.text, server.report())
+
+
 def test_late(build):
     expect_each(build, f"delay:{LATE_MS}", {0})
 
