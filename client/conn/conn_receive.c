@@ -323,7 +323,9 @@ struct pending_reply *client_conn_expect(struct client_conn *conn, uint64_t sequ
         atomic_store_explicit(&record->references, waited ? 1 : 0, memory_order_relaxed);
         if (want != NULL) {
             record->want = *want;
-            atomic_fetch_add(&conn->host_calls, want->host != NULL);
+        }
+        if (want != NULL && want->host != NULL) {
+            atomic_fetch_add(&conn->host_calls, 1);
         }
         if (!waited && atomic_fetch_add(&conn->unwaited, 1) == 0) {
             atomic_store(&conn->read_ns, ga_clock_ns());
