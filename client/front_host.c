@@ -45,7 +45,7 @@ static CUresult device_facts(CUdevice ordinal, struct front_device *facts)
     return CUDA_SUCCESS;
 }
 
-static CUresult device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
+static CUresult host_device_attribute(CUdevice ordinal, CUdevice_attribute attribute, int *value)
 {
     struct client_device *device;
     CU_TRY(client_device_find(ordinal, &device));
@@ -143,7 +143,7 @@ const struct front_host front_host = {
     .device_count = device_count,
     .process_state = process_state,
     .device = device_facts,
-    .device_attribute = device_attribute,
+    .device_attribute = host_device_attribute,
     .peer_attribute = peer_attribute,
     .primary_context = client_primary_handle,
     .context_check = context_check,

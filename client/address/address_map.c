@@ -64,7 +64,7 @@ static bool turned(const struct walk *walk)
     return atomic_load_explicit(&turn, memory_order_relaxed) != walk->turn;
 }
 
-static void copy(const struct client_address_node *node, struct client_address *at)
+static void address_map_copy(const struct client_address_node *node, struct client_address *at)
 {
     at->kind = ADDRESS_READ(&node->kind);
     at->flags = ADDRESS_READ(&node->flags);
@@ -76,26 +76,26 @@ static void copy(const struct client_address_node *node, struct client_address *
     at->record = ADDRESS_READ(&node->record);
 }
 
-static bool is_wanted(const struct client_address_node *node, struct walk *walk)
+static bool address_map_is_wanted(const struct client_address_node *node, struct walk *walk)
 {
     const struct question *q = walk->question;
     struct client_address at;
     if (q->fits == NULL) {
         return true;
     }
-    copy(node, &at);
+    address_map_copy(node, &at);
     walk->changed = turned(walk); /* else it is all of one range */
     return !walk->changed && q->fits(&at, q->user);
 }
 
 /* The node has one of the bytes. */
-static void look(struct client_address_node *node, struct walk *walk)
+static void address_map_look(struct client_address_node *node, struct walk *walk)
 {
     unsigned kind = ADDRESS_READ(&node->kind);
     uint64_t serial = ADDRESS_READ(&node->serial);
     bool better =
         walk->best == NULL || kind < walk->kind || (kind == walk->kind && serial > walk->serial);
-    if ((walk->question->kinds >> kind & 1) != 0 && better && is_wanted(node, walk)) {
+    if ((walk->question->kinds >> kind & 1) != 0 && better && address_map_is_wanted(node, walk)) {
         walk->best = node;
         walk->kind = kind;
         walk->serial = serial;
@@ -117,7 +117,7 @@ static void descend(struct client_address_node *node, struct walk *walk)
             continue;
         }
         if (ADDRESS_READ(&node->end) > walk->question->first) {
-            look(node, walk);
+            address_map_look(node, walk);
         }
         if (reaches(left, walk)) {
             descend(left, walk);
@@ -141,12 +141,12 @@ static bool walk_unlocked(const struct question *q, struct client_address *found
     descend(ADDRESS_READ(&root), &walk);
     *any = walk.best != NULL;
     if (*any) {
-        copy(walk.best, found);
+        address_map_copy(walk.best, found);
     }
     return !walk.changed && !turned(&walk);
 }
 
-static bool ask(const struct question *q, struct client_address *found)
+static bool address_map_ask(const struct question *q, struct client_address *found)
 {
     bool any;
     for (unsigned i = 0; i < WALKS; i++) {
@@ -157,7 +157,7 @@ static bool ask(const struct question *q, struct client_address *found)
     pthread_mutex_lock(&lock);
     const struct client_address_node *node = walk_locked(q);
     if (node != NULL) {
-        copy(node, found);
+        address_map_copy(node, found);
     }
     pthread_mutex_unlock(&lock);
     return node != NULL;
@@ -181,7 +181,8 @@ bool client_address_find_fit(uint64_t address, unsigned kinds, client_address_fi
     kinds &= in != NULL ? IN_WINDOWS : ~0u;
     const struct question q = {
         .first = address, .last = address, .kinds = kinds, .fits = fits, .user = user};
-    if ((atomic_load_explicit(&present, memory_order_relaxed) & kinds) != 0 && ask(&q, found)) {
+    if ((atomic_load_explicit(&present, memory_order_relaxed) & kinds) != 0 &&
+        address_map_ask(&q, found)) {
         return true;
     }
     if (in == NULL) {
@@ -203,7 +204,7 @@ bool client_address_touches(uint64_t start, uint64_t bytes, unsigned kinds)
 {
     struct client_address found;
     const struct question q = {.first = start, .last = start + bytes - 1, .kinds = kinds};
-    return bytes != 0 && ask(&q, &found);
+    return bytes != 0 && address_map_ask(&q, &found);
 }
 
 /* ---- changing; with the lock */
@@ -255,7 +256,7 @@ static void fill(struct client_address_node *node, const struct client_address *
     ADDRESS_WRITE(&node->record, what->record);
 }
 
-static enum ga_status enter(const struct client_address *what)
+static enum ga_status address_map_enter(const struct client_address *what)
 {
     const struct question others = {.first = what->start,
                                     .last = what->start + what->bytes - 1,
@@ -281,7 +282,7 @@ enum ga_status client_address_enter(const struct client_address *what)
         return GA_INVALID;
     }
     pthread_mutex_lock(&lock);
-    enum ga_status status = enter(what);
+    enum ga_status status = address_map_enter(what);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static uint32_t next_random(void)
+static uint32_t treap_next_random(void)
 {
     static uint32_t x = 2463534242u;
     x ^= x << 13;
@@ -15,7 +15,7 @@ static uint32_t next_random(void)
 }
 
 /* The subtrees are right. */
-static void last_set(struct client_address_node *node)
+static void treap_last_set(struct client_address_node *node)
 {
     uint64_t last = ADDRESS_READ(&node->end);
     const struct client_address_node *below[2] = {ADDRESS_READ(&node->left),
@@ -36,8 +36,8 @@ static bool comes_before(const struct client_address_node *one,
 }
 
 /* Everything that comes before `at` goes left. */
-static void split(struct client_address_node *tree, const struct client_address_node *at,
-                  client_address_link *left, client_address_link *right)
+static void treap_split(struct client_address_node *tree, const struct client_address_node *at,
+                        client_address_link *left, client_address_link *right)
 {
     if (tree == NULL) {
         ADDRESS_WRITE(left, NULL);
@@ -45,28 +45,28 @@ static void split(struct client_address_node *tree, const struct client_address_
         return;
     }
     if (comes_before(tree, at)) {
-        split(ADDRESS_READ(&tree->right), at, &tree->right, right);
+        treap_split(ADDRESS_READ(&tree->right), at, &tree->right, right);
         ADDRESS_WRITE(left, tree);
     } else {
-        split(ADDRESS_READ(&tree->left), at, left, &tree->left);
+        treap_split(ADDRESS_READ(&tree->left), at, left, &tree->left);
         ADDRESS_WRITE(right, tree);
     }
-    last_set(tree);
+    treap_last_set(tree);
 }
 
-static struct client_address_node *merge(struct client_address_node *left,
-                                         struct client_address_node *right)
+static struct client_address_node *treap_merge(struct client_address_node *left,
+                                               struct client_address_node *right)
 {
     if (left == NULL || right == NULL) {
         return left != NULL ? left : right;
     }
     struct client_address_node *top = left->priority > right->priority ? left : right;
     if (top == left) {
-        ADDRESS_WRITE(&left->right, merge(ADDRESS_READ(&left->right), right));
+        ADDRESS_WRITE(&left->right, treap_merge(ADDRESS_READ(&left->right), right));
     } else {
-        ADDRESS_WRITE(&right->left, merge(left, ADDRESS_READ(&right->left)));
+        ADDRESS_WRITE(&right->left, treap_merge(left, ADDRESS_READ(&right->left)));
     }
-    last_set(top);
+    treap_last_set(top);
     return top;
 }
 
@@ -74,13 +74,13 @@ static struct client_address_node *insert(struct client_address_node *tree,
                                           struct client_address_node *node)
 {
     if (tree == NULL || node->priority > tree->priority) {
-        split(tree, node, &node->left, &node->right);
-        last_set(node);
+        treap_split(tree, node, &node->left, &node->right);
+        treap_last_set(node);
         return node;
     }
     client_address_link *side = comes_before(node, tree) ? &tree->left : &tree->right;
     ADDRESS_WRITE(side, insert(ADDRESS_READ(side), node));
-    last_set(tree);
+    treap_last_set(tree);
     return tree;
 }
 
@@ -88,17 +88,17 @@ static struct client_address_node *without(struct client_address_node *tree,
                                            const struct client_address_node *node)
 {
     if (tree == node) {
-        return merge(ADDRESS_READ(&tree->left), ADDRESS_READ(&tree->right));
+        return treap_merge(ADDRESS_READ(&tree->left), ADDRESS_READ(&tree->right));
     }
     client_address_link *side = comes_before(node, tree) ? &tree->left : &tree->right;
     ADDRESS_WRITE(side, without(ADDRESS_READ(side), node));
-    last_set(tree);
+    treap_last_set(tree);
     return tree;
 }
 
 void client_address_treap_insert(client_address_link *root, struct client_address_node *node)
 {
-    node->priority = next_random();
+    node->priority = treap_next_random();
     ADDRESS_WRITE(root, insert(ADDRESS_READ(root), node));
 }
 

@@ -55,7 +55,8 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
 
 /* ---- what was found last */
 
-static void last_set(struct client_allocator *a, const struct client_allocation *allocation)
+static void allocator_last_set(struct client_allocator *a,
+                               const struct client_allocation *allocation)
 {
     struct client_allocation_last *last = &a->last;
     unsigned turn = atomic_load_explicit(&last->turn, memory_order_relaxed);
@@ -81,7 +82,7 @@ static bool last_is(struct client_allocator *a, uint64_t address, struct client_
 static void last_forget(struct client_allocator *a)
 {
     if (atomic_load_explicit(&a->last.bytes, memory_order_relaxed) != 0) {
-        last_set(a, &(struct client_allocation){.bytes = 0});
+        allocator_last_set(a, &(struct client_allocation){.bytes = 0});
     }
 }
 
@@ -244,8 +245,8 @@ static int block_map(struct client_allocator *a, uint64_t bytes, uint64_t owner,
     return ALLOCATOR_OK;
 }
 
-static bool take_from(struct client_allocator *a, struct block *block, uint64_t bytes,
-                      uint64_t *address)
+static bool allocator_take_from(struct client_allocator *a, struct block *block, uint64_t bytes,
+                                uint64_t *address)
 {
     uint32_t unit, used = block->slab->used;
     if (!client_slab_take(block->slab, (uint32_t)bytes, &unit)) {
@@ -263,13 +264,14 @@ static int take_shared(struct client_allocator *a, const struct client_slab_clas
     ga_list_each (at, following, &a->slabs) {
         struct block *block = ga_container(at, struct block, in_list);
         if (block->owner == owner && block->state == BLOCK_USED &&
-            block->slab->unit_bytes == class->unit_bytes && take_from(a, block, bytes, address)) {
+            block->slab->unit_bytes == class->unit_bytes &&
+            allocator_take_from(a, block, bytes, address)) {
             return ALLOCATOR_OK;
         }
     }
     struct block *block;
     int rc = block_map(a, class->slab_bytes, owner, class->unit_bytes, map, user, &block);
-    if (rc == ALLOCATOR_OK && !take_from(a, block, bytes, address)) {
+    if (rc == ALLOCATOR_OK && !allocator_take_from(a, block, bytes, address)) {
         rc = ALLOCATOR_FULL; /* another thread was quicker; not with a fresh slab in practice */
     }
     return rc;
@@ -385,7 +387,7 @@ bool client_allocator_find(struct client_allocator *a, uint64_t address,
     pthread_mutex_lock(&a->lock);
     bool found = block_live(a, address, allocation) != NULL;
     if (found) {
-        last_set(a, allocation);
+        allocator_last_set(a, allocation);
     }
     pthread_mutex_unlock(&a->lock);
     return found;

@@ -33,8 +33,8 @@ void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t
 }
 
 /* Takes a part of a free range; false: it is not inside that range. */
-static bool split(struct client_ranges *gaps, struct client_range *gap, uint64_t start,
-                  uint64_t bytes)
+static bool free_range_split(struct client_ranges *gaps, struct client_range *gap, uint64_t start,
+                             uint64_t bytes)
 {
     if (start < gap->start || start - gap->start > gap->bytes ||
         bytes > gap->bytes - (start - gap->start)) {
@@ -59,7 +59,7 @@ bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_
     while (gap != NULL) {
         uint64_t next = gap->start + gap->bytes;
         *start = (gap->start + alignment - 1) & ~(alignment - 1);
-        if (split(gaps, gap, *start, bytes)) {
+        if (free_range_split(gaps, gap, *start, bytes)) {
             return true;
         }
         gap = client_ranges_from(gaps, next);
@@ -70,7 +70,7 @@ bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_
 bool client_free_ranges_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
 {
     struct client_range *gap = client_ranges_find(gaps, start);
-    return gap != NULL && split(gaps, gap, start, bytes);
+    return gap != NULL && free_range_split(gaps, gap, start, bytes);
 }
 
 void client_free_ranges_fini(struct client_ranges *gaps)

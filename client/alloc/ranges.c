@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-static uint32_t next_random(struct client_ranges *map)
+static uint32_t range_next_random(struct client_ranges *map)
 {
     uint32_t x = map->random != 0 ? map->random : 2463534242u;
     x ^= x << 13;
@@ -35,8 +35,8 @@ struct client_range *client_ranges_find(const struct client_ranges *map, uint64_
 }
 
 /* Everything that starts below `start` goes left. */
-static void split(struct client_range *tree, uint64_t start, struct client_range **left,
-                  struct client_range **right)
+static void range_split(struct client_range *tree, uint64_t start, struct client_range **left,
+                        struct client_range **right)
 {
     while (tree != NULL) {
         if (tree->start < start) {
@@ -53,7 +53,7 @@ static void split(struct client_range *tree, uint64_t start, struct client_range
     *right = NULL;
 }
 
-static struct client_range *merge(struct client_range *left, struct client_range *right)
+static struct client_range *range_merge(struct client_range *left, struct client_range *right)
 {
     struct client_range *root = NULL, **at = &root;
     while (left != NULL && right != NULL) {
@@ -78,12 +78,12 @@ bool client_ranges_insert(struct client_ranges *map, struct client_range *range)
         (behind != NULL && behind->start < range->start + range->bytes)) {
         return false;
     }
-    range->priority = next_random(map);
+    range->priority = range_next_random(map);
     struct client_range **at = &map->root;
     while (*at != NULL && (*at)->priority >= range->priority) {
         at = (*at)->start < range->start ? &(*at)->right : &(*at)->left;
     }
-    split(*at, range->start, &range->left, &range->right);
+    range_split(*at, range->start, &range->left, &range->right);
     *at = range;
     return true;
 }
@@ -95,6 +95,6 @@ void client_ranges_remove(struct client_ranges *map, struct client_range *range)
         at = (*at)->start < range->start ? &(*at)->right : &(*at)->left;
     }
     if (*at != NULL) {
-        *at = merge(range->left, range->right);
+        *at = range_merge(range->left, range->right);
     }
 }

@@ -44,7 +44,7 @@ static uint32_t next_unit(const struct client_slab *slab, uint32_t at, bool set)
     return slab->units;
 }
 
-static void mark(struct client_slab *slab, uint32_t first, uint32_t count, bool set)
+static void slab_mark(struct client_slab *slab, uint32_t first, uint32_t count, bool set)
 {
     for (uint32_t i = first; i < first + count; i++) {
         uint64_t bit = UINT64_C(1) << (i % 64);
@@ -66,7 +66,7 @@ bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit)
     for (uint32_t at = next_unit(slab, 0, false); at < slab->units;) {
         uint32_t end = next_unit(slab, at, true);
         if (end - at >= wanted) {
-            mark(slab, at, wanted, true);
+            slab_mark(slab, at, wanted, true);
             slab->bytes[at] = bytes;
             slab->used += wanted;
             *unit = at;
@@ -82,7 +82,7 @@ bool client_slab_take(struct client_slab *slab, uint32_t bytes, uint32_t *unit)
 void client_slab_give(struct client_slab *slab, uint32_t unit)
 {
     uint32_t count = units_of(slab, slab->bytes[unit]);
-    mark(slab, unit, count, false);
+    slab_mark(slab, unit, count, false);
     slab->bytes[unit] = 0;
     slab->used -= count;
     slab->longest = slab->units;

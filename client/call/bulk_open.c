@@ -33,7 +33,7 @@ struct making {
     char why[300];
 };
 
-static CUresult ask(struct client_call *call, struct making *making)
+static CUresult bulk_ask(struct client_call *call, struct making *making)
 {
     struct ga_reader reader;
     struct ga_bulk_open_results results;
@@ -53,7 +53,7 @@ static CUresult ask(struct client_call *call, struct making *making)
     return rc;
 }
 
-static enum ga_status say_hello(struct making *making, unsigned number)
+static enum ga_status bulk_say_hello(struct making *making, unsigned number)
 {
     struct client_frame frame;
     struct handshake_data_hello hello = {.magic = WIRE_MAGIC,
@@ -96,7 +96,7 @@ static enum ga_status connected(struct making *making, unsigned number)
     uint64_t left_ns = now < making->deadline_ns ? making->deadline_ns - now : 0;
     GA_TRY(transport_connected(&making->conns[number], (int)(left_ns / GA_NS_PER_MS), making->why,
                                sizeof making->why));
-    return say_hello(making, number);
+    return bulk_say_hello(making, number);
 }
 
 static void close_from(struct making *making, unsigned first)
@@ -151,7 +151,7 @@ static CUresult use(struct client_call *call, const struct making *making)
     return client_call_post(call);
 }
 
-static void own(const struct making *making)
+static void bulk_own(const struct making *making)
 {
     for (unsigned i = 0; i < making->count; i++) {
         int fds[TRANSPORT_FDS_MAX];
@@ -171,7 +171,7 @@ static void prepare(struct client_context *context)
         return;
     }
     making.conn = call.conn;
-    if (ask(&call, &making) != CUDA_SUCCESS || making.count == 0) {
+    if (bulk_ask(&call, &making) != CUDA_SUCCESS || making.count == 0) {
         return;
     }
     connect_all(&making);
@@ -181,7 +181,7 @@ static void prepare(struct client_context *context)
     }
     if (making.count != 0) {
         if (use(&call, &making) == CUDA_SUCCESS) {
-            own(&making);
+            bulk_own(&making);
         } else {
             close_from(&making, 0);
         }

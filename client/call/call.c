@@ -240,7 +240,7 @@ void client_call_prefix(struct client_call *call, size_t bound, unsigned connect
     writer_begin(call, bound);
 }
 
-static uint64_t append(struct client_call *call, uint64_t bulk)
+static uint64_t call_append(struct client_call *call, uint64_t bulk)
 {
     assert(!call->writer.failed); /* the bound was too small: a bug of ours */
     if (client_trace_mode != CLIENT_TRACE_NONE) {
@@ -268,7 +268,7 @@ void client_call_sent(struct client_call *call)
 
 CUresult client_call_post(struct client_call *call)
 {
-    (void)append(call, 0);
+    (void)call_append(call, 0);
     client_conn_unlock(call->conn, false);
     client_call_sent(call);
     return CUDA_SUCCESS;
@@ -276,7 +276,7 @@ CUresult client_call_post(struct client_call *call)
 
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes)
 {
-    (void)append(call, bytes);
+    (void)call_append(call, bytes);
     client_conn_bulk(call->conn, from, bytes);
     client_conn_unlock(call->conn, false);
     client_call_sent(call);
@@ -286,7 +286,7 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
 CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
                                 struct conn_apart *apart)
 {
-    (void)append(call, 0);
+    (void)call_append(call, 0);
     client_conn_apart(call->conn, from, bytes, apart);
     client_conn_unlock(call->conn, false);
     call->mirrors.later = true;
@@ -300,7 +300,7 @@ uint8_t *client_call_bulk_room(struct client_call *call, uint64_t bytes)
 
 CUresult client_call_post_expect(struct client_call *call, const struct reply_action *want)
 {
-    uint64_t sequence = append(call, 0);
+    uint64_t sequence = call_append(call, 0);
     struct pending_reply *record = client_conn_expect(call->conn, sequence, false, want);
     client_conn_unlock(call->conn, false);
     if (record == NULL) {
@@ -313,10 +313,10 @@ CUresult client_call_post_expect(struct client_call *call, const struct reply_ac
 
 /* `leads`: we have the reader role, so nobody looks for the record before it is there: the server
  * has the call while we make it. */
-static CUresult start(struct client_call *call, const struct reply_action *want, const void *from,
-                      uint64_t bytes, bool leads)
+static CUresult call_start(struct client_call *call, const struct reply_action *want,
+                           const void *from, uint64_t bytes, bool leads)
 {
-    call->sequence = append(call, bytes);
+    call->sequence = call_append(call, bytes);
     if (!leads) {
         call->record = client_conn_expect(call->conn, call->sequence, true, want);
     }
@@ -335,7 +335,7 @@ static CUresult start(struct client_call *call, const struct reply_action *want,
 }
 
 /* It is complete. */
-static CUresult finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
+static CUresult call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
     struct pending_reply *record = call->record;
     *reader = ga_reader_of(record->results != NULL ? record->results : record->small,
@@ -354,13 +354,13 @@ static CUresult finish(struct client_call *call, bool keep_late, struct ga_reade
 CUresult client_call_start(struct client_call *call, const struct reply_action *want,
                            const void *from, uint64_t bytes)
 {
-    return start(call, want, from, bytes, false);
+    return call_start(call, want, from, bytes, false);
 }
 
 CUresult client_call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
     client_conn_wait(call->conn, call->record);
-    return finish(call, keep_late, reader);
+    return call_finish(call, keep_late, reader);
 }
 
 CUresult client_call_wait_want(struct client_call *call, const struct reply_action *want,
@@ -368,14 +368,14 @@ CUresult client_call_wait_want(struct client_call *call, const struct reply_acti
                                struct ga_reader *reader)
 {
     bool leads = from == NULL && client_conn_lead(call->conn);
-    CUresult rc = start(call, want, from, bytes, leads);
+    CUresult rc = call_start(call, want, from, bytes, leads);
     if (leads) {
         client_conn_wait_leading(call->conn, call->record);
     } else if (rc == CUDA_SUCCESS) {
         client_conn_wait(call->conn, call->record);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = finish(call, keep_late, reader);
+        rc = call_finish(call, keep_late, reader);
     }
     return rc;
 }

@@ -46,7 +46,7 @@ bool client_copy_deferred(const struct client_call *call, uint64_t stream)
         return false;
     }
     atomic_store(&client_conn_facts(call->conn)->owing,
-                 context->object.handle); /* before `owed`: see settle() */
+                 context->object.handle); /* before `owed`: see deferred_settle() */
     client_conn_raise(&context->owed, client_mark_of(call->conn, call->sequence));
     return !shows(context);
 }
@@ -74,7 +74,7 @@ static CUresult marker_of(struct client_context *context, uint64_t *event)
 
 /* Under the lock. Another thread's work may come between such a copy and the event: two threads
  * have no order. */
-static CUresult mark(struct client_conn *conn)
+static CUresult deferred_mark(struct client_conn *conn)
 {
     struct client_call call;
     struct cuEventRecord_args args = {.hStream = 0};
@@ -100,7 +100,7 @@ static CUresult mark(struct client_conn *conn)
 void client_copy_fence(struct client_conn *conn)
 {
     pthread_mutex_lock(&marking);
-    (void)mark(conn);
+    (void)deferred_mark(conn);
     pthread_mutex_unlock(&marking);
 }
 
@@ -127,7 +127,7 @@ static CUresult wait_all(struct client_call *call)
 
 /* Completes the deferred copies of the context. A thread that sees `owed` also sees the connection
  * `owing`, or the event behind the copy: they are set in that order. */
-static void settle(struct client_context *context)
+static void deferred_settle(struct client_context *context)
 {
     struct client_call call;
     uint64_t owed = atomic_load(&context->owed);
@@ -136,7 +136,7 @@ static void settle(struct client_context *context)
         return;
     }
     pthread_mutex_lock(&marking);
-    CUresult rc = mark(call.conn);
+    CUresult rc = deferred_mark(call.conn);
     uint64_t event = context->marker;
     pthread_mutex_unlock(&marking);
     rc = rc == CUDA_SUCCESS ? wait_marked(&call, event) : wait_all(&call);
@@ -151,7 +151,7 @@ void client_copy_complete(void)
     uint32_t index = 0;
     while (!atomic_load(&client_dead) && (context = client_context_next(&index)) != NULL) {
         if (atomic_load(&context->active)) {
-            settle(context);
+            deferred_settle(context);
         }
     }
 }

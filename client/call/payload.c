@@ -15,7 +15,7 @@ static bool is_whole(const struct client_payload *piece)
     return piece->pitch == piece->width || piece->rows == 1;
 }
 
-static void gather(const struct client_payload *piece, uint8_t *to)
+static void payload_gather(const struct client_payload *piece, uint8_t *to)
 {
     if (is_whole(piece)) {
         memcpy(to, piece->at, bytes_of(piece));
@@ -35,7 +35,7 @@ static uint32_t pack(struct client_conn *conn, const struct client_payload *piec
         if (rows == NULL) {
             return 0;
         }
-        gather(piece, rows);
+        payload_gather(piece, rows);
         from = rows;
     }
     return (uint32_t)compress_piece(client_conn_compression(conn), from, bytes_of(piece), to);
@@ -53,7 +53,7 @@ static CUresult begin_apart(struct client_call *call, size_t values, struct clie
     }
     piece->packed = packs && own != NULL ? pack(conn, piece, own) : 0;
     if (piece->packed == 0 && !whole) {
-        gather(piece, own);
+        payload_gather(piece, own);
     }
     piece->from = piece->packed == 0 && whole ? piece->at : own;
     client_call_prefix(call, values, client_conn_apart_number(conn), piece->packed);
@@ -119,7 +119,7 @@ CUresult client_payload_post_large(struct client_call *call, const struct client
         (void)client_call_bulk_room(call, piece->packed);
         break;
     default:
-        gather(piece, client_call_bulk_room(call, bytes));
+        payload_gather(piece, client_call_bulk_room(call, bytes));
         break;
     }
     return client_call_post(call);

@@ -80,7 +80,7 @@ enum ga_status conn_bulk_push(struct client_conn *conn)
 }
 
 /* Chooses the next bulk connection that has nothing to send. Under send_lock. */
-static bool choose(struct client_conn *conn)
+static bool conn_bulk_choose(struct client_conn *conn)
 {
     unsigned count = client_conn_bulks(conn);
     for (unsigned i = 1; i <= count; i++) {
@@ -98,7 +98,7 @@ int client_conn_lock_apart(struct client_conn *conn, size_t room)
     int dead;
     while ((dead = client_conn_lock(conn, room + CONN_PREFIX)) == 0) {
         enum ga_status status = conn_bulk_push(conn);
-        if (choose(conn)) {
+        if (conn_bulk_choose(conn)) {
             return 0;
         }
         conn_note_full(conn);

@@ -100,7 +100,7 @@ static void hand_over(struct client_conn *conn)
     pthread_mutex_unlock(&conn->read_lock);
 }
 
-static bool wanted(struct client_conn *conn)
+static bool receive_wanted(struct client_conn *conn)
 {
     return atomic_load(&conn->facts.dead) != 0 || atomic_load(&conn->waiting) != 0;
 }
@@ -109,12 +109,12 @@ static bool wanted(struct client_conn *conn)
  * and then tries to take the role; the leader first frees the role and then reads these. At least
  * one of the two sees the other. (A thread that takes the role in between does the same when it
  * leaves.) */
-static void leave(struct client_conn *conn)
+static void receive_leave(struct client_conn *conn)
 {
-    if (!wanted(conn)) {
+    if (!receive_wanted(conn)) {
         (void)GA_FAILPOINT("client: before the reader leaves");
         atomic_store(&conn->reading, false);
-        if (!wanted(conn) || !role_take(conn)) {
+        if (!receive_wanted(conn) || !role_take(conn)) {
             return;
         }
     }
@@ -125,7 +125,7 @@ static void leave(struct client_conn *conn)
 
 /* Reads until `record` is complete (GA_OK) or no more bytes are there (GA_AGAIN). With record NULL
  * it reads in passing, and no more than PASSING_BYTES: the caller has other things to do. */
-static enum ga_status read_all(struct client_conn *conn, const struct pending_reply *record)
+static enum ga_status receive_all(struct client_conn *conn, const struct pending_reply *record)
 {
     uint64_t enough = atomic_load(&conn->bytes_in) + PASSING_BYTES;
     for (;;) {
@@ -179,7 +179,7 @@ static bool read_spinning(struct client_conn *conn, const struct pending_reply *
     uint64_t spin_ns = ga_spin_begin(&conn->spin), until = 0;
     unsigned looks = 0;
     enum ga_status status;
-    while ((status = read_all(conn, record)) == GA_AGAIN && spin_ns != 0) {
+    while ((status = receive_all(conn, record)) == GA_AGAIN && spin_ns != 0) {
         if (++looks % GA_SPIN_LOOKS == 0) {
             uint64_t now = ga_clock_ns();
             until = until != 0 ? until : now + spin_ns;
@@ -202,7 +202,7 @@ static void lead(struct client_conn *conn, const struct pending_reply *record)
         (void)read_spinning(conn, record);
     }
     while (!atomic_load(&record->done)) {
-        if (read_all(conn, record) == GA_AGAIN) {
+        if (receive_all(conn, record) == GA_AGAIN) {
             struct pollfd at[TRANSPORT_POLL_MAX];
             struct transport_conn *from = conn_awaited(conn);
             unsigned count = from->ops->poll_prepare(from, POLLIN, at);
@@ -217,9 +217,9 @@ static void lead(struct client_conn *conn, const struct pending_reply *record)
 void client_conn_read(struct client_conn *conn)
 {
     if (role_take(conn)) {
-        (void)read_all(conn, NULL);
+        (void)receive_all(conn, NULL);
         note_read(conn);
-        leave(conn);
+        receive_leave(conn);
     }
 }
 
@@ -288,7 +288,7 @@ void client_conn_wait(struct client_conn *conn, struct pending_reply *record)
     conn_send_until(conn, 0);
     if (role_take(conn) || wait_turn(conn, record)) {
         lead(conn, record);
-        leave(conn); /* the record is complete: only the leader completes records */
+        receive_leave(conn); /* the record is complete: only the leader completes records */
     }
     wait_end(conn, record, start);
 }
@@ -301,14 +301,14 @@ bool client_conn_lead(struct client_conn *conn)
 void client_conn_wait_leading(struct client_conn *conn, struct pending_reply *record)
 {
     if (record == NULL) {
-        leave(conn);
+        receive_leave(conn);
     } else if (atomic_load(&conn->oldest_ns) != 0) { /* the call could not be sent at once */
-        leave(conn);
+        receive_leave(conn);
         client_conn_wait(conn, record);
     } else {
         uint64_t start = wait_begin();
         lead(conn, record);
-        leave(conn);
+        receive_leave(conn);
         wait_end(conn, record, start);
     }
 }

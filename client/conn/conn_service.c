@@ -6,7 +6,7 @@
 #include "client/conn/conn_internal.h"
 #include "client/process/environment.h"
 
-static uint64_t sooner(uint64_t a, uint64_t b)
+static uint64_t conn_service_sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -26,7 +26,7 @@ static uint64_t move(struct client_conn *conn, uint64_t now)
         }
     }
     if (oldest != 0) {
-        next = sooner(next, oldest + conn->flush_ns);
+        next = conn_service_sooner(next, oldest + conn->flush_ns);
     }
     if (atomic_load(&conn->unwaited) != 0) {
         uint64_t due = atomic_load(&conn->read_ns) + CONN_DRAIN_NS;
@@ -34,7 +34,7 @@ static uint64_t move(struct client_conn *conn, uint64_t now)
             client_conn_read(conn);
             due = now + CONN_DRAIN_NS;
         }
-        next = sooner(next, due);
+        next = conn_service_sooner(next, due);
     }
     return next;
 }
@@ -98,7 +98,7 @@ static uint64_t beat(struct client_conn *conn, uint64_t now)
 uint64_t client_conn_serve(struct client_conn *conn, uint64_t now_ns)
 {
     uint64_t next = beat(conn, now_ns);
-    return sooner(next, move(conn, now_ns));
+    return conn_service_sooner(next, move(conn, now_ns));
 }
 
 static unsigned await_data(struct client_conn *conn, struct pollfd *at)

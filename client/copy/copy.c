@@ -28,8 +28,8 @@ void client_copy_source(const void *from, uint64_t bytes)
 }
 
 /* Enters and checks the stream. */
-static CUresult enter(struct client_call *call, CUstream stream, uint64_t bytes, const void *host,
-                      uint64_t *wire)
+static CUresult copy_enter(struct client_call *call, CUstream stream, uint64_t bytes,
+                           const void *host, uint64_t *wire)
 {
     CU_TRY(client_call_enter_handle(call, API_OP_ga_copy_in));
     if (bytes != 0 && !client_copy_host_side(host)) {
@@ -54,7 +54,7 @@ static CUresult host_to_device(CUdeviceptr to, const void *from, size_t bytes, C
     if (client_mirror_translate(&device)) {
         return device_to_device(to, device, bytes, stream, wait);
     }
-    CU_TRY(enter(&call, stream, bytes, from, &wire));
+    CU_TRY(copy_enter(&call, stream, bytes, from, &wire));
     client_copy_source(from, bytes);
     if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(to, true, device, false, bytes);
@@ -74,7 +74,7 @@ static CUresult device_to_host(void *to, CUdeviceptr from, size_t bytes, CUstrea
     if (client_mirror_translate(&device)) {
         return device_to_device(device, from, bytes, stream, wait);
     }
-    CU_TRY(enter(&call, stream, bytes, to, &wire));
+    CU_TRY(copy_enter(&call, stream, bytes, to, &wire));
     if (client_conn_at_index(1) != NULL) {
         const struct front_box line = client_copy_line(device, false, from, true, bytes);
         if (client_copy_leaves(&call, &line)) {

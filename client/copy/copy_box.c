@@ -101,7 +101,7 @@ static CUresult copy_box(struct client_call *call, const struct front_box *said,
     return rc == CUDA_SUCCESS ? client_mirrors_after(call->context, stream, mark) : rc;
 }
 
-static CUresult enter(struct client_call *call, CUstream stream, uint64_t *wire)
+static CUresult copy_box_enter(struct client_call *call, CUstream stream, uint64_t *wire)
 {
     CU_TRY(client_call_enter_handle(call, API_OP_ga_copy_2d));
     return client_stream_check(call, stream, wire);
@@ -112,7 +112,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *copy, CUstream stream, bool wait)
     struct client_call call;
     struct front_box box;
     uint64_t wire;
-    CU_TRY(enter(&call, stream, &wire));
+    CU_TRY(copy_box_enter(&call, stream, &wire));
     CU_TRY(front_box_2d(copy, &box));
     return copy_box(&call, &box, wire, wait);
 }
@@ -122,7 +122,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *copy, CUstream stream, bool wait)
     struct client_call call;
     struct front_box box;
     uint64_t wire;
-    CU_TRY(enter(&call, stream, &wire));
+    CU_TRY(copy_box_enter(&call, stream, &wire));
     CU_TRY(front_box_3d(copy, &box));
     return copy_box(&call, &box, wire, wait);
 }

@@ -32,7 +32,7 @@ struct end {
 
 /* The session whose memory a side is. NULL: the host's memory; also mirrored memory, which only its
  * own server knows. */
-static struct client_session *session_of(const struct front_side *side)
+static struct client_session *node_session_of(const struct front_side *side)
 {
     struct client_address mirror;
     if (side->place == FRONT_ARRAY) {
@@ -48,7 +48,7 @@ static struct client_session *session_of(const struct front_side *side)
 
 static bool elsewhere(const struct client_call *call, const struct front_side *side)
 {
-    const struct client_session *session = session_of(side);
+    const struct client_session *session = node_session_of(side);
     return session != NULL && client_session_conn(session) != call->conn;
 }
 
@@ -97,7 +97,7 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
         return array != NULL ? front_array_holds(&array->front, box, side)
                              : CUDA_ERROR_INVALID_VALUE;
     }
-    if (session_of(side) == NULL) {
+    if (node_session_of(side) == NULL) {
         struct client_address mirror;
         if (client_address_find(side->start, CLIENT_ADDRESS(MIRROR), &mirror)) {
             return client_call_between_nodes("a copy of managed or mapped memory");
@@ -111,7 +111,7 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
 
 /* Any active context of the session: memory of a pool, or that the program maps, has none of its
  * own. */
-static struct client_context *context_of(const struct client_session *session)
+static struct client_context *node_context_of(const struct client_session *session)
 {
     uint32_t index = 0;
     struct client_context *context;
@@ -142,11 +142,11 @@ static CUresult own_stream(struct client_context *context, uint64_t *handle)
 
 static CUresult end_open(const struct front_side *side, struct end *end)
 {
-    *end = (struct end){.session = session_of(side)};
+    *end = (struct end){.session = node_session_of(side)};
     if (end->session == NULL) {
         return CUDA_SUCCESS;
     }
-    struct client_context *context = context_of(end->session);
+    struct client_context *context = node_context_of(end->session);
     if (context == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }

@@ -10,7 +10,8 @@
 #include "front/front.h"
 
 /* Checks that the call's server reaches the bytes of both sides. */
-static CUresult inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
+static CUresult copy_device_inside(struct client_call *call, CUdeviceptr to, CUdeviceptr from,
+                                   uint64_t bytes)
 {
     CU_TRY(client_range_check(call, to, 1, bytes));
     return client_range_check(call, from, 1, bytes);
@@ -27,7 +28,7 @@ CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, s
         return client_copy_cross_node(&call, &line, 0);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = inside(&call, dstDevice, srcDevice, ByteCount);
+        rc = copy_device_inside(&call, dstDevice, srcDevice, ByteCount);
     }
     if (rc == CUDA_SUCCESS) {
         rc = client_post_cuMemcpyDtoD_v2(&call, &args);
@@ -47,7 +48,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
     if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, args.hStream);
     }
-    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
+    CU_TRY(copy_device_inside(&call, dstDevice, srcDevice, ByteCount));
     return client_post_cuMemcpyDtoDAsync_v2(&call, &args);
 }
 
@@ -82,7 +83,7 @@ CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdev
     if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, 0);
     }
-    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
+    CU_TRY(copy_device_inside(&call, dstDevice, srcDevice, ByteCount));
     const struct cuMemcpyPeer_args args = {.dstDevice = dstDevice,
                                            .dstContext = wire[0],
                                            .srcDevice = srcDevice,
@@ -105,7 +106,7 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
     if (client_copy_leaves(&call, &line)) {
         return client_copy_cross_node(&call, &line, stream);
     }
-    CU_TRY(inside(&call, dstDevice, srcDevice, ByteCount));
+    CU_TRY(copy_device_inside(&call, dstDevice, srcDevice, ByteCount));
     const struct cuMemcpyPeerAsync_args args = {.dstDevice = dstDevice,
                                                 .dstContext = wire[0],
                                                 .srcDevice = srcDevice,

@@ -20,7 +20,7 @@
 
 /* ---- questions ---- */
 
-static CUresult enter(CUcontext handle, struct client_call *call)
+static CUresult graph_enter(CUcontext handle, struct client_call *call)
 {
     struct client_context *context;
     CU_TRY(client_context_find(handle, &context));
@@ -33,7 +33,7 @@ static CUresult enter(CUcontext handle, struct client_call *call)
 static CUresult check_kernel(const struct front_kernel_node *kernel)
 {
     struct client_call call;
-    CUresult rc = enter(kernel->context, &call);
+    CUresult rc = graph_enter(kernel->context, &call);
     const CUlaunchConfig config = front_kernel_node_config(kernel, NULL);
     return rc == CUDA_SUCCESS ? client_launch_check(call.context, kernel->function, &config) : rc;
 }
@@ -42,7 +42,7 @@ static CUresult check_copy(const struct front_copy_node *copy)
 {
     struct client_call call;
     struct front_box box;
-    CU_TRY(enter(copy->context, &call));
+    CU_TRY(graph_enter(copy->context, &call));
     CU_TRY(front_box_3d(&copy->copy, &box));
     return client_copy_check(&call, &box);
 }
@@ -52,7 +52,7 @@ static CUresult check_fill(const struct front_fill_node *node)
     struct client_call call;
     const CUDA_MEMSET_NODE_PARAMS_v1 *fill = &node->fill;
     uint64_t row, rows;
-    CUresult rc = enter(node->context, &call);
+    CUresult rc = graph_enter(node->context, &call);
     if (rc == CUDA_SUCCESS &&
         (__builtin_mul_overflow(fill->width, (uint64_t)fill->elementSize, &row) ||
          (fill->height > 1 && fill->pitch < row) ||
@@ -68,7 +68,7 @@ static CUresult check_values(const struct front_values_node *values)
     struct client_call call;
     struct front_value steps[FRONT_VALUES_MAX];
     unsigned made = 0;
-    CUresult rc = enter(values->context, &call);
+    CUresult rc = graph_enter(values->context, &call);
     if (rc == CUDA_SUCCESS) {
         rc = front_values_read(values->count, values->ops, values->flags, steps, &made);
     }
@@ -116,7 +116,7 @@ static CUresult function_context(CUfunction handle, CUcontext current, CUcontext
         *context = (CUcontext)(uintptr_t)found->object.handle;
         return client_library_kernel(function, kernel);
     }
-    CU_TRY(enter(current, &call));
+    CU_TRY(graph_enter(current, &call));
     CU_TRY(client_function_resolve(call.context, handle, &function));
     *context = current;
     return client_library_kernel(function, kernel);
@@ -193,7 +193,7 @@ static CUresult upload(void *exec, CUstream stream)
 }
 
 /* Where it was launched last. */
-static CUresult remember(struct client_graph *graph, CUstream stream)
+static CUresult graph_remember(struct client_graph *graph, CUstream stream)
 {
     struct front_stream_facts facts;
     struct client_context *context;
@@ -208,10 +208,10 @@ static CUresult remember(struct client_graph *graph, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(void *exec, CUstream stream)
+static CUresult graph_launch(void *exec, CUstream stream)
 {
     struct client_graph *graph = exec;
-    CUresult rc = remember(graph, stream);
+    CUresult rc = graph_remember(graph, stream);
     if (rc == CUDA_SUCCESS) {
         rc = client_graph_memory_launch(&graph->allocs, graph->frees);
     }
@@ -299,6 +299,6 @@ const struct front_graph_host front_graph_host = {
     .exec_set = exec_set,
     .exec_enable = exec_enable,
     .upload = upload,
-    .launch = launch,
+    .launch = graph_launch,
     .exec_destroy = exec_destroy,
 };

@@ -28,8 +28,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
 
 /* With the lock: the newest one; `graph` NULL: of any. */
-static struct condition *find(CUcontext context, const uint64_t *graph,
-                              CUgraphConditionalHandle handle)
+static struct condition *condition_find(CUcontext context, const uint64_t *graph,
+                                        CUgraphConditionalHandle handle)
 {
     struct condition *found = NULL;
     ga_list_each (at, following, &all) {
@@ -86,7 +86,7 @@ CUresult client_graph_condition_make(CUcontext handle, uint64_t graph, unsigned 
 void client_graph_condition_drop(CUcontext context, uint64_t graph, CUgraphConditionalHandle handle)
 {
     pthread_mutex_lock(&lock);
-    struct condition *condition = find(context, &graph, handle);
+    struct condition *condition = condition_find(context, &graph, handle);
     if (condition != NULL) {
         ga_list_remove(&condition->at);
         ga_list_append(&aside, &condition->at);
@@ -98,7 +98,7 @@ bool client_graph_condition_numbers(CUcontext context, CUgraphConditionalHandle 
                                     uint64_t *number, uint64_t *graph)
 {
     pthread_mutex_lock(&lock);
-    const struct condition *condition = find(context, NULL, handle);
+    const struct condition *condition = condition_find(context, NULL, handle);
     if (condition != NULL) {
         *number = condition->number;
         *graph = condition->graph;

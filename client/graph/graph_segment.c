@@ -171,7 +171,7 @@ struct segment {
     } while (0)
 
 /* `of`: the graph that the variables of its conditional nodes belong to; NULL: it has none. */
-static CUresult begin(CUcontext context, const uint64_t *of, struct segment *segment)
+static CUresult segment_begin(CUcontext context, const uint64_t *of, struct segment *segment)
 {
     CUresult rc = front_context_push(context);
     *segment = (struct segment){.pushed = rc == CUDA_SUCCESS};
@@ -191,7 +191,7 @@ static CUresult begin(CUcontext context, const uint64_t *of, struct segment *seg
 }
 
 /* Always follows begin, whatever that answered. */
-static void end(const struct segment *segment)
+static void segment_end(const struct segment *segment)
 {
     if (segment->stream != NULL) {
         (void)cuStreamDestroy_v2(segment->stream);
@@ -226,7 +226,7 @@ static CUresult announce_many(struct segment *segment, bool empty, uint32_t *aft
 }
 
 /* The segment becomes an executable graph of the server. */
-static CUresult finish(const struct segment *segment, uint64_t flags, uint64_t *made)
+static CUresult segment_finish(const struct segment *segment, uint64_t flags, uint64_t *made)
 {
     struct client_call call;
     struct ga_graph_end_args args = {.stream = (uint64_t)(uintptr_t)segment->stream,
@@ -359,15 +359,15 @@ CUresult client_graph_segment(const struct front_plan *plan, const uint8_t *want
     const uint64_t *of; /* that number; NULL: there is none */
     CUresult rc = graph_of(plan, wanted, &number, &of);
     if (rc == CUDA_SUCCESS) {
-        rc = begin(graph->steps[step].context, of, &segment);
+        rc = segment_begin(graph->steps[step].context, of, &segment);
     }
     if (rc == CUDA_SUCCESS) {
         rc = say_level(&segment, &level, graph);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = finish(&segment, flags, &graph->steps[step].segment);
+        rc = segment_finish(&segment, flags, &graph->steps[step].segment);
     }
-    end(&segment);
+    segment_end(&segment);
     return rc;
 }
 
@@ -375,7 +375,7 @@ CUresult client_graph_change(const struct graph_step *step, uint32_t node,
                              const struct front_node_params *params)
 {
     struct segment segment;
-    CUresult rc = begin(step->context, NULL, &segment);
+    CUresult rc = segment_begin(step->context, NULL, &segment);
     if (rc == CUDA_SUCCESS) {
         rc = announce(&segment, false, NULL, 0);
     }
@@ -387,14 +387,14 @@ CUresult client_graph_change(const struct graph_step *step, uint32_t node,
     if (rc == CUDA_SUCCESS) {
         POST(ga_graph_set, &args, rc);
     }
-    end(&segment);
+    segment_end(&segment);
     return rc;
 }
 
 /* ---- segments in use ---- */
 
 /* The context that it belongs to; what a reset has taken is gone. */
-static CUresult enter(struct client_call *call, uint16_t op, uint64_t segment)
+static CUresult segment_enter(struct client_call *call, uint16_t op, uint64_t segment)
 {
     const struct client_object *object = client_object_find(GA_HANDLE_EXEC, segment);
     struct client_context *context = object != NULL ? object->context : NULL;
@@ -422,7 +422,7 @@ CUresult client_graph_enable(uint64_t segment, uint32_t node, bool on)
 {
     struct client_call call;
     const struct ga_graph_enable_args args = {.exec = segment, .node = node, .on = on};
-    CU_TRY(enter(&call, API_OP_ga_graph_enable, segment));
+    CU_TRY(segment_enter(&call, API_OP_ga_graph_enable, segment));
     return client_post_ga_graph_enable(&call, &args);
 }
 
@@ -433,7 +433,7 @@ void client_graph_forget(uint64_t segment)
     if (client_call_exiting()) {
         return; /* the end of the connection frees it */
     }
-    CUresult rc = enter(&call, API_OP_ga_graph_destroy, segment);
+    CUresult rc = segment_enter(&call, API_OP_ga_graph_destroy, segment);
     if (rc == CUDA_SUCCESS) { /* else the server has nothing of it any more */
         rc = client_post_ga_graph_destroy(&call, &args);
         client_handle_drop(segment);

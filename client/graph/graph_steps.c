@@ -21,7 +21,7 @@ struct planner {
     uint32_t room;
 };
 
-static CUcontext context_of(const struct front_node_params *params)
+static CUcontext step_context_of(const struct front_node_params *params)
 {
     switch (params->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -129,12 +129,12 @@ static CUresult take_segment(struct planner *planner, uint64_t flags)
         bool empty = nothing(params);
         bool fits = empty ? context != NULL
                           : client_graph_inside(params) &&
-                                (context == NULL || context == context_of(params));
+                                (context == NULL || context == step_context_of(params));
         planner->wanted[i] = fits && due(planner, i, CHOSEN);
         if (planner->wanted[i]) {
             planner->states[i] = CHOSEN;
             planner->left--;
-            context = context == NULL ? context_of(params) : context;
+            context = context == NULL ? step_context_of(params) : context;
         }
     }
     if (context == NULL) {
@@ -209,13 +209,13 @@ static CUresult bodies_check(const struct front_plan *plan, CUcontext context)
                 return front_unsupported("a copy to or from the program's memory, or of several "
                                          "slices, in a conditional node, over the network");
             }
-            if (context_of(node->params) != context) {
+            if (step_context_of(node->params) != context) {
                 return front_unsupported("a conditional node with nodes of another context, over "
                                          "the network");
             }
         }
         for (unsigned j = 0; rc == CUDA_SUCCESS && j < node->body_count; j++) {
-            rc = bodies_check(&node->bodies[j], context_of(node->params));
+            rc = bodies_check(&node->bodies[j], step_context_of(node->params));
         }
     }
     return rc;

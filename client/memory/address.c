@@ -6,7 +6,7 @@
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
 
-static void copy(const struct client_address *at, struct client_memory *memory)
+static void address_copy(const struct client_address *at, struct client_memory *memory)
 {
     *memory = (struct client_memory){.kind = at->kind,
                                      .session = at->session,
@@ -63,12 +63,12 @@ bool client_memory_find(uint64_t address, struct client_memory *memory)
     case CLIENT_ADDRESS_BACKING:
         return false;
     default:
-        copy(&at, memory);
+        address_copy(&at, memory);
         return true;
     }
 }
 
-static struct client_session *any_session(void)
+static struct client_session *address_any_session(void)
 {
     struct client_session *found = NULL;
     for (int i = 0; found == NULL && i < client_device_count; i++) {
@@ -77,24 +77,24 @@ static struct client_session *any_session(void)
     return found;
 }
 
-static struct client_session *session_of(uint64_t address, unsigned kinds)
+static struct client_session *address_session_of(uint64_t address, unsigned kinds)
 {
     struct client_address at;
     if (!client_address_find(address, kinds, &at)) {
         return NULL;
     }
-    return at.kind == CLIENT_ADDRESS_SPACE ? any_session() : at.session;
+    return at.kind == CLIENT_ADDRESS_SPACE ? address_any_session() : at.session;
 }
 
 struct client_session *client_memory_window(uint64_t address)
 {
-    return session_of(address,
-                      CLIENT_ADDRESS(SESSION) | CLIENT_ADDRESS(MAPPING) | CLIENT_ADDRESS(SPACE));
+    return address_session_of(address, CLIENT_ADDRESS(SESSION) | CLIENT_ADDRESS(MAPPING) |
+                                           CLIENT_ADDRESS(SPACE));
 }
 
 struct client_session *client_memory_session(uint64_t address)
 {
-    return session_of(address, CLIENT_ADDRESS_DEVICE);
+    return address_session_of(address, CLIENT_ADDRESS_DEVICE);
 }
 
 CUresult client_memory_check(uint64_t address, uint64_t bytes, struct client_session **session)

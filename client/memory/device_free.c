@@ -23,7 +23,7 @@
 #include "client/session/session.h"
 
 /* Up to which call all work is known to be done that may use memory of the context. */
-static uint64_t unused(const struct client_context *context)
+static uint64_t device_free_unused(const struct client_context *context)
 {
     return atomic_load(&context->session->reached) ? atomic_load(&context->unused)
                                                    : client_context_done(context);
@@ -41,8 +41,8 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
 
 /* Waits for the work that may use the memory, then unmaps. `bytes` 0: waits only. `wait`:
  * API_WAIT_FOR_*. */
-static CUresult give_back(struct client_context *context, uint64_t address, uint64_t bytes,
-                          uint32_t wait)
+static CUresult device_free_give_back(struct client_context *context, uint64_t address,
+                                      uint64_t bytes, uint32_t wait)
 {
     struct client_call call;
     const struct ga_memory_unmap_args args = {
@@ -57,9 +57,10 @@ static CUresult give_back(struct client_context *context, uint64_t address, uint
     return rc;
 }
 
-/* Unmaps without waiting. With `watch` the server tells when the work before is done. */
-static CUresult post(struct client_context *context, const struct ga_memory_unmap_args *args,
-                     bool watch)
+/* Unmaps without waiting. With `device_free_watch` the server tells when the work before is done.
+ */
+static CUresult device_free_post(struct client_context *context,
+                                 const struct ga_memory_unmap_args *args, bool watch)
 {
     struct client_call call;
     struct reply_action want = {0};
@@ -77,20 +78,20 @@ static CUresult post(struct client_context *context, const struct ga_memory_unma
 int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes)
 {
     const struct ga_memory_unmap_args args = {.address = address, .bytes = bytes};
-    CUresult rc = post(user, &args, false);
+    CUresult rc = device_free_post(user, &args, false);
     memory_reservation_end(user, address, bytes);
     return (int)rc;
 }
 
 CUresult client_memory_unmap(struct client_context *context, uint64_t address, uint64_t bytes)
 {
-    return give_back(context, address, bytes, API_WAIT_FOR_USERS);
+    return device_free_give_back(context, address, bytes, API_WAIT_FOR_USERS);
 }
 
 /* ---- what drains */
 
 /* Reads what is there. */
-static void look(struct client_conn *conn)
+static void device_free_look(struct client_conn *conn)
 {
     if (client_conn_unwaited(conn)) {
         client_conn_read(conn);
@@ -99,18 +100,18 @@ static void look(struct client_conn *conn)
 
 /* The server tells when what has been sent up to now has ended, unless it is going to tell
  * something of the kind anyway. */
-static void watch(struct client_context *context)
+static void device_free_watch(struct client_context *context)
 {
     const struct ga_memory_unmap_args args = {.wait_for_work = API_WAIT_FOR_USERS};
     if (atomic_load(&context->watch) <= atomic_load(&context->unused)) {
-        (void)post(context, &args, true);
+        (void)device_free_post(context, &args, true);
     }
 }
 
 bool memory_settle(struct client_context *context)
 {
     return client_allocator_settle(&context->session->allocator, context->object.handle,
-                                   unused(context), memory_unmap_idle, context);
+                                   device_free_unused(context), memory_unmap_idle, context);
 }
 
 bool memory_settle_more(struct client_context *context)
@@ -118,10 +119,10 @@ bool memory_settle_more(struct client_context *context)
     if (!client_allocator_drains(&context->session->allocator, context->object.handle)) {
         return false;
     }
-    look(client_session_conn(context->session));
+    device_free_look(client_session_conn(context->session));
     bool any = memory_settle(context);
     if (!any) {
-        watch(context);
+        device_free_watch(context);
     }
     return any;
 }
@@ -130,7 +131,7 @@ void client_memory_settle(struct client_context *context)
 {
     (void)memory_settle(context);
     if (client_allocator_drains(&context->session->allocator, context->object.handle)) {
-        (void)give_back(context, 0, 0, API_WAIT_FOR_USERS);
+        (void)device_free_give_back(context, 0, 0, API_WAIT_FOR_USERS);
         (void)memory_settle(context);
     }
 }
@@ -203,8 +204,8 @@ static int free_later(struct client_context *owner, struct client_allocator *all
     if (rc == ALLOCATOR_FULL && memory_settle_more(owner)) {
         rc = client_allocator_free(allocator, address, mark, memory_unmap_idle, owner);
     }
-    if (rc == ALLOCATOR_OK && unused(owner) < mark) {
-        watch(owner);
+    if (rc == ALLOCATOR_OK && device_free_unused(owner) < mark) {
+        device_free_watch(owner);
     }
     return rc;
 }
@@ -221,8 +222,8 @@ static CUresult free_now(struct client_context *owner, struct client_allocator *
     /* Managed memory may be used in any context: only the server knows whether one is busy. */
     uint32_t wait = mirror != NULL ? API_WAIT_FOR_ALL : API_WAIT_FOR_USERS;
     if (bytes != 0 || mirror != NULL ||
-        unused(owner) < client_conn_worked(client_session_conn(owner->session))) {
-        rc = give_back(owner, bytes != 0 ? address : 0, bytes, wait);
+        device_free_unused(owner) < client_conn_worked(client_session_conn(owner->session))) {
+        rc = device_free_give_back(owner, bytes != 0 ? address : 0, bytes, wait);
     }
     client_mirror_end(mirror);
     client_allocator_drained(allocator, address, memory_unmap_idle, owner);
@@ -299,7 +300,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 }
 
 /* The server has freed it already. */
-static int forget(void *user, uint64_t address, uint64_t bytes)
+static int device_free_forget(void *user, uint64_t address, uint64_t bytes)
 {
     memory_reservation_end(user, address, bytes);
     return ALLOCATOR_OK;
@@ -308,5 +309,6 @@ static int forget(void *user, uint64_t address, uint64_t bytes)
 void client_memory_forget(struct client_context *context)
 {
     client_ipc_forget(context);
-    client_allocator_drop(&context->session->allocator, context->object.handle, forget, context);
+    client_allocator_drop(&context->session->allocator, context->object.handle, device_free_forget,
+                          context);
 }

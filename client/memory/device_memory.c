@@ -18,7 +18,7 @@
 
 /* ---- blocks */
 
-static CUresult map(struct client_context *context, uint64_t address, uint64_t bytes)
+static CUresult device_memory_map(struct client_context *context, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
     struct ga_memory_map_args args = {.address = address, .bytes = bytes};
@@ -95,11 +95,11 @@ static int map_block(void *user, uint64_t *address, uint64_t bytes)
             return ALLOCATOR_AGAIN;
         }
     }
-    return (int)(*address != 0 ? map(taking->context, *address, bytes)
+    return (int)(*address != 0 ? device_memory_map(taking->context, *address, bytes)
                                : ask_blocks(taking->context, bytes, address));
 }
 
-static int take(struct client_context *context, uint64_t bytes, uint64_t *address)
+static int device_memory_take(struct client_context *context, uint64_t bytes, uint64_t *address)
 {
     struct taking taking = {.context = context};
     int rc;
@@ -113,14 +113,14 @@ static int take(struct client_context *context, uint64_t bytes, uint64_t *addres
 CUresult client_memory_alloc(struct client_context *context, uint64_t bytes, CUdeviceptr *out)
 {
     uint64_t address;
-    int rc = take(context, bytes, &address);
+    int rc = device_memory_take(context, bytes, &address);
     if (rc == ALLOCATOR_FULL) {
         client_graph_memory_tidy();
         client_vmm_relieve();
     }
     for (unsigned step = 0; rc == ALLOCATOR_FULL && client_memory_reclaim(context->session, step);
          step++) {
-        rc = take(context, bytes, &address);
+        rc = device_memory_take(context, bytes, &address);
     }
     if (rc == ALLOCATOR_OK) {
         *out = address;

@@ -37,7 +37,7 @@ static struct ga_list all = {&all, &all}, aside = {&aside, &aside};
 
 /* ---- mappings; `changes` is held */
 
-static CUresult map(struct client_graph_memory *memory)
+static CUresult graph_memory_map(struct client_graph_memory *memory)
 {
     const CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device};
     const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = location};
@@ -64,7 +64,7 @@ static CUresult map(struct client_graph_memory *memory)
     return rc;
 }
 
-static void unmap(struct client_graph_memory *memory)
+static void graph_memory_unmap(struct client_graph_memory *memory)
 {
     if (memory->mapped) {
         (void)cuMemUnmap(memory->start, memory->space);
@@ -88,7 +88,7 @@ static void tidy(void)
 {
     struct client_graph_memory *memory;
     while ((memory = aside_take()) != NULL) {
-        unmap(memory);
+        graph_memory_unmap(memory);
         (void)cuMemAddressFree(memory->start, memory->space);
         free(memory);
     }
@@ -108,7 +108,7 @@ void client_graph_memory_tidy(void)
 
 /* ---- nodes */
 
-static CUresult make(uint64_t bytes, CUdevice device, CUdeviceptr *address)
+static CUresult graph_memory_make(uint64_t bytes, CUdevice device, CUdeviceptr *address)
 {
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -162,7 +162,7 @@ CUresult client_graph_memory_reserve(const CUDA_MEM_ALLOC_NODE_PARAMS_v1 *wanted
     if (wanted->bytesize > total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return make(wanted->bytesize, props->location.id, address);
+    return graph_memory_make(wanted->bytesize, props->location.id, address);
 }
 
 static void give(struct client_graph_memory *memory)
@@ -176,7 +176,7 @@ static void give(struct client_graph_memory *memory)
     pthread_mutex_unlock(&lock);
 }
 
-static struct client_graph_memory *find(uint64_t start)
+static struct client_graph_memory *graph_memory_find(uint64_t start)
 {
     struct client_address at;
     return client_address_find(start, CLIENT_ADDRESS(GRAPH), &at) && at.start == start ? at.record
@@ -186,7 +186,7 @@ static struct client_graph_memory *find(uint64_t start)
 void client_graph_memory_drop(CUdeviceptr address)
 {
     pthread_mutex_lock(&lock);
-    struct client_graph_memory *memory = find(address);
+    struct client_graph_memory *memory = graph_memory_find(address);
     pthread_mutex_unlock(&lock);
     if (memory != NULL) {
         give(memory);
@@ -201,10 +201,10 @@ bool client_graph_memory_holds(uint64_t address)
 
 /* ---- executables */
 
-static struct client_graph_memory *take(uint64_t address)
+static struct client_graph_memory *graph_memory_take(uint64_t address)
 {
     pthread_mutex_lock(&lock);
-    struct client_graph_memory *memory = find(address);
+    struct client_graph_memory *memory = graph_memory_find(address);
     if (memory != NULL) {
         memory->references++;
     }
@@ -239,7 +239,7 @@ CUresult client_graph_memory_collect(const struct front_plan *plan,
         if (has_memory(params)) {
             bool frees = params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
             struct client_graph_memory *memory =
-                take(frees ? params->free : params->alloc.wanted.dptr);
+                graph_memory_take(frees ? params->free : params->alloc.wanted.dptr);
             if (memory == NULL) {
                 return CUDA_ERROR_INVALID_VALUE;
             }
@@ -265,7 +265,7 @@ static CUresult map_all(const struct client_graph_allocs *allocs)
     CUresult rc = CUDA_SUCCESS;
     tidy();
     for (unsigned i = 0; rc == CUDA_SUCCESS && i < allocs->count; i++) {
-        rc = map(memory_of(&allocs->at[i]));
+        rc = graph_memory_map(memory_of(&allocs->at[i]));
     }
     return rc;
 }
@@ -289,7 +289,7 @@ void client_graph_memory_unmap(const struct client_graph_allocs *allocs)
     pthread_mutex_lock(&changes);
     for (unsigned i = 0; i < allocs->count; i++) {
         if (!allocs->at[i].block->launched) {
-            unmap(memory_of(&allocs->at[i]));
+            graph_memory_unmap(memory_of(&allocs->at[i]));
         }
     }
     pthread_mutex_unlock(&changes);
@@ -319,23 +319,23 @@ void client_graph_memory_undo(const struct client_graph_allocs *allocs)
 /* ---- what the program does with it */
 
 /* Waits for all work on the device that there is. */
-static CUresult settle(CUdevice device)
+static CUresult graph_memory_settle(CUdevice device)
 {
     return client_session_wait(atomic_load(&client_devices[device]->session));
 }
 
 bool client_graph_memory_known(CUdeviceptr address)
 {
-    return find(address) != NULL;
+    return graph_memory_find(address) != NULL;
 }
 
 CUresult client_graph_memory_free(CUdeviceptr address)
 {
     CUresult rc = CUDA_SUCCESS;
     for (CUdevice i = 0; rc == CUDA_SUCCESS && i < client_device_count; i++) {
-        rc = settle(i);
+        rc = graph_memory_settle(i);
     }
-    struct client_graph_memory *memory = rc == CUDA_SUCCESS ? take(address) : NULL;
+    struct client_graph_memory *memory = rc == CUDA_SUCCESS ? graph_memory_take(address) : NULL;
     if (memory == NULL) {
         return rc == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : rc;
     }
@@ -347,7 +347,7 @@ CUresult client_graph_memory_free(CUdeviceptr address)
     return rc;
 }
 
-static CUresult enter(CUdevice ordinal, const void *value)
+static CUresult graph_memory_enter(CUdevice ordinal, const void *value)
 {
     struct client_device *device;
     CUresult rc = client_vmm_enter(); /* no current context is needed */
@@ -364,7 +364,7 @@ static CUresult enter(CUdevice ordinal, const void *value)
     return rc;
 }
 
-static CUresult leave(CUresult rc)
+static CUresult graph_memory_leave(CUresult rc)
 {
     pthread_mutex_unlock(&changes);
     return rc;
@@ -373,19 +373,20 @@ static CUresult leave(CUresult rc)
 CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
-    CU_TRY(enter(device, value));
-    return leave(front_graph_account_get(&accounts[device], attr, value));
+    CU_TRY(graph_memory_enter(device, value));
+    return graph_memory_leave(front_graph_account_get(&accounts[device], attr, value));
 }
 
 CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr,
                                               void *value)
 {
-    CU_TRY(enter(device, value));
-    return leave(front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
+    CU_TRY(graph_memory_enter(device, value));
+    return graph_memory_leave(
+        front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
 }
 
 /* What is there of the device, and nobody has allocated; each once: what is found is held. */
-static struct client_graph_memory *unused(CUdevice device)
+static struct client_graph_memory *graph_memory_unused(CUdevice device)
 {
     struct client_graph_memory *found = NULL;
     pthread_mutex_lock(&lock);
@@ -403,14 +404,14 @@ static struct client_graph_memory *unused(CUdevice device)
 /* What a launch has freed may be in use until it has run. */
 CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
 {
-    CUresult rc = enter(device, &device);
+    CUresult rc = graph_memory_enter(device, &device);
     if (rc == CUDA_SUCCESS) {
-        rc = settle(device);
+        rc = graph_memory_settle(device);
         for (struct client_graph_memory *memory;
-             rc == CUDA_SUCCESS && (memory = unused(device)) != NULL; give(memory)) {
-            unmap(memory);
+             rc == CUDA_SUCCESS && (memory = graph_memory_unused(device)) != NULL; give(memory)) {
+            graph_memory_unmap(memory);
         }
-        (void)leave(rc);
+        (void)graph_memory_leave(rc);
     }
     return rc;
 }

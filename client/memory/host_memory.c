@@ -56,7 +56,7 @@ static CUresult alloc_mapped(void **pp, size_t bytes, unsigned flags)
 }
 
 /* The devices' halves. True: the program's has gone with one. */
-static bool unmap(void *start)
+static bool host_memory_unmap(void *start)
 {
     struct client_context *context;
     struct client_mirror *mirror;
@@ -173,7 +173,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     if (client_host_unpin(p, false, &bytes, &placed) != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!unmap(p)) {
+    if (!host_memory_unmap(p)) {
         host_give(p, bytes, placed);
     }
     return CUDA_SUCCESS;
@@ -211,7 +211,7 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
         return CUDA_ERROR_INVALID_VALUE;
     }
     CU_TRY(client_host_unpin(p, true, &bytes, &placed));
-    (void)unmap(p);
+    (void)host_memory_unmap(p);
     return CUDA_SUCCESS;
 }
 

@@ -48,7 +48,7 @@ struct shared {
 static struct shared *imports, *exports;
 
 /* False: no memory, or it is there already. */
-static bool enter(enum client_address_kind kind, struct shared *shared)
+static bool ipc_enter(enum client_address_kind kind, struct shared *shared)
 {
     const struct client_address at = {.kind = kind,
                                       .start = shared->start,
@@ -66,7 +66,7 @@ static bool enter(enum client_address_kind kind, struct shared *shared)
 }
 
 /* Takes out what `at` points to. */
-static struct shared *leave(enum client_address_kind kind, struct shared **at)
+static struct shared *ipc_leave(enum client_address_kind kind, struct shared **at)
 {
     struct shared *shared = *at;
     *at = shared->next;
@@ -86,7 +86,7 @@ static void shared_leave(enum client_address_kind kind, const struct shared *sha
     while (*at != shared) {
         at = &(*at)->next;
     }
-    (void)leave(kind, at);
+    (void)ipc_leave(kind, at);
 }
 
 /* ---- sharing */
@@ -109,7 +109,7 @@ static CUresult share(struct client_context *context, const struct client_memory
 }
 
 /* It has a handle already. */
-static bool known(uint64_t start, struct handle *handle)
+static bool ipc_known(uint64_t start, struct handle *handle)
 {
     pthread_mutex_lock(&client_state_lock);
     const struct shared *shared = shared_at(CLIENT_ADDRESS_EXPORT, start);
@@ -121,7 +121,7 @@ static bool known(uint64_t start, struct handle *handle)
 }
 
 /* Another thread may have been quicker: then its handle it is. */
-static CUresult remember(const struct client_memory *memory, struct handle *handle)
+static CUresult ipc_remember(const struct client_memory *memory, struct handle *handle)
 {
     struct shared *made = calloc(1, sizeof *made);
     if (made == NULL) {
@@ -132,13 +132,13 @@ static CUresult remember(const struct client_memory *memory, struct handle *hand
                             .session = memory->session,
                             .handle = *handle};
     pthread_mutex_lock(&client_state_lock);
-    bool entered = enter(CLIENT_ADDRESS_EXPORT, made);
+    bool entered = ipc_enter(CLIENT_ADDRESS_EXPORT, made);
     pthread_mutex_unlock(&client_state_lock);
     if (entered) {
         return CUDA_SUCCESS;
     }
     free(made);
-    return known(memory->start, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return ipc_known(memory->start, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool client_ipc_capable(const struct client_memory *memory)
@@ -159,11 +159,11 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         memory.start != dptr) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!known(dptr, &handle)) {
+    if (!ipc_known(dptr, &handle)) {
         struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, memory.context);
         rc = share(owner != NULL ? owner : context, &memory, &handle);
         if (rc == CUDA_SUCCESS) {
-            rc = remember(&memory, &handle);
+            rc = ipc_remember(&memory, &handle);
         }
     }
     if (rc == CUDA_SUCCESS) {
@@ -201,7 +201,8 @@ bool client_ipc_withdraw(struct client_context *context, uint64_t start)
 
 /* ---- opening */
 
-static CUresult map(struct client_context *context, const struct handle *handle, uint64_t address)
+static CUresult ipc_map(struct client_context *context, const struct handle *handle,
+                        uint64_t address)
 {
     struct client_call call;
     struct ga_ipc_open_args args = {.address = address,
@@ -215,7 +216,7 @@ static CUresult map(struct client_context *context, const struct handle *handle,
 }
 
 /* The room is the caller's again. */
-static void unreserve(struct client_session *session, const struct shared *shared)
+static void ipc_unreserve(struct client_session *session, const struct shared *shared)
 {
     (void)client_allocator_unreserve(&session->allocator, shared->room_at, shared->room);
 }
@@ -239,20 +240,20 @@ static CUresult open_new(struct client_context *context, const struct handle *ha
         free(made);
         return reserved == ALLOCATOR_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = map(context, handle, made->room_at);
+    CUresult rc = ipc_map(context, handle, made->room_at);
     if (rc != CUDA_SUCCESS) {
-        unreserve(session, made);
+        ipc_unreserve(session, made);
         free(made);
         return rc;
     }
     made->start = made->room_at + handle->offset;
     const uint64_t start = made->start;
     pthread_mutex_lock(&client_state_lock);
-    bool entered = enter(CLIENT_ADDRESS_IMPORT, made);
+    bool entered = ipc_enter(CLIENT_ADDRESS_IMPORT, made);
     pthread_mutex_unlock(&client_state_lock);
     if (!entered) { /* no memory: its addresses are nobody else's */
         (void)client_memory_unmap(context, made->room_at, made->room);
-        unreserve(session, made);
+        ipc_unreserve(session, made);
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -339,21 +340,21 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
     }
     struct client_context *owner = client_object_find(GA_HANDLE_CONTEXT, last->context);
     CUresult rc = client_memory_unmap(owner != NULL ? owner : context, last->room_at, last->room);
-    unreserve(last->session, last);
+    ipc_unreserve(last->session, last);
     free(last);
     return rc;
 }
 
-static void forget(enum client_address_kind kind, struct shared **list, uint64_t context)
+static void ipc_forget(enum client_address_kind kind, struct shared **list, uint64_t context)
 {
     for (struct shared **at = list; *at != NULL;) {
         if ((*at)->context != context) {
             at = &(*at)->next;
             continue;
         }
-        struct shared *shared = leave(kind, at);
+        struct shared *shared = ipc_leave(kind, at);
         if (shared->room != 0) {
-            unreserve(shared->session, shared);
+            ipc_unreserve(shared->session, shared);
         }
         free(shared);
     }
@@ -362,8 +363,8 @@ static void forget(enum client_address_kind kind, struct shared **list, uint64_t
 void client_ipc_forget(const struct client_context *context)
 {
     pthread_mutex_lock(&client_state_lock);
-    forget(CLIENT_ADDRESS_IMPORT, &imports, context->object.handle);
-    forget(CLIENT_ADDRESS_EXPORT, &exports, context->object.handle);
+    ipc_forget(CLIENT_ADDRESS_IMPORT, &imports, context->object.handle);
+    ipc_forget(CLIENT_ADDRESS_EXPORT, &exports, context->object.handle);
     pthread_mutex_unlock(&client_state_lock);
 }
 

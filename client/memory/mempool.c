@@ -83,7 +83,7 @@ static int chunk_reserve(struct client_session *session, uint64_t bytes, uint64_
     return ALLOCATOR_OK;
 }
 
-static CUresult map(struct client_session *session, uint64_t address, uint64_t bytes)
+static CUresult mempool_map(struct client_session *session, uint64_t address, uint64_t bytes)
 {
     struct client_call call;
     struct ga_space_map_args args = {.address = address, .bytes = bytes};
@@ -102,14 +102,14 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
     if (chunk_reserve(session, bytes, &start) != ALLOCATOR_OK) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = map(session, start, bytes);
+    CUresult rc = mempool_map(session, start, bytes);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
         client_memory_trim_session(session, true);
-        rc = map(session, start, bytes);
+        rc = mempool_map(session, start, bytes);
     }
     for (unsigned step = CLIENT_RELIEF_OTHERS;
          rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step); step++) {
-        rc = map(session, start, bytes);
+        rc = mempool_map(session, start, bytes);
     }
     if (rc != CUDA_SUCCESS) {
         chunk_unreserve(session, start, bytes);
@@ -262,8 +262,8 @@ static CUresult pool_share(CUdevice device, uint64_t address, uint64_t bytes,
     return CUDA_SUCCESS;
 }
 
-static CUresult ask_open(struct client_session *session, const struct shared *shared,
-                         uint64_t address)
+static CUresult mempool_ask_open(struct client_session *session, const struct shared *shared,
+                                 uint64_t address)
 {
     struct client_call call;
     struct ga_pool_open_args args = {.address = address, .bytes = shared->bytes};
@@ -295,7 +295,7 @@ static CUresult pool_open(CUdevice device, const uint8_t in[FRONT_MEMPOOL_SHARED
     if (reserved != ALLOCATOR_OK) {
         return (CUresult)reserved;
     }
-    CUresult rc = ask_open(session, &shared, start);
+    CUresult rc = mempool_ask_open(session, &shared, start);
     if (rc != CUDA_SUCCESS) {
         chunk_unreserve(session, start, shared.bytes);
         return rc;

@@ -26,12 +26,12 @@ static uint64_t pages(uint64_t bytes)
     return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool inside(uint64_t address, uint64_t start, uint64_t bytes)
+static bool mirror_inside(uint64_t address, uint64_t start, uint64_t bytes)
 {
     return address - start < bytes;
 }
 
-static struct client_mirror *make(struct client_context *context, uint64_t bytes)
+static struct client_mirror *mirror_make(struct client_context *context, uint64_t bytes)
 {
     struct client_mirror *mirror = calloc(1, sizeof *mirror);
     void *agreed =
@@ -66,7 +66,7 @@ CUresult client_mirror_make(struct client_context *context, uint64_t host, uint6
     if (bytes > UINT64_MAX / 2) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    struct client_mirror *mirror = make(context, bytes);
+    struct client_mirror *mirror = mirror_make(context, bytes);
     CUdeviceptr block;
     if (mirror == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -101,7 +101,7 @@ CUresult client_mirror_make(struct client_context *context, uint64_t host, uint6
 CUresult client_mirror_same(struct client_context *context, const struct client_memory *memory,
                             struct client_physical *physical)
 {
-    struct client_mirror *mirror = make(context, memory->bytes);
+    struct client_mirror *mirror = mirror_make(context, memory->bytes);
     if (mirror == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -153,7 +153,7 @@ CUresult client_mirror_variable(struct client_context *context, uint64_t host, u
     struct client_mirror other;
     bool first = !client_mirror_at(host, NULL, &other);
     struct client_range *room = calloc(1, sizeof *room);
-    struct client_mirror *mirror = make(context, bytes);
+    struct client_mirror *mirror = mirror_make(context, bytes);
     if (mirror == NULL || room == NULL) {
         free(room);
         if (mirror != NULL) {
@@ -257,7 +257,7 @@ static bool named(const struct client_mirror *mirror, const uint8_t *params, uin
     for (uint32_t at = 0; at + sizeof(uint64_t) <= bytes; at += (uint32_t)sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, params + at, sizeof word);
-        found = found || inside(word, mirror->device, mirror->bytes);
+        found = found || mirror_inside(word, mirror->device, mirror->bytes);
     }
     return found;
 }

@@ -145,7 +145,7 @@ struct wanted {
     const struct client_conn *conn; /* NULL: any */
 };
 
-static bool is_wanted(const struct client_address *at, const void *user)
+static bool mirror_is_wanted(const struct client_address *at, const void *user)
 {
     const struct wanted *wanted = user;
     return at->start == wanted->host &&
@@ -154,19 +154,20 @@ static bool is_wanted(const struct client_address *at, const void *user)
            (wanted->conn == NULL || client_session_conn(at->session) == wanted->conn);
 }
 
-static bool find(const struct wanted *wanted, struct client_address *at)
+static bool mirror_find(const struct wanted *wanted, struct client_address *at)
 {
-    return client_address_find_fit(wanted->host, CLIENT_ADDRESS(MIRRORED), is_wanted, wanted, at);
+    return client_address_find_fit(wanted->host, CLIENT_ADDRESS(MIRRORED), mirror_is_wanted, wanted,
+                                   at);
 }
 
 /* NULL: it went meanwhile. */
-static struct client_mirror *take_from(struct client_conn *conn, const struct wanted *wanted)
+static struct client_mirror *mirror_take_from(struct client_conn *conn, const struct wanted *wanted)
 {
     const struct wanted there = {.host = wanted->host, .managed = wanted->managed, .conn = conn};
     struct client_address at;
     pthread_mutex_lock(client_conn_mirrors_lock(conn));
     pthread_mutex_lock(&client_mirror_lock);
-    struct client_mirror *found = find(&there, &at) ? at.record : NULL;
+    struct client_mirror *found = mirror_find(&there, &at) ? at.record : NULL;
     if (found != NULL) {
         client_mirror_leave(found);
     }
@@ -180,8 +181,8 @@ struct client_mirror *client_mirror_take(uint64_t host, bool managed)
     const struct wanted wanted = {.host = host, .managed = managed};
     struct client_mirror *found = NULL;
     struct client_address at;
-    while (found == NULL && find(&wanted, &at)) {
-        found = take_from(client_session_conn(at.session), &wanted);
+    while (found == NULL && mirror_find(&wanted, &at)) {
+        found = mirror_take_from(client_session_conn(at.session), &wanted);
     }
     return found;
 }

@@ -53,7 +53,8 @@ static void wait_for_copies(const struct client_memory *memory)
     }
 }
 
-static CUresult make(struct client_context *context, const struct client_memory *memory)
+static CUresult mirror_pinned_make(struct client_context *context,
+                                   const struct client_memory *memory)
 {
     uint64_t bytes = space_bytes(memory->bytes);
     struct client_physical *physical;
@@ -95,7 +96,7 @@ CUresult client_mirror_need(struct client_context *context, uint64_t address)
     }
     pthread_mutex_lock(&making);
     if (!client_mirror_at(address, context->session, &mirror)) {
-        rc = make(context, &memory);
+        rc = mirror_pinned_make(context, &memory);
     } else if (mirror.physical != NULL && !client_mirror_asked(&mirror, context->device->ordinal)) {
         rc = let_in(context, &mirror);
     }

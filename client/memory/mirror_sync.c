@@ -33,7 +33,8 @@ static void unlock(const struct client_session *session)
 }
 
 /* A call in the context's stream for mirrors. */
-static CUresult enter(struct client_call *call, struct client_context *context, uint64_t *stream)
+static CUresult mirror_sync_enter(struct client_call *call, struct client_context *context,
+                                  uint64_t *stream)
 {
     CUresult rc = CUDA_SUCCESS;
     struct client_stream *made = client_object_find(GA_HANDLE_STREAM, context->mirror_stream);
@@ -56,7 +57,7 @@ CUresult client_mirror_clear(struct client_context *context, const struct client
     struct client_call call;
     struct cuMemsetD8Async_args args = {.dstDevice = mirror->device, .N = mirror->bytes};
     lock(context->session);
-    CUresult rc = enter(&call, context, &args.hStream);
+    CUresult rc = mirror_sync_enter(&call, context, &args.hStream);
     unlock(context->session);
     call.op = API_OP_cuMemsetD8Async;
     if (rc == CUDA_SUCCESS) {
@@ -122,7 +123,7 @@ CUresult client_mirror_read(struct client_context *context, struct client_mirror
     struct client_call call;
     uint64_t stream;
     lock(context->session);
-    CUresult rc = enter(&call, context, &stream);
+    CUresult rc = mirror_sync_enter(&call, context, &stream);
     if (rc == CUDA_SUCCESS && show) {
         rc = pull(&call, mirror, stream);
     } else if (rc == CUDA_SUCCESS) {
@@ -208,7 +209,7 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
     uint64_t own = 0;
     bool pushed = false;
     lock(session);
-    CUresult rc = enter(&call, context, &own);
+    CUresult rc = mirror_sync_enter(&call, context, &own);
     for (struct client_mirror *at = NULL;
          rc == CUDA_SUCCESS && (at = client_mirror_next(session, at)) != NULL;) {
         bool meant = device != 0 ? device - at->device < at->bytes
@@ -224,7 +225,7 @@ static CUresult before(struct client_context *context, uint64_t stream, uint64_t
     return rc;
 }
 
-static void sent(struct client_call *call)
+static void mirror_sync_sent(struct client_call *call)
 {
     const struct client_call_mirrors *what = &call->mirrors;
     const struct client_session *session = call->context->session;
@@ -247,7 +248,8 @@ CUresult client_mirrors_before(struct client_call *call, uint64_t stream)
     if (!client_mirrors_some()) {
         return CUDA_SUCCESS;
     }
-    call->mirrors = (struct client_call_mirrors){.sent = sent, .all = true, .stream = stream};
+    call->mirrors =
+        (struct client_call_mirrors){.sent = mirror_sync_sent, .all = true, .stream = stream};
     return before(call->context, stream, 0);
 }
 
@@ -259,7 +261,7 @@ CUresult client_mirrors_before_range(struct client_call *call, uint64_t device)
         return CUDA_SUCCESS;
     }
     call->mirrors.devices[call->mirrors.sent != NULL] = device;
-    call->mirrors.sent = sent;
+    call->mirrors.sent = mirror_sync_sent;
     return before(call->context, MIRROR_ALL, device);
 }
 
@@ -283,7 +285,7 @@ bool client_mirror_peek(struct client_context *context, uint64_t host, unsigned 
          !known && (at = client_mirror_next(context->session, at)) != NULL;) {
         if (host - at->host < at->bytes && bytes <= at->bytes - (host - at->host) &&
             at->use_count != 0) {
-            known = enter(&call, context, &own) == CUDA_SUCCESS &&
+            known = mirror_sync_enter(&call, context, &own) == CUDA_SUCCESS &&
                     client_copy_out(&call, word, at->device + (host - at->host), bytes, own,
                                     true) == CUDA_SUCCESS;
         }
@@ -325,7 +327,7 @@ CUresult client_mirrors_after(struct client_context *context, uint64_t stream, u
             continue;
         }
         if (!entered) {
-            rc = enter(&call, context, &own);
+            rc = mirror_sync_enter(&call, context, &own);
             entered = true;
         }
         if (rc == CUDA_SUCCESS) {

@@ -19,7 +19,7 @@
 
 /* ---- ours */
 
-static void give_back(struct client_conn *conn, bool wait)
+static void reclaim_give_back(struct client_conn *conn, bool wait)
 {
     for (int i = 0; i < client_device_count; i++) {
         const struct client_session *session = atomic_load(&client_devices[i]->session);
@@ -29,7 +29,7 @@ static void give_back(struct client_conn *conn, bool wait)
     }
 }
 
-static struct client_session *any_session(const struct client_conn *conn)
+static struct client_session *reclaim_any_session(const struct client_conn *conn)
 {
     struct client_session *session = NULL;
     for (int i = 0;
@@ -44,10 +44,10 @@ static struct client_session *any_session(const struct client_conn *conn)
 static void *trim(void *argument)
 {
     struct client_conn *conn = argument;
-    struct client_session *session = any_session(conn);
+    struct client_session *session = reclaim_any_session(conn);
     struct client_call call;
-    give_back(conn, false);
-    give_back(conn, true);
+    reclaim_give_back(conn, false);
+    reclaim_give_back(conn, true);
     client_conn_trim_end(conn);
     CUresult rc = session != NULL
                       ? client_call_enter_session(&call, API_OP_ga_memory_trimmed, session)
@@ -67,7 +67,7 @@ void client_trim_begin(struct client_conn *conn)
 
 /* ---- the others' */
 
-static uint32_t ask(const struct client_session *session, bool start)
+static uint32_t reclaim_ask(const struct client_session *session, bool start)
 {
     struct client_call call;
     const struct ga_memory_reclaim_args args = {.start = start};
@@ -90,12 +90,12 @@ bool client_trim_others(const struct client_session *session, unsigned step)
         return false;
     }
     uint64_t until = ga_clock_ns() + (uint64_t)(step + 1) * SLICE_MS * GA_NS_PER_MS;
-    pending = ask(session, step == 0) != 0;
+    pending = reclaim_ask(session, step == 0) != 0;
     bool again = pending || step != 0;
     while (pending && ga_clock_ns() < until) {
         const struct timespec nap = {.tv_nsec = GA_NS_PER_MS};
         (void)nanosleep(&nap, NULL);
-        pending = ask(session, false) != 0;
+        pending = reclaim_ask(session, false) != 0;
     }
     return again;
 }

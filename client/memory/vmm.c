@@ -75,7 +75,7 @@ static uint64_t granularity(void)
     return most;
 }
 
-static CUresult reserve(uint64_t bytes, uint64_t alignment, uint64_t wish, CUdeviceptr *out)
+static CUresult vmm_reserve(uint64_t bytes, uint64_t alignment, uint64_t wish, CUdeviceptr *out)
 {
     uint64_t least = granularity(), start;
     if (bytes == 0 || bytes % least != 0 || (alignment & (alignment - 1)) != 0) {
@@ -99,7 +99,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 {
     CU_TRY(client_vmm_enter());
     return client_vmm_leave(ptr == NULL || flags != 0 ? CUDA_ERROR_INVALID_VALUE
-                                                      : reserve(size, alignment, addr, ptr));
+                                                      : vmm_reserve(size, alignment, addr, ptr));
 }
 
 /* Nobody waits: the same addresses are used again by calls that come later. */
@@ -126,7 +126,7 @@ static void tell_released(const struct client_space *space, unsigned index)
     }
 }
 
-static CUresult unreserve(uint64_t start, uint64_t bytes)
+static CUresult vmm_unreserve(uint64_t start, uint64_t bytes)
 {
     struct client_space *space = client_mappings_space(start);
     if (space == NULL || space->start != start || space->bytes != bytes ||
@@ -149,12 +149,12 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
         return CUDA_SUCCESS;
     }
     CU_TRY(client_vmm_enter());
-    return client_vmm_leave(unreserve(ptr, size));
+    return client_vmm_leave(vmm_unreserve(ptr, size));
 }
 
 /* ---- memory */
 
-static CUresult device_of(const CUmemAllocationProp *prop, struct client_device **device)
+static CUresult vmm_device_of(const CUmemAllocationProp *prop, struct client_device **device)
 {
     if (prop == NULL || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
         prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
@@ -170,7 +170,7 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *out, const CUmemAllocatio
 {
     struct client_device *device;
     CU_TRY(client_vmm_enter());
-    CUresult rc = device_of(prop, &device);
+    CUresult rc = vmm_device_of(prop, &device);
     if (out == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
                         option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -223,8 +223,8 @@ CUresult client_vmm_memory(CUdevice device, uint64_t bytes, struct client_physic
     return CUDA_SUCCESS;
 }
 
-static CUresult create(const struct client_device *device, uint64_t bytes, bool exportable,
-                       uint64_t *handle)
+static CUresult vmm_create(const struct client_device *device, uint64_t bytes, bool exportable,
+                           uint64_t *handle)
 {
     struct client_physical *made;
     if (bytes == 0 || bytes % device->granularity_bytes != 0) {
@@ -251,7 +251,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     struct client_device *device;
     uint64_t made;
     CU_TRY(client_vmm_enter());
-    CUresult rc = device_of(prop, &device);
+    CUresult rc = vmm_device_of(prop, &device);
     if (handle == NULL || flags != 0) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
@@ -260,7 +260,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
         rc = front_unsupported("cuMemCreate of memory that is exported so");
     }
     if (rc == CUDA_SUCCESS) {
-        rc = create(device, size, prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &made);
+        rc = vmm_create(device, size, prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &made);
     }
     if (rc == CUDA_SUCCESS) {
         *handle = made;

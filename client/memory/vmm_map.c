@@ -90,7 +90,7 @@ CUresult client_vmm_unmap(struct client_session *session, uint64_t start, uint64
 }
 
 /* Whatever a server says, the program is rid of the mappings. */
-static CUresult unmap(uint64_t at, uint64_t bytes)
+static CUresult vmm_unmap(uint64_t at, uint64_t bytes)
 {
     CUresult first = CUDA_SUCCESS;
     uint64_t end = at + bytes;
@@ -119,7 +119,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     }
     client_copy_complete();
     CU_TRY(client_vmm_enter());
-    return client_vmm_leave(unmap(ptr, size));
+    return client_vmm_leave(vmm_unmap(ptr, size));
 }
 
 /* ---- access */

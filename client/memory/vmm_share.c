@@ -67,7 +67,7 @@ static bool held(const struct client_physical *physical)
     return fcntl(physical->file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-static void enter(struct client_physical *physical, const uint64_t key[API_KEY_WORDS])
+static void vmm_share_enter(struct client_physical *physical, const uint64_t key[API_KEY_WORDS])
 {
     memcpy(physical->key, key, sizeof physical->key);
     physical->keyed = true;
@@ -112,7 +112,7 @@ static CUresult ask_key(struct client_physical *physical)
     client_copy_expose(NULL);
     CU_TRY(client_call_enter_session(&call, API_OP_ga_physical_share, physical->session));
     CU_TRY(client_wait_ga_physical_share(&call, &args, true, &results));
-    enter(physical, results.key);
+    vmm_share_enter(physical, results.key);
     return CUDA_SUCCESS;
 }
 
@@ -164,7 +164,7 @@ static bool record_read(int fd, struct record *record)
 }
 
 /* One handle for each memory, however often it is imported. */
-static struct client_physical *known(const struct record *record)
+static struct client_physical *vmm_share_known(const struct record *record)
 {
     struct client_physical *at = shared;
     while (at != NULL && memcmp(at->key, record->key, sizeof at->key) != 0) {
@@ -173,8 +173,8 @@ static struct client_physical *known(const struct record *record)
     return at;
 }
 
-static CUresult ask_open(struct client_session *session, const struct record *record,
-                         uint64_t physical)
+static CUresult vmm_share_ask_open(struct client_session *session, const struct record *record,
+                                   uint64_t physical)
 {
     struct client_call call;
     struct ga_physical_open_args args = {.physical = physical, .bytes = record->bytes};
@@ -196,20 +196,20 @@ static CUresult import_of(struct client_device *device, const struct record *rec
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = ask_open(session, record, made->object.handle);
+    CUresult rc = vmm_share_ask_open(session, record, made->object.handle);
     if (rc != CUDA_SUCCESS) {
         client_object_drop(made);
         return rc;
     }
     made->exportable = made->imported = true;
-    enter(made, record->key);
+    vmm_share_enter(made, record->key);
     *out = made;
     return CUDA_SUCCESS;
 }
 
-static CUresult import(const struct record *record, struct client_physical **out)
+static CUresult vmm_share_import(const struct record *record, struct client_physical **out)
 {
-    *out = known(record);
+    *out = vmm_share_known(record);
     CUresult rc = *out != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     for (int i = 0; rc != CUDA_SUCCESS && i < client_device_count; i++) {
         if (memcmp(client_devices[i]->uuid, record->uuid, sizeof record->uuid) == 0) {
@@ -231,7 +231,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
         fd > INT_MAX || !record_read((int)fd, &record)) {
         return client_vmm_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    CUresult rc = import(&record, &physical);
+    CUresult rc = vmm_share_import(&record, &physical);
     if (rc == CUDA_SUCCESS) {
         physical->holds++;
         *handle = physical->object.handle;

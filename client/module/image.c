@@ -66,7 +66,7 @@ CUresult client_image_find(const void *image, struct client_image *found)
     return container.prelinked != NULL ? bundle(&container, found) : CUDA_SUCCESS;
 }
 
-static bool read_all(int fd, char *to, size_t bytes)
+static bool image_read_all(int fd, char *to, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         ssize_t got = read(fd, to + done, bytes - done);
@@ -90,7 +90,7 @@ CUresult client_image_read(const char *path, void **image)
         return CUDA_ERROR_INVALID_IMAGE;
     }
     char *bytes = malloc((size_t)size + 1);
-    bool whole = bytes != NULL && read_all(fd, bytes, (size_t)size);
+    bool whole = bytes != NULL && image_read_all(fd, bytes, (size_t)size);
     close(fd);
     if (!whole) {
         CUresult rc = bytes == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;

@@ -38,7 +38,7 @@ static bool within(const uint32_t *at, const int32_t *attributes, CUdevice_attri
     return true;
 }
 
-static int device_attribute(const void *of, CUdevice_attribute which)
+static int launch_device_attribute(const void *of, CUdevice_attribute which)
 {
     return ((const struct client_device *)of)->attributes[which];
 }
@@ -52,7 +52,7 @@ static CUresult check_cooperative(const struct client_function *function, const 
     }
     struct front_sm sm;
     struct front_kernel kernel;
-    front_sm_read(&sm, device_attribute, device);
+    front_sm_read(&sm, launch_device_attribute, device);
     front_kernel_read(&kernel, function->attributes);
     unsigned each = front_occupancy_blocks(
         &sm, &kernel, shape->block[0] * shape->block[1] * shape->block[2], shape->shared_bytes);
@@ -160,7 +160,8 @@ static bool params_fit(struct client_function *function, void **values)
     return fit;
 }
 
-static CUresult gather(struct client_function *function, void **values, struct params *params)
+static CUresult launch_gather(struct client_function *function, void **values,
+                              struct params *params)
 {
     if (!function->params_fit && !params_fit(function, values)) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -224,7 +225,7 @@ static CUresult find_params(struct client_function *function, void **values, voi
     if (function->param_count == 0) {
         return CUDA_SUCCESS;
     }
-    return values != NULL ? gather(function, values, params) : CUDA_ERROR_INVALID_VALUE;
+    return values != NULL ? launch_gather(function, values, params) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- the launch */

@@ -42,7 +42,8 @@ static CUresult join(struct client_module *module, const struct client_variable 
     return client_mirror_variable(module->object.context, variable->host, address, bytes);
 }
 
-static struct client_variable *known(const struct client_library *library, const char *name)
+static struct client_variable *variable_known(const struct client_library *library,
+                                              const char *name)
 {
     struct client_variable *at = library->managed;
     while (at != NULL && strcmp(at->name, name) != 0) {
@@ -70,8 +71,8 @@ void client_managed_release(struct client_library *library)
     }
 }
 
-static CUresult find(struct client_library *library, struct client_module *module, const char *name,
-                     struct client_variable **out)
+static CUresult variable_find(struct client_library *library, struct client_module *module,
+                              const char *name, struct client_variable **out)
 {
     uint64_t address, bytes;
     bool managed = false;
@@ -135,10 +136,10 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
         return rc;
     }
     pthread_mutex_lock(&one);
-    struct client_variable *variable = known(found, name);
+    struct client_variable *variable = variable_known(found, name);
     if (variable == NULL) {
         rc = need_module(found, &module);
-        rc = rc == CUDA_SUCCESS ? find(found, module, name, &variable) : rc;
+        rc = rc == CUDA_SUCCESS ? variable_find(found, module, name, &variable) : rc;
     }
     pthread_mutex_unlock(&one);
     if (rc == CUDA_SUCCESS && dptr != NULL) {

@@ -9,8 +9,8 @@
 #include "client/module/function.h"
 #include "front/front.h"
 
-static CUresult ask(uint32_t question, CUfunction function, const CUlaunchConfig *config,
-                    int *answer)
+static CUresult occupancy_ask(uint32_t question, CUfunction function, const CUlaunchConfig *config,
+                              int *answer)
 {
     struct client_call call;
     struct front_launch_options options;
@@ -34,11 +34,11 @@ static CUresult ask(uint32_t question, CUfunction function, const CUlaunchConfig
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
                                                     const CUlaunchConfig *config)
 {
-    return ask(API_CLUSTER_LARGEST, func, config, clusterSize);
+    return occupancy_ask(API_CLUSTER_LARGEST, func, config, clusterSize);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
                                               const CUlaunchConfig *config)
 {
-    return ask(API_CLUSTER_COUNT, func, config, numClusters);
+    return occupancy_ask(API_CLUSTER_COUNT, func, config, numClusters);
 }

@@ -85,7 +85,7 @@ static enum ga_status begin_data(struct opening *opening, const struct transport
     return rdma.ops->connect_begin(&rdma, &making->data, opening->why, sizeof opening->why);
 }
 
-static enum ga_status begin(struct opening *opening, struct making *making)
+static enum ga_status connect_start(struct opening *opening, struct making *making)
 {
     const struct transport_secret secret = {.ticket_id = opening->ticket.id,
                                             .ticket_key = opening->ticket.key};
@@ -162,8 +162,8 @@ static enum ga_status receive_welcome(struct opening *opening, struct making *ma
     return status;
 }
 
-static enum ga_status ask_window(struct opening *opening, void *user,
-                                 struct handshake_data_welcome *welcome)
+static enum ga_status connect_ask_window(struct opening *opening, void *user,
+                                         struct handshake_data_welcome *welcome)
 {
     struct making *making = user;
     struct client_frame frame;
@@ -199,10 +199,10 @@ static enum ga_status greet(struct opening *opening, struct making *making)
     GA_TRY(wait_connected(opening, &making->side));
     GA_TRY(send_hello(opening, &making->side, HANDSHAKE_SIDE));
     GA_TRY(receive_welcome(opening, making, &welcome));
-    return opening_agree(opening, ask_window, making, &welcome);
+    return opening_agree(opening, connect_ask_window, making, &welcome);
 }
 
-static void own(const struct transport_conn *transport)
+static void connect_own(const struct transport_conn *transport)
 {
     int fds[TRANSPORT_FDS_MAX];
     unsigned count = transport->ops->descriptors(transport, fds);
@@ -230,8 +230,8 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
     struct client_conn *conn;
     GA_TRY(client_conn_create(&start, &conn));
     (void)GA_FAILPOINT("client: session made");
-    own(&making->data);
-    own(&making->side);
+    connect_own(&making->data);
+    connect_own(&making->side);
     client_conn_add(conn);
     *out = conn;
     return GA_OK;
@@ -271,7 +271,7 @@ enum ga_status opening_connect(struct opening *opening, struct client_conn **con
         status = service_ready(opening);
     }
     if (status == GA_OK) {
-        status = begin(opening, &making);
+        status = connect_start(opening, &making);
     }
     if (status == GA_OK) {
         status = greet(opening, &making);

@@ -87,7 +87,7 @@ bool client_servers_choose_device(void)
 }
 
 /* First the owner's choice, then, among those, the program's user's. */
-static void choose(const char *variable)
+static void devices_choose(const char *variable)
 {
     static struct client_device *before[CLIENT_DEVICES_MAX];
     static struct client_choice choices[CLIENT_DEVICES_MAX];
@@ -112,8 +112,8 @@ static void choose(const char *variable)
 
 void client_servers_choose(void)
 {
-    choose(DEVICES_OF_OWNER);
-    choose(DEVICES_OF_USER);
+    devices_choose(DEVICES_OF_OWNER);
+    devices_choose(DEVICES_OF_USER);
     for (int i = 0; i < client_device_count; i++) {
         client_devices[i]->ordinal = i;
     }

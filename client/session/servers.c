@@ -58,7 +58,7 @@ static void fail(struct attempt *attempt, const char *why)
     }
 }
 
-static void begin(struct attempt *attempt)
+static void servers_begin(struct attempt *attempt)
 {
     struct transport_address address;
     if (transport_address_parse(attempt->text, WIRE_DEFAULT_PORT, &address, attempt->why,
@@ -101,7 +101,7 @@ static const char *token_for(const struct client_server *server)
     return NULL;
 }
 
-static void say_hello(struct attempt *attempt, uint64_t deadline_ns)
+static void servers_say_hello(struct attempt *attempt, uint64_t deadline_ns)
 {
     struct client_server *server = attempt->server;
     enum ga_status status =
@@ -208,7 +208,7 @@ static bool is_waiting(const struct attempt *attempt)
 }
 
 /* Collects the descriptors that the attempts wait for; false: some need not wait. */
-static bool watch_all(struct attempt *attempts, int count, struct pollfd *at, nfds_t *used)
+static bool servers_watch_all(struct attempt *attempts, int count, struct pollfd *at, nfds_t *used)
 {
     bool sleep = true;
     *used = 0;
@@ -229,7 +229,7 @@ static void ask_all(struct attempt *attempts, int count)
 {
     uint64_t deadline_ns = ga_clock_ns() + ANSWER_NS;
     for (int i = 0; i < count; i++) {
-        begin(&attempts[i]);
+        servers_begin(&attempts[i]);
     }
     for (;;) {
         struct pollfd at[SERVERS_MAX * TRANSPORT_POLL_MAX];
@@ -242,12 +242,12 @@ static void ask_all(struct attempt *attempts, int count)
         if (!waiting || now >= deadline_ns) {
             break;
         }
-        if (watch_all(attempts, count, at, &used)) {
+        if (servers_watch_all(attempts, count, at, &used)) {
             (void)poll(at, used, (int)((deadline_ns - now) / GA_NS_PER_MS) + 1);
         }
         for (int i = 0; i < count; i++) { /* who is not ready says so */
             if (attempts[i].state == CONNECTING) {
-                say_hello(&attempts[i], deadline_ns);
+                servers_say_hello(&attempts[i], deadline_ns);
             } else if (attempts[i].state == ASKED) {
                 read_answer(&attempts[i]);
             }
@@ -263,7 +263,7 @@ static void ask_all(struct attempt *attempts, int count)
     }
 }
 
-static int split(const char *text, struct attempt *attempts)
+static int servers_split(const char *text, struct attempt *attempts)
 {
     int count = 0;
     while (*text != 0 && count < SERVERS_MAX) {
@@ -341,7 +341,7 @@ static CUresult ask_servers(const char *servers)
     if (attempts == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    int count = split(servers, attempts);
+    int count = servers_split(servers, attempts);
     client_server_answers_begin();
     attempts[0].guess = !client_servers_choose_device();
     ask_all(attempts, count);

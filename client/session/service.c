@@ -39,7 +39,7 @@ void client_service_wake(void)
     }
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
+static uint64_t service_sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -80,8 +80,8 @@ static bool watched_grow(struct watched *w)
 }
 
 /* Adds a descriptor. If there is no memory, it is served when something else wakes the thread. */
-static void watch(struct watched *w, int fd, short events, struct client_conn *conn,
-                  struct client_server *server)
+static void service_watch(struct watched *w, int fd, short events, struct client_conn *conn,
+                          struct client_server *server)
 {
     if (w->count < w->room || watched_grow(w)) {
         w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
@@ -89,13 +89,13 @@ static void watch(struct watched *w, int fd, short events, struct client_conn *c
     }
 }
 
-static void watch_all(struct watched *w)
+static void service_watch_all(struct watched *w)
 {
     w->count = 0;
-    watch(w, wake_fd, POLLIN, NULL, NULL);
+    service_watch(w, wake_fd, POLLIN, NULL, NULL);
     for (struct client_server *at = client_servers; at != NULL; at = at->next) {
         if (!atomic_load(&at->lost)) {
-            watch(w, at->control.fd, POLLRDHUP, NULL, at);
+            service_watch(w, at->control.fd, POLLRDHUP, NULL, at);
         }
     }
     struct client_conn *conn;
@@ -103,7 +103,7 @@ static void watch_all(struct watched *w)
         struct pollfd at[CONN_POLLS_MAX];
         unsigned count = client_conn_polls(conn, at);
         for (unsigned n = 0; n < count; n++) {
-            watch(w, at[n].fd, at[n].events, conn, NULL);
+            service_watch(w, at[n].fd, at[n].events, conn, NULL);
         }
     }
 }
@@ -134,7 +134,7 @@ static uint64_t serve_all(uint64_t now)
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
         if (client_conn_dead(conn) == 0) {
-            next = sooner(next, client_conn_serve(conn, now));
+            next = service_sooner(next, client_conn_serve(conn, now));
         }
     }
     return next;
@@ -153,9 +153,9 @@ static void *service_run(void *unused)
             /* A thread that fills a buffer from here on wakes this one; earlier bytes are seen
              * below. */
             atomic_store(&asleep, true);
-            next = sooner(next, serve_all(ga_clock_ns()));
+            next = service_sooner(next, serve_all(ga_clock_ns()));
         }
-        watch_all(&watched);
+        service_watch_all(&watched);
         now = ga_clock_ns();
         uint64_t nap = next > now ? next - now : 0;
         struct timespec timeout = {.tv_sec = (time_t)(nap / GA_NS_PER_S),
@@ -170,7 +170,7 @@ static void *service_run(void *unused)
 }
 
 /* Under the lock. */
-static bool start(void)
+static bool service_start(void)
 {
     static bool started;
     if (!started && wake_fd < 0) {
@@ -189,7 +189,7 @@ bool client_service_start(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    bool started = start();
+    bool started = service_start();
     pthread_mutex_unlock(&lock);
     return started;
 }

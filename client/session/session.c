@@ -76,8 +76,8 @@ static enum ga_status ask_on_conn(struct opening *opening, struct client_conn *c
     return status;
 }
 
-static enum ga_status ask_window(struct opening *opening, void *user,
-                                 struct handshake_data_welcome *welcome)
+static enum ga_status session_ask_window(struct opening *opening, void *user,
+                                         struct handshake_data_welcome *welcome)
 {
     return ask_on_conn(opening, user, WIRE_WINDOW, welcome);
 }
@@ -86,7 +86,7 @@ static enum ga_status session_on_conn(struct opening *opening, struct client_con
 {
     struct handshake_data_welcome welcome;
     GA_TRY(ask_on_conn(opening, conn, WIRE_SESSION_OPEN, &welcome));
-    return opening_agree(opening, ask_window, conn, &welcome);
+    return opening_agree(opening, session_ask_window, conn, &welcome);
 }
 
 /* ---- opening */

@@ -142,7 +142,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
 /* ---- explicit contexts */
 
 /* `sms`: multiprocessors that its kernels may use; 0: all. */
-static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
+static CUresult context_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned sms)
 {
     struct client_device *device;
     struct client_session *session;
@@ -182,7 +182,7 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned s
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    return create(pctx, flags, dev, 0);
+    return context_create(pctx, flags, dev, 0);
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
@@ -190,7 +190,7 @@ CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArra
 {
     unsigned sms;
     CU_TRY(front_affinity_read(paramsArray, numParams, dev, &sms));
-    return create(pctx, flags, dev, sms);
+    return context_create(pctx, flags, dev, sms);
 }
 
 #if CUDA_VERSION >= 12050
@@ -209,7 +209,7 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
         return front_unsupported("cuCtxCreate_v4 with cigParams");
     }
-    return create(pctx, flags, dev, sms);
+    return context_create(pctx, flags, dev, sms);
 }
 #endif
 

@@ -47,7 +47,7 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 
 #if CUDA_VERSION >= 12050
 /* An active context. */
-static CUresult context_of(CUcontext handle, struct client_context **context)
+static CUresult event_context_of(CUcontext handle, struct client_context **context)
 {
     CUresult rc = front_ready();
     if (rc == CUDA_SUCCESS) {
@@ -59,7 +59,8 @@ static CUresult context_of(CUcontext handle, struct client_context **context)
 #endif
 
 /* Inside the sender's lock. */
-static void remember(struct client_event *event, const struct client_call *call, uint64_t stream)
+static void event_remember(struct client_event *event, const struct client_call *call,
+                           uint64_t stream)
 {
     event->stream = client_stream_known(stream);
     event->mark = client_mark_now(call->conn);
@@ -70,7 +71,7 @@ static void remember(struct client_event *event, const struct client_call *call,
 void client_event_whole(struct client_event *event, const struct client_call *call, uint64_t stream)
 {
     atomic_fetch_add(&event->recorded, 1);
-    remember(event, call, stream);
+    event_remember(event, call, stream);
     atomic_store(&event->mirror_stream, MIRROR_ALL);
 }
 
@@ -103,7 +104,7 @@ static CUresult is_ready(const struct client_call *call, struct client_event *ev
 }
 
 /* A program that has asked for the event before will ask again: the server then tells unasked. */
-static void watch(const struct client_call *before, struct client_event *event)
+static void event_watch(const struct client_call *before, struct client_event *event)
 {
     struct client_call call;
     const struct ga_event_watch_args args = {.event = event->object.handle};
@@ -170,9 +171,9 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
         /* Inside the sender's lock: recordings are counted in the order in which they travel. */
         atomic_fetch_add(&event->recorded, 1);
         cuEventRecordWithFlags_args_write(&call.writer, &args);
-        remember(event, &call, args.hStream);
+        event_remember(event, &call, args.hStream);
         rc = client_call_post(&call);
-        watch(&call, event);
+        event_watch(&call, event);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
@@ -199,9 +200,9 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     if (rc == CUDA_SUCCESS) {
         atomic_fetch_add(&event->recorded, 1);
         cuEventRecord_args_write(&call.writer, &args);
-        remember(event, &call, args.hStream);
+        event_remember(event, &call, args.hStream);
         rc = client_call_post(&call);
-        watch(&call, event);
+        event_watch(&call, event);
     }
     return rc == CUDA_SUCCESS ? client_event_settle(&call, event) : rc;
 }
@@ -229,7 +230,7 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     struct client_event *event;
     struct client_context *context;
     struct front_green green;
-    CU_TRY(context_of(hCtx, &context));
+    CU_TRY(event_context_of(hCtx, &context));
     if (front_green_context(hCtx, &green)) {
         return client_green_record(&green, hEvent);
     }
@@ -254,7 +255,7 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     struct client_event *event;
     struct cuCtxWaitEvent_args args;
     struct front_green green;
-    CU_TRY(context_of(hCtx, &context));
+    CU_TRY(event_context_of(hCtx, &context));
     if (front_green_context(hCtx, &green)) {
         return client_green_wait(&green, hEvent);
     }
@@ -270,7 +271,7 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 #endif
 
 /* Asks the server, which tells later when it has become ready. */
-static CUresult query_remote(struct client_call *call, struct client_event *event)
+static CUresult event_query_remote(struct client_call *call, struct client_event *event)
 {
     struct ga_event_query_args args = {.event = event->object.handle, .watch = 1};
     struct ga_reader reader;
@@ -290,7 +291,7 @@ static CUresult query_remote(struct client_call *call, struct client_event *even
 }
 
 /* The first question about a recording travels; the others look whether its answer has come. */
-static CUresult query(CUevent hEvent, struct client_call *call, struct client_event **found)
+static CUresult event_query(CUevent hEvent, struct client_call *call, struct client_event **found)
 {
     struct client_event *event;
     uint64_t wire;
@@ -309,7 +310,7 @@ static CUresult query(CUevent hEvent, struct client_call *call, struct client_ev
     }
     atomic_store(&event->asked, ASKED_KEPT);
     if (atomic_load(&event->watched) != recorded) {
-        return query_remote(call, event);
+        return event_query_remote(call, event);
     }
     client_conn_drain(call->conn);
     int dead = client_conn_dead(call->conn);
@@ -326,7 +327,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct client_call call;
     struct client_event *event;
-    CU_TRY(query(hEvent, &call, &event));
+    CU_TRY(event_query(hEvent, &call, &event));
     return reached(&call, event);
 }
 

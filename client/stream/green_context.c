@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* A call that is no program's: without a current context. */
-static CUresult enter(struct client_call *call, uint16_t op, CUcontext primary)
+static CUresult green_enter(struct client_call *call, uint16_t op, CUcontext primary)
 {
     struct client_context *context;
     CU_TRY(client_context_find(primary, &context));
@@ -35,7 +35,7 @@ CUresult client_green_make(struct front_green *green)
     struct client_call call;
     struct client_stream *stream = NULL;
     CU_TRY(cuDevicePrimaryCtxRetain(&green->primary, green->device));
-    CUresult rc = enter(&call, API_OP_ga_green_create, green->primary);
+    CUresult rc = green_enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
         client_copy_expose(call.context); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
@@ -65,7 +65,7 @@ CUresult client_green_make(struct front_green *green)
 static CUresult record(const struct front_green *green, struct client_event *event)
 {
     struct client_call call;
-    CUresult rc = enter(&call, API_OP_ga_green_record, green->primary);
+    CUresult rc = green_enter(&call, API_OP_ga_green_record, green->primary);
     if (rc == CUDA_SUCCESS && event->object.context != call.context) {
         rc = CUDA_ERROR_INVALID_HANDLE;
     }
@@ -92,7 +92,7 @@ CUresult client_green_wait(const struct front_green *green, CUevent handle)
 {
     struct client_call call;
     struct ga_green_wait_args args = {.green = green->handle};
-    CUresult rc = enter(&call, API_OP_ga_green_wait, green->primary);
+    CUresult rc = green_enter(&call, API_OP_ga_green_wait, green->primary);
     if (rc == CUDA_SUCCESS) {
         rc = client_event_check(&call, handle, &args.event);
     }
@@ -131,7 +131,7 @@ CUresult client_green_end(const struct front_green *green)
     }
     uint64_t mark = client_mirrors_mark();
     CUresult rc = CUDA_SUCCESS; /* a connection that is lost has taken it along */
-    if (!green->lost && enter(&call, API_OP_ga_green_end, green->primary) == CUDA_SUCCESS) {
+    if (!green->lost && green_enter(&call, API_OP_ga_green_end, green->primary) == CUDA_SUCCESS) {
         rc = client_wait_ga_green_end(&call, &args, true);
         rc = rc == CUDA_SUCCESS ? client_mirrors_after(call.context, MIRROR_ALL, mark) : rc;
     }

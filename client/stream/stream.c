@@ -46,7 +46,7 @@ static struct progress progress_of(struct client_context *context, struct client
 }
 
 /* Asks the server, which tells later when it has become ready. */
-static CUresult query_remote(struct client_call *call, struct progress of, uint64_t wire)
+static CUresult stream_query_remote(struct client_call *call, struct progress of, uint64_t wire)
 {
     struct ga_stream_query_args args = {.stream = wire, .watch = 1};
     struct ga_reader reader;
@@ -65,7 +65,7 @@ static CUresult query_remote(struct client_call *call, struct progress of, uint6
 
 /* A program that only polls: while a watch is outstanding, work before it is not done, and neither
  * is the stream; nothing travels then. */
-static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire)
+static CUresult stream_query(CUstream hStream, struct client_call *call, uint64_t *wire)
 {
     struct client_stream *stream;
     CU_TRY(client_call_enter_handle(call, API_OP_ga_stream_query));
@@ -88,14 +88,14 @@ static CUresult query(CUstream hStream, struct client_call *call, uint64_t *wire
     if (client_stream_idle(call->context, stream != NULL ? stream->object.handle : 0)) {
         return (CUresult)atomic_exchange(&call->context->late, 0);
     }
-    return query_remote(call, of, *wire);
+    return stream_query_remote(call, of, *wire);
 }
 
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct client_call call;
     uint64_t wire, mark = client_mirrors_mark();
-    CU_TRY(query(hStream, &call, &wire));
+    CU_TRY(stream_query(hStream, &call, &wire));
     return client_mirrors_after(call.context, wire, mark);
 }
 
@@ -109,8 +109,8 @@ static CUresult stream_of(CUstream handle, struct client_call *call, struct clie
     return client_stream_find(call->context, handle, stream, &wire);
 }
 
-static struct client_context *context_of(const struct client_call *call,
-                                         const struct client_stream *stream)
+static struct client_context *stream_context_of(const struct client_call *call,
+                                                const struct client_stream *stream)
 {
     return stream != NULL ? stream->object.context : call->context;
 }
@@ -135,7 +135,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     if (pctx == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *pctx = (CUcontext)(uintptr_t)context_of(&call, stream)->object.handle;
+    *pctx = (CUcontext)(uintptr_t)stream_context_of(&call, stream)->object.handle;
     if (stream != NULL && stream->green != 0) {
         *pctx = (CUcontext)(uintptr_t)stream->green;
         front_green_convert(*pctx);
@@ -151,6 +151,6 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
     if (device == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *device = context_of(&call, stream)->device->ordinal;
+    *device = stream_context_of(&call, stream)->device->ordinal;
     return CUDA_SUCCESS;
 }

@@ -18,8 +18,8 @@ static struct front_stream_attributes *attributes_of(const struct client_call *c
 }
 
 /* Enters, and finds the stream, NULL for the legacy one. */
-static CUresult enter(struct client_call *call, CUstream handle, struct client_stream **stream,
-                      uint64_t *wire)
+static CUresult stream_attributes_enter(struct client_call *call, CUstream handle,
+                                        struct client_stream **stream, uint64_t *wire)
 {
     CU_TRY(client_call_enter_handle(call, API_OP_ga_stream_priority));
     CU_TRY(client_stream_check(call, handle, wire));
@@ -28,7 +28,7 @@ static CUresult enter(struct client_call *call, CUstream handle, struct client_s
 
 /* ---- making */
 
-static CUresult create(CUstream *out, unsigned flags, int priority)
+static CUresult stream_create_as(CUstream *out, unsigned flags, int priority)
 {
     struct client_call call;
     CUresult rc = client_call_enter(&call, API_OP_cuStreamCreateWithPriority);
@@ -69,12 +69,12 @@ static CUresult create(CUstream *out, unsigned flags, int priority)
 
 CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
 {
-    return create(phStream, Flags, 0);
+    return stream_create_as(phStream, Flags, 0);
 }
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
-    return create(phStream, flags, priority);
+    return stream_create_as(phStream, flags, priority);
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
@@ -97,7 +97,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
     struct client_call call;
     struct client_stream *stream;
     uint64_t wire;
-    CU_TRY(enter(&call, hStream, &stream, &wire));
+    CU_TRY(stream_attributes_enter(&call, hStream, &stream, &wire));
     if (flags == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -110,7 +110,7 @@ static CUresult get(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue
     struct client_call call;
     struct client_stream *stream;
     uint64_t wire;
-    CUresult rc = enter(&call, handle, &stream, &wire);
+    CUresult rc = stream_attributes_enter(&call, handle, &stream, &wire);
     if (rc == CUDA_SUCCESS) {
         pthread_mutex_lock(&client_state_lock);
         rc = front_stream_attribute_get(attributes_of(&call, stream), attribute, value);
@@ -151,7 +151,7 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
     struct client_stream *stream;
     uint64_t wire;
     int priority = 0;
-    CUresult rc = enter(&call, hStream, &stream, &wire);
+    CUresult rc = stream_attributes_enter(&call, hStream, &stream, &wire);
     if (rc == CUDA_SUCCESS) {
         const struct client_device *device = call.context->device;
         struct front_stream_attributes *kept = attributes_of(&call, stream);
@@ -173,8 +173,8 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
     struct front_stream_attributes attributes;
     uint64_t from_wire, to_wire;
     CU_TRY(client_usable());
-    CU_TRY(enter(&from, src, &from_stream, &from_wire));
-    CU_TRY(enter(&to, dst, &to_stream, &to_wire));
+    CU_TRY(stream_attributes_enter(&from, src, &from_stream, &from_wire));
+    CU_TRY(stream_attributes_enter(&to, dst, &to_stream, &to_wire));
     if (from.context != to.context) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -39,7 +39,8 @@ CUresult client_stream_value_check(struct client_call *call, const struct front_
     return client_range_check(call, value->address, value->bytes, value->bytes);
 }
 
-static CUresult post(struct client_call *call, uint64_t stream, const struct front_value *value)
+static CUresult stream_value_post(struct client_call *call, uint64_t stream,
+                                  const struct front_value *value)
 {
     CUresult rc;
     unsigned flags = value->write ? 0 : (unsigned)value->wait;
@@ -84,7 +85,7 @@ CUresult client_stream_values(CUstream handle, const struct front_value *values,
         struct front_value value = values[i];
         uint64_t host = host_address(&value);
         if (host == 0) {
-            rc = post(&call, stream, &value);
+            rc = stream_value_post(&call, stream, &value);
         } else {
             value.address = host;
             rc = client_host_submit_value(handle, &value);

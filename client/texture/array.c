@@ -71,7 +71,8 @@ static CUresult create_once(struct client_call *call, const struct front_array *
     return rc;
 }
 
-static CUresult create(struct client_call *call, const struct front_array *front, void **handle)
+static CUresult array_create(struct client_call *call, const struct front_array *front,
+                             void **handle)
 {
     uint64_t made;
     bool mipmapped = front->levels != 0;
@@ -91,7 +92,7 @@ static CUresult create(struct client_call *call, const struct front_array *front
     return CUDA_SUCCESS;
 }
 
-static CUresult enter(struct client_call *call, const void *out, CUdevice *device)
+static CUresult array_enter(struct client_call *call, const void *out, CUdevice *device)
 {
     CUresult rc = client_call_enter(call, API_OP_ga_array_create);
     if (rc == CUDA_SUCCESS) {
@@ -105,9 +106,9 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(array_enter(&call, pHandle, &device));
     CU_TRY(front_array_read_2d(device, pAllocateArray, &front));
-    return create(&call, &front, (void **)pHandle);
+    return array_create(&call, &front, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
@@ -115,9 +116,9 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(array_enter(&call, pHandle, &device));
     CU_TRY(front_array_read(device, pAllocateArray, false, 0, &front));
-    return create(&call, &front, (void **)pHandle);
+    return array_create(&call, &front, (void **)pHandle);
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
@@ -127,9 +128,9 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     struct client_call call;
     struct front_array front;
     CUdevice device;
-    CU_TRY(enter(&call, pHandle, &device));
+    CU_TRY(array_enter(&call, pHandle, &device));
     CU_TRY(front_array_read(device, pMipmappedArrayDesc, true, numMipmapLevels, &front));
-    return create(&call, &front, (void **)pHandle);
+    return array_create(&call, &front, (void **)pHandle);
 }
 
 /* ---- levels */
@@ -203,7 +204,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
 /* ---- the end */
 
 /* Waits for the work of its context, as cuMemFree does. */
-static CUresult destroy(uint64_t handle, bool mipmapped)
+static CUresult array_destroy(uint64_t handle, bool mipmapped)
 {
     struct client_call call;
     CU_TRY(front_ready());
@@ -231,10 +232,10 @@ static CUresult destroy(uint64_t handle, bool mipmapped)
 
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
-    return destroy((uint64_t)(uintptr_t)hArray, false);
+    return array_destroy((uint64_t)(uintptr_t)hArray, false);
 }
 
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
-    return destroy((uint64_t)(uintptr_t)hMipmappedArray, true);
+    return array_destroy((uint64_t)(uintptr_t)hMipmappedArray, true);
 }

@@ -169,7 +169,8 @@ static CUresult ask_surface(struct client_call *call, uint64_t texture,
     return rc;
 }
 
-static CUresult create(struct client_call *call, const struct front_sampled *what, uint64_t *out)
+static CUresult texture_create(struct client_call *call, const struct front_sampled *what,
+                               uint64_t *out)
 {
     uint64_t number;
     struct client_sampled *sampled = client_object_make(GA_HANDLE_TEXTURE, call->context);
@@ -205,7 +206,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     CU_TRY(front_texture_read(call.context->device->ordinal, pResDesc, pTexDesc, pResViewDesc,
                               &backing, &what));
     CU_TRY(memory_check(call.context, pResDesc));
-    CU_TRY(create(&call, &what, &number));
+    CU_TRY(texture_create(&call, &what, &number));
     *pTexObject = number;
     return CUDA_SUCCESS;
 }
@@ -221,14 +222,14 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     }
     const struct front_backing backing = backing_of(call.context, pResDesc);
     CU_TRY(front_surface_read(pResDesc, &backing, &what));
-    CU_TRY(create(&call, &what, &number));
+    CU_TRY(texture_create(&call, &what, &number));
     *pSurfObject = number;
     return CUDA_SUCCESS;
 }
 
 /* ---- the end */
 
-static CUresult destroy(uint64_t number, bool surface)
+static CUresult texture_destroy(uint64_t number, bool surface)
 {
     struct client_call call;
     CUresult rc = client_call_enter(&call, API_OP_ga_texture_destroy);
@@ -247,10 +248,10 @@ static CUresult destroy(uint64_t number, bool surface)
 
 CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
 {
-    return destroy(texObject, false);
+    return texture_destroy(texObject, false);
 }
 
 CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject)
 {
-    return destroy(surfObject, true);
+    return texture_destroy(surfObject, true);
 }

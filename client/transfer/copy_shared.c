@@ -41,18 +41,18 @@ static CUresult call_begin(struct client_call *call, struct client_buffer_place 
 }
 
 /* Call after sending: the call's writes into mirrored memory are accounted for. */
-static void sent(struct client_call *call, bool in)
+static void copy_shared_sent(struct client_call *call, bool in)
 {
     if (in && call->mirrors.sent != NULL) {
         call->mirrors.sent(call);
     }
 }
 
-static CUresult post(struct client_call *call, const struct reply_action *want, bool in)
+static CUresult copy_shared_post(struct client_call *call, const struct reply_action *want, bool in)
 {
     CUresult rc = client_call_post_expect(call, want);
     client_conn_flush(call->conn); /* the copy begins now */
-    sent(call, in);
+    copy_shared_sent(call, in);
     return rc;
 }
 
@@ -68,12 +68,12 @@ CUresult client_copy_shared(struct client_call *call, struct client_buffer_place
                                       .shared = true};
     CUresult rc = call_begin(call, place, device, bytes, stream, in, wait);
     if (rc != CUDA_SUCCESS || !wait) {
-        return rc == CUDA_SUCCESS ? post(call, &want, in) : rc;
+        return rc == CUDA_SUCCESS ? copy_shared_post(call, &want, in) : rc;
     }
     struct ga_reader reader;
     rc = client_call_wait_want(call, &want, false, NULL, 0, &reader);
     client_call_end(call);
-    sent(call, in);
+    copy_shared_sent(call, in);
     return rc;
 }
 
@@ -108,7 +108,7 @@ CUresult client_copy_slots_in(struct client_call *call, uint64_t to, const uint8
             atomic_store(&slot->busy, 0);
             return rc;
         }
-        rc = post(call, &want, true);
+        rc = copy_shared_post(call, &want, true);
         if (rc != CUDA_SUCCESS) {
             return rc; /* the connection is lost */
         }

@@ -111,7 +111,7 @@ bool client_host_allocated(uint64_t address, unsigned *flags)
 
 /* Memory of the program is shared with a server whose card reaches it when a copy uses it first:
  * that takes a while, so it stays shared until it is pinned no more. */
-static struct client_shared_buffer *buffer_reach(struct client_session *session, uint64_t start)
+static struct client_shared_buffer *pinned_buffer(struct client_session *session, uint64_t start)
 {
     static pthread_mutex_t reaching = PTHREAD_MUTEX_INITIALIZER;
     struct client_shared_buffer *made = NULL;
@@ -161,7 +161,7 @@ bool client_host_place(const void *start, uint64_t bytes, const struct client_co
     if (buffer != NULL) {
         buffer = client_shared_buffer_usable(buffer, conn) ? buffer : NULL;
     } else if (within && client_shared_buffer_reaches(conn)) {
-        buffer = buffer_reach(session, address);
+        buffer = pinned_buffer(session, address);
     }
     if (buffer == NULL) {
         return false;

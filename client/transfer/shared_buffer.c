@@ -75,15 +75,15 @@ static bool served(const struct client_conn *conn, uint16_t opcode)
            !client_conn_lacks(conn, API_OP_ga_shared_buffer_out);
 }
 
-static bool enter(const struct client_shared_buffer *buffer, uint16_t opcode,
-                  struct client_call *call)
+static bool shared_buffer_enter(const struct client_shared_buffer *buffer, uint16_t opcode,
+                                struct client_call *call)
 {
     return client_call_enter_session(call, opcode, buffer->session) == CUDA_SUCCESS &&
            served(client_session_conn(buffer->session), opcode);
 }
 
 /* Sends the call; its reply is pending, and no thread waits for it yet. */
-static struct pending_reply *start(struct client_call *call)
+static struct pending_reply *shared_buffer_start(struct client_call *call)
 {
     return client_call_start(call, NULL, NULL, 0) == CUDA_SUCCESS ? call->record : NULL;
 }
@@ -95,13 +95,13 @@ static struct pending_reply *offer(const struct client_shared_buffer *buffer, in
     struct transport_conn *data = client_conn_transport(client_session_conn(buffer->session));
     const struct ga_shared_buffer_open_args args = {
         .piece = buffer->piece, .bytes = buffer->bytes, .inode = ga_shared_memory_inode(fd)};
-    if (!enter(buffer, API_OP_ga_shared_buffer_open, &call) ||
+    if (!shared_buffer_enter(buffer, API_OP_ga_shared_buffer_open, &call) ||
         data->ops->send_fd(data, fd) != GA_OK ||
         client_call_begin(&call, ga_shared_buffer_open_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
     ga_shared_buffer_open_args_write(&call.writer, &args);
-    return start(&call);
+    return shared_buffer_start(&call);
 }
 
 static struct pending_reply *offer_reach(const struct client_shared_buffer *buffer)
@@ -111,12 +111,12 @@ static struct pending_reply *offer_reach(const struct client_shared_buffer *buff
                                                      .key = buffer->shared.key,
                                                      .bytes = buffer->bytes,
                                                      .address = buffer->shared.address};
-    if (!enter(buffer, API_OP_ga_shared_buffer_reach, &call) ||
+    if (!shared_buffer_enter(buffer, API_OP_ga_shared_buffer_reach, &call) ||
         client_call_begin(&call, ga_shared_buffer_reach_args_bound(&args)) != CUDA_SUCCESS) {
         return NULL;
     }
     ga_shared_buffer_reach_args_write(&call.writer, &args);
-    return start(&call);
+    return shared_buffer_start(&call);
 }
 
 /* Offers the memory by its descriptor, or (-1) by address and key. False: no number is free, or the

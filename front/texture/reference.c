@@ -181,8 +181,8 @@ CUresult front_reference_change(struct front_reference *reference,
 /* ---- from modules ---- */
 
 /* The address of the variable; CUDA_ERROR_NOT_FOUND. `name` NULL: none. */
-static CUresult variable_find(CUmodule module, bool surface, const char *name,
-                              struct front_reference *reference)
+static CUresult reference_variable_find(CUmodule module, bool surface, const char *name,
+                                        struct front_reference *reference)
 {
     char whole[NAME_MAX];
     name = name != NULL ? name : "";
@@ -220,7 +220,8 @@ static struct front_reference *reference_known(const struct front_reference *wan
 static CUresult reference_get(void *out, CUmodule module, const char *name, bool surface)
 {
     struct front_reference wanted = {.surface = surface}, *reference;
-    CUresult rc = variable_find(module, surface, name, &wanted); /* checks that it is a module */
+    CUresult rc =
+        reference_variable_find(module, surface, name, &wanted); /* checks that it is a module */
     if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_NOT_FOUND) && (out == NULL || name == NULL)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }

@@ -74,7 +74,7 @@ static const struct event_ref *entry_event(const struct completer_entry *entry)
 
 /* ---- polling */
 
-static CUresult event_query(struct completer *completer, struct event_ref *ref)
+static CUresult completer_event_query(struct completer *completer, struct event_ref *ref)
 {
     CUresult rc = completer->conn->driver->cuEventQuery(ref->real);
     if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY) {
@@ -89,10 +89,10 @@ static bool entry_poll(void *user, struct completion *base)
     struct completer_entry *entry = ga_container(base, struct completer_entry, base);
     CUresult rc = (CUresult)atomic_load(&completer->conn->fault);
     if (rc == CUDA_SUCCESS && entry->event != NULL) {
-        rc = event_query(completer, entry->event);
+        rc = completer_event_query(completer, entry->event);
     }
     while (rc == CUDA_SUCCESS && entry->events_done < entry->event_count) {
-        rc = event_query(completer, entry->events[entry->events_done]);
+        rc = completer_event_query(completer, entry->events[entry->events_done]);
         entry->events_done += rc == CUDA_SUCCESS;
     }
     if (rc == CUDA_ERROR_NOT_READY) {

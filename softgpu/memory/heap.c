@@ -85,7 +85,7 @@ static unsigned slab_search(const struct sg_slab *slab, unsigned count)
     return HEAP_UNITS;
 }
 
-static void slab_mark(struct sg_slab *slab, unsigned first, unsigned count, bool taken)
+static void heap_slab_mark(struct sg_slab *slab, unsigned first, unsigned count, bool taken)
 {
     for (unsigned unit = first; unit < first + count; unit++) {
         uint64_t bit = UINT64_C(1) << (unit % 64);
@@ -119,7 +119,7 @@ static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
         }
         first = 0;
     }
-    slab_mark(found, first, count, true);
+    heap_slab_mark(found, first, count, true);
     range->kind = SG_RANGE_SMALL;
     range->slab = found;
     range->span.base = found->base + (uint64_t)first * SG_ALLOC_ALIGN;
@@ -174,7 +174,7 @@ static void heap_release(struct sg_range *range)
     if (range->kind == SG_RANGE_SMALL) {
         struct sg_slab *slab = range->slab;
         unsigned first = (unsigned)((range->span.base - slab->base) / SG_ALLOC_ALIGN);
-        slab_mark(slab, first, heap_units(range->span.bytes), false);
+        heap_slab_mark(slab, first, heap_units(range->span.bytes), false);
         if (slab->used == 0) {
             slab_drop(slab);
         }

@@ -9,9 +9,9 @@ from collections import defaultdict
 import folders
 from rule_limits import signature_start
 
-HELD = ("api/", "base/", "cmd/", "conf/", "front/", "jit/", "server/backend/", "server/control/",
-        "server/driver/", "server/main.c", "server/pipeline/", "server/session/", "softgpu/",
-        "transport/")
+HELD = ("api/", "base/", "client/", "cmd/", "conf/", "front/", "jit/", "server/backend/",
+        "server/control/", "server/driver/", "server/main.c", "server/pipeline/",
+        "server/session/", "softgpu/", "transport/")
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 ONE_LINE = re.compile(r"static .*\) \{.*\}$")
 TYPE_ALONE = re.compile(r"(static|GA_CHECKED|const|struct|enum|void)\b[^;{}]*[\w*)]$")
