@@ -31,7 +31,6 @@
 
 #include "perf/floor_ring.h"
 #include "perf/timing.h"
-#include "server/session/mappings.h"
 
 #define MEMORY (64u << 20)
 #define CHUNK  (256u << 10)
