@@ -3,6 +3,7 @@
  * somebody else's or nobody's. What was wrong is told when the graph ends; the process goes on, and
  * the end of its context leaves nothing behind (the server's sanitizer looks). */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <string.h>
 
 #include "api/cuda_names.h"
@@ -296,4 +297,24 @@ Test(conditions, a_context_that_goes_takes_all_along)
     say_right();
     cr_assert_eq(end(1), 0);
     expect_right(1);
+}
+
+static void expect_count(const char *words)
+{
+    cr_assert_eq(kill(server.pid, SIGUSR1), 0);
+    script_server_says(&server, words);
+}
+
+Test(conditions, they_are_counted)
+{
+    expect_count(", 3 conditional variables");
+    SAY(ga_graph_condition_drop, .condition = FOREIGN);
+    cr_assert_eq(script_map(&app, app.window + 2 * MIB, 2 * MIB), 0, "all before it is done");
+    expect_count(", 2 conditional variables");
+    const struct ga_context_reset_args args = {.context = app.context};
+    ga_context_reset_args_write(script_begin(&app.data), &args);
+    script_send(&app.data, API_OP_ga_context_reset, 1, app.sequence);
+    cr_assert_eq(script_wait(&app, app.sequence++), 0);
+    cr_assert_eq(condition(CONDITION, GRAPH, 1), 0);
+    expect_count(", 1 conditional variables");
 }
