@@ -113,7 +113,7 @@ foreach(isa v3 base)
     target_compile_definitions(sg_handlers_${isa} PRIVATE SG_ISA=${isa})
 endforeach()
 target_compile_options(sg_handlers_v3 PRIVATE -march=x86-64-v3)
-# Of atomics TSan sees nothing either, or it would miss the order they make between kernels. The
+# Atomics are hidden from TSan, too, or it would miss the order they make between kernels. The
 # calls at the end of fast*.c have to become jumps.
 set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/matrix_memory.c
     exec/surface.c exec/fast.c exec/fast_pair.c exec/async.c exec/mbarrier.c exec/reduce.c

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linking of equal names in several modules (PTX ISA 9.0, 5.4 and 11.6), during parsing. The units
  * share one object for each name with linkage, so a use in one unit points to the definition in
- * another, before or after it. Of several definitions the one with the highest binding stays; of
- * two .weak ones the first, of two .common ones the larger. Two .visible ones are an error. */
+ * another, before or after it. The definition with the highest binding stays; the first of two
+ * .weak ones, the larger of two .common ones. Two .visible ones are an error. */
 #include "softgpu/ptx/link.h"
 
 #include "softgpu/ptx/parse.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast the engine is, next to the same work in plain C on one thread: a figure to look at, not
+/* The speed of the engine, next to the same work in plain C on one thread: figures to look at, not
  * a test. bench_engine [WORKERS]; without it only the calling thread works. */
 #include <math.h>
 #include <stdio.h>

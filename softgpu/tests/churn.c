@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes and destroys everything, again and again, in several threads at once: nothing may be left
- * over (device memory, mappings of the process, and whatever a leak sanitizer finds at the end),
- * nothing may race (thread sanitizer). A plain program, because criterion does not run under the
- * thread sanitizer. Usage: churn LIBCUDA [CYCLES] */
+/* Makes and destroys objects of every kind again and again, in several threads at once: nothing may
+ * be left over (device memory, mappings of the process, and leaks that a sanitizer finds at the
+ * end), and nothing may race (thread sanitizer). A plain program, because criterion does not run
+ * under the thread sanitizer. Usage: churn LIBCUDA [CYCLES] */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static void one_cycle(CUdevice device, unsigned seed, CUlibrary library)
     CALL(driver.cuMemcpyDtoH_v2(host, small, 4096));
     check(host[77] == value, "the library's kernel did not run");
     map_and_run(store, device, stream);
-    if (seed % 3 == 0) { /* else the context takes them with it */
+    if (seed % 3 == 0) { /* otherwise the context destroys them */
         CALL(driver.cuMemFree_v2(large));
         CALL(driver.cuStreamDestroy_v2(stream));
         CALL(driver.cuEventDestroy_v2(event));

@@ -44,7 +44,7 @@ void engine_close(struct engine *engine)
 void *engine_memory(struct engine *engine, size_t bytes)
 {
     size_t size = (bytes + SG_MAP_CHUNK - 1) / SG_MAP_CHUNK * SG_MAP_CHUNK;
-    /* two chunks more: one to align in, one that stays forbidden */
+    /* two chunks more: one to align in, one that stays inaccessible */
     uint8_t *memory = mmap(NULL, size + 2 * SG_MAP_CHUNK, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {

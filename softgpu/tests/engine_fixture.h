@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test of the engine needs: a program loaded from PTX, memory that kernels may touch,
- * and launches. A fixture is one "device": one map, one pool, one image at a time. */
+/* The fixture of the engine's tests: a program loaded from PTX, memory that kernels may access, and
+ * launches. A fixture is one "device": one map, one pool, one image at a time. */
 #ifndef SG_TESTS_ENGINE_FIXTURE_H
 #define SG_TESTS_ENGINE_FIXTURE_H
 
@@ -20,7 +20,7 @@ struct engine {
     uint32_t max_workers;
     struct sg_objects *objects;
     struct sg_kernel_heap *heap;
-    uint32_t cluster[3];          /* of the next launches; 0: what the kernel says */
+    uint32_t cluster[3];          /* of the next launches; 0: from the kernel */
     struct sg_launcher *launcher; /* NULL: kernels cannot launch */
     uint32_t pending_launches;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
@@ -36,13 +36,13 @@ void engine_load_file(struct engine *engine, const char *name); /* of the built 
 void engine_load_units(struct engine *engine, const struct sg_unit *units, size_t count);
 void engine_load_text(struct engine *engine, const char *ptx);
 
-/* Zeroed memory that kernels may read and write, followed by some that they may not. Never freed
+/* Zeroed memory that kernels may read and write, followed by memory that they may not. Never freed
  * before the process ends. */
 void *engine_memory(struct engine *engine, size_t bytes);
 void *engine_variable(struct engine *engine, const char *name);
 
-/* Launches; engine->fault says how it went. Parameters are 8-byte values unless the kernel declares
- * another size: the low bytes are taken. */
+/* Launches; engine->fault tells the result. Parameters are 8-byte values unless the kernel declares
+ * another size: then the low bytes are taken. */
 void engine_launch_3d(struct engine *engine, const char *kernel, const uint32_t grid[3],
                       const uint32_t block[3], uint32_t dynamic_shared, const uint64_t *params,
                       size_t param_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of texture and surface objects begin with: an engine with a table of objects, and
+/* The fixture of tests of texture and surface objects: an engine with a table of objects, and
  * kernels "k" of texture_load() whose threads have 64 bytes of output each. */
 #ifndef SG_TESTS_OBJECT_FIXTURE_H
 #define SG_TESTS_OBJECT_FIXTURE_H

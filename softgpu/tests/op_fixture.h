@@ -22,8 +22,7 @@ static inline const struct sg_op *op_of(const struct sg_isa *isa, const char *na
     return NULL;
 }
 
-/* Operands and result: 32 values of `bytes` each. Any operand that the operation has not may be
- * NULL. */
+/* Operands and result: 32 values of `bytes` each. Operands that the operation lacks may be NULL. */
 static inline void op_run_of(const struct sg_op *op, size_t bytes, const void *a, const void *b,
                              const void *c, void *out)
 {

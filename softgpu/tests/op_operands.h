@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands of all types that operations of the table are tried with: edges, and numbers at
- * random. */
+/* Operands of all types for operations of the table: edges, and random numbers. */
 #ifndef SG_TESTS_OP_OPERANDS_H
 #define SG_TESTS_OP_OPERANDS_H
 

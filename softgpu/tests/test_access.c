@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the lanes of a load or store point. Addresses next to each other, or all the same, are
- * taken together (exec/access.h, exec/fast_memory.c); here are those that only look like it. */
+/* Addresses of the lanes of a load or store. Neighbouring addresses, and equal ones, are accessed
+ * together (exec/access.h, exec/fast_memory.c); these tests also have addresses that are almost so.
+ * */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void no_fault(void)
 
 enum { LANES = 32, ELEMENTS = 64, PART = ELEMENTS * 8, ROWS = 6, SHAPES = ROWS + 2 * LANES + 12 };
 
-/* What the lane of a warp looks at: in rows that are nearly neighbours, or nearly one place. */
+/* The element that a lane reads: in rows that are nearly neighbours, or nearly one address. */
 static uint32_t place(unsigned shape, uint32_t lane)
 {
     const uint32_t rows[] = {lane, 0, lane + lane / 4, lane + lane / 8, lane % 4, lane / 16};
@@ -83,7 +84,7 @@ static void expect_places(const struct memory *memory, unsigned shape, uint32_t 
     const uint8_t *from = memory->from;
     memset(memory->to, 0, sizeof want);
     memcpy(want[3], from, (size_t)ELEMENTS * bytes);
-    for (uint32_t i = 0; i < LANES; i++) { /* of several stores, the last lane's stays */
+    for (uint32_t i = 0; i < LANES; i++) { /* of several stores, the highest lane's stays */
         const size_t at = (size_t)place(shape, i) * bytes, own = (size_t)i * bytes;
         memory->index[i] = place(shape, i);
         memcpy(want[0] + own, from + at, bytes);

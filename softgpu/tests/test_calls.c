@@ -369,7 +369,7 @@ Test(forms, initialisers_nest)
                  PTR(engine_variable(&engine, "cube")) + 4);
 }
 
-/* What nobody has set up, and what the system does not take for itself, is 0. */
+/* Registers that nothing has set up, or that say what the system reserves, are 0. */
 Test(forms, special_registers_of_the_driver)
 {
     static const char *const zeros[] = {"%pm0",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SOFTGPU_DEVICES: what it yields and what it refuses. */
+/* SOFTGPU_DEVICES: valid descriptions, and refused ones. */
 #include <criterion/criterion.h>
 #include <string.h>
 

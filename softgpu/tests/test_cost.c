@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the timing model is told: executed instructions of warps, by kind. */
+/* Counts for the timing model: executed instructions of warps, by kind. */
 #include <criterion/criterion.h>
 
 #include "softgpu/engine/cost.h"
@@ -30,7 +30,7 @@ static uint64_t counted(enum sg_cost_kind kind)
     return counts.of[kind];
 }
 
-/* 10 rounds for all but the threads below %limit, which leave at once */
+/* 10 rounds for all threads but those below %limit, which leave at once. */
 static const char *const loop =
     HEAD ".visible .entry loop(.param .u64 out, .param .u32 limit)\n{\n"
          ".reg .pred %p<3>;\n.reg .b32 %r<6>;\n.reg .f32 %f<3>;\n.reg .b64 %rd<4>;\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warps that have not diverged run other instructions than those that have (exec/fast.h). Both must
- * come to the same: random programs, run without divergence, with divergence from the beginning,
- * and with divergence somewhere between. */
+/* Undiverged warps run other instructions than diverged ones (exec/fast.h). Both must have the same
+ * results: random programs run without divergence, with divergence from the beginning, and with
+ * divergence in between. */
 #include <criterion/criterion.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static unsigned pick(unsigned count)
     return (unsigned)(engine_random(&state) >> 20) % count;
 }
 
-/* Small numbers, and those about which something wraps around */
+/* Small numbers, and those near which something wraps around. */
 static long long number(void)
 {
     static const long long numbers[] = {0,  1,          2,           3,          4,      8,  12,
@@ -54,7 +54,7 @@ static long long number(void)
     return numbers[pick(sizeof numbers / sizeof numbers[0])];
 }
 
-/* Registers that are written once are the ones that stay even: most results go to a new one. */
+/* Registers that are written once stay even: most results go to a new one. */
 static unsigned used_narrow, used_wide;
 static unsigned fresh; /* labels, and registers that one place uses alone */
 
@@ -73,7 +73,7 @@ static unsigned narrow_old(void)
     return pick(2) ? used_narrow - 1 - pick(4) : pick(used_narrow);
 }
 
-/* The lanes with that bit of the lane number in %split go another way, for one instruction. */
+/* The lanes with that bit of the lane number in %split branch away for one instruction. */
 static void part(struct text *text, unsigned bit, unsigned label)
 {
     say(text, "and.b32 %%t0, %%split, %u;\nshl.b32 %%t0, %%t0, 1;\nmov.u32 %%t1, %%laneid;\n",
@@ -161,7 +161,7 @@ static void load(struct text *text)
     }
 }
 
-/* What has been loaded is wanted once, right behind the load, or again later. */
+/* The loaded value is used once, by the next instruction, or again later. */
 static void use(struct text *text, unsigned loaded)
 {
     unsigned a = narrow_old(), b = narrow_old(), d = narrow_new();
@@ -210,7 +210,7 @@ static void load_and_use(struct text *text)
     use(text, by);
 }
 
-/* A sum, a comparison and a branch: a loop, as often in all lanes, or forward */
+/* A sum, a comparison and a branch: a loop with as many turns in all lanes, or a forward branch. */
 static void step(struct text *text)
 {
     const unsigned at = fresh++;
@@ -378,7 +378,7 @@ static void random_program(struct text *text, unsigned seed)
         body(text, false);
     }
     part(text, 2, 2);
-    /* as often in all lanes, or not */
+    /* as many turns in all lanes, or not */
     say(text, "add.s32 %%i, %%i, 1;\n%s\nsetp.lt.u32 %%p, %%t0, 5;\n@%%p bra AGAIN;\n",
         pick(2) ? "mov.u32 %t0, %i;" : "and.b32 %t0, %tx, 3;\nadd.s32 %t0, %t0, %i;");
     end(text);
@@ -462,8 +462,8 @@ Test(fast, faults_say_where)
 #define ARRIVE "red.global.add.u32 [d], 1;\n"
 #define WAIT   "AGAIN: add.u32 i, i, 1; setp.lt.u32 on, i, 20000; @on bra AGAIN;\n"
 
-/* The first of two warps ends while the second one goes on, at once or by a predicate, or while the
- * second one stands at a barrier, behind which it says what it sees. */
+/* The first of two warps ends while the second one continues, at once or by a predicate, or while
+ * the second one is at a barrier, after which it writes what it sees. */
 static const char *const endings[] = {
     ENDING(ARRIVE "@second bra AGAIN;\nret;\n" WAIT),
     ENDING(ARRIVE "@!second ret;\n" WAIT),

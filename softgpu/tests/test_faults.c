@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a fault says: kind and size of the access, space, function, source line; and what asserts
- * print. */
+/* Descriptions of faults: kind and size of the access, space, function, source line; and the output
+ * of asserts. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,8 +135,7 @@ Test(faults_say, the_file_of_the_unit)
     cr_expect_eq(engine.fault.source_line, 6);
 }
 
-/* Whatever it is that a kernel does without end: running, waiting, or beginning ever more
- * blocks. */
+/* Kernels that never end: they run, wait, or begin more and more blocks. */
 Test(faults_say, a_kernel_that_takes_too_long)
 {
     engine_load_text(&engine,
@@ -172,7 +171,7 @@ Test(faults_say, a_kernel_that_takes_too_long)
             cr_assert(engine.fault.line == 8 || engine.fault.line == 9);
         }
     }
-    *zero = 1; /* and what ends in time is none of the clock's business */
+    *zero = 1; /* a kernel that ends in time is not affected */
     ENGINE_LAUNCH(&engine, "loop", 4, 64, 0, PTR(zero));
     cr_assert_eq(engine.fault.code, SG_FAULT_NONE);
 }
@@ -202,7 +201,7 @@ Test(faults_say, every_failing_thread_prints_its_assertion)
 
 static volatile uint32_t *goes_on;
 
-/* The first time others take long; the second time the kernel is told to end. */
+/* The first time other processes take long; the second time the kernel is told to end. */
 static void others_turn(void *turn)
 {
     static _Atomic int calls;

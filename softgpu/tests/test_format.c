@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formats taken apart and put together again: right ones as the host's printf prints them, wrong
- * ones harmless. */
+/* Format strings: valid ones print as with the host's printf, invalid ones do no harm. */
 #include <criterion/criterion.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -232,7 +231,7 @@ Test(format, memory_that_must_not_be_read_is_a_fault)
     cr_expect_not(out.faulted, "the next place that is aligned");
 }
 
-/* Whatever the bytes are: it ends, within its room, without touching what is not its own. */
+/* Random bytes: formatting ends, within its buffer, without reading memory that is not allowed. */
 Test(format, random_formats)
 {
     static const char letters[] = "%%%%#0- +123.*hlLqjztdiouxXpeEfFgGaAscn$' ab\xff";

@@ -43,7 +43,7 @@ static void widening(const struct sg_isa *isa, const char *name, const struct fo
     for (uint32_t first = 0; first < 2 * format->sign; first += 32) {
         uint32_t a[32], out[32];
         for (uint32_t i = 0; i < 32; i++) {
-            a[i] = (first + i) | 0xabcd0000; /* what stands above is of no account */
+            a[i] = (first + i) | 0xabcd0000; /* the upper half is ignored */
         }
         op_run(op, a, a, a, out);
         for (uint32_t i = 0; i < 32; i++) {
@@ -66,7 +66,8 @@ Test(half, to_f32)
     }
 }
 
-/* Around every value, and every middle of two: what a conversion can get wrong */
+/* Every value, and every middle of two, with their neighbours: the difficult inputs of a
+ * conversion. */
 static void narrowing(const struct sg_isa *isa, const char *name, const struct format *format,
                       int round)
 {

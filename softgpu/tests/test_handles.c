@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles that are none, of the wrong kind, or dead: every call answers, none crashes. */
+/* Handles that are invalid, of the wrong kind, or destroyed: every call returns an error, none
+ * crashes. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which PTX is taken, and that it comes out as it went in. */
+/* Selection of PTX, and its unpacking. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

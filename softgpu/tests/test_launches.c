@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grids that kernels launch: limits, faults, what is left behind. */
+/* Grids that kernels launch: limits, faults, remaining launches. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>

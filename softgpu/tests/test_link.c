@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several PTX modules made one program: which names are one thing, and which definition stays. */
+/* Several PTX modules linked to one program: which names are one object, and which definition
+ * stays. */
 #include <criterion/criterion.h>
 #include <string.h>
 

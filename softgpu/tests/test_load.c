@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading: what is refused, why and where, and what a program says of itself. */
+/* Loading: which modules are refused, with which message and place; and the properties of programs.
+ * */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ Test(load, targets_and_their_options)
         SG_LOAD_UNSUPPORTED);
 }
 
-/* What decides which GPU may run it */
+/* The target decides which GPUs may run a program. */
 Test(load, programs_know_their_target)
 {
     static const struct {
@@ -327,7 +328,7 @@ Test(load, maps_know_their_bounds)
     sg_map_destroy(map);
 }
 
-/* Dynamic shared memory begins behind the static, where its declaration allows. */
+/* Dynamic shared memory follows the static one, aligned as its declaration says. */
 Test(load, dynamic_shared_memory_is_aligned_as_declared)
 {
     static const struct {

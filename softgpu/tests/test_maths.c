@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nvcc's maths library computes through the engine, against the C library: functions that are
- * documented within some ulp there, approximations within what the PTX ISA promises. */
+/* nvcc's maths library, run by the engine, against the C library: documented functions within their
+ * ulp, approximations within the bounds of the PTX ISA. */
 #include <criterion/criterion.h>
 #include <fenv.h>
 #include <float.h>

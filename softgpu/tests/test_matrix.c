@@ -72,7 +72,7 @@ static uint64_t encode(const char *type, int value)
     if (strcmp(type, "bf16") == 0) {
         return encode_float(value, 8, 7);
     }
-    if (strcmp(type, "tf32") == 0) { /* what stands in the low bits does not count */
+    if (strcmp(type, "tf32") == 0) { /* the low bits do not count */
         return encode_float(value, 8, 23) | 0x1555;
     }
     if (strcmp(type, "f32") == 0) {
@@ -153,7 +153,7 @@ static void compute(struct product *p, uint64_t *seed)
 
 enum role { A, B, C };
 
-/* Of mma.m16n8k* and mma.m8n8k*: element i of lane, with e elements in a register */
+/* The place in mma.m16n8k* and mma.m8n8k*: element i of a lane, with e elements in a register. */
 static void place(enum role role, unsigned m, unsigned e, unsigned lane, unsigned i, unsigned *row,
                   unsigned *column)
 {

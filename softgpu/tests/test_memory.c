@@ -230,7 +230,7 @@ Test(memory, a_mapping_leads_back_to_its_handle, .init = setup)
     cr_assert_eq(sg_vmm_unreserve(space, 4 * MIB), CUDA_SUCCESS);
 }
 
-/* What is in it, and how much memory is free, whoever lets go first. */
+/* The contents, and the free memory, whichever process frees first. */
 Test(memory, an_allocation_lives_while_anybody_has_its_descriptor, .init = setup)
 {
     uint64_t space = 0, other = 0, handle = 0, imported = 0, plain = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes share of a device, and that nothing stays of one that is killed: while it holds
- * memory, in the lock, with a turn, in line for one, stopped. */
+/* The state that processes share of a device, and that nothing remains of a killed process: it
+ * holds memory, the lock, the turn, is in the queue for the turn, or is stopped. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -39,7 +39,7 @@ static void setup(void)
     snprintf(name, sizeof name, "test-%d", (int)getpid());
 }
 
-/* What another process does; what it writes to `out` the test reads. */
+/* The work of another process; the test reads the bytes that it writes to `out`. */
 struct other {
     pid_t pid;
     int in, out;
@@ -151,7 +151,7 @@ Test(node, eight_processes_take_all_there_is_and_no_more, .init = setup)
     cr_assert_eq(sg_node_free(device), CHUNKS);
 }
 
-/* Half way through taking 40 chunks */
+/* In the middle of taking 40 chunks. */
 static void die_in_the_lock(int in, int out)
 {
     (void)in;
@@ -238,7 +238,7 @@ Test(node, a_turn_ends_with_its_holder_killed_or_stopped, .init = setup, .timeou
     }
 }
 
-/* Counts its turns, as a kernel that gives way */
+/* Counts its turns, like a kernel that gives way. */
 static void take_turns(int in, int out)
 {
     (void)in;
@@ -391,7 +391,7 @@ Test(node, who_finds_no_place_is_told, .init = setup)
     sg_node_detach(node);
 }
 
-/* Killed where a segment is there and not yet marked for destruction */
+/* Killed when the segment exists and is not yet marked for destruction. */
 Test(node, what_a_killed_one_has_begun_is_taken_away, .init = setup)
 {
     int id = shmget((key_t)(0x53470000 ^ geteuid()), 4096, IPC_CREAT | 0600);

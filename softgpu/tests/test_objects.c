@@ -43,7 +43,7 @@ Test(objects, handles_are_found_and_never_come_again)
     sg_objects_destroy(others);
 }
 
-/* What a kernel has found stays as long as the kernel runs (AddressSanitizer looks). */
+/* An object that a kernel has found stays as long as the kernel runs (AddressSanitizer checks). */
 Test(objects, removed_ones_stay_while_there_are_users)
 {
     struct sg_objects *objects = sg_objects_create();

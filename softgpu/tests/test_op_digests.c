@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every operation of op.def made of some thousand operands when this was last looked at. The
- * rows of that table are their own reference in test_ops.c: here a row that computes something else
- * than before shows, whoever changed it. What is right, test_ops.c, test_half.c and the others say.
+/* Digests of the results of every operation of op.def for some thousand operands, as they were when
+ * last reviewed. The rows of that table are their own reference in test_ops.c; here a row shows
+ * whose results have changed. test_ops.c, test_half.c and others test which results are right.
  *
- * A new row, or one that was wrong: SG_OP_DIGESTS=FILE names a file that gets op_digests.def anew;
- * the difference is looked at, row by row. */
+ * A new row, or one that was wrong: SG_OP_DIGESTS=FILE names a file to which op_digests.def is
+ * written anew; the difference has to be reviewed row by row. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +43,8 @@ static size_t bytes_of(unsigned type)
     return type >= SG_OP_u64 ? 8 : 4;
 }
 
-/* What counts of a lane's result: of 16 bits the low half, of a double that is none, that. */
+/* The part of a lane's result that counts: of 16 bits the low half; of a double that is NaN, that
+ * it is one. */
 static uint64_t result(unsigned type, int lane)
 {
     uint64_t value = 0;

@@ -162,7 +162,7 @@ static bool is_nan64(uint64_t x)
     return (x & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
 }
 
-/* Rows of 16-bit values have a meaning in their low half only. */
+/* Rows of 16-bit values are defined in their low half only. */
 static bool same(unsigned type, uint64_t got, uint64_t want)
 {
     if (type == SG_OP_u16 || type == SG_OP_s16 || type == SG_OP_f16 || type == SG_OP_bf16) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order of streams: what waits for what, what does not, and that all of it ends. */
+/* The order of streams: which items wait for which, and that all of them end. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/waits.h"
 
-/* An item that waits until it is let go, and writes down when it ran. */
+/* An item that waits until it is released, and records when it ran. */
 struct probe {
     struct sg_item item; /* first */
     _Atomic int *gate;   /* NULL: open */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting and faulting: what must end, how, and what it reports. */
+/* Waits and faults: kernels that must end, how they end, and what they report. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <time.h>

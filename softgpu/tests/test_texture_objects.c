@@ -57,7 +57,7 @@ Test(objects, wrong_handles_fault)
     sg_objects_destroy(others);
 }
 
-/* An array that has been freed under its objects, and a texture of memory that ends too early. */
+/* An array that was freed while it had objects, and a texture whose memory ends too early. */
 Test(objects, memory_that_is_not_there_faults)
 {
     struct sg_object object = surface(SG_SHAPE_2D, SG_CHANNEL_FLOAT, 1);

@@ -45,7 +45,7 @@ Test(timing, copies_take_latency_and_bandwidth)
     cr_assert_eq(fill.share[SG_RESOURCE_BANDWIDTH], 1);
 }
 
-/* Of 10 multiprocessors it may use 5: it takes twice the time and half of the device. */
+/* The kernel may use 5 of 10 multiprocessors: it takes twice the time and half of the device. */
 Test(timing, kernels_of_a_part_take_a_part)
 {
     struct soft_device device = device_of("sms=10,clock_mhz=1000,cores=64,f64_ratio=4");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has a way of its own where all lanes of a warp are here: shuffles, atomics in shared
- * memory. Each is compared with the same said lane by lane, for whole warps and for one that lacks
- * a lane. */
+/* Instructions with a fast path for whole warps: shuffles, atomics in shared memory. Each is
+ * compared with the same done lane by lane, for whole warps and for one that lacks a lane. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -284,7 +284,7 @@ Test(wmma, ldmatrix)
     }
 }
 
-/* Of 8 or 16 rows the other lanes name nothing that counts. */
+/* With 8 or 16 rows, the row addresses of the other lanes do not count. */
 static void run_with_lanes_beyond(unsigned count, const char *text, uint16_t in[4][8][8],
                                   uint16_t out[32][4][2])
 {

@@ -12,7 +12,8 @@
 struct sg_texels texture_texels(struct engine *engine, enum sg_shape shape, enum sg_channel channel,
                                 uint32_t channels, uint32_t levels, uint64_t *seed);
 
-/* What a kernel asks for: coordinates as floats, or as integers; x, y, z of a cube: a direction. */
+/* The request of a kernel: coordinates as floats, or as integers; x, y, z of a cube: a direction.
+ * */
 struct texture_query {
     bool integer;
     int index[3];
@@ -38,7 +39,7 @@ struct texture_colour texture_gather(const struct sg_object *object,
 bool texture_is(const struct texture_colour *colour, const struct sg_object *object, unsigned c,
                 uint32_t bits);
 
-/* What the 16 bits of a half-precision number stand for */
+/* The value of a half-precision number of 16 bits. */
 double texture_half(uint16_t bits);
 
 /* A kernel "k" whose body is given: the handle in %rd1, in %rd3 where the thread has 64 bytes of

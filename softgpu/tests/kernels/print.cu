@@ -53,7 +53,7 @@ extern "C" __global__ void strings(int *result)
     }
 }
 
-// What no program should do.
+// Formats that no program should print.
 extern "C" __global__ void formats(const char *format, long long a, long long b, int *result)
 {
     *result = printf(format, a, b);
