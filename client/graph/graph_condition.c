@@ -112,10 +112,9 @@ static void tell_dropped(const struct condition *condition)
 {
     struct client_call call;
     const struct ga_graph_condition_drop_args args = {.condition = condition->number};
-    CUresult rc =
-        client_call_enter_session(&call, API_OP_ga_graph_condition_drop, condition->session);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_post_ga_graph_condition_drop(&call, &args);
+    if (client_call_enter_session(&call, API_OP_ga_graph_condition_drop, condition->session) ==
+        CUDA_SUCCESS) {
+        (void)client_post_ga_graph_condition_drop(&call, &args);
     }
 }
 

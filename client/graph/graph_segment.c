@@ -433,9 +433,9 @@ void client_graph_forget(uint64_t segment)
     if (client_call_exiting()) {
         return; /* the end of the connection frees it */
     }
-    CUresult rc = segment_enter(&call, API_OP_ga_graph_destroy, segment);
-    if (rc == CUDA_SUCCESS) { /* else the server has nothing of it any more */
-        rc = client_post_ga_graph_destroy(&call, &args);
+    /* Else the server has nothing of it any more. */
+    if (segment_enter(&call, API_OP_ga_graph_destroy, segment) == CUDA_SUCCESS) {
+        (void)client_post_ga_graph_destroy(&call, &args);
         client_handle_drop(segment);
     }
 }

@@ -192,9 +192,8 @@ bool client_ipc_withdraw(struct client_context *context, uint64_t start)
         return false;
     }
     free(shared);
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_ipc_withdraw, context);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_wait_ga_ipc_withdraw(&call, &args, true);
+    if (client_call_enter_in(&call, API_OP_ga_ipc_withdraw, context) == CUDA_SUCCESS) {
+        (void)client_wait_ga_ipc_withdraw(&call, &args, true);
     }
     return true;
 }

@@ -126,9 +126,8 @@ static void pool_unmap(CUdevice device, uint64_t address, uint64_t bytes)
     struct client_session *session = atomic_load(&client_devices[device]->session);
     struct ga_space_unmap_args args = {.address = address, .bytes = bytes};
     client_copy_complete();
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_unmap, session);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_post_ga_space_unmap(&call, &args);
+    if (client_call_enter_session(&call, API_OP_ga_space_unmap, session) == CUDA_SUCCESS) {
+        (void)client_post_ga_space_unmap(&call, &args);
     }
     chunk_unreserve(session, address, bytes);
 }

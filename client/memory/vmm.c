@@ -107,9 +107,8 @@ void client_vmm_release(struct client_session *session, uint64_t space, uint64_t
 {
     struct client_call call;
     const struct ga_space_release_args args = {.space = space, .space_bytes = space_bytes};
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_space_release, session);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_post_ga_space_release(&call, &args);
+    if (client_call_enter_session(&call, API_OP_ga_space_release, session) == CUDA_SUCCESS) {
+        (void)client_post_ga_space_release(&call, &args);
     }
 }
 
@@ -275,9 +274,9 @@ void client_vmm_drop(struct client_physical *physical)
     if (physical->holds != 0 || physical->mappings != 0 || client_vmm_lingers(physical)) {
         return;
     }
-    CUresult rc = client_call_enter_session(&call, API_OP_ga_physical_release, physical->session);
-    if (rc == CUDA_SUCCESS) {
-        rc = client_post_ga_physical_release(&call, &args);
+    if (client_call_enter_session(&call, API_OP_ga_physical_release, physical->session) ==
+        CUDA_SUCCESS) {
+        (void)client_post_ga_physical_release(&call, &args);
     }
     client_object_drop(physical);
 }
