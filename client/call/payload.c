@@ -2,7 +2,6 @@
 /* How payloads travel. Between begin and post the connection is locked. */
 #include "client/call/payload.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t bytes_of(const struct client_payload *piece)

@@ -3,7 +3,6 @@
  * kernel output or a chunk of a copy to the host. Only the leader, which has the reader role, runs
  * this code (see conn_receive.c), and nothing here waits: a chunk that has arrived in part is
  * continued by the next call. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* The sending half of a connection. `pumping`: one thread polls for writability, and the others
  * wait for `room`. `exclusive`: a frame's bulk leaves straight from the caller's memory, and until
  * it is complete no thread appends. */
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of boxes with arrays, slice by slice: an array's rows are named by their place in it,
  * linear memory by addresses. Everything has been checked when the first bytes travel. */
-#include <string.h>
 
 #include "api/calls.h"
 #include "api/client_calls.h"

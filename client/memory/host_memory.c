@@ -5,9 +5,7 @@
  * it. What is allocated lies where servers can have the mirror at the same address. */
 #include "client/memory/host_memory.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"

@@ -2,8 +2,6 @@
 /* What a pointer is: answered from what the client allocated and pinned. */
 #include "client/memory/pointer.h"
 
-#include <string.h>
-
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/memory/address.h"

@@ -3,8 +3,6 @@
  * CUkernel is taken wherever a CUfunction is: it means its function in the current context. */
 #include "client/module/function.h"
 
-#include <string.h>
-
 #include "api/calls.h"
 #include "api/client_calls.h"
 #include "client/call/call.h"

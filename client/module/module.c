@@ -2,7 +2,6 @@
 /* Modules: an image loaded in one context. */
 #include "client/module/module.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * which brings the session and its first context. What the side connection answers is read with its
  * pings (service.c). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

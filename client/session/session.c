@@ -11,13 +11,11 @@
 #include "client/alloc/window.h"
 #include "client/conn/conn.h"
 #include "client/conn/conn_list.h"
-#include "client/conn/greeting.h"
 #include "client/process/environment.h"
 #include "client/process/trace.h"
 #include "client/session/connect.h"
 #include "client/session/opening.h"
 #include "client/session/server_answers.h"
-#include "client/session/servers.h"
 #include "client/session/ticket.h"
 #include "front/front.h"
 

@@ -14,7 +14,7 @@
 #include "client/context/stream.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
-#include "client/stream/event.h"
+#include "client/stream/event_calls.h"
 #include "front/front.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording events behind work of several streams. */
-#ifndef CLIENT_STREAM_EVENT_H
-#define CLIENT_STREAM_EVENT_H
+/* What the calls about events have for others: recording behind work of several streams, and
+ * events that other programs have, too. */
+#ifndef CLIENT_STREAM_EVENT_CALLS_H
+#define CLIENT_STREAM_EVENT_CALLS_H
 
 #include "api/cuda_names.h"
 #include "client/context/event.h"

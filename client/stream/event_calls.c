@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events: recording, asking, waiting. The rest is generated. */
-#include "client/stream/event.h"
+#include "client/stream/event_calls.h"
 
 #include "api/calls.h"
 #include "api/client_calls.h"

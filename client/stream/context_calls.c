@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: primary and explicit ones. A context is a handle here and a real context in the backend
  * process, which is never reset: its objects go instead. */
-#include "client/context/context.h"
-
 #include <stddef.h>
-#include <string.h>
 
 #include "api/calls.h"
 #include "base/log.h"
+#include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/memory/context_wait.h"
 #include "client/memory/mempool.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for streams, asking them, and facts about them. */
-
-#include <stdlib.h>
-
 #include "api/calls.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
