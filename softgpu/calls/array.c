@@ -14,10 +14,7 @@ static CUdevice call_array_ordinal(const struct sg_context *context)
 
 CUresult sg_call_array(uint64_t handle, bool mipmapped, struct front_array *array)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     const struct sg_array *found = mipmapped
                                        ? sg_array_find_mipmap((CUmipmappedArray)(uintptr_t)handle)
                                        : sg_array_find((CUarray)(uintptr_t)handle);

@@ -211,10 +211,7 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     struct sg_context *context = sg_context_find(ctx);
     if (context == NULL || context->primary || !context->alive) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
@@ -228,10 +225,7 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (flags == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -267,10 +261,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     if (ctx == NULL) {
         return cuCtxSynchronize();
     }
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     struct sg_context *context = sg_context_find(ctx);
     if (context == NULL || !context->alive) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
@@ -288,10 +279,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (leastPriority != NULL) {
         *leastPriority = SG_PRIORITY_MIN;
     }
@@ -304,10 +292,7 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
 /* Enters; the lock is held on success. */
 static CUresult peer_enter(CUcontext peer, struct sg_context **context, struct sg_context **owner)
 {
-    CUresult rc = sg_enter(context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(context));
     *owner = sg_context_find(peer);
     bool wrong = *owner == NULL || !(*owner)->alive || *owner == *context;
     return wrong ? sg_leave(CUDA_ERROR_INVALID_CONTEXT) : CUDA_SUCCESS;
@@ -316,10 +301,7 @@ static CUresult peer_enter(CUcontext peer, struct sg_context **context, struct s
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
     struct sg_context *context, *owner;
-    CUresult rc = peer_enter(peerContext, &context, &owner);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(peer_enter(peerContext, &context, &owner));
     return sg_leave(Flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_peer_enable(context, owner));
 }
 

@@ -129,10 +129,7 @@ static CUresult whole_record(CUcontext handle, bool green, CUevent of)
 {
     struct sg_whole whole;
     struct sg_event *event;
-    CUresult rc = whole_event_enter(handle, green, of, &whole, &event);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(whole_event_enter(handle, green, of, &whole, &event));
     return sg_leave(event->context == whole.context
                         ? call_event_record(event, &whole, record_in_whole)
                         : CUDA_ERROR_INVALID_HANDLE);
@@ -142,10 +139,7 @@ static CUresult whole_wait(CUcontext handle, bool green, CUevent of)
 {
     struct sg_whole whole;
     struct sg_event *event;
-    CUresult rc = whole_event_enter(handle, green, of, &whole, &event);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(whole_event_enter(handle, green, of, &whole, &event));
     return sg_leave(event->mark != NULL ? sg_whole_follow(&whole, event->mark) : CUDA_SUCCESS);
 }
 
@@ -186,10 +180,7 @@ static CUresult event_enter(CUevent handle, struct sg_event **event)
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct sg_event *event;
-    CUresult rc = event_enter(hEvent, &event);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(event_enter(hEvent, &event));
     bool done = event->mark == NULL || sg_mark_done(event->mark);
     return sg_leave(done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }

@@ -132,10 +132,7 @@ static struct subject function_subject(struct sg_function *function)
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     struct subject subject = function_subject(function);
     return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE
                                : call_function_attribute_get(&subject, attrib, pi));
@@ -144,10 +141,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     struct subject subject = function_subject(function);
     return sg_leave(call_function_attribute_set(&subject, attrib, value));
 }
@@ -155,10 +149,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     if (!cache_known(config)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -169,10 +160,7 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     bool known = (int)config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE &&
                  config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
     return sg_leave(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -181,10 +169,7 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     if (hmod == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -195,10 +180,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(hfunc, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(hfunc, &function));
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -210,10 +192,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
                                     size_t *paramSize)
 {
     struct sg_function *function;
-    CUresult rc = function_enter(func, &function);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(func, &function));
     return sg_leave(call_function_param_info(function->kernel, paramIndex, paramOffset, paramSize));
 }
 
@@ -221,10 +200,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct sg_function *found;
-    CUresult rc = function_enter(function, &found);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(function_enter(function, &found));
     if (state == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -264,10 +240,7 @@ CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
                                       CUdevice dev)
 {
     struct subject subject;
-    CUresult rc = kernel_enter(kernel, dev, &subject);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(kernel_enter(kernel, dev, &subject));
     return sg_leave(pi == NULL ? CUDA_ERROR_INVALID_VALUE
                                : call_function_attribute_get(&subject, attrib, pi));
 }
@@ -283,10 +256,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
     struct subject subject;
-    CUresult rc = kernel_enter(kernel, dev, &subject);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(kernel_enter(kernel, dev, &subject));
     if (!cache_known(config)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -297,10 +267,7 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
 CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct subject subject;
-    CUresult rc = kernel_enter(hfunc, 0, &subject);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(kernel_enter(hfunc, 0, &subject));
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -312,9 +279,6 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
                                       size_t *paramSize)
 {
     struct subject subject;
-    CUresult rc = kernel_enter(kernel, 0, &subject);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(kernel_enter(kernel, 0, &subject));
     return sg_leave(call_function_param_info(subject.kernel, paramIndex, paramOffset, paramSize));
 }

@@ -127,10 +127,7 @@ static CUresult call_graph_upload(void *exec, CUstream handle)
 static CUresult call_graph_launch(void *exec, CUstream handle)
 {
     struct sg_stream *stream;
-    CUresult rc = sg_enter_stream(handle, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_stream(handle, &stream));
     sg_print_due(stream->context->print);
     return sg_leave(sg_graph_launch(exec, stream));
 }

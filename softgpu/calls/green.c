@@ -30,10 +30,7 @@ CUresult sg_call_green_make(struct front_green *front)
 
 CUresult sg_call_green_end(const struct front_green *front)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     sg_green_end(front->host);
     (void)sg_leave(CUDA_SUCCESS);
     (void)cuDevicePrimaryCtxRelease_v2(front->device);
@@ -44,10 +41,7 @@ CUresult sg_call_green_end(const struct front_green *front)
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
                                         int priority)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     if (phStream == NULL || flags != CU_STREAM_NON_BLOCKING) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }

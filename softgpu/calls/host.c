@@ -61,10 +61,7 @@ static CUresult host_primary_context(CUdevice ordinal, CUcontext *context)
 /* Finds a context that is alive or primary, and copies the requested parts of it. */
 static CUresult host_context(CUcontext handle, struct sg_context *copy)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     struct sg_context *found = sg_context_find(handle);
     if (found == NULL || (!found->alive && !found->primary)) {
         return sg_leave(CUDA_ERROR_INVALID_CONTEXT);
@@ -130,10 +127,7 @@ static CUresult host_stream_id(CUcontext handle, CUstream stream, unsigned long 
 static CUresult host_stream(CUstream handle, struct front_stream_facts *facts)
 {
     struct sg_stream *stream;
-    CUresult rc = sg_enter_stream(handle, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_stream(handle, &stream));
     facts->context = sg_stream_context(stream);
     facts->blocking = (stream->flags & CU_STREAM_NON_BLOCKING) == 0;
     return sg_leave(CUDA_SUCCESS);

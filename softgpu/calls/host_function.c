@@ -8,10 +8,7 @@
 CUresult sg_call_host_function(CUstream handle, const struct front_host_call *call)
 {
     struct sg_stream *stream;
-    CUresult rc = sg_enter_stream(handle, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_stream(handle, &stream));
     struct sg_item *made = sg_host_function_make(call);
     if (made == NULL) {
         return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);

@@ -131,10 +131,7 @@ static CUresult event_open(struct sg_context *context, const struct sg_ipc_handl
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     struct sg_ipc_handle read;
     memcpy(&read, &handle, sizeof read);
     return sg_leave(phEvent == NULL ? CUDA_ERROR_INVALID_VALUE

@@ -84,10 +84,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     struct sg_library *found = call_library_find(library);
     if (found == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);
@@ -103,10 +100,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 /* Enters and finds the library; the lock is held on success. */
 static CUresult library_open(CUlibrary handle, const void *out, struct sg_library **library)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     if (out == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -117,10 +111,7 @@ static CUresult library_open(CUlibrary handle, const void *out, struct sg_librar
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
     struct sg_library *found;
-    CUresult rc = library_open(library, pKernel, &found);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(library_open(library, pKernel, &found));
     if (name == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -137,10 +128,7 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct sg_library *found;
-    CUresult rc = library_open(lib, count, &found);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(library_open(lib, count, &found));
     *count = (unsigned)sg_program_kernel_count(found->code->program);
     return sg_leave(CUDA_SUCCESS);
 }
@@ -149,10 +137,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
                                            CUlibrary lib)
 {
     struct sg_library *found;
-    CUresult rc = library_open(lib, kernels, &found);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(library_open(lib, kernels, &found));
     size_t count = sg_program_kernel_count(found->code->program);
     for (unsigned i = 0; i < numKernels && i < count; i++) {
         kernels[i] = (CUkernel)(uintptr_t)found->kernels[i].handle;
@@ -176,10 +161,7 @@ static CUresult library_module(CUlibrary handle, struct sg_module **module)
 CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
     struct sg_module *module = NULL;
-    CUresult rc = library_module(library, &module);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(library_module(library, &module));
     if (pMod == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -191,10 +173,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
                                     const char *name)
 {
     struct sg_module *module = NULL;
-    CUresult rc = library_module(library, &module);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(library_module(library, &module));
     return sg_leave(name == NULL || (dptr == NULL && bytes == NULL)
                         ? CUDA_ERROR_INVALID_VALUE
                         : sg_module_global(module, name, dptr, bytes));
@@ -261,10 +240,7 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     const struct sg_library_kernel *found = sg_library_kernel_find(kernel);
     if (pLib == NULL || found == NULL) {
         return sg_leave(pLib == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE);

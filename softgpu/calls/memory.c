@@ -11,10 +11,7 @@
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (free == NULL || total == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -53,10 +50,7 @@ static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr,
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     return dptr == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE)
                         : device_alloc_late(context, dptr, bytesize);
 }
@@ -222,10 +216,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     return sg_leave(sg_host_register(context, (uint64_t)(uintptr_t)p, bytesize, Flags));
 }
 
@@ -240,10 +231,7 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
 static CUresult host_enter(const void *p, const void *out, struct sg_range **range)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     *range = sg_range_find((uint64_t)(uintptr_t)p);
     return out == NULL || !range_pinned(*range) ? sg_leave(CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
@@ -251,10 +239,7 @@ static CUresult host_enter(const void *p, const void *out, struct sg_range **ran
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct sg_range *range;
-    CUresult rc = host_enter(p, pdptr, &range);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(host_enter(p, pdptr, &range));
     if (Flags != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -265,10 +250,7 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     struct sg_range *range;
-    CUresult rc = host_enter(p, pFlags, &range);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(host_enter(p, pFlags, &range));
     if (range->kind != SG_RANGE_HOST) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -280,10 +262,7 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     const struct sg_range *range = sg_range_find(dptr);
     if (range == NULL) {
         return sg_leave(CUDA_ERROR_NOT_FOUND);

@@ -31,10 +31,7 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
 static CUresult check_context(const void *out)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     return sg_leave(out == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 
@@ -84,10 +81,7 @@ static struct sg_module *module_find(CUmodule handle)
 
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     struct sg_module *module = module_find(hmod);
     if (module == NULL || module->library != NULL) {
         return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_PERMITTED);
@@ -123,10 +117,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
 
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     const struct sg_module *module = module_find(mod);
     if (module == NULL || count == NULL) {
         return sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
@@ -157,10 +148,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod,
                                       const char *name)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     struct sg_module *module = module_find(hmod);
     if (module == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_HANDLE);

@@ -48,10 +48,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
 {
     struct sg_function *function;
     struct front_launch_options options;
-    CUresult rc = call_occupancy_enter(func, config, clusterSize, &function, &options);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(call_occupancy_enter(func, config, clusterSize, &function, &options));
     const struct sg_kernel *kernel = function->kernel;
     uint32_t required = kernel->cluster[0] * kernel->cluster[1] * kernel->cluster[2];
     uint64_t fitting = resident(function, config), most = sg_cluster_most(function);

@@ -42,10 +42,7 @@ static size_t limit_cut(CUlimit limit, size_t value)
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     size_t *kept = limit_of(context, limit);
     if (kept == NULL) {
         return sg_leave(CUDA_ERROR_UNSUPPORTED_LIMIT);
@@ -66,10 +63,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     const size_t *kept = limit_of(context, limit);
     if (pvalue == NULL || kept == NULL) {
         return sg_leave(pvalue == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNSUPPORTED_LIMIT);
@@ -91,10 +85,7 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if ((int)config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -105,10 +96,7 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (pconfig == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -119,10 +107,7 @@ CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if ((int)config < CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE ||
         config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -134,10 +119,7 @@ CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (pConfig == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }

@@ -14,10 +14,7 @@ CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green,
                              int priority, CUstream *handle)
 {
     struct sg_stream *stream = NULL;
-    CUresult rc = sg_stream_make_in(context, green, flags, priority, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_stream_make_in(context, green, flags, priority, &stream));
     if (ga_handle_table_make(&sg_process.streams, stream, &stream->handle) != GA_OK) {
         stream->handle = 0;
         sg_stream_destroy(stream);
@@ -30,10 +27,7 @@ CUresult sg_call_stream_make(struct sg_context *context, struct sg_green *green,
 static CUresult call_stream_create(CUstream *phStream, unsigned flags, int priority)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     if (phStream == NULL || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING) != 0) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
@@ -53,10 +47,7 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     struct sg_stream *stream =
         ga_handle_table_find(&sg_process.streams, (uint64_t)(uintptr_t)hStream);
     if (stream == NULL) {
@@ -82,10 +73,7 @@ static CUresult stream_enter(CUstream handle, const void *out, struct sg_stream 
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct sg_stream *stream;
-    CUresult rc = stream_enter(hStream, priority, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(stream_enter(hStream, priority, &stream));
     *priority = stream->attributes.priority;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -135,10 +123,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct sg_stream *stream;
-    CUresult rc = stream_enter(hStream, flags, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(stream_enter(hStream, flags, &stream));
     *flags = stream->flags;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -146,10 +131,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct sg_stream *stream;
-    CUresult rc = stream_enter(hStream, streamId, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(stream_enter(hStream, streamId, &stream));
     *streamId = stream->id;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -157,10 +139,7 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct sg_stream *stream;
-    CUresult rc = stream_enter(hStream, pctx, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(stream_enter(hStream, pctx, &stream));
     *pctx = sg_stream_context(stream);
     if (stream->green != NULL) {
         front_green_convert(*pctx);
@@ -171,10 +150,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct sg_stream *stream;
-    CUresult rc = stream_enter(hStream, device, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(stream_enter(hStream, device, &stream));
     *device = (CUdevice)stream->context->device->ordinal;
     return sg_leave(CUDA_SUCCESS);
 }
@@ -201,10 +177,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct sg_stream *stream;
-    CUresult rc = sg_enter_stream(hStream, &stream);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_stream(hStream, &stream));
     bool passed = sg_stream_passed(stream, sg_process.sequence);
     return sg_leave(passed ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }

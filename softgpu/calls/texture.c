@@ -39,10 +39,7 @@ CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
 CUresult sg_call_sampled(uint64_t handle, bool surface, struct front_sampled *sampled)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     const struct sg_sampled *found = sg_sampled_find(context, handle, surface);
     if (found == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
@@ -134,10 +131,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
 static CUresult sampled_destroy(uint64_t handle, bool surface)
 {
     struct sg_context *context;
-    CUresult rc = sg_enter(&context);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter(&context));
     struct sg_sampled *found = sg_sampled_find(context, handle, surface);
     if (found != NULL) {
         sg_sampled_destroy(found);

@@ -151,10 +151,7 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     return sg_leave(flags != 0 ? CUDA_ERROR_INVALID_VALUE : sg_vmm_map(ptr, size, offset, handle));
 }
 
@@ -174,10 +171,7 @@ static bool nothing_runs(void)
  * have it. Therefore other pages lie at the addresses while anything runs. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult rc = sg_enter_teardown();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_teardown());
     return leave_teardown(sg_vmm_unmap(ptr, size, !nothing_runs()));
 }
 
@@ -264,10 +258,7 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
                                                         CUmemGenericAllocationHandle handle)
 {
-    CUresult rc = sg_enter_process();
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_enter_process());
     const struct sg_device *device = sg_vmm_device(handle);
     if (prop == NULL || device == NULL) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);

@@ -186,10 +186,7 @@ static CUresult node_make(struct sg_graph_exec *exec, const struct front_plan_no
     for (unsigned i = 0; i < from->after_count; i++) {
         level->nodes[from->after[i]].after_count++;
     }
-    CUresult rc = sg_graph_what_make(from->params, &node->what);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_graph_what_make(from->params, &node->what));
     switch ((int)from->params->type) {
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:

@@ -145,10 +145,7 @@ static CUresult unit_take(const struct api_image *unit, size_t index, struct sg_
 {
     char where[64];
     struct found found = {.sm = texts->sm};
-    CUresult rc = search(unit, &found);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(search(unit, &found));
     if (found.best.size != 0) {
         return texts_add(texts, &found.best, why, why_bytes);
     }

@@ -15,10 +15,7 @@ CUresult sg_context_heap_make(struct sg_context *context)
     }
     uint64_t bytes = context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
     struct sg_range *range;
-    CUresult rc = sg_heap_alloc(context->device, context, bytes, &range);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_heap_alloc(context->device, context, bytes, &range));
     range->variable = true; /* not the program's allocation: cuMemFree refuses it */
     context->heap = sg_kernel_heap_make(range->span.base, range->span.bytes);
     if (context->heap == NULL) {

@@ -190,10 +190,7 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
     if (threads > sg_occupancy_threads_max(kernel)) {
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
-    CUresult rc = sg_cluster_check(function, shape->grid, shape->cluster);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(sg_cluster_check(function, shape->grid, shape->cluster));
     unsigned __int128 blocks = (unsigned __int128)shape->grid[0] * shape->grid[1] * shape->grid[2];
     unsigned sms = shape->sms != 0 ? shape->sms : sg_context_sms(function->module->context);
     return shape->cooperative
