@@ -79,7 +79,7 @@ static CUresult record_in_stream(void *stream, struct sg_mark *mark)
 
 static CUresult record_in_whole(void *whole, struct sg_mark *mark)
 {
-    return sg_whole_record(whole, mark);
+    return sg_all_streams_record(whole, mark);
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
@@ -109,8 +109,8 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
 #if CUDA_VERSION >= 12040
 /* Enters and finds both; the lock is held on success. `green`: the handle names a green context,
  * which need not have become a context. */
-static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of, struct sg_whole *whole,
-                                  struct sg_event **event)
+static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of,
+                                  struct sg_all_streams *whole, struct sg_event **event)
 {
     CUresult rc = sg_enter_process();
     if (rc != CUDA_SUCCESS) {
@@ -127,7 +127,7 @@ static CUresult whole_event_enter(CUcontext handle, bool green, CUevent of, stru
 
 static CUresult whole_record(CUcontext handle, bool green, CUevent of)
 {
-    struct sg_whole whole;
+    struct sg_all_streams whole;
     struct sg_event *event;
     CU_TRY(whole_event_enter(handle, green, of, &whole, &event));
     return sg_leave(event->context == whole.context
@@ -137,10 +137,11 @@ static CUresult whole_record(CUcontext handle, bool green, CUevent of)
 
 static CUresult whole_wait(CUcontext handle, bool green, CUevent of)
 {
-    struct sg_whole whole;
+    struct sg_all_streams whole;
     struct sg_event *event;
     CU_TRY(whole_event_enter(handle, green, of, &whole, &event));
-    return sg_leave(event->mark != NULL ? sg_whole_follow(&whole, event->mark) : CUDA_SUCCESS);
+    return sg_leave(event->mark != NULL ? sg_all_streams_follow(&whole, event->mark)
+                                        : CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)

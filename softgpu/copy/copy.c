@@ -255,10 +255,10 @@ CUresult sg_copy_submit(struct sg_stream *stream, const struct front_box *box, b
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    struct sg_both both;
-    rc = sg_both_before(&both, stream, places.devices);
+    struct sg_copy_order both;
+    rc = sg_copy_order_before(&both, stream, places.devices);
     if (rc == CUDA_SUCCESS) {
         rc = copy_put(stream, box, &places, async);
     }
-    return sg_both_after(&both, rc);
+    return sg_copy_order_after(&both, rc);
 }

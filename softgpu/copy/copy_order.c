@@ -20,7 +20,7 @@ static bool copy_order_concerns(const struct sg_context *context, const struct s
 }
 
 /* Holds the legacy streams of the context and of its green contexts. */
-static CUresult hold_all(struct sg_context *context, struct sg_both *both)
+static CUresult hold_all(struct sg_context *context, struct sg_copy_order *both)
 {
     ga_list_each (at, following, &context->streams) {
         struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
@@ -50,10 +50,10 @@ static CUresult follow(struct sg_stream *stream, struct sg_stream *other)
     return rc;
 }
 
-CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
-                        const struct sg_device *const devices[2])
+CUresult sg_copy_order_before(struct sg_copy_order *both, struct sg_stream *stream,
+                              const struct sg_device *const devices[2])
 {
-    *both = (struct sg_both){0};
+    *both = (struct sg_copy_order){0};
     if (devices[0] == NULL || devices[1] == NULL || devices[0] == devices[1] ||
         stream != sg_stream_legacy(stream)) {
         return CUDA_SUCCESS;
@@ -74,7 +74,7 @@ CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
     return rc;
 }
 
-CUresult sg_both_after(struct sg_both *both, CUresult rc)
+CUresult sg_copy_order_after(struct sg_copy_order *both, CUresult rc)
 {
     for (size_t i = 0; i < both->count; i++) {
         struct sg_stream *other = both->streams[i];

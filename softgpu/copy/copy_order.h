@@ -8,7 +8,7 @@
 #include "softgpu/stream/streams.h"
 
 /* The waits that one copy causes; empty for any other copy. */
-struct sg_both {
+struct sg_copy_order {
     struct sg_stream *stream;   /* held; NULL: empty */
     struct sg_stream **streams; /* held; owned; the others' legacy streams */
     size_t count;
@@ -16,11 +16,11 @@ struct sg_both {
 
 /* Called before the copy is put into the stream: it waits for both devices. `devices` NULL: host
  * memory. Does not release the lock. */
-CUresult sg_both_before(struct sg_both *both, struct sg_stream *stream,
-                        const struct sg_device *const devices[2]);
+CUresult sg_copy_order_before(struct sg_copy_order *both, struct sg_stream *stream,
+                              const struct sg_device *const devices[2]);
 
 /* Called after that, whatever the result: after CUDA_SUCCESS the devices wait for the copy. Ends
  * `both`. */
-CUresult sg_both_after(struct sg_both *both, CUresult rc);
+CUresult sg_copy_order_after(struct sg_copy_order *both, CUresult rc);
 
 #endif

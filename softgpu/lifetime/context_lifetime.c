@@ -109,7 +109,7 @@ static void context_empty(struct sg_context *context)
     }
     context->legacy = NULL;
     context->gather = NULL;
-    sg_whole_drop_gates(&context->gates);
+    sg_all_streams_drop_gates(&context->gates);
     sg_graph_drop_context(context);
     sg_condition_drop_context(context);
     sg_sampled_drop_context(context);

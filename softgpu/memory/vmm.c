@@ -138,7 +138,7 @@ static struct sg_allocation *allocation_find(uint64_t handle)
 static void allocation_free(struct sg_allocation *allocation)
 {
     if (allocation->record != 0) {
-        sg_share_erase(allocation->record, allocation->count);
+        sg_ledger_erase(allocation->record, allocation->count);
     }
     sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
     free(allocation);
@@ -153,7 +153,7 @@ static void allocation_drop(struct sg_allocation *allocation)
     if (allocation->foreign >= 0) {
         close(allocation->foreign);
         free(allocation);
-    } else if (allocation->record != 0 && sg_share_held(allocation->record)) {
+    } else if (allocation->record != 0 && sg_ledger_held(allocation->record)) {
         ga_list_append(&sg_memory.lingering, &allocation->lingering);
     } else {
         allocation_free(allocation);
@@ -164,7 +164,7 @@ void sg_vmm_sweep(void)
 {
     ga_list_each (at, following, &sg_memory.lingering) {
         struct sg_allocation *allocation = ga_container(at, struct sg_allocation, lingering);
-        if (!sg_share_held(allocation->record)) {
+        if (!sg_ledger_held(allocation->record)) {
             ga_list_remove(at);
             allocation_free(allocation);
         }
@@ -196,8 +196,8 @@ static enum ga_status vmm_record_write(struct sg_allocation *allocation)
     for (uint32_t i = 0; i < allocation->count; i++) {
         places[i] = sg_physical_place(&allocation->device->memory, allocation->chunks[i]);
     }
-    enum ga_status status = sg_share_write(allocation->device->config.uuid, places,
-                                           allocation->count, &allocation->record);
+    enum ga_status status = sg_ledger_write(allocation->device->config.uuid, places,
+                                            allocation->count, &allocation->record);
     free(places);
     return status;
 }
@@ -213,15 +213,15 @@ CUresult sg_vmm_export(uint64_t handle, int *fd)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *fd = allocation->foreign >= 0 ? fcntl(allocation->foreign, F_DUPFD_CLOEXEC, 0)
-                                   : sg_share_open(allocation->record);
+                                   : sg_ledger_open(allocation->record);
     return *fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult sg_vmm_import(int fd, uint64_t *handle)
 {
-    struct sg_share share;
+    struct sg_ledger_record share;
     uint32_t *places;
-    enum ga_status status = sg_share_read(fd, &share, &places);
+    enum ga_status status = sg_ledger_read(fd, &share, &places);
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }

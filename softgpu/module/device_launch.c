@@ -27,7 +27,7 @@ static bool device_launch_attribute(const struct sg_device_facts *facts, int dev
 
 static bool device_launch_limit(const struct sg_device_facts *facts, int which, uint64_t *value)
 {
-    const struct sg_nest_facts *own = (const struct sg_nest_facts *)facts;
+    const struct sg_device_launch_facts *own = (const struct sg_device_launch_facts *)facts;
     switch (which) { /* cudaLimit is CUlimit */
     case CU_LIMIT_STACK_SIZE:
         *value = own->stack_bytes;
@@ -59,20 +59,22 @@ static bool device_launch_occupancy(const struct sg_device_facts *facts,
     return true;
 }
 
-void sg_nest_facts_read(struct sg_nest_facts *facts, const struct sg_context *context)
+void sg_device_launch_facts_read(struct sg_device_launch_facts *facts,
+                                 const struct sg_context *context)
 {
-    *facts = (struct sg_nest_facts){.public = {.device = (int)context->device->ordinal,
-                                               .device_count = (int)sg_process.device_count,
-                                               .attribute = device_launch_attribute,
-                                               .limit = device_launch_limit,
-                                               .occupancy = device_launch_occupancy},
-                                    .stack_bytes = context->stack_bytes,
-                                    .printf_bytes = context->printf_bytes,
-                                    .heap_bytes = context->heap_bytes,
-                                    .launch_count = context->launch_count};
+    *facts =
+        (struct sg_device_launch_facts){.public = {.device = (int)context->device->ordinal,
+                                                   .device_count = (int)sg_process.device_count,
+                                                   .attribute = device_launch_attribute,
+                                                   .limit = device_launch_limit,
+                                                   .occupancy = device_launch_occupancy},
+                                        .stack_bytes = context->stack_bytes,
+                                        .printf_bytes = context->printf_bytes,
+                                        .heap_bytes = context->heap_bytes,
+                                        .launch_count = context->launch_count};
 }
 
-CUresult sg_nest_make(struct sg_module *module)
+CUresult sg_device_launch_make(struct sg_module *module)
 {
     if (module->launcher != NULL) {
         return CUDA_SUCCESS;
@@ -89,13 +91,13 @@ CUresult sg_nest_make(struct sg_module *module)
         true; /* not the program's allocation: cuMemFree refuses it */
     void *memory = (void *)(uintptr_t)module->launcher_memory->span.base;
     if (sg_launcher_create(memory, bytes, &module->launcher) != GA_OK) {
-        sg_nest_drop(module);
+        sg_device_launch_drop(module);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
 }
 
-void sg_nest_drop(struct sg_module *module)
+void sg_device_launch_drop(struct sg_module *module)
 {
     sg_launcher_destroy(module->launcher);
     module->launcher = NULL;

@@ -9,15 +9,16 @@
 #include "softgpu/process/context.h"
 
 /* Properties of device and context for kernels, as they were at the launch. */
-struct sg_nest_facts {
+struct sg_device_launch_facts {
     struct sg_device_facts public; /* first */
     uint64_t stack_bytes, printf_bytes, heap_bytes, launch_count;
 };
 
-void sg_nest_facts_read(struct sg_nest_facts *facts, const struct sg_context *context);
+void sg_device_launch_facts_read(struct sg_device_launch_facts *facts,
+                                 const struct sg_context *context);
 /* Makes the module's launcher unless it has one. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sg_nest_make(struct sg_module *module);
+CUresult sg_device_launch_make(struct sg_module *module);
 /* Called when the module's last launch is over. */
-void sg_nest_drop(struct sg_module *module);
+void sg_device_launch_drop(struct sg_module *module);
 
 #endif

@@ -25,10 +25,10 @@ struct launch {
     uint32_t stack_bytes;
     unsigned dynamic_max; /* settings of the function, for the number of blocks that fit */
     int carveout;
-    struct sg_print *print;        /* held */
-    struct sg_nest_facts facts;    /* for kernels that launch kernels */
-    struct sg_range *workspace;    /* of a cooperative grid; otherwise NULL */
-    _Alignas(16) uint8_t params[]; /* kernel->param_bytes */
+    struct sg_print *print;              /* held */
+    struct sg_device_launch_facts facts; /* for kernels that launch kernels */
+    struct sg_range *workspace;          /* of a cooperative grid; otherwise NULL */
+    _Alignas(16) uint8_t params[];       /* kernel->param_bytes */
 };
 
 static CUresult fault_result(enum sg_fault_code code)
@@ -283,7 +283,7 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
     }
     rc = params_copy(function->kernel, params, extra, launch->params);
     if (rc == CUDA_SUCCESS && function->kernel->launches) {
-        rc = sg_nest_make(function->module);
+        rc = sg_device_launch_make(function->module);
     }
     if (rc == CUDA_SUCCESS && shape->cooperative) {
         rc = workspace_make(context, &launch->workspace);
@@ -304,7 +304,7 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
     launch->shape = *shape;
     launch->dynamic_max = sg_dynamic_shared_max(function->kernel, function->settings);
     launch->carveout = function->settings->carveout;
-    sg_nest_facts_read(&launch->facts, context);
+    sg_device_launch_facts_read(&launch->facts, context);
     launch->stack_bytes = (uint32_t)context->stack_bytes;
     launch->print = context->print;
     context->printed |= function->kernel->prints;

@@ -73,7 +73,7 @@ static void module_free(struct sg_module *module)
     if (module->image != NULL) {
         sg_image_destroy(module->image);
     }
-    sg_nest_drop(module);
+    sg_device_launch_drop(module);
     variables_free(module);
     sg_managed_drop(module->managed, module->code->program);
     free(module->variables);

@@ -16,7 +16,7 @@
 
 static uint64_t record_bytes(uint32_t count)
 {
-    return sizeof(struct sg_share) + (uint64_t)count * sizeof(uint32_t);
+    return sizeof(struct sg_ledger_record) + (uint64_t)count * sizeof(uint32_t);
 }
 
 static bool ledger_write(const void *bytes, size_t size, uint64_t at)
@@ -24,23 +24,23 @@ static bool ledger_write(const void *bytes, size_t size, uint64_t at)
     return pwrite(sg_physical_file(), bytes, size, (off_t)at) == (ssize_t)size;
 }
 
-enum ga_status sg_share_write(const uint8_t uuid[16], const uint32_t *places, uint32_t count,
-                              uint64_t *at)
+enum ga_status sg_ledger_write(const uint8_t uuid[16], const uint32_t *places, uint32_t count,
+                               uint64_t *at)
 {
-    struct sg_share share = {.magic = SHARE_MAGIC, .node = sg_node_id(), .count = count};
+    struct sg_ledger_record share = {.magic = SHARE_MAGIC, .node = sg_node_id(), .count = count};
     uint64_t room;
     memcpy(share.uuid, uuid, sizeof share.uuid);
     GA_TRY(sg_physical_grow(record_bytes(count), &room));
     if (!ledger_write(&share, sizeof share, room) ||
         !ledger_write(places, count * sizeof *places, room + sizeof share)) {
-        sg_share_erase(room, count);
+        sg_ledger_erase(room, count);
         return GA_NO_MEMORY;
     }
     *at = room;
     return GA_OK;
 }
 
-void sg_share_erase(uint64_t at, uint32_t count)
+void sg_ledger_erase(uint64_t at, uint32_t count)
 {
     sg_physical_punch(at, record_bytes(count));
 }
@@ -52,7 +52,7 @@ static struct flock ledger_lock(uint64_t at, short type)
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = 1, .l_pid = 0};
 }
 
-int sg_share_open(uint64_t at)
+int sg_ledger_open(uint64_t at)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", sg_physical_file());
@@ -65,7 +65,7 @@ int sg_share_open(uint64_t at)
     return fd;
 }
 
-bool sg_share_held(uint64_t at)
+bool sg_ledger_held(uint64_t at)
 {
     struct flock lock = ledger_lock(at, F_WRLCK);
     return fcntl(sg_physical_file(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
@@ -91,7 +91,7 @@ static bool places_good(const uint32_t *places, uint32_t count, uint64_t file_by
     return true;
 }
 
-enum ga_status sg_share_read(int fd, struct sg_share *share, uint32_t **places)
+enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t **places)
 {
     struct stat facts;
     off_t at = fd >= 0 && is_memory(fd) ? lseek(fd, 0, SEEK_CUR) : -1;

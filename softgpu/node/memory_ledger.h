@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 
-struct sg_share {
+struct sg_ledger_record {
     uint64_t magic;
     uint64_t node; /* the node of the devices */
     uint8_t uuid[16];
@@ -23,17 +23,17 @@ struct sg_share {
 };
 
 /* Writes a record to *at. GA_NO_MEMORY. */
-GA_CHECKED enum ga_status sg_share_write(const uint8_t uuid[16], const uint32_t *places,
-                                         uint32_t count, uint64_t *at);
+GA_CHECKED enum ga_status sg_ledger_write(const uint8_t uuid[16], const uint32_t *places,
+                                          uint32_t count, uint64_t *at);
 /* Erases the record. Nobody has a descriptor of it. */
-void sg_share_erase(uint64_t at, uint32_t count);
+void sg_ledger_erase(uint64_t at, uint32_t count);
 /* A descriptor, which the caller owns; -1: the system refuses one. */
-int sg_share_open(uint64_t at);
+int sg_ledger_open(uint64_t at);
 /* Whether there is still a descriptor. */
-bool sg_share_held(uint64_t at);
+bool sg_ledger_held(uint64_t at);
 
 /* Reads the record of a descriptor, of any process; the caller frees `*places`. GA_INVALID: it is
  * no such descriptor, or one of another node. */
-GA_CHECKED enum ga_status sg_share_read(int fd, struct sg_share *share, uint32_t **places);
+GA_CHECKED enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t **places);
 
 #endif

@@ -24,17 +24,17 @@ static void gate_drop(struct gate *gate)
     free(gate);
 }
 
-static struct sg_stream **gather_of(const struct sg_whole *whole)
+static struct sg_stream **gather_of(const struct sg_all_streams *whole)
 {
     return whole->green != NULL ? &whole->green->gather : &whole->context->gather;
 }
 
-static struct ga_list *gates_of(const struct sg_whole *whole)
+static struct ga_list *gates_of(const struct sg_all_streams *whole)
 {
     return whole->green != NULL ? &whole->green->gates : &whole->context->gates;
 }
 
-static CUresult gather_make(const struct sg_whole *whole)
+static CUresult gather_make(const struct sg_all_streams *whole)
 {
     struct sg_stream **gather = gather_of(whole);
     return *gather != NULL
@@ -42,14 +42,14 @@ static CUresult gather_make(const struct sg_whole *whole)
                : sg_stream_make_in(whole->context, whole->green, CU_STREAM_NON_BLOCKING, 0, gather);
 }
 
-static bool whole_has(const struct sg_stream *stream, const struct sg_whole *whole)
+static bool whole_has(const struct sg_stream *stream, const struct sg_all_streams *whole)
 {
     return (whole->green == NULL || stream->green == whole->green) && stream != *gather_of(whole);
 }
 
 /* All streams but the gathering one, each held, since submitting to one stream may end others.
  * NULL: no memory. */
-static struct sg_stream **streams_hold(const struct sg_whole *whole, size_t *count)
+static struct sg_stream **streams_hold(const struct sg_all_streams *whole, size_t *count)
 {
     size_t room = 1;
     ga_list_each (at, following, &whole->context->streams) {
@@ -90,7 +90,7 @@ static CUresult gather_one(struct sg_stream *gather, struct sg_stream *stream)
     return rc;
 }
 
-CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark)
+CUresult sg_all_streams_record(const struct sg_all_streams *whole, struct sg_mark *mark)
 {
     size_t count;
     CUresult rc = gather_make(whole);
@@ -105,7 +105,7 @@ CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark)
     return rc == CUDA_SUCCESS ? sg_submit_record(*gather_of(whole), mark) : rc;
 }
 
-CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark)
+CUresult sg_all_streams_follow(const struct sg_all_streams *whole, struct sg_mark *mark)
 {
     size_t count;
     if (sg_mark_done(mark)) {
@@ -142,14 +142,14 @@ static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
     return rc;
 }
 
-CUresult sg_whole_follow_gates(struct sg_stream *stream)
+CUresult sg_all_streams_follow_gates(struct sg_stream *stream)
 {
     CUresult rc = follow_gates(stream, &stream->context->gates);
     return rc == CUDA_SUCCESS && stream->green != NULL ? follow_gates(stream, &stream->green->gates)
                                                        : rc;
 }
 
-void sg_whole_drop_gates(struct ga_list *gates)
+void sg_all_streams_drop_gates(struct ga_list *gates)
 {
     while (!ga_list_empty(gates)) {
         gate_drop(ga_container(gates->next, struct gate, in_context));

@@ -9,21 +9,21 @@
 
 struct sg_green;
 
-struct sg_whole {
+struct sg_all_streams {
     struct sg_context *context;
     struct sg_green *green; /* NULL: the context and all its green contexts */
 };
 
 /* The mark is done when all work is done that the streams have so far. */
-CUresult sg_whole_record(const struct sg_whole *whole, struct sg_mark *mark);
+CUresult sg_all_streams_record(const struct sg_all_streams *whole, struct sg_mark *mark);
 
 /* All later work of the streams waits for the mark, also in streams that are made later. */
-CUresult sg_whole_follow(const struct sg_whole *whole, struct sg_mark *mark);
+CUresult sg_all_streams_follow(const struct sg_all_streams *whole, struct sg_mark *mark);
 
 /* Makes a new stream wait for the gates. */
-CUresult sg_whole_follow_gates(struct sg_stream *stream);
+CUresult sg_all_streams_follow_gates(struct sg_stream *stream);
 
 /* Called when the context, or the green context, is emptied. */
-void sg_whole_drop_gates(struct ga_list *gates);
+void sg_all_streams_drop_gates(struct ga_list *gates);
 
 #endif

@@ -20,7 +20,7 @@ void sg_green_drop(struct sg_green *green)
 {
     assert(green->references > 0);
     if (--green->references == 0) {
-        sg_whole_drop_gates(&green->gates);
+        sg_all_streams_drop_gates(&green->gates);
         free(green);
     }
 }

@@ -44,7 +44,7 @@ CUresult sg_stream_make_in(struct sg_context *context, struct sg_green *green, u
     if (green != NULL) {
         sg_green_hold(green);
     }
-    CUresult rc = sg_whole_follow_gates(made);
+    CUresult rc = sg_all_streams_follow_gates(made);
     if (rc != CUDA_SUCCESS) {
         sg_stream_destroy(made);
         return rc;
