@@ -113,8 +113,10 @@ ROOM_PREFIXES = {
 }
 
 # In these folders a header declares what the files of its name define, and nothing else
-# (rule_headers.py), but for tables that a room declares for those above it to fill.
-HEADERS_HOLD = {"client", "jit"}
+# (rule_headers.py), but for tables that a room declares for those above it to fill. The PTX engine
+# is not among them: engine.h is its interface, and handlers are declared by kind.
+HEADERS_HOLD = ("client/", "jit/") + tuple(
+    f"softgpu/{room}/" for room in ROOMS["softgpu"] if room not in ("engine", "exec", "ptx"))
 DEFINED_ABOVE = {"front_host", "front_graph_host", "client_conn_hooks", "client_object_types"}
 
 # These may include anything.

@@ -17,13 +17,14 @@ OBJECT = re.compile(r"^extern\b(?!\s*\"C\")[^;(){}]*?((?:\b\w+(?:\s*\[[^\]]*\])*
                     r"\b\w+(?:\s*\[[^\]]*\])*)\s*;", re.M)
 DEFINITION = re.compile(r"^(?!static\b|extern\b|typedef\b|struct \w+\s*;|_Static_assert\b)"
                         r"[A-Za-z_][\w\s*]*?\b(\w+)(?:\s*\[[^\]]*\])*\s*(?:=[^;]*)?;", re.M)
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 CUDA = re.compile(r"^(cu[A-Z]|nvrtc|nvJitLink|nvml|__)|^main$")
 
 
 def check(tree):
     declared, defined = {}, {}  # path -> {name: line}
     for file in tree.with_suffix(".c", ".h"):
-        if file.folder in folders.HEADERS_HOLD and "/tests/" not in file.path:
+        if file.path.startswith(folders.HEADERS_HOLD) and "/tests/" not in file.path:
             kind = declared if file.suffix == ".h" else defined
             kind[file.path] = names(file.text, file.suffix == ".h")
     for path, found in sorted(declared.items()):
@@ -52,7 +53,8 @@ def of_family(header, source):
 
 
 def names(text, header):
-    outer = outermost(DIRECTIVE.sub(blank, COMMENT_OR_TEXT.sub(blank, text)))
+    text = ATTRIBUTE.sub(blank, DIRECTIVE.sub(blank, COMMENT_OR_TEXT.sub(blank, text)))
+    outer = outermost(text)
     found = {}
     for match in FUNCTION.finditer(outer):
         if (match.group(2) == ";") == header:
