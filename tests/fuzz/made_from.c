@@ -2,8 +2,6 @@
 /* See made_from.h. The driver says what an object and its like are. */
 #include "tests/fuzz/made_from.h"
 
-#include <string.h>
-
 #include "tests/fuzz/input.h"
 
 static void stream_check(const struct cuda_driver *driver, const struct server_stream *stream)
@@ -33,20 +31,20 @@ static CUarray first_level(const struct cuda_driver *driver, CUmipmappedArray mi
 
 static void array_compare(const struct cuda_driver *driver, CUarray array, CUarray like)
 {
-    CUDA_ARRAY3D_DESCRIPTOR shape, like_shape;
-    memset(&shape, 0, sizeof shape);
-    memset(&like_shape, 0, sizeof like_shape);
-    FUZZ_CHECK(driver->cuArray3DGetDescriptor_v2(&shape, array) == CUDA_SUCCESS &&
-               driver->cuArray3DGetDescriptor_v2(&like_shape, like) == CUDA_SUCCESS);
-    FUZZ_CHECK(memcmp(&shape, &like_shape, sizeof shape) == 0);
+    CUDA_ARRAY3D_DESCRIPTOR one, other;
+    FUZZ_CHECK(driver->cuArray3DGetDescriptor_v2(&one, array) == CUDA_SUCCESS &&
+               driver->cuArray3DGetDescriptor_v2(&other, like) == CUDA_SUCCESS);
+    FUZZ_CHECK(one.Width == other.Width && one.Height == other.Height && one.Depth == other.Depth &&
+               one.Format == other.Format && one.NumChannels == other.NumChannels &&
+               one.Flags == other.Flags);
 }
 
 /* There may be no memory for another one. */
 static void array_check(const struct cuda_driver *driver, const struct server_array *array)
 {
     const struct made_array *made = &array->made_from;
-    CUarray like;
-    CUmipmappedArray like_mipmap;
+    CUarray like = NULL;
+    CUmipmappedArray like_mipmap = NULL;
     if (array->whole != 0) {
         return;
     }
