@@ -45,11 +45,11 @@ void client_allocator_init(struct client_allocator *a, uint64_t base, uint64_t b
     *a = (struct client_allocator){.granularity = granularity != 0 ? granularity : 4096};
     pthread_mutex_init(&a->lock, NULL);
     ga_list_init(&a->slabs);
-    ga_list_init(&a->kept);
+    ga_list_init(&a->cached);
     classes_init(a, memory_bytes);
     a->unpinned = bytes == 0;
     if (!a->unpinned) {
-        client_free_ranges_add(&a->gaps, base, bytes);
+        client_free_ranges_add(&a->free_ranges, base, bytes);
     }
 }
 
@@ -108,7 +108,7 @@ void block_leave(struct client_allocator *a, struct block *block)
 void block_free(struct client_allocator *a, struct block *block)
 {
     if (!a->unpinned) {
-        client_free_ranges_add(&a->gaps, block->range.start, block->range.bytes);
+        client_free_ranges_add(&a->free_ranges, block->range.start, block->range.bytes);
     }
     ga_list_remove(&block->in_list);
     if (block->slab != NULL) {
@@ -124,8 +124,8 @@ void client_allocator_fini(struct client_allocator *a)
         block_leave(a, block);
         block_free(a, block);
     }
-    client_free_ranges_fini(&a->gaps);
-    client_retired_fini(&a->draining);
+    client_free_ranges_fini(&a->free_ranges);
+    client_retired_fini(&a->retired);
     pthread_mutex_destroy(&a->lock);
 }
 
@@ -162,7 +162,7 @@ static struct block *block_make(struct client_allocator *a, uint64_t bytes, uint
                                 uint32_t unit_bytes)
 {
     struct block *block = block_create(bytes, owner, unit_bytes);
-    if (block != NULL && !client_free_ranges_take(&a->gaps, bytes, 1, &block->range.start)) {
+    if (block != NULL && !client_free_ranges_take(&a->free_ranges, bytes, 1, &block->range.start)) {
         block_destroy(block);
         return NULL;
     }
@@ -190,7 +190,7 @@ void client_allocator_mapped(struct client_allocator *a, uint64_t bytes, uint64_
     if (block != NULL) {
         block_mapped(a, block);
     } else if (bytes != 0) {
-        (void)client_free_ranges_take(&a->gaps, bytes, 1,
+        (void)client_free_ranges_take(&a->free_ranges, bytes, 1,
                                       &start); /* out of memory: nothing else may be mapped there */
     }
     pthread_mutex_unlock(&a->lock);
@@ -281,7 +281,7 @@ static int take_alone(struct client_allocator *a, uint64_t bytes, uint64_t owner
                       client_allocator_map *map, void *user, uint64_t *address)
 {
     uint64_t rounded = (bytes + a->granularity - 1) & ~(a->granularity - 1);
-    struct block *block = block_kept(a, rounded, owner);
+    struct block *block = block_cached(a, rounded, owner);
     int rc = rounded < bytes ? ALLOCATOR_FULL
              : block != NULL ? ALLOCATOR_OK
                              : block_map(a, rounded, owner, 0, map, user, &block);
@@ -326,9 +326,9 @@ int client_allocator_reserve(struct client_allocator *a, uint64_t wish, uint64_t
     block->state = BLOCK_RESERVED;
     block->range.start = wish;
     pthread_mutex_lock(&a->lock);
-    bool found =
-        (wish != 0 && wish % alignment == 0 && client_free_ranges_take_at(&a->gaps, wish, bytes)) ||
-        client_free_ranges_take(&a->gaps, bytes, alignment, &block->range.start);
+    bool found = (wish != 0 && wish % alignment == 0 &&
+                  client_free_ranges_take_at(&a->free_ranges, wish, bytes)) ||
+                 client_free_ranges_take(&a->free_ranges, bytes, alignment, &block->range.start);
     if (found) {
         (void)client_ranges_insert(&a->blocks, &block->range);
         *address = block->range.start;
@@ -404,7 +404,7 @@ bool client_allocator_holds(struct client_allocator *a, uint64_t address)
 uint64_t client_allocator_free_bytes(struct client_allocator *a)
 {
     pthread_mutex_lock(&a->lock);
-    uint64_t bytes = a->free_bytes + a->kept_bytes + a->draining.bytes;
+    uint64_t bytes = a->free_bytes + a->cached_bytes + a->retired.bytes;
     pthread_mutex_unlock(&a->lock);
     return bytes;
 }

@@ -57,13 +57,13 @@ struct client_allocator {
     bool unpinned; /* no window: addresses come from the server */
     struct client_slab_class classes[ALLOCATOR_CLASSES]; /* the smallest first */
     struct client_ranges blocks;                         /* everything mapped or being mapped */
-    struct client_ranges gaps; /* addresses of the window that no block has */
+    struct client_ranges free_ranges; /* addresses of the window that no block has */
     struct ga_list slabs;
-    uint64_t free_bytes;            /* in slabs: mapped and not in use */
-    struct client_retired draining; /* retired: freed, and the work before has not ended */
-    struct ga_list kept;            /* cached: free large blocks, the newest last */
-    uint64_t kept_most;             /* limit on bytes cached and retired */
-    uint64_t kept_bytes;            /* of the blocks in `kept` */
+    uint64_t free_bytes;           /* in slabs: mapped and not in use */
+    struct client_retired retired; /* retired: freed, and the work before has not ended */
+    struct ga_list cached;         /* cached: free large blocks, the newest last */
+    uint64_t cached_max;           /* limit on bytes cached and retired */
+    uint64_t cached_bytes;         /* of the blocks in `cached` */
 };
 
 struct client_allocation {

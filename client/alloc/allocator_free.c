@@ -2,7 +2,7 @@
 /* The allocator's other half: freeing, caching and unmapping. */
 #include "client/alloc/allocator_internal.h"
 
-#define WASTE_SHARE 4u /* a kept block may be larger than what is asked for, by a fourth */
+#define WASTE_SHARE 4u /* a cached block may be larger than what is asked for, by a fourth */
 
 /* ---- freeing with a wait */
 
@@ -27,8 +27,8 @@ static void uncount(struct client_allocator *a, const struct block *block)
     if (block->slab != NULL) {
         a->free_bytes -=
             (uint64_t)(block->slab->units - block->slab->used) * block->slab->unit_bytes;
-    } else if (block->state == BLOCK_KEPT) {
-        a->kept_bytes -= block->range.bytes;
+    } else if (block->state == BLOCK_CACHED) {
+        a->cached_bytes -= block->range.bytes;
     }
 }
 
@@ -69,7 +69,7 @@ static void slab_give(struct client_allocator *a, struct block *block, uint32_t 
     a->free_bytes += (uint64_t)(used - block->slab->used) * block->slab->unit_bytes;
     /* One empty slab per owner stays in any case, for programs that free and allocate in turn. */
     struct block *other = block->slab->used == 0 ? empty_slab(a, block) : NULL;
-    if (other != NULL && a->free_bytes + a->kept_bytes + a->draining.bytes > a->kept_most) {
+    if (other != NULL && a->free_bytes + a->cached_bytes + a->retired.bytes > a->cached_max) {
         block_unmap(a, other, unmap, user);
     }
 }
@@ -93,10 +93,10 @@ void client_allocator_drained(struct client_allocator *a, uint64_t address,
 
 /* ---- freeing without a wait */
 
-struct block *block_kept(struct client_allocator *a, uint64_t bytes, uint64_t owner)
+struct block *block_cached(struct client_allocator *a, uint64_t bytes, uint64_t owner)
 {
     struct block *best = NULL;
-    ga_list_each (at, following, &a->kept) {
+    ga_list_each (at, following, &a->cached) {
         struct block *block = ga_container(at, struct block, in_list);
         if (block->owner == owner && block->range.bytes >= bytes &&
             block->range.bytes - bytes <= bytes / WASTE_SHARE &&
@@ -107,7 +107,7 @@ struct block *block_kept(struct client_allocator *a, uint64_t bytes, uint64_t ow
     if (best != NULL) {
         ga_list_remove(&best->in_list);
         best->state = BLOCK_USED;
-        a->kept_bytes -= best->range.bytes;
+        a->cached_bytes -= best->range.bytes;
     }
     return best;
 }
@@ -115,8 +115,8 @@ struct block *block_kept(struct client_allocator *a, uint64_t bytes, uint64_t ow
 /* Whether `bytes` more may be retired. Memory of slabs stays mapped in any case. */
 static bool may_drain(const struct client_allocator *a, const struct block *block, uint64_t bytes)
 {
-    uint64_t kept = block->slab == NULL ? a->kept_bytes : 0;
-    return a->kept_most != 0 && kept + a->draining.bytes + bytes <= a->kept_most;
+    uint64_t cached = block->slab == NULL ? a->cached_bytes : 0;
+    return a->cached_max != 0 && cached + a->retired.bytes + bytes <= a->cached_max;
 }
 
 /* The caller holds the lock; ALLOCATOR_AGAIN: it was released, so the state may have changed. */
@@ -135,13 +135,13 @@ static int try_free(struct client_allocator *a, uint64_t address, uint64_t mark,
         entry.bytes = (found.bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
     }
     if (!may_drain(a, block, entry.bytes)) {
-        if (block->slab != NULL || entry.bytes > a->kept_most || ga_list_empty(&a->kept)) {
+        if (block->slab != NULL || entry.bytes > a->cached_max || ga_list_empty(&a->cached)) {
             return ALLOCATOR_FULL;
         }
-        block_unmap(a, ga_container(a->kept.next, struct block, in_list), unmap, user);
+        block_unmap(a, ga_container(a->cached.next, struct block, in_list), unmap, user);
         return ALLOCATOR_AGAIN;
     }
-    if (!client_retired_add(&a->draining, &entry)) {
+    if (!client_retired_add(&a->retired, &entry)) {
         return ALLOCATOR_FULL;
     }
     block_hide(a, block, address, BLOCK_QUEUED);
@@ -165,15 +165,15 @@ bool client_allocator_settle(struct client_allocator *a, uint64_t owner, uint64_
     struct client_retired_entry entry;
     bool any = false;
     pthread_mutex_lock(&a->lock);
-    while (client_retired_next(&a->draining, owner, done, &entry)) {
+    while (client_retired_next(&a->retired, owner, done, &entry)) {
         any = true;
         struct block *block = block_of(client_ranges_find(&a->blocks, entry.address));
         if (block->slab != NULL) {
             slab_give(a, block, block_unit(block, entry.address), unmap, user);
         } else {
-            block->state = BLOCK_KEPT;
-            a->kept_bytes += block->range.bytes;
-            ga_list_append(&a->kept, &block->in_list);
+            block->state = BLOCK_CACHED;
+            a->cached_bytes += block->range.bytes;
+            ga_list_append(&a->cached, &block->in_list);
         }
     }
     pthread_mutex_unlock(&a->lock);
@@ -183,7 +183,7 @@ bool client_allocator_settle(struct client_allocator *a, uint64_t owner, uint64_
 bool client_allocator_drains(struct client_allocator *a, uint64_t owner)
 {
     pthread_mutex_lock(&a->lock);
-    bool some = client_retired_some(&a->draining, owner);
+    bool some = client_retired_some(&a->retired, owner);
     pthread_mutex_unlock(&a->lock);
     return some;
 }
@@ -197,8 +197,8 @@ void client_allocator_trim(struct client_allocator *a, client_allocator_call *un
     while ((block = empty_slab(a, NULL)) != NULL) {
         block_unmap(a, block, unmap, user);
     }
-    while (!ga_list_empty(&a->kept)) {
-        block_unmap(a, ga_container(a->kept.next, struct block, in_list), unmap, user);
+    while (!ga_list_empty(&a->cached)) {
+        block_unmap(a, ga_container(a->cached.next, struct block, in_list), unmap, user);
     }
     pthread_mutex_unlock(&a->lock);
 }
@@ -208,14 +208,14 @@ void client_allocator_drop(struct client_allocator *a, uint64_t owner, client_al
 {
     struct client_retired_entry entry;
     pthread_mutex_lock(&a->lock);
-    while (client_retired_next(&a->draining, owner, UINT64_MAX, &entry)) {
+    while (client_retired_next(&a->retired, owner, UINT64_MAX, &entry)) {
     }
     struct client_range *range = client_ranges_from(&a->blocks, 0);
     while (range != NULL) {
         struct block *block = block_of(range);
         uint64_t end = range->start + range->bytes;
         if (block->owner == owner && (block->state == BLOCK_USED || block->state == BLOCK_QUEUED ||
-                                      block->state == BLOCK_KEPT)) {
+                                      block->state == BLOCK_CACHED)) {
             block_unmap(a, block, unmap, user);
         }
         range = client_ranges_from(&a->blocks, end);

@@ -11,7 +11,7 @@ enum block_state {
     BLOCK_USED,
     BLOCK_DRAINING, /* being freed by a caller that waits for the work before */
     BLOCK_QUEUED,   /* retired: freed without a wait, in the queue of client_retired */
-    BLOCK_KEPT,     /* cached: free and mapped */
+    BLOCK_CACHED,   /* cached: free and mapped */
     BLOCK_RESERVED,
 };
 
@@ -45,6 +45,6 @@ void block_free(struct client_allocator *allocator, struct block *block);
 struct block *block_live(struct client_allocator *allocator, uint64_t address,
                          struct client_allocation *found);
 /* Takes a cached block that fits `bytes` without much waste and marks it used; NULL: none. */
-struct block *block_kept(struct client_allocator *allocator, uint64_t bytes, uint64_t owner);
+struct block *block_cached(struct client_allocator *allocator, uint64_t bytes, uint64_t owner);
 
 #endif

@@ -4,80 +4,80 @@
 
 #include <stdlib.h>
 
-void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
+void client_free_ranges_add(struct client_ranges *ranges, uint64_t start, uint64_t bytes)
 {
-    struct client_range *before = start != 0 ? client_ranges_find(gaps, start - 1) : NULL;
-    struct client_range *behind = client_ranges_find(gaps, start + bytes);
+    struct client_range *before = start != 0 ? client_ranges_find(ranges, start - 1) : NULL;
+    struct client_range *behind = client_ranges_find(ranges, start + bytes);
     if (before != NULL) {
-        client_ranges_remove(gaps, before);
+        client_ranges_remove(ranges, before);
         start = before->start;
         bytes += before->bytes;
     }
     if (behind != NULL) {
-        client_ranges_remove(gaps, behind);
+        client_ranges_remove(ranges, behind);
         bytes += behind->bytes;
     }
-    struct client_range *gap = before != NULL ? before : behind;
+    struct client_range *range = before != NULL ? before : behind;
     if (before != NULL && behind != NULL) {
         free(behind);
     }
-    if (gap == NULL) {
-        gap = malloc(sizeof *gap);
+    if (range == NULL) {
+        range = malloc(sizeof *range);
     }
-    if (gap == NULL) {
+    if (range == NULL) {
         return; /* these addresses are not used again: there are plenty */
     }
-    gap->start = start;
-    gap->bytes = bytes;
-    (void)client_ranges_insert(gaps, gap);
+    range->start = start;
+    range->bytes = bytes;
+    (void)client_ranges_insert(ranges, range);
 }
 
 /* Takes a part of a free range; false: it is not inside that range. */
-static bool free_range_split(struct client_ranges *gaps, struct client_range *gap, uint64_t start,
-                             uint64_t bytes)
+static bool free_range_split(struct client_ranges *ranges, struct client_range *range,
+                             uint64_t start, uint64_t bytes)
 {
-    if (start < gap->start || start - gap->start > gap->bytes ||
-        bytes > gap->bytes - (start - gap->start)) {
+    if (start < range->start || start - range->start > range->bytes ||
+        bytes > range->bytes - (start - range->start)) {
         return false;
     }
-    struct client_range whole = *gap;
-    client_ranges_remove(gaps, gap);
-    free(gap);
+    struct client_range whole = *range;
+    client_ranges_remove(ranges, range);
+    free(range);
     if (start > whole.start) {
-        client_free_ranges_add(gaps, whole.start, start - whole.start);
+        client_free_ranges_add(ranges, whole.start, start - whole.start);
     }
     if (whole.start + whole.bytes > start + bytes) {
-        client_free_ranges_add(gaps, start + bytes, whole.start + whole.bytes - (start + bytes));
+        client_free_ranges_add(ranges, start + bytes, whole.start + whole.bytes - (start + bytes));
     }
     return true;
 }
 
-bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
+bool client_free_ranges_take(struct client_ranges *ranges, uint64_t bytes, uint64_t alignment,
                              uint64_t *start)
 {
-    struct client_range *gap = client_ranges_from(gaps, 0);
-    while (gap != NULL) {
-        uint64_t next = gap->start + gap->bytes;
-        *start = (gap->start + alignment - 1) & ~(alignment - 1);
-        if (free_range_split(gaps, gap, *start, bytes)) {
+    struct client_range *range = client_ranges_from(ranges, 0);
+    while (range != NULL) {
+        uint64_t next = range->start + range->bytes;
+        *start = (range->start + alignment - 1) & ~(alignment - 1);
+        if (free_range_split(ranges, range, *start, bytes)) {
             return true;
         }
-        gap = client_ranges_from(gaps, next);
+        range = client_ranges_from(ranges, next);
     }
     return false;
 }
 
-bool client_free_ranges_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes)
+bool client_free_ranges_take_at(struct client_ranges *ranges, uint64_t start, uint64_t bytes)
 {
-    struct client_range *gap = client_ranges_find(gaps, start);
-    return gap != NULL && free_range_split(gaps, gap, start, bytes);
+    struct client_range *range = client_ranges_find(ranges, start);
+    return range != NULL && free_range_split(ranges, range, start, bytes);
 }
 
-void client_free_ranges_fini(struct client_ranges *gaps)
+void client_free_ranges_fini(struct client_ranges *ranges)
 {
-    while (gaps->root != NULL) {
-        struct client_range *gap = gaps->root;
-        client_ranges_remove(gaps, gap);
-        free(gap);
+    while (ranges->root != NULL) {
+        struct client_range *range = ranges->root;
+        client_ranges_remove(ranges, range);
+        free(range);
     }
 }

@@ -5,12 +5,12 @@
 
 #include "client/alloc/ranges.h"
 
-void client_free_ranges_fini(struct client_ranges *gaps);
-void client_free_ranges_add(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
+void client_free_ranges_fini(struct client_ranges *ranges);
+void client_free_ranges_add(struct client_ranges *ranges, uint64_t start, uint64_t bytes);
 /* Takes the first fit, at a multiple of `alignment`, a power of two. False: none fits. */
-bool client_free_ranges_take(struct client_ranges *gaps, uint64_t bytes, uint64_t alignment,
+bool client_free_ranges_take(struct client_ranges *ranges, uint64_t bytes, uint64_t alignment,
                              uint64_t *start);
 /* Takes exactly this range. False: not all of it is free. */
-bool client_free_ranges_take_at(struct client_ranges *gaps, uint64_t start, uint64_t bytes);
+bool client_free_ranges_take_at(struct client_ranges *ranges, uint64_t start, uint64_t bytes);
 
 #endif

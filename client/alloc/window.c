@@ -80,13 +80,14 @@ bool client_window_next(uint64_t memory_bytes, struct handshake_window *window)
 
 static struct client_ranges *others(void)
 {
-    static struct client_ranges gaps;
+    static struct client_ranges ranges;
     static bool ready;
     if (!ready) {
-        client_free_ranges_add(&gaps, CLIENT_OTHERS_FIRST, CLIENT_OTHERS_END - CLIENT_OTHERS_FIRST);
+        client_free_ranges_add(&ranges, CLIENT_OTHERS_FIRST,
+                               CLIENT_OTHERS_END - CLIENT_OTHERS_FIRST);
         ready = true;
     }
-    return &gaps;
+    return &ranges;
 }
 
 bool client_window_take(uint64_t wish, uint64_t bytes, uint64_t alignment, uint64_t *start)

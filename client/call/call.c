@@ -98,7 +98,7 @@ CUresult client_call_route(struct client_call *call, struct client_context *cont
 }
 
 /* A context of another server: its memory is out of reach, as cuDeviceCanAccessPeer says. */
-static CUresult apart(uint16_t op)
+static CUresult call_between_servers(uint16_t op)
 {
     switch (op) {
     case API_OP_cuCtxEnablePeerAccess:
@@ -118,7 +118,7 @@ CUresult client_context_check(struct client_call *call, CUcontext handle, uint64
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (client_session_conn(context->session) != call->conn) {
-        return apart(call->op);
+        return call_between_servers(call->op);
     }
     if (call->op == API_OP_cuCtxEnablePeerAccess) {
         atomic_store(&context->session->reached, true);
@@ -220,12 +220,12 @@ CUresult client_call_begin(struct client_call *call, size_t bound)
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_begin_apart(struct client_call *call, size_t bound)
+CUresult client_call_begin_out_of_band(struct client_call *call, size_t bound)
 {
     if (client_call_lacking(call)) {
         return lacking(call);
     }
-    int rc = client_conn_lock_apart(call->conn, bound + HEADER + SWITCH + 16);
+    int rc = client_conn_lock_out_of_band(call->conn, bound + HEADER + SWITCH + 16);
     if (rc == 0) {
         client_conn_context(call->conn, call->context->session->number,
                             call->context->object.handle);
@@ -234,9 +234,9 @@ CUresult client_call_begin_apart(struct client_call *call, size_t bound)
 }
 
 void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
-                        uint32_t packed)
+                        uint32_t compressed)
 {
-    client_conn_prefix(call->conn, connection, packed);
+    client_conn_prefix(call->conn, connection, compressed);
     writer_begin(call, bound);
 }
 
@@ -283,11 +283,11 @@ CUresult client_call_post_bulk(struct client_call *call, const void *from, uint6
     return CUDA_SUCCESS;
 }
 
-CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
-                                struct conn_apart *apart)
+CUresult client_call_post_out_of_band(struct client_call *call, const void *from, uint64_t bytes,
+                                      struct conn_out_of_band *call_between_servers)
 {
     (void)call_append(call, 0);
-    client_conn_apart(call->conn, from, bytes, apart);
+    client_conn_send_out_of_band(call->conn, from, bytes, call_between_servers);
     client_conn_unlock(call->conn, false);
     call->mirrors.later = true;
     return CUDA_SUCCESS;

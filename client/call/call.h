@@ -95,15 +95,15 @@ CUresult client_call_post(struct client_call *call);
 /* Post with bulk bytes behind the values; they have been read when it returns. */
 CUresult client_call_post_bulk(struct client_call *call, const void *from, uint64_t bytes);
 /* As begin; but it waits until a bulk connection is free, and the call begins with the prefix. */
-CUresult client_call_begin_apart(struct client_call *call, size_t bound);
+CUresult client_call_begin_out_of_band(struct client_call *call, size_t bound);
 /* Puts WIRE_BULK in front of the call: its bytes come over this bulk connection (0: none),
  * compressed to `packed` bytes (0: plain). */
 void client_call_prefix(struct client_call *call, size_t bound, unsigned connection,
-                        uint32_t packed);
-/* Post with bulk bytes through the bulk connection that begin_apart has found: see
- * client_conn_apart. When they have left, the caller must call client_call_sent. */
-CUresult client_call_post_apart(struct client_call *call, const void *from, uint64_t bytes,
-                                struct conn_apart *apart);
+                        uint32_t compressed);
+/* Post with bulk bytes through the bulk connection that begin_out_of_band has found: see
+ * client_conn_send_out_of_band. When they have left, the caller must call client_call_sent. */
+CUresult client_call_post_out_of_band(struct client_call *call, const void *from, uint64_t bytes,
+                                      struct conn_out_of_band *out_of_band);
 /* Call after sending: accounts for the call's writes into mirrors. May wait for the server. */
 void client_call_sent(struct client_call *call);
 /* Room for bulk bytes inside the buffer, behind the values; the bound of begin included them. The

@@ -26,7 +26,8 @@ static void payload_gather(const struct client_payload *piece, uint8_t *to)
 }
 
 /* Compresses the payload; returns its compressed size. 0: it goes plain. */
-static uint32_t pack(struct client_conn *conn, const struct client_payload *piece, uint8_t *to)
+static uint32_t payload_compress(struct client_conn *conn, const struct client_payload *piece,
+                                 uint8_t *to)
 {
     const uint8_t *from = piece->at;
     if (!is_whole(piece)) {
@@ -40,22 +41,23 @@ static uint32_t pack(struct client_conn *conn, const struct client_payload *piec
     return (uint32_t)compress_piece(client_conn_compression(conn), from, bytes_of(piece), to);
 }
 
-static CUresult begin_apart(struct client_call *call, size_t values, struct client_payload *piece)
+static CUresult begin_out_of_band(struct client_call *call, size_t values,
+                                  struct client_payload *piece)
 {
     struct client_conn *conn = call->conn;
-    CU_TRY(client_call_begin_apart(call, values));
-    bool packs = compression_wanted(client_conn_compression(conn)), whole = is_whole(piece);
-    uint8_t *own = packs || !whole ? client_conn_apart_room(conn) : NULL;
+    CU_TRY(client_call_begin_out_of_band(call, values));
+    bool compresses = compression_wanted(client_conn_compression(conn)), whole = is_whole(piece);
+    uint8_t *own = compresses || !whole ? client_conn_out_of_band_room(conn) : NULL;
     if (own == NULL && !whole) {
         client_conn_unlock(conn, false);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    piece->packed = packs && own != NULL ? pack(conn, piece, own) : 0;
-    if (piece->packed == 0 && !whole) {
+    piece->compressed = compresses && own != NULL ? payload_compress(conn, piece, own) : 0;
+    if (piece->compressed == 0 && !whole) {
         payload_gather(piece, own);
     }
-    piece->from = piece->packed == 0 && whole ? piece->at : own;
-    client_call_prefix(call, values, client_conn_apart_number(conn), piece->packed);
+    piece->from = piece->compressed == 0 && whole ? piece->at : own;
+    client_call_prefix(call, values, client_conn_out_of_band_number(conn), piece->compressed);
     return CUDA_SUCCESS;
 }
 
@@ -76,9 +78,10 @@ static CUresult begin_compressed(struct client_call *call, size_t values,
     struct client_conn *conn = call->conn;
     CU_TRY(client_call_begin(call, values + CONN_PREFIX + bytes_of(piece)));
     uint8_t *to = client_conn_at(conn) + CONN_PREFIX + sizeof(struct wire_header) + values;
-    piece->packed = compression_wanted(client_conn_compression(conn)) ? pack(conn, piece, to) : 0;
-    if (piece->packed != 0) {
-        client_call_prefix(call, values + piece->packed, 0, piece->packed);
+    piece->compressed =
+        compression_wanted(client_conn_compression(conn)) ? payload_compress(conn, piece, to) : 0;
+    if (piece->compressed != 0) {
+        client_call_prefix(call, values + piece->compressed, 0, piece->compressed);
     } else {
         struct client_copy_facts facts = facts_of(call, piece);
         facts.tried = 1u << CLIENT_ROUTE_BULK | 1u << CLIENT_ROUTE_COMPRESSED;
@@ -94,7 +97,7 @@ CUresult client_payload_begin_large(struct client_call *call, struct client_payl
     piece->route = client_copy_route(&facts);
     switch (piece->route) {
     case CLIENT_ROUTE_BULK:
-        return begin_apart(call, values, piece);
+        return begin_out_of_band(call, values, piece);
     case CLIENT_ROUTE_COMPRESSED:
         return begin_compressed(call, values, piece);
     case CLIENT_ROUTE_DIRECT:
@@ -105,17 +108,17 @@ CUresult client_payload_begin_large(struct client_call *call, struct client_payl
 }
 
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
-                                   struct conn_apart *apart)
+                                   struct conn_out_of_band *out_of_band)
 {
     uint64_t bytes = bytes_of(piece);
     switch (piece->route) {
     case CLIENT_ROUTE_BULK:
-        return client_call_post_apart(call, piece->from, piece->packed != 0 ? piece->packed : bytes,
-                                      apart);
+        return client_call_post_out_of_band(
+            call, piece->from, piece->compressed != 0 ? piece->compressed : bytes, out_of_band);
     case CLIENT_ROUTE_DIRECT:
         return client_call_post_bulk(call, piece->at, bytes);
     case CLIENT_ROUTE_COMPRESSED:
-        (void)client_call_bulk_room(call, piece->packed);
+        (void)client_call_bulk_room(call, piece->compressed);
         break;
     default:
         payload_gather(piece, client_call_bulk_room(call, bytes));
@@ -124,10 +127,10 @@ CUresult client_payload_post_large(struct client_call *call, const struct client
     return client_call_post(call);
 }
 
-void client_payload_wait(struct client_call *call, const struct conn_apart *apart)
+void client_payload_wait(struct client_call *call, const struct conn_out_of_band *out_of_band)
 {
     if (client_conn_bulks(call->conn) != 0) {
-        client_conn_apart_wait(call->conn, apart);
+        client_conn_out_of_band_wait(call->conn, out_of_band);
         call->mirrors.later = false;
         client_call_sent(call);
     }

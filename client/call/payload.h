@@ -13,13 +13,13 @@ struct client_payload {
     /* Set by begin, for the post */
     enum client_copy_route route; /* BULK: it may leave after the post has returned */
     const uint8_t *from;          /* BULK */
-    uint32_t packed;              /* compressed size; 0: it goes plain */
+    uint32_t compressed;          /* compressed size; 0: it goes plain */
 };
 
 /* begin and post of every payload that is not small and in one row. */
 CUresult client_payload_begin_large(struct client_call *call, struct client_payload *piece);
 CUresult client_payload_post_large(struct client_call *call, const struct client_payload *piece,
-                                   struct conn_apart *apart);
+                                   struct conn_out_of_band *out_of_band);
 
 /* Its route is CLIENT_ROUTE_FRAME, whatever the connection can do. */
 static inline bool client_payload_small(const struct client_payload *piece)
@@ -40,14 +40,14 @@ static inline CUresult client_payload_begin(struct client_call *call, struct cli
  * first: until then they may not have left, and the memory must not change. */
 static inline CUresult client_payload_post(struct client_call *call,
                                            const struct client_payload *piece,
-                                           struct conn_apart *apart)
+                                           struct conn_out_of_band *out_of_band)
 {
     if (!client_payload_small(piece)) {
-        return client_payload_post_large(call, piece, apart);
+        return client_payload_post_large(call, piece, out_of_band);
     }
     ga_write_array(&call->writer, piece->at, piece->width, 1, 16);
     return client_call_post(call);
 }
-void client_payload_wait(struct client_call *call, const struct conn_apart *apart);
+void client_payload_wait(struct client_call *call, const struct conn_out_of_band *out_of_band);
 
 #endif

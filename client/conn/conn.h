@@ -149,7 +149,7 @@ struct pending_reply {
 };
 
 /* The out-of-band pieces of one call: the last one given to each bulk connection. */
-struct conn_apart {
+struct conn_out_of_band {
     uint64_t pieces[WIRE_BULKS_MAX];
 };
 
@@ -234,18 +234,19 @@ uint64_t client_conn_frame(struct client_conn *conn, uint16_t opcode, uint16_t s
 void client_conn_bulk(struct client_conn *conn, const void *from, uint64_t bytes);
 /* The three functions for bulk over a bulk connection, if there are any. Instead of
  * client_conn_lock; waits also until a bulk connection is free. */
-GA_CHECKED int client_conn_lock_apart(struct client_conn *conn, size_t room);
+GA_CHECKED int client_conn_lock_out_of_band(struct client_conn *conn, size_t room);
 /* Appends WIRE_BULK, behind WIRE_CONTEXT and in front of the frame. */
-void client_conn_prefix(struct client_conn *conn, uint32_t connection, uint32_t packed);
+void client_conn_prefix(struct client_conn *conn, uint32_t connection, uint32_t compressed);
 /* Begins to send the bulk, after the frame, which has none of its own. The caller must call
- * client_conn_apart_wait for the rest before it waits for anything except the connection. */
-void client_conn_apart(struct client_conn *conn, const void *from, uint64_t bytes,
-                       struct conn_apart *apart);
+ * client_conn_out_of_band_wait for the rest before it waits for anything except the connection. */
+void client_conn_send_out_of_band(struct client_conn *conn, const void *from, uint64_t bytes,
+                                  struct conn_out_of_band *out_of_band);
 /* Room of WIRE_CHUNK bytes that the chosen bulk connection may send from. NULL: no memory. */
-uint8_t *client_conn_apart_room(struct client_conn *conn);
-void client_conn_apart_wait(struct client_conn *conn, const struct conn_apart *apart);
-/* The bulk connection that client_conn_lock_apart has chosen, from 1 on. */
-unsigned client_conn_apart_number(const struct client_conn *conn);
+uint8_t *client_conn_out_of_band_room(struct client_conn *conn);
+void client_conn_out_of_band_wait(struct client_conn *conn,
+                                  const struct conn_out_of_band *out_of_band);
+/* The bulk connection that client_conn_lock_out_of_band has chosen, from 1 on. */
+unsigned client_conn_out_of_band_number(const struct client_conn *conn);
 /* Whether bulk connections are still to be asked for: once. Then, between lock and unlock: use
  * these. */
 bool client_conn_bulks_wanted(struct client_conn *conn);

@@ -143,15 +143,15 @@ static enum ga_status take_prefix(struct client_conn *conn, const struct wire_he
                                   const uint8_t *values)
 {
     struct ga_reader r = ga_reader_of(values, header->length);
-    uint32_t connection = ga_read_u32(&r), packed = ga_read_u32(&r);
-    bool good = connection <= client_conn_bulks(conn) && packed < WIRE_CHUNK &&
-                (packed == 0 || conn->compression.mode != COMPRESSION_OFF) &&
-                (connection != 0 || packed != 0);
-    if (r.failed || conn->bulk_next != 0 || conn->packed_next != 0 || !good) {
+    uint32_t connection = ga_read_u32(&r), compressed = ga_read_u32(&r);
+    bool good = connection <= client_conn_bulks(conn) && compressed < WIRE_CHUNK &&
+                (compressed == 0 || conn->compression.mode != COMPRESSION_OFF) &&
+                (connection != 0 || compressed != 0);
+    if (r.failed || conn->bulk_next != 0 || conn->compressed_next != 0 || !good) {
         return GA_INVALID;
     }
     conn->bulk_next = connection;
-    conn->packed_next = packed;
+    conn->compressed_next = compressed;
     return GA_OK;
 }
 
@@ -211,15 +211,17 @@ static enum ga_status chunk_begin(struct client_conn *conn)
     pthread_mutex_lock(&conn->read_lock);
     struct pending_reply *record = conn_table_find(conn, header.sequence);
     pthread_mutex_unlock(&conn->read_lock);
-    uint64_t here = conn->bulk_next != 0 ? 0 : conn->packed_next != 0 ? conn->packed_next : bytes;
+    uint64_t here = conn->bulk_next != 0         ? 0
+                    : conn->compressed_next != 0 ? conn->compressed_next
+                                                 : bytes;
     if (record == NULL || record->want.to == NULL || record->want.shared || bytes > WIRE_CHUNK ||
-        bytes == 0 || header.length != 16 + wire_padded(here) || conn->packed_next >= bytes ||
+        bytes == 0 || header.length != 16 + wire_padded(here) || conn->compressed_next >= bytes ||
         offset != record->came || bytes > record->want.bytes - offset) {
         return GA_INVALID;
     }
-    if (conn->packed_next != 0 && conn->packed == NULL) {
-        conn->packed = malloc(WIRE_CHUNK);
-        if (conn->packed == NULL) {
+    if (conn->compressed_next != 0 && conn->compressed == NULL) {
+        conn->compressed = malloc(WIRE_CHUNK);
+        if (conn->compressed == NULL) {
             return GA_NO_MEMORY;
         }
     }
@@ -231,10 +233,10 @@ static enum ga_status chunk_begin(struct client_conn *conn)
     }
     conn->bulk = record;
     conn->bulk_at = offset;
-    conn->bulk_left = conn->packed_next != 0 ? conn->packed_next : bytes;
+    conn->bulk_left = conn->compressed_next != 0 ? conn->compressed_next : bytes;
     conn->bulk_bytes = bytes;
-    conn->bulk_packed = conn->packed_next;
-    conn->packed_next = 0;
+    conn->bulk_compressed = conn->compressed_next;
+    conn->compressed_next = 0;
     conn->bulk_got = 0;
     conn->bulk_conn = conn->bulk_next;
     conn->bulk_next = 0;
@@ -273,7 +275,7 @@ static enum ga_status chunk_read(struct client_conn *conn)
     /* Rows are gathered in the bounce buffer until the chunk is whole. */
     uint8_t *plain = rows ? conn->bounce : record->want.to + conn->bulk_at;
     while (conn->bulk_left != 0) {
-        uint8_t *to = conn->bulk_packed != 0 ? conn->packed : plain;
+        uint8_t *to = conn->bulk_compressed != 0 ? conn->compressed : plain;
         size_t got;
         GA_TRY(chunk_receive(conn, to + conn->bulk_got, conn->bulk_left, &got));
         (void)GA_FAILPOINT("client: piece of bulk read");
@@ -285,10 +287,10 @@ static enum ga_status chunk_read(struct client_conn *conn)
         size_t got;
         GA_TRY(frame_bulk(&conn->reader, &conn->data, 16, padding, sizeof padding, &got));
     }
-    if (conn->bulk_packed != 0) {
-        GA_TRY(decompress(conn->packed, conn->bulk_packed, plain, conn->bulk_bytes));
-        client_conn_count(&conn->unpacked_bytes, conn->bulk_bytes);
-        client_conn_count(&conn->unpacked_from, conn->bulk_packed);
+    if (conn->bulk_compressed != 0) {
+        GA_TRY(decompress(conn->compressed, conn->bulk_compressed, plain, conn->bulk_bytes));
+        client_conn_count(&conn->decompressed_bytes, conn->bulk_bytes);
+        client_conn_count(&conn->decompressed_from, conn->bulk_compressed);
     }
     if (rows) {
         scatter_rows(record, conn->bulk_at, conn->bulk_bytes, conn->bounce);
@@ -309,7 +311,7 @@ enum ga_status conn_answer_take(struct client_conn *conn)
     }
     struct wire_header header;
     GA_TRY(frame_header(&conn->reader, &header));
-    if (header.opcode != WIRE_DATA && (conn->bulk_next != 0 || conn->packed_next != 0)) {
+    if (header.opcode != WIRE_DATA && (conn->bulk_next != 0 || conn->compressed_next != 0)) {
         return GA_INVALID;
     }
     return header.opcode == WIRE_DATA ? chunk_begin(conn) : take_frame(conn);

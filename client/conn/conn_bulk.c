@@ -5,9 +5,9 @@
  *
  * Pieces are given in turns to connections that have sent their last one. A piece stays in the
  * caller's memory, or in room of the bulk connection, until it has left. The caller must therefore
- * wait in the end (client_conn_apart_wait), and until then only for room on the connection, because
- * the server reads on only when it has the piece. A thread that waits for room sends the rest of
- * all pieces. */
+ * wait in the end (client_conn_out_of_band_wait), and until then only for room on the connection,
+ * because the server reads on only when it has the piece. A thread that waits for room sends the
+ * rest of all pieces. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ void client_conn_bulks_use(struct client_conn *conn, const struct transport_conn
     atomic_store(&conn->bulk_count, count);
 }
 
-unsigned client_conn_apart_number(const struct client_conn *conn)
+unsigned client_conn_out_of_band_number(const struct client_conn *conn)
 {
     return conn->bulk_last + 1;
 }
@@ -93,7 +93,7 @@ static bool conn_bulk_choose(struct client_conn *conn)
     return false;
 }
 
-int client_conn_lock_apart(struct client_conn *conn, size_t room)
+int client_conn_lock_out_of_band(struct client_conn *conn, size_t room)
 {
     int dead;
     while ((dead = client_conn_lock(conn, room + CONN_PREFIX)) == 0) {
@@ -110,14 +110,14 @@ int client_conn_lock_apart(struct client_conn *conn, size_t room)
     return dead;
 }
 
-void client_conn_prefix(struct client_conn *conn, uint32_t connection, uint32_t packed)
+void client_conn_prefix(struct client_conn *conn, uint32_t connection, uint32_t compressed)
 {
-    const uint32_t values[2] = {connection, packed};
+    const uint32_t values[2] = {connection, compressed};
     memcpy(client_conn_at(conn) + sizeof(struct wire_header), values, sizeof values);
     (void)client_conn_frame(conn, WIRE_BULK, 0, sizeof values, 0, false);
 }
 
-uint8_t *client_conn_apart_room(struct client_conn *conn)
+uint8_t *client_conn_out_of_band_room(struct client_conn *conn)
 {
     struct conn_bulk *bulk = &conn->bulks[conn->bulk_last];
     if (bulk->room == NULL) {
@@ -126,36 +126,37 @@ uint8_t *client_conn_apart_room(struct client_conn *conn)
     return bulk->room;
 }
 
-void client_conn_apart(struct client_conn *conn, const void *from, uint64_t bytes,
-                       struct conn_apart *apart)
+void client_conn_send_out_of_band(struct client_conn *conn, const void *from, uint64_t bytes,
+                                  struct conn_out_of_band *out_of_band)
 {
     struct conn_bulk *bulk = &conn->bulks[conn->bulk_last];
     bulk->from = from;
     bulk->left = bytes;
-    apart->pieces[conn->bulk_last] = ++bulk->pieces;
+    out_of_band->pieces[conn->bulk_last] = ++bulk->pieces;
     if (conn_push(conn) != GA_LOST) {
         (void)conn_bulk_push(conn);
     }
 }
 
 /* Under send_lock. */
-static bool has_left(const struct client_conn *conn, const struct conn_apart *apart)
+static bool has_left(const struct client_conn *conn, const struct conn_out_of_band *out_of_band)
 {
     for (unsigned i = 0; i < client_conn_bulks(conn); i++) {
         const struct conn_bulk *bulk = &conn->bulks[i];
-        if (bulk->left != 0 && bulk->pieces == apart->pieces[i]) {
+        if (bulk->left != 0 && bulk->pieces == out_of_band->pieces[i]) {
             return false;
         }
     }
     return true;
 }
 
-void client_conn_apart_wait(struct client_conn *conn, const struct conn_apart *apart)
+void client_conn_out_of_band_wait(struct client_conn *conn,
+                                  const struct conn_out_of_band *out_of_band)
 {
     pthread_mutex_lock(&conn->send_lock);
-    while (atomic_load(&conn->facts.dead) == 0 && !has_left(conn, apart)) {
+    while (atomic_load(&conn->facts.dead) == 0 && !has_left(conn, out_of_band)) {
         enum ga_status status = conn->exclusive ? GA_OK : conn_push(conn);
-        if (status != GA_LOST && conn_bulk_push(conn) == GA_AGAIN && !has_left(conn, apart)) {
+        if (status != GA_LOST && conn_bulk_push(conn) == GA_AGAIN && !has_left(conn, out_of_band)) {
             conn_wait_for_room(conn);
         }
     }

@@ -68,8 +68,8 @@ struct client_conn_counts client_conn_counts(const struct client_conn *conn)
                                        .waited_ns = conn->waited_ns,
                                        .plain_out = conn->compression.plain_bytes,
                                        .compressed_out = conn->compression.compressed_bytes,
-                                       .plain_in = conn->unpacked_bytes,
-                                       .compressed_in = conn->unpacked_from};
+                                       .plain_in = conn->decompressed_bytes,
+                                       .compressed_in = conn->decompressed_from};
 }
 
 void client_conn_count_shared(struct client_conn *conn, uint64_t bytes, bool out)

@@ -79,20 +79,21 @@ struct client_conn {
     struct frame_reader reader;
     struct pending_reply *bulk; /* the copy whose chunk is being read; NULL: none */
     uint64_t bulk_at, bulk_left;
-    uint64_t bulk_bytes;  /* size of the chunk */
-    uint64_t bulk_got;    /* bytes of it received so far, in the form in which they travel */
-    unsigned bulk_conn;   /* the bulk connection that carries it; 0: the data connection */
-    unsigned bulk_next;   /* that of the next frame, from WIRE_BULK */
-    uint32_t packed_next; /* compressed size in the next frame, from WIRE_BULK; 0: plain */
-    uint32_t bulk_packed; /* compressed size of the chunk; 0: plain */
-    uint8_t *packed;      /* room for compressed bytes */
-    atomic_uint awaited;  /* the connection of the next bytes, as bulk_conn; any thread reads it */
-    uint8_t *bounce;      /* room for rows that arrive in pieces */
+    uint64_t bulk_bytes;      /* size of the chunk */
+    uint64_t bulk_got;        /* bytes of it received so far, in the form in which they travel */
+    unsigned bulk_conn;       /* the bulk connection that carries it; 0: the data connection */
+    unsigned bulk_next;       /* that of the next frame, from WIRE_BULK */
+    uint32_t compressed_next; /* compressed size in the next frame, from WIRE_BULK; 0: plain */
+    uint32_t bulk_compressed; /* compressed size of the chunk; 0: plain */
+    uint8_t *compressed;      /* room for compressed bytes */
+    atomic_uint awaited; /* the connection of the next bytes, as bulk_conn; any thread reads it */
+    uint8_t *bounce;     /* room for rows that arrive in pieces */
 
     /* Counters for the trace. The sender and the reader add to the counts of bytes. */
     atomic_ullong bytes_out, bytes_in, waits, waited_ns;
-    atomic_ullong shared_out, shared_in;         /* bytes through shared buffers; any thread adds */
-    atomic_ullong unpacked_bytes, unpacked_from; /* received compressed: plain size, compressed */
+    atomic_ullong shared_out, shared_in; /* bytes through shared buffers; any thread adds */
+    atomic_ullong decompressed_bytes,
+        decompressed_from; /* received compressed: plain size, compressed */
 };
 
 /* Adds to a counter that one thread at a time changes, and any thread reads. */

@@ -157,10 +157,10 @@ static enum ga_status receive_all(struct client_conn *conn, const struct pending
                 return status;
             }
         }
-        const char *trouble = transport_error_text(&conn->data);
-        client_conn_lose(conn, status != GA_LOST ? "it sent bytes that are no answer"
-                               : trouble != NULL ? trouble
-                                                 : "the connection ended");
+        const char *error_text = transport_error_text(&conn->data);
+        client_conn_lose(conn, status != GA_LOST    ? "it sent bytes that are no answer"
+                               : error_text != NULL ? error_text
+                                                    : "the connection ended");
     }
 }
 

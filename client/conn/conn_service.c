@@ -79,7 +79,7 @@ static void rest(struct client_conn *conn, uint64_t now_ns)
 }
 
 /* Pings if that is due; returns when it is due again. */
-static uint64_t beat(struct client_conn *conn, uint64_t now)
+static uint64_t conn_heartbeat(struct client_conn *conn, uint64_t now)
 {
     uint64_t due = conn->side.liveness.looked_ns + transport_side_interval_ns(&conn->side);
     if (now < due) {
@@ -97,7 +97,7 @@ static uint64_t beat(struct client_conn *conn, uint64_t now)
 
 uint64_t client_conn_serve(struct client_conn *conn, uint64_t now_ns)
 {
-    uint64_t next = beat(conn, now_ns);
+    uint64_t next = conn_heartbeat(conn, now_ns);
     return conn_service_sooner(next, move(conn, now_ns));
 }
 

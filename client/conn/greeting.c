@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 
-const char *client_exchange_cause(const struct transport_conn *transport, enum ga_status status)
+const char *client_greeting_cause(const struct transport_conn *transport, enum ga_status status)
 {
-    const char *trouble = transport_error_text(transport);
-    return status != GA_LOST ? CLIENT_EXCHANGE_FOREIGN
-           : trouble != NULL ? trouble
-                             : "it closed the connection";
+    const char *error_text = transport_error_text(transport);
+    return status != GA_LOST    ? CLIENT_GREETING_FOREIGN
+           : error_text != NULL ? error_text
+                                : "it closed the connection";
 }
 
 enum ga_status client_frame_begin(struct client_frame *frame)
@@ -76,7 +76,7 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
         if (status != GA_OK) {
             char byte; /* the other end may have said why before it closed */
             (void)!transport->ops->receive(transport, &byte, 1, &sent);
-            snprintf(why, why_size, "%s", client_exchange_cause(transport, GA_LOST));
+            snprintf(why, why_size, "%s", client_greeting_cause(transport, GA_LOST));
             return status;
         }
         done += sent;
@@ -101,7 +101,7 @@ enum ga_status client_frame_receive(struct frame_reader *reader, struct transpor
         if (status == GA_AGAIN) {
             GA_TRY(wait_for(transport, POLLIN, deadline_ns, why, why_size));
         } else if (status != GA_OK) {
-            snprintf(why, why_size, "%s", client_exchange_cause(transport, status));
+            snprintf(why, why_size, "%s", client_greeting_cause(transport, status));
             return status;
         }
     }

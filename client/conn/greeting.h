@@ -9,7 +9,7 @@
 #include "transport/transport.h"
 
 /* The reason when the other end does not speak our protocol. */
-#define CLIENT_EXCHANGE_FOREIGN "it speaks something else; is this the port of gpuaasd?"
+#define CLIENT_GREETING_FOREIGN "it speaks something else; is this the port of gpuaasd?"
 
 struct client_frame {
     uint8_t *bytes; /* header and values; room for WIRE_HANDSHAKE_MAX */
@@ -34,6 +34,6 @@ GA_CHECKED enum ga_status client_frame_receive(struct frame_reader *reader,
                                                size_t why_size);
 
 /* Why a connection came to its end, for people: `status` is GA_LOST or GA_INVALID. */
-const char *client_exchange_cause(const struct transport_conn *transport, enum ga_status status);
+const char *client_greeting_cause(const struct transport_conn *transport, enum ga_status status);
 
 #endif

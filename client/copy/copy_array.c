@@ -66,7 +66,8 @@ static const uint8_t *host_at(const struct end *end, uint64_t x, uint64_t row)
 
 /* A part of a slice that fits in a chunk. */
 static CUresult send_part(struct client_call *call, const struct slices *slices, uint64_t x,
-                          uint64_t width, uint64_t first, uint64_t rows, struct conn_apart *apart)
+                          uint64_t width, uint64_t first, uint64_t rows,
+                          struct conn_out_of_band *out_of_band)
 {
     const struct ga_copy_in_array_args args = {.array = slices->to.array,
                                                .x = slices->to.x + x,
@@ -81,12 +82,12 @@ static CUresult send_part(struct client_call *call, const struct slices *slices,
                                    .rows = rows};
     CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_array_args_write(&call->writer, &args);
-    return client_payload_post(call, &piece, apart);
+    return client_payload_post(call, &piece, out_of_band);
 }
 
 static CUresult slice_in(struct client_call *call, const struct slices *slices)
 {
-    struct conn_apart apart = {0};
+    struct conn_out_of_band out_of_band = {0};
     CUresult rc = CUDA_SUCCESS;
     uint64_t at_once = slices->width < WIRE_CHUNK ? WIRE_CHUNK / slices->width : 1;
     client_copy_source(host_at(&slices->from, 0, 0),
@@ -97,10 +98,10 @@ static CUresult slice_in(struct client_call *call, const struct slices *slices)
         uint64_t left = slices->rows - row, rows = left < at_once ? left : at_once;
         for (uint64_t x = 0; x < slices->width && rc == CUDA_SUCCESS; x += WIRE_CHUNK) {
             uint64_t more = slices->width - x, width = more < WIRE_CHUNK ? more : WIRE_CHUNK;
-            rc = send_part(call, slices, x, width, row, rows, &apart);
+            rc = send_part(call, slices, x, width, row, rows, &out_of_band);
         }
     }
-    client_payload_wait(call, &apart);
+    client_payload_wait(call, &out_of_band);
     return rc;
 }
 

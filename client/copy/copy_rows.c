@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of rows. Rows travel packed; the pitch stays where the memory is. */
+/* Copies of rows. Rows travel without gaps; the pitch stays where the memory is. */
 #include <string.h>
 
 #include "api/calls.h"
@@ -19,7 +19,7 @@ static const uint8_t *host_row(const struct copy_side *side, uint64_t row)
 
 /* Sends `count` rows, which fit in one chunk. */
 static CUresult send_rows(struct client_call *call, const struct copy_rows *rows, uint64_t first,
-                          uint64_t count, struct conn_apart *apart)
+                          uint64_t count, struct conn_out_of_band *out_of_band)
 {
     const struct ga_copy_in_2d_args args = {.dst = rows->to.at + first * rows->to.pitch,
                                             .pitch = rows->to.pitch,
@@ -32,12 +32,12 @@ static CUresult send_rows(struct client_call *call, const struct copy_rows *rows
                                    .rows = count};
     CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_2d_args_write(&call->writer, &args);
-    return client_payload_post(call, &piece, apart);
+    return client_payload_post(call, &piece, out_of_band);
 }
 
 static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
 {
-    struct conn_apart apart = {0};
+    struct conn_out_of_band out_of_band = {0};
     CUresult rc = CUDA_SUCCESS;
     if (rows->width > WIRE_CHUNK) {
         for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row++) {
@@ -52,9 +52,9 @@ static CUresult rows_in(struct client_call *call, const struct copy_rows *rows)
     uint64_t most = WIRE_CHUNK / rows->width;
     for (uint64_t row = 0; row < rows->count && rc == CUDA_SUCCESS; row += most) {
         uint64_t left = rows->count - row;
-        rc = send_rows(call, rows, row, left < most ? left : most, &apart);
+        rc = send_rows(call, rows, row, left < most ? left : most, &out_of_band);
     }
-    client_payload_wait(call, &apart);
+    client_payload_wait(call, &out_of_band);
     return rc;
 }
 
@@ -110,7 +110,7 @@ static CUresult rows_on_host(struct client_call *call, const struct copy_rows *r
 
 CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows)
 {
-    bool packed = rows->from.pitch == rows->width && rows->to.pitch == rows->width;
+    bool contiguous = rows->from.pitch == rows->width && rows->to.pitch == rows->width;
     uint64_t bytes = rows->width * rows->count;
     if (rows->from.device && rows->to.device) {
         return rows_inside(call, rows);
@@ -118,13 +118,13 @@ CUresult client_copy_rows(struct client_call *call, const struct copy_rows *rows
     if (rows->to.device) {
         client_copy_source(host_row(&rows->from, 0),
                            (rows->count - 1) * rows->from.pitch + rows->width);
-        return packed || rows->count == 1
+        return contiguous || rows->count == 1
                    ? client_copy_from_host(call, rows->to.at, host_row(&rows->from, 0), bytes,
                                            rows->stream, rows->wait)
                    : rows_in(call, rows);
     }
     if (rows->from.device) {
-        return packed || rows->count == 1
+        return contiguous || rows->count == 1
                    ? client_copy_out(call, (void *)(uintptr_t)rows->to.at, rows->from.at, bytes,
                                      rows->stream, rows->wait)
                    : rows_out(call, rows);

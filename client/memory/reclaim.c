@@ -93,8 +93,8 @@ bool client_trim_others(const struct client_session *session, unsigned step)
     pending = reclaim_ask(session, step == 0) != 0;
     bool again = pending || step != 0;
     while (pending && ga_clock_ns() < until) {
-        const struct timespec nap = {.tv_nsec = GA_NS_PER_MS};
-        (void)nanosleep(&nap, NULL);
+        const struct timespec time = {.tv_nsec = GA_NS_PER_MS};
+        (void)nanosleep(&time, NULL);
         pending = reclaim_ask(session, false) != 0;
     }
     return again;

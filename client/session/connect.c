@@ -114,8 +114,9 @@ static enum ga_status wait_connected(struct opening *opening, struct transport_c
 }
 
 /* On one machine nothing is saved; and what is encrypted tells by its size what it is, if it is
- * packed. */
-static uint32_t packing(const struct opening *opening, const struct transport_conn *transport)
+ * compressed. */
+static uint32_t compression_takes(const struct opening *opening,
+                                  const struct transport_conn *transport)
 {
     enum compression_mode mode = client_environment_compression();
     bool does_harm = opening->device->server->tls || compression_is_near(transport);
@@ -137,7 +138,7 @@ static enum ga_status send_hello(struct opening *opening, struct transport_conn 
         HANDSHAKE_DATA) { /* once for each connection: which calls both ends mean the same by */
         hello.signatures = api_signatures;
         hello.signature_count = (uint32_t)api_signature_count;
-        hello.takes |= packing(opening, transport);
+        hello.takes |= compression_takes(opening, transport);
     }
     handshake_data_hello_write(&frame.writer, &hello);
     enum ga_status status =
@@ -225,7 +226,7 @@ static enum ga_status conn_start(struct opening *opening, const struct making *m
         .owner = opening->device->server,
         .process = opening->ticket.process,
         .lacking = opening->lacking_count != 0 ? &opening->lacking : NULL,
-        .compression = opening->packs ? client_environment_compression() : COMPRESSION_OFF};
+        .compression = opening->compresses ? client_environment_compression() : COMPRESSION_OFF};
     struct client_conn *conn;
     GA_TRY(client_conn_create(&start, &conn));
     (void)GA_FAILPOINT("client: session made");

@@ -61,7 +61,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
     }
     if (opcode != WIRE_DATA_WELCOME || handshake_data_welcome_read(values, welcome) != GA_OK ||
         !welcome_is_answer(opening, welcome)) {
-        snprintf(opening->why, sizeof opening->why, CLIENT_EXCHANGE_FOREIGN);
+        snprintf(opening->why, sizeof opening->why, CLIENT_GREETING_FOREIGN);
         return GA_INVALID;
     }
     for (uint32_t i = 0; i < welcome->lacking_count; i++) {
@@ -69,7 +69,7 @@ enum ga_status opening_welcome(struct opening *opening, uint16_t opcode, struct 
         opening->lacking_count++;
     }
     opening->session = welcome->session;
-    opening->packs = (welcome->takes & HANDSHAKE_TAKES_COMPRESSED) != 0;
+    opening->compresses = (welcome->takes & HANDSHAKE_TAKES_COMPRESSED) != 0;
     opening->first = (struct client_first){.made = welcome->context_made,
                                            .result = front_result_of(welcome->context_result),
                                            .block_bytes = welcome->block_bytes};

@@ -21,7 +21,7 @@ struct opening {
     uint64_t cache_bytes;      /* limit on freed bytes that may stay cached */
     uint32_t lacking_count;    /* calls that the server lacks, and which */
     struct api_op_set lacking;
-    bool packs;           /* the server takes compressed bytes */
+    bool compresses;      /* the server takes compressed bytes */
     uint64_t round_trips; /* number of them, one after the other */
 };
 

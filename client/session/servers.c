@@ -155,7 +155,7 @@ static void read_welcome(struct attempt *attempt, struct ga_reader *values)
     attempt->welcome.devices = calloc(HANDSHAKE_DEVICES_MAX, sizeof(struct handshake_device));
     if (attempt->welcome.devices == NULL ||
         handshake_welcome_read(values, &attempt->welcome) != GA_OK) {
-        fail(attempt, CLIENT_EXCHANGE_FOREIGN);
+        fail(attempt, CLIENT_GREETING_FOREIGN);
         return;
     }
     if (attempt->welcome.major != WIRE_MAJOR) {
@@ -189,7 +189,7 @@ static void read_answer(struct attempt *attempt)
         }
     }
     if (status != GA_OK) {
-        fail(attempt, client_exchange_cause(&server->control, status));
+        fail(attempt, client_greeting_cause(&server->control, status));
         return;
     }
     struct ga_reader values = ga_reader_of(at, header.length);
@@ -198,7 +198,7 @@ static void read_answer(struct attempt *attempt)
     } else if (header.opcode == WIRE_REFUSED) {
         read_refused(attempt, &values);
     } else {
-        fail(attempt, CLIENT_EXCHANGE_FOREIGN);
+        fail(attempt, CLIENT_GREETING_FOREIGN);
     }
 }
 

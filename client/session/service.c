@@ -154,9 +154,9 @@ static void *service_run(void *unused)
         }
         service_watch_all(&watched);
         now = ga_clock_ns();
-        uint64_t nap = next > now ? next - now : 0;
-        struct timespec timeout = {.tv_sec = (time_t)(nap / GA_NS_PER_S),
-                                   .tv_nsec = (long)(nap % GA_NS_PER_S)};
+        uint64_t sleep_ns = next > now ? next - now : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(sleep_ns / GA_NS_PER_S),
+                                   .tv_nsec = (long)(sleep_ns % GA_NS_PER_S)};
         int ready = ppoll(watched.at, watched.count, next != FAR ? &timeout : NULL, NULL);
         atomic_store(&asleep, false);
         if (ready > 0) {

@@ -183,8 +183,8 @@ CUresult client_session_open(struct client_device *device, const struct handshak
     session->window_bytes = opening.window.bytes;
     client_allocator_init(&session->allocator, opening.window.base, opening.window.bytes,
                           device->granularity_bytes, device->memory_bytes);
-    session->allocator.kept_most = smallest(opening.cache_bytes, client_environment_cache_bytes(),
-                                            device->memory_bytes / CACHE_SHARE);
+    session->allocator.cached_max = smallest(opening.cache_bytes, client_environment_cache_bytes(),
+                                             device->memory_bytes / CACHE_SHARE);
     *out = session;
     *first = opening.first;
     return CUDA_SUCCESS;

@@ -34,18 +34,18 @@ static void print_devices(int pid)
 static void print_packing(int pid)
 {
     struct client_conn *conn;
-    unsigned long long out = 0, out_packed = 0, in = 0, in_packed = 0;
+    unsigned long long out = 0, out_compressed = 0, in = 0, in_compressed = 0;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
         const struct client_conn_counts counts = client_conn_counts(conn);
         out += counts.plain_out;
-        out_packed += counts.compressed_out;
+        out_compressed += counts.compressed_out;
         in += counts.plain_in;
-        in_packed += counts.compressed_in;
+        in_compressed += counts.compressed_in;
     }
     if (out != 0 || in != 0) {
         fprintf(stderr,
                 "gpuaas[%d] trace: compressed: out %llu bytes to %llu, in %llu bytes to %llu\n",
-                pid, out, out_packed, in, in_packed);
+                pid, out, out_compressed, in, in_compressed);
     }
 }
 

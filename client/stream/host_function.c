@@ -24,8 +24,8 @@
 #include "client/stream/host_value.h"
 #include "front/front.h"
 
-#define SIDE_FULL_US 1000
-#define VALUE_NAP_NS 200000
+#define SIDE_FULL_US   1000
+#define VALUE_SLEEP_NS 200000
 
 enum lane_number { FUNCTIONS, VALUES, LANES };
 
@@ -215,7 +215,7 @@ static void wait_for_news(struct lane *lane)
         pthread_cond_wait(&lane->news, &lock);
         return;
     }
-    (void)ga_cond_wait_until(&lane->news, &lock, ga_clock_ns() + VALUE_NAP_NS);
+    (void)ga_cond_wait_until(&lane->news, &lock, ga_clock_ns() + VALUE_SLEEP_NS);
 }
 
 static void *thread_main(void *argument)

@@ -6,15 +6,15 @@
 TestSuite(conn_bulk, .timeout = 30);
 
 /* What WIRE_BULK says, then a frame; of a connection that takes packed bytes, or not. */
-static void lost_after_bulk(bool packs, uint32_t connection, uint32_t packed,
+static void lost_after_bulk(bool compresses, uint32_t connection, uint32_t compressed,
                             struct wire_header header, const void *content)
 {
     struct peer peer = peer_connect();
     static uint8_t to[400];
-    const uint32_t values[4] = {connection, packed};
+    const uint32_t values[4] = {connection, compressed};
     const struct wire_header bulk = {.length = sizeof values, .opcode = WIRE_BULK};
     struct reply_action want = {.context = 1, .to = to, .bytes = 200, .width = 200, .pitch = 200};
-    peer.conn->compression.mode = packs ? COMPRESSION_AUTO : COMPRESSION_OFF;
+    peer.conn->compression.mode = compresses ? COMPRESSION_AUTO : COMPRESSION_OFF;
     struct pending_reply *record = call_with(peer.conn, 0, true, &want);
     header.sequence += record->sequence;
     peer_write(&peer, &bulk, sizeof bulk);
@@ -51,7 +51,7 @@ Test(conn_bulk, nonsense_about_bulk_ends_the_conn)
 Test(conn_bulk, packed_pieces_are_opened)
 {
     struct peer peer = peer_connect();
-    static uint8_t plain[100000], packed[100000], to[120 * 1000];
+    static uint8_t plain[100000], compressed[100000], to[120 * 1000];
     peer.conn->compression.mode = COMPRESSION_AUTO;
     for (size_t i = 0; i < sizeof plain; i++) {
         plain[i] = (uint8_t)(i / 100);
@@ -60,13 +60,13 @@ Test(conn_bulk, packed_pieces_are_opened)
         struct reply_action want = {
             .context = 1, .to = to, .bytes = sizeof plain, .width = 100, .pitch = pitch};
         memset(to, 0, sizeof to);
-        uint32_t size = (uint32_t)compress(plain, sizeof plain, packed);
+        uint32_t size = (uint32_t)compress(plain, sizeof plain, compressed);
         cr_assert_neq(size, 0);
         struct pending_reply *record = call_with(peer.conn, 0, true, &want);
         const struct {
             struct wire_header header;
-            uint32_t connection, packed, zeros[2];
-        } bulk = {.header = {.length = 16, .opcode = WIRE_BULK}, .packed = size};
+            uint32_t connection, compressed, zeros[2];
+        } bulk = {.header = {.length = 16, .opcode = WIRE_BULK}, .compressed = size};
         const struct {
             struct wire_header header;
             uint64_t offset, bytes;
@@ -76,7 +76,7 @@ Test(conn_bulk, packed_pieces_are_opened)
                   .bytes = sizeof plain};
         peer_write(&peer, &bulk, sizeof bulk);
         peer_write(&peer, &data, sizeof data);
-        peer_write(&peer, packed, wire_padded(size));
+        peer_write(&peer, compressed, wire_padded(size));
         peer_reply(&peer, WIRE_REPLY, record->sequence, 0, 0);
         client_conn_wait(peer.conn, record);
         cr_assert_eq(record->result, 0);
@@ -98,16 +98,16 @@ static uint8_t piece[PIECE], other[OTHER];
 static void *give_two_pieces(void *at)
 {
     struct client_conn *conn = at;
-    struct conn_apart apart = {0};
+    struct conn_out_of_band out_of_band = {0};
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(client_conn_lock_apart(conn, 256), 0);
+        cr_assert_eq(client_conn_lock_out_of_band(conn, 256), 0);
         client_conn_prefix(conn, 1, 0);
         memset(client_conn_at(conn) + sizeof(struct wire_header), 0, 16);
         (void)client_conn_frame(conn, 601, 1, 16, 0, true);
-        client_conn_apart(conn, piece, PIECE, &apart);
+        client_conn_send_out_of_band(conn, piece, PIECE, &out_of_band);
         client_conn_unlock(conn, false);
     }
-    client_conn_apart_wait(conn, &apart);
+    client_conn_out_of_band_wait(conn, &out_of_band);
     return NULL;
 }
 

@@ -8,7 +8,7 @@ Test(retired, what_is_freed_is_kept_until_its_work_has_ended)
     struct model model = {.capacity = UINT64_C(1) << 30};
     uint64_t a, b;
     start(&allocator);
-    allocator.kept_most = 128 * MIB;
+    allocator.cached_max = 128 * MIB;
     cr_assert_eq(client_allocator_take(&allocator, 40 * MIB, 7, model_map, &model, &a), 0);
     cr_assert_eq(client_allocator_free(&allocator, a, 5, model_unmap, &model), 0);
     cr_assert_eq(client_allocator_free(&allocator, a, 5, model_unmap, &model), ALLOCATOR_INVALID);
@@ -40,7 +40,7 @@ Test(retired, an_end_while_work_is_under_way)
     struct model model = {.capacity = UINT64_C(1) << 30};
     uint64_t at[3];
     start(&allocator);
-    allocator.kept_most = 512 * MIB;
+    allocator.cached_max = 512 * MIB;
     for (uint64_t i = 0; i < 3; i++) {
         cr_assert_eq(client_allocator_take(&allocator, 40 * MIB, 7, model_map, &model, &at[i]), 0);
     }
@@ -58,7 +58,7 @@ Test(retired, a_kept_block_is_not_wasted)
     struct model model = {.capacity = UINT64_C(1) << 30};
     uint64_t a, b, c;
     start(&allocator);
-    allocator.kept_most = 256 * MIB;
+    allocator.cached_max = 256 * MIB;
     cr_assert_eq(client_allocator_take(&allocator, 100 * MIB, 7, model_map, &model, &a), 0);
     cr_assert_eq(client_allocator_take(&allocator, 90 * MIB, 7, model_map, &model, &b), 0);
     cr_assert_eq(client_allocator_free(&allocator, a, 0, model_unmap, &model), 0);
@@ -80,7 +80,7 @@ Test(retired, no_more_is_kept_than_may_be)
     struct model model = {.capacity = UINT64_C(1) << 30};
     uint64_t at[4];
     start(&allocator);
-    allocator.kept_most = 100 * MIB;
+    allocator.cached_max = 100 * MIB;
     for (int i = 0; i < 4; i++) {
         uint64_t bytes = (i == 3 ? 101 : 40) * MIB;
         cr_assert_eq(client_allocator_take(&allocator, bytes, 7, model_map, &model, &at[i]), 0);
@@ -94,7 +94,7 @@ Test(retired, no_more_is_kept_than_may_be)
     cr_assert_eq(client_allocator_free(&allocator, at[2], 3, model_unmap, &model), 0);
     cr_assert_eq(model.mapped_count, 3, "the first has made room");
     cr_assert_eq(client_allocator_free_bytes(&allocator), 80 * MIB);
-    allocator.kept_most = 0;
+    allocator.cached_max = 0;
     cr_assert_eq(client_allocator_free(&allocator, at[3], 3, model_unmap, &model), ALLOCATOR_FULL);
     give(&allocator, &model, at[3]);
     client_allocator_drop(&allocator, 7, model_unmap, &model);
@@ -110,7 +110,7 @@ Test(retired, small_ones_drain_in_their_slab)
     struct model model = {.capacity = UINT64_C(1) << 30};
     uint64_t at[3], again;
     start(&allocator);
-    allocator.kept_most = 100 * MIB;
+    allocator.cached_max = 100 * MIB;
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(client_allocator_take(&allocator, 1000, 7, model_map, &model, &at[i]), 0);
         cr_assert_eq(client_allocator_free(&allocator, at[i], (uint64_t)i + 1, model_unmap, &model),
@@ -135,7 +135,7 @@ Test(retired, kept_memory_at_random)
     uint64_t at[64] = {0}, mark = 0, done = 0;
     unsigned kept = 0;
     start(&allocator);
-    allocator.kept_most = 64 * MIB;
+    allocator.cached_max = 64 * MIB;
     srand(4);
     for (int round = 0; round < 20000; round++) {
         unsigned i = (unsigned)rand() % 64;

@@ -13,13 +13,13 @@
 #include "client/transfer/pinned.h"
 
 static CUresult piece_in(struct client_call *call, const struct ga_copy_in_args *args,
-                         const void *from, struct conn_apart *apart)
+                         const void *from, struct conn_out_of_band *out_of_band)
 {
     struct client_payload piece = {
         .at = from, .width = args->bytes, .pitch = args->bytes, .rows = 1};
     CU_TRY(client_payload_begin(call, &piece));
     ga_copy_in_args_write(&call->writer, args);
-    return client_payload_post(call, &piece, apart);
+    return client_payload_post(call, &piece, out_of_band);
 }
 
 /* Routes of the program's memory itself. */
@@ -33,7 +33,7 @@ static bool is_in_place(enum client_copy_route route)
 static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8_t *at,
                               uint64_t bytes, uint64_t stream)
 {
-    struct conn_apart apart = {0};
+    struct conn_out_of_band out_of_band = {0};
     CUresult rc = CUDA_SUCCESS;
     client_bulk_prepare(call, bytes);
     struct client_copy_facts facts = {
@@ -53,12 +53,12 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
         call->op = API_OP_ga_copy_in;
         uint64_t part = bytes < WIRE_CHUNK ? bytes : WIRE_CHUNK;
         const struct ga_copy_in_args args = {.dst = to, .bytes = part, .stream = stream};
-        rc = piece_in(call, &args, at, &apart);
+        rc = piece_in(call, &args, at, &out_of_band);
         at += part;
         to += part;
         bytes -= part;
     }
-    client_payload_wait(call, &apart);
+    client_payload_wait(call, &out_of_band);
     return rc;
 }
 
