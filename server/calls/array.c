@@ -70,7 +70,7 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
     return CUDA_SUCCESS;
 }
 
-static CUresult real_destroy(struct server_conn *conn, const struct server_array *array)
+static CUresult array_real_destroy(struct server_conn *conn, const struct server_array *array)
 {
     if (array->whole != 0) {
         return CUDA_SUCCESS; /* goes with the whole */
@@ -86,7 +86,7 @@ static CUresult array_put(struct server_conn *conn, uint64_t handle, struct serv
 {
     enum ga_status status = ga_handle_table_take(table_of(conn, handle), handle, array);
     if (status != GA_OK) {
-        (void)real_destroy(conn, array);
+        (void)array_real_destroy(conn, array);
         free(array);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -187,7 +187,7 @@ CUresult array_free(struct server_conn *conn, struct server_array *array)
     }
     ga_list_remove(&array->link);
     conn_flush(conn);
-    CUresult rc = real_destroy(conn, array);
+    CUresult rc = array_real_destroy(conn, array);
     free(array);
     return rc;
 }

@@ -90,8 +90,9 @@ CUresult server_do_ga_ipc_withdraw(struct server_conn *conn,
 }
 
 /* Maps what the descriptor stands for. */
-static CUresult import(struct server_conn *conn, const struct server_session *session,
-                       const struct server_context *owner, int fd, uint64_t address, uint64_t bytes)
+static CUresult ipc_import(struct server_conn *conn, const struct server_session *session,
+                           const struct server_context *owner, int fd, uint64_t address,
+                           uint64_t bytes)
 {
     CUmemGenericAllocationHandle physical;
     if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
@@ -123,7 +124,7 @@ static CUresult memory_open(struct server_conn *conn, const struct server_sessio
         packet.mapping_bytes != args->mapping_bytes) {
         rc = CUDA_ERROR_INVALID_HANDLE; /* the handle says otherwise */
     } else {
-        rc = import(conn, session, owner, fd, args->address, packet.mapping_bytes);
+        rc = ipc_import(conn, session, owner, fd, args->address, packet.mapping_bytes);
     }
     if (fd >= 0) {
         close(fd);

@@ -45,8 +45,8 @@ CUresult server_do_ga_physical_share(struct server_conn *conn,
 
 /* The driver's handle of what the descriptor stands for, if that is memory of the session's device.
  */
-static CUresult import(struct server_conn *conn, const struct server_session *session, int fd,
-                       CUmemGenericAllocationHandle *real)
+static CUresult physical_import(struct server_conn *conn, const struct server_session *session,
+                                int fd, CUmemGenericAllocationHandle *real)
 {
     CUmemAllocationProp prop;
     CU_TRY(conn->driver->cuMemImportFromShareableHandle(
@@ -67,7 +67,7 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
     CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
-    CUresult rc = import(conn, session, fd, &real);
+    CUresult rc = physical_import(conn, session, fd, &real);
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;

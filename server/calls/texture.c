@@ -93,7 +93,7 @@ static CUDA_RESOURCE_VIEW_DESC view_read(const struct ga_texture_create_args *ar
                                      .lastLayer = args->view_layers[1]};
 }
 
-static CUresult real_destroy(struct server_conn *conn, bool surface, uint64_t real)
+static CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real)
 {
     return surface ? conn->driver->cuSurfObjectDestroy(real)
                    : conn->driver->cuTexObjectDestroy(real);
@@ -110,7 +110,7 @@ static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surf
     }
     if (status != GA_OK) {
         free(texture);
-        (void)real_destroy(conn, surface, real);
+        (void)texture_real_destroy(conn, surface, real);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     ga_list_append(&conn->current->textures, &texture->link);
@@ -156,7 +156,7 @@ CUresult texture_free(struct server_conn *conn, struct server_texture *texture)
 {
     (void)ga_handle_table_remove(&conn->objects.textures, texture->handle);
     ga_list_remove(&texture->link);
-    CUresult rc = real_destroy(conn, texture->surface, texture->real);
+    CUresult rc = texture_real_destroy(conn, texture->surface, texture->real);
     free(texture);
     return rc;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A static function carries a word of its file's name where its own name is defined more than once
 (`backend_process_free` in backend_process.c), so that grep finds it and a backtrace says where it
-is. HELD are the folders where that is so; it grows."""
+is."""
 
 import re
 from collections import defaultdict
@@ -9,9 +9,6 @@ from collections import defaultdict
 import folders
 from rule_limits import signature_start
 
-HELD = ("api/", "base/", "client/", "cmd/", "conf/", "front/", "jit/", "server/backend/",
-        "server/control/", "server/driver/", "server/main.c", "server/pipeline/",
-        "server/session/", "softgpu/", "transport/")
 ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 ONE_LINE = re.compile(r"static .*\) \{.*\}$")
 TYPE_ALONE = re.compile(r"(static|GA_CHECKED|const|struct|enum|void)\b[^;{}]*[\w*)]$")
@@ -27,7 +24,7 @@ def check(tree):
     for name, places in found.items():
         paths = sorted({file.path for file, _ in places})
         for file, number in places if len(paths) > 1 else ():
-            if file.path.startswith(HELD) and not carries(name, file.path):
+            if not carries(name, file.path):
                 other = next(path for path in paths if path != file.path)
                 yield file.finding(number, f"{name} is in {other}, too: a static function carries "
                                    "a word of its file's name there")

@@ -182,8 +182,13 @@ class Choosing(unittest.TestCase):
         self.assertEqual(report.judged("a.c: f();\nbecomes:\nbecause: it is done\n"),
                          {("a.c", "f();", ""): "it is done"})
         self.assertRaises(ValueError, report.judged, "a/b.c: x;\nbecause: y\nbecomes: z\n")
+
+    def test_judged_lines_stand(self):
         with open(report.JUDGED, encoding="utf-8") as file:
-            report.judged(file.read())
+            judged = report.judged(file.read())
+        for path, line, _ in judged:
+            with open(os.path.join(ROOT, path), encoding="latin-1") as file:
+                self.assertIn(line, {each.strip() for each in file}, f"{path} has no such line")
 
 
 class Running(unittest.TestCase):
