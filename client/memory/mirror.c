@@ -34,26 +34,26 @@ static bool mirror_inside(uint64_t address, uint64_t start, uint64_t bytes)
 static struct client_mirror *mirror_make(struct client_context *context, uint64_t bytes)
 {
     struct client_mirror *mirror = calloc(1, sizeof *mirror);
-    void *agreed =
+    void *base_copy =
         mmap(NULL, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mirror == NULL || agreed == MAP_FAILED) {
+    if (mirror == NULL || base_copy == MAP_FAILED) {
         free(mirror);
-        if (agreed != MAP_FAILED) {
-            munmap(agreed, pages(bytes));
+        if (base_copy != MAP_FAILED) {
+            munmap(base_copy, pages(bytes));
         }
         return NULL;
     }
     mirror->session = context->session;
     mirror->context = context->object.handle;
     mirror->bytes = bytes;
-    mirror->agreed = agreed;
-    atomic_store(&mirror->shown, true);
+    mirror->base_copy = base_copy;
+    atomic_store(&mirror->maybe_dirty, true);
     return mirror;
 }
 
 static void discard(struct client_mirror *mirror)
 {
-    munmap(mirror->agreed, pages(mirror->bytes));
+    munmap(mirror->base_copy, pages(mirror->bytes));
     free(mirror->asked);
     free(mirror);
 }
@@ -245,7 +245,7 @@ void client_mirror_attach(uint64_t host, uint64_t stream)
         struct client_mirror *at = client_mirror_in(in_list);
         if (at->host == host) {
             at->stream = stream;
-            atomic_store(&at->shown, true);
+            atomic_store(&at->maybe_dirty, true);
         }
     }
     pthread_mutex_unlock(&client_mirror_lock);
@@ -271,7 +271,7 @@ void client_mirror_detach(const struct client_session *session, const void *para
         if (at->stream != 0 && at->stream != stream && client_mirror_of(at, session) &&
             named(at, params, bytes)) {
             at->stream = 0;
-            at->shown = true;
+            at->maybe_dirty = true;
         }
     }
     pthread_mutex_unlock(&client_mirror_lock);

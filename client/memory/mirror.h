@@ -42,12 +42,12 @@ struct client_mirror {
      * asked (`asked`: a bit per ordinal). NULL: the mirror is of a block, or of a variable */
     struct client_physical *physical;
     uint64_t *asked;
-    atomic_bool shown; /* maybe dirty: the program may have changed it since it was compared */
-    bool fresh;        /* the device's copy is being made */
+    atomic_bool maybe_dirty; /* the program may have changed it since it was compared */
+    bool fresh;              /* the device's copy is being made */
     unsigned attach; /* CU_MEM_ATTACH_* that it was allocated with; MIRROR_MAPPED: pinned memory */
     uint64_t stream; /* only this one uses it (the wire's handle); 0: any; or none: */
 #define MIRROR_HOST_ONLY UINT64_MAX
-    uint8_t *agreed; /* the base copy */
+    uint8_t *base_copy; /* what both sides last had in common */
     struct mirror_use uses[MIRROR_USES];
     unsigned use_count;
 };

@@ -77,7 +77,7 @@ static uint64_t page_end(const struct client_mirror *mirror, uint64_t at)
 static bool page_changed(const struct client_mirror *mirror, uint64_t at)
 {
     const uint8_t *host = (const uint8_t *)(uintptr_t)mirror->host;
-    return memcmp(host + at, mirror->agreed + at, page_end(mirror, at) - at) != 0;
+    return memcmp(host + at, mirror->base_copy + at, page_end(mirror, at) - at) != 0;
 }
 
 /* Sends what the program has changed. What another thread changes meanwhile is found next time. */
@@ -94,8 +94,8 @@ static CUresult push(struct client_call *call, struct client_mirror *mirror, uin
         while (end < mirror->bytes && page_changed(mirror, end)) {
             end = page_end(mirror, end);
         }
-        memcpy(mirror->agreed + at, host + at, end - at);
-        rc = client_copy_in(call, mirror->device + at, mirror->agreed + at, end - at, stream);
+        memcpy(mirror->base_copy + at, host + at, end - at);
+        rc = client_copy_in(call, mirror->device + at, mirror->base_copy + at, end - at, stream);
         *pushed = true;
     }
     return rc;
@@ -107,11 +107,11 @@ static CUresult pull(struct client_call *call, struct client_mirror *mirror, uin
 {
     uint8_t *host = (uint8_t *)(uintptr_t)mirror->host;
     CUresult rc =
-        client_copy_out(call, mirror->agreed, mirror->device, mirror->bytes, stream, true);
+        client_copy_out(call, mirror->base_copy, mirror->device, mirror->bytes, stream, true);
     for (uint64_t at = 0, end; rc == CUDA_SUCCESS && at < mirror->bytes; at = end) {
         end = page_end(mirror, at);
         if (page_changed(mirror, at)) { /* pages that never were written stay no memory */
-            memcpy(host + at, mirror->agreed + at, end - at);
+            memcpy(host + at, mirror->base_copy + at, end - at);
         }
     }
     return rc;
@@ -127,7 +127,7 @@ CUresult client_mirror_read(struct client_context *context, struct client_mirror
     if (rc == CUDA_SUCCESS && show) {
         rc = pull(&call, mirror, stream);
     } else if (rc == CUDA_SUCCESS) {
-        rc = client_copy_out(&call, mirror->agreed, mirror->device, mirror->bytes, stream, true);
+        rc = client_copy_out(&call, mirror->base_copy, mirror->device, mirror->bytes, stream, true);
     }
     unlock(context->session);
     return rc;
@@ -189,12 +189,12 @@ static CUresult bring(struct client_call *call, struct client_mirror *mirror, bo
                       uint64_t stream, bool *pushed)
 {
     CUresult rc = CUDA_SUCCESS;
-    bool shown = atomic_exchange(&mirror->shown, false);
-    if (shown || mirror->bytes <= SMALL_BYTES || named) {
+    bool maybe_dirty = atomic_exchange(&mirror->maybe_dirty, false);
+    if (maybe_dirty || mirror->bytes <= SMALL_BYTES || named) {
         rc = push(call, mirror, stream, pushed);
     }
     if (rc != CUDA_SUCCESS) {
-        atomic_store(&mirror->shown, true);
+        atomic_store(&mirror->maybe_dirty, true);
         return rc;
     }
     *pushed |= mirror->fresh;
@@ -298,7 +298,7 @@ void client_mirrors_show(void)
 {
     pthread_mutex_lock(&client_mirror_lock);
     ga_list_each (at, following, &client_mirror_list) {
-        atomic_store(&client_mirror_in(at)->shown, true);
+        atomic_store(&client_mirror_in(at)->maybe_dirty, true);
     }
     pthread_mutex_unlock(&client_mirror_lock);
 }
