@@ -10,8 +10,8 @@ MAY_INCLUDE = {
     "transport": {"base", "api"},
     "front": {"base", "api"},
     "softgpu": {"base", "api", "front"},
-    "client": {"base", "conf", "api", "front", "transport"},
-    "server": {"base", "api", "conf", "transport", "front", "softgpu"},
+    "client": {"base", "api", "front", "transport"},
+    "server": {"base", "api", "conf", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
 }
@@ -146,7 +146,7 @@ MAY_USE = {
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},
-    "server": {"cuda", "libuv", "libmicrohttpd", "libseccomp", "xxhash", "uthash"},
+    "server": {"cuda", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},
     "cmd": {"cuda"},
 }
