@@ -104,7 +104,7 @@ void cmd_variables_manual(FILE *out)
 void cmd_variables_page(FILE *out)
 {
     fputs("# Environment variables\n\n"
-          "`gpuaas --environment-page` writes this page; `gpuaas --help` and gpuaas(1) have the "
+          "`gpuaas --environment-page` prints this page; `gpuaas --help` and gpuaas(1) have the "
           "same variables.\nA server is configured by a file instead: "
           "[gpuaasd.conf.example](gpuaasd.conf.example).\n",
           out);
