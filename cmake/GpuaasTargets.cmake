@@ -33,11 +33,7 @@ function(gpuaas_unit_test name)
     # One test at a time, ctest runs several binaries: when long tests end side by side, criterion
     # itself forgets memory, and LeakSanitizer says so. What it says else must fail the test here:
     # criterion takes no notice of how a test's process exits.
-    set(timeout 300)
-    if(GPUAAS_SANITIZE STREQUAL "thread")
-        set(timeout 900) # a sanitized test takes several times as long
-    endif()
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT ${timeout}
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self"
         FAIL_REGULAR_EXPRESSION "ERROR: LeakSanitizer")
 endfunction()
