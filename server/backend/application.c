@@ -13,6 +13,9 @@
 #include "server/backend/backend.h"
 #include "server/backend/control_request.h"
 #include "server/backend/side_connection.h"
+#include "server/calls/objects_end.h"
+
+#define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 
 /* ---- what the data connection asks of the process */
 
@@ -60,9 +63,10 @@ static int host_ordinal(void *user, const struct handshake_data_hello *hello)
     return -1;
 }
 
-static void host_ended(void *user, const char *why)
+static void host_ended(void *user, const char *why, bool clean)
 {
     struct application *application = user;
+    application->conn_clean = clean;
     snprintf(application->conn_why, sizeof application->conn_why, "%s", why);
     atomic_store(&application->conn_ended, true);
     (void)!eventfd_write(application->backend->wake_fd, 1);
@@ -79,6 +83,7 @@ static enum ga_status host_request(void *user, struct channel_request *packet, i
 void application_init(struct application *application, struct backend *backend)
 {
     application->backend = backend;
+    application->state = APPLICATION_SERVED;
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
     ledger_init(&application->ledger, backend->figures);
@@ -91,6 +96,8 @@ void application_init(struct application *application, struct backend *backend)
                                              .compresses = host_compresses,
                                              .output = &backend->output,
                                              .ledger = &application->ledger,
+                                             .objects_free = backend->winds_up ? objects_end : NULL,
+                                             .end_ns = END_NS,
                                              .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
 }
@@ -164,4 +171,39 @@ const char *application_turn(struct application *application)
     }
     idle_tell(application);
     return NULL;
+}
+
+/* ---- its end */
+
+void application_end(struct application *application)
+{
+    if (application->state == APPLICATION_SERVED) {
+        application->state = APPLICATION_ENDING;
+        if (application->conn != NULL) {
+            conn_end(application->conn);
+        }
+        if (application->side_open) {
+            application->side_open = false;
+            transport_side_fini(&application->side);
+        }
+    }
+    application_end_turn(application);
+}
+
+void application_end_turn(struct application *application)
+{
+    if (application->state != APPLICATION_ENDING ||
+        (application->conn != NULL && !atomic_load(&application->conn_ended))) {
+        return;
+    }
+    if (application->conn != NULL && !application->conn_clean) {
+        application->state = APPLICATION_REMAINS;
+        return;
+    }
+    if (application->conn != NULL) {
+        conn_free(application->conn);
+        application->conn = NULL;
+    }
+    ledger_check_empty(&application->ledger);
+    application->state = APPLICATION_ENDED;
 }

@@ -15,8 +15,17 @@
 
 struct backend;
 
+enum application_state {
+    APPLICATION_NONE, /* nobody has this place */
+    APPLICATION_SERVED,
+    APPLICATION_ENDING,  /* its connection winds up */
+    APPLICATION_ENDED,   /* nothing of it is left */
+    APPLICATION_REMAINS, /* something of it cannot be ended: the process must end */
+};
+
 struct application {
     struct backend *backend;
+    enum application_state state;
     struct channel_application identity; /* as gpuaasd has told it */
     struct server_host host;             /* of its connection */
     struct ledger ledger;
@@ -26,14 +35,19 @@ struct application {
     struct server_conn *conn; /* NULL: none yet */
     uint64_t conn_since_ns;
     _Atomic bool conn_ended;
+    bool conn_clean; /* set before conn_ended, like: */
     char conn_why[128];
     uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
 };
 
 /* Starts to wait for the application's connections; `identity` is set. */
 void application_init(struct application *application, struct backend *backend);
-/* Looks at its connections. Not NULL: it has ended, and why. */
+/* Looks at its connections. Not NULL: the client is gone, and why. */
 const char *application_turn(struct application *application);
+/* Begins its end: the state is APPLICATION_ENDING, or what comes after it. May be repeated. */
+void application_end(struct application *application);
+/* Looks whether the end is over. */
+void application_end_turn(struct application *application);
 /* Starts its data connection; the hello's ticket has been used. Takes connection and reader over
  * when it answers GA_OK. */
 GA_CHECKED enum ga_status application_connect(struct application *application,

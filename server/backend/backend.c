@@ -2,8 +2,9 @@
 /* A backend process: opens the driver, waits for its application, listens, and lives for it.
  *
  * The main thread watches the channel to gpuaasd, new connections, and the side connection; the
- * data connection has threads of its own (conn.h). The end of the process is the clean-up: it
- * leaves by _exit and the kernel and the driver take everything back. */
+ * data connection has threads of its own (conn.h). Where a process serves one application, its end
+ * may be the clean-up: it leaves by _exit, and the kernel and the driver take everything back.
+ * Builds for tests end the application first all the same, as processes of several must. */
 #include "server/backend/backend.h"
 
 #include <errno.h>
@@ -16,6 +17,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -24,6 +29,8 @@
 #include "server/backend/data_ports.h"
 #include "server/driver/probe.h"
 
+#define TURN_MS 20 /* at the end: gpuaasd's answers do not wake the main thread */
+
 static struct backend backend;
 
 uint64_t backend_ticket_ns(const struct backend *of)
@@ -31,11 +38,26 @@ uint64_t backend_ticket_ns(const struct backend *of)
     return of->setup.ticket_s * GA_NS_PER_S;
 }
 
+/* Whether all that the process holds is what it needs for itself. */
+static bool backend_is_empty(void)
+{
+    bool empty = true;
+    for (unsigned i = 0; i < backend.application_count; i++) {
+        empty = empty && backend.applications[i].state == APPLICATION_ENDED;
+    }
+    return empty;
+}
+
 /* The end: with a line why, unless it is the usual one. */
 _Noreturn static void backend_leave(const char *why)
 {
     ga_debug("backend process ends: %s", why);
     ga_log_end();
+#ifdef __SANITIZE_ADDRESS__
+    if (backend.winds_up && backend_is_empty()) {
+        __lsan_do_leak_check();
+    }
+#endif
     (void)GA_FAILPOINT("backend: before leaving");
     _exit(0);
 }
@@ -94,6 +116,27 @@ static void application_receive(struct channel_application *application)
     (void)prctl(PR_SET_NAME, "gpuaasd-backend");
 }
 
+/* Gives back what applications hold, if the process does that. What cannot be ended, the end of
+ * the process ends. */
+static void applications_end(void)
+{
+    bool ending = backend.winds_up;
+    while (ending) {
+        ending = false;
+        for (unsigned i = 0; i < backend.application_count; i++) {
+            struct application *application = &backend.applications[i];
+            application_end(application);
+            ending = ending || application->state == APPLICATION_ENDING;
+        }
+        struct pollfd ended = {.fd = backend.wake_fd, .events = POLLIN};
+        if (ending && poll(&ended, 1, TURN_MS) > 0) {
+            eventfd_t count;
+            (void)!eventfd_read(backend.wake_fd, &count);
+        }
+        admission_read(&backend); /* gpuaasd answers what threads ask at their end */
+    }
+}
+
 /* Everything that main waits for. */
 static void backend_turn(void)
 {
@@ -130,6 +173,7 @@ static void backend_turn(void)
     }
     const char *why = admission_turn(&backend);
     if (why != NULL) {
+        applications_end();
         backend_leave(why);
     }
 }
@@ -189,6 +233,9 @@ int backend_main(void)
     signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
     ga_log_set_name("gpuaasd-backend");
     ga_log_begin(); /* as gpuaasd has it: devices_env() */
+#ifdef GPUAAS_FAILPOINTS
+    backend.winds_up = true;
+#endif
     (void)GA_FAILPOINT("backend: started");
     setup_receive(&backend.setup);
     (void)GA_FAILPOINT("backend: setup read");

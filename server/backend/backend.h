@@ -42,6 +42,7 @@ struct backend {
     struct control_request request;
     struct application applications[BACKEND_APPLICATIONS_MAX];
     unsigned application_count;
+    bool winds_up; /* applications end before the process does */
     _Atomic bool gpuaasd_gone;
     _Atomic bool trim_wanted; /* other applications lack memory */
 };

@@ -56,9 +56,7 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
         keep_first(&first, green_free(conn, ga_container(at, struct server_green, link)));
     }
     ga_list_each (at, next, &context->streams) {
-        struct server_stream *stream = ga_container(at, struct server_stream, link);
-        keep_first(&first, conn->driver->cuStreamDestroy_v2(stream->real));
-        stream_drop(conn, stream);
+        keep_first(&first, stream_free(conn, ga_container(at, struct server_stream, link)));
     }
     if (context->heir != NULL) {
         keep_first(&first, conn->driver->cuStreamDestroy_v2(context->heir));
@@ -104,8 +102,8 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     keep_first(&first, context_drain(conn, context));
     CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(conn, context);
     keep_first(&first, abandoned);
-    if (atomic_load(&conn->ended) || abandoned != CUDA_SUCCESS) {
-        return first; /* the process ends, and that frees everything; or the context stays */
+    if (conn_gives_up(conn) || abandoned != CUDA_SUCCESS) {
+        return first; /* the end frees everything, or the process ends; or the context stays */
     }
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));

@@ -37,7 +37,9 @@ static void build_discard(struct server_conn *conn, struct server_graph_build *b
 void graph_build_end(struct server_conn *conn, struct server_stream *stream)
 {
     if (stream->build != NULL) {
-        build_discard(conn, stream->build, NULL);
+        CUgraph graph = NULL;
+        (void)conn->driver->cuStreamEndCapture(stream->real, &graph);
+        build_discard(conn, stream->build, graph);
         stream->build = NULL;
     }
 }

@@ -162,10 +162,8 @@ CUresult green_free(struct server_conn *conn, struct server_green *green)
     ga_list_each (at, next, &green->context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);
         if (stream->green == green) {
-            CUresult rc =
-                stream->real != NULL ? driver->cuStreamDestroy_v2(stream->real) : CUDA_SUCCESS;
+            CUresult rc = stream_free(conn, stream);
             first = first == CUDA_SUCCESS ? rc : first;
-            stream_drop(conn, stream);
         }
     }
     CUresult rc = driver->cuGreenCtxDestroy(green->real);
@@ -178,8 +176,8 @@ CUresult green_free(struct server_conn *conn, struct server_green *green)
 static CUresult end(struct server_conn *conn, struct server_green *green)
 {
     CUresult rc = green_drain(conn, green);
-    if (atomic_load(&conn->ended)) {
-        return rc; /* the process ends, and that frees everything */
+    if (conn_gives_up(conn)) {
+        return rc; /* the end frees everything */
     }
     CUresult freed = green_free(conn, green);
     return rc == CUDA_SUCCESS ? freed : rc;

@@ -72,7 +72,11 @@ CUresult server_do_ga_physical_release(struct server_conn *conn,
     if (physical == NULL || physical->mappings != 0) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    ga_handle_table_remove(&conn->objects.physicals, args->physical);
+    return physical_free(conn, physical);
+}
+
+CUresult physical_free(struct server_conn *conn, struct server_physical *physical)
+{
     if (physical->shared) {
         ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
     }
@@ -80,13 +84,13 @@ CUresult server_do_ga_physical_release(struct server_conn *conn,
     if (!physical->opened) {
         ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, physical->bytes);
     }
-    free(physical);
+    physical_drop(conn, physical);
     return rc;
 }
 
 /* ---- reservations */
 
-static CUresult unreserve(struct server_conn *conn, uint64_t space, uint64_t bytes)
+CUresult space_free(struct server_conn *conn, uint64_t space, uint64_t bytes)
 {
     range_table_remove(&conn->reserved, space);
     return conn->driver->cuMemAddressFree(space, bytes);
@@ -126,7 +130,7 @@ CUresult server_do_ga_space_release(struct server_conn *conn,
     const struct range *known = range_table_at(&conn->reserved, args->space);
     bool unused = known != NULL && known->bytes == args->space_bytes &&
                   !range_table_touches(&conn->ranges, args->space, args->space_bytes);
-    return unused ? unreserve(conn, args->space, args->space_bytes) : CUDA_ERROR_INVALID_VALUE;
+    return unused ? space_free(conn, args->space, args->space_bytes) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- mappings */
@@ -167,9 +171,18 @@ CUresult server_do_ga_physical_map(struct server_conn *conn,
     CU_TRY(reserve(conn, args->space, args->space_bytes, &fresh));
     CUresult rc = map_reserved(conn, &range);
     if (rc != CUDA_SUCCESS && fresh) {
-        (void)unreserve(conn, args->space, args->space_bytes);
+        (void)space_free(conn, args->space, args->space_bytes);
     }
     return rc;
+}
+
+CUresult physical_unmap(struct server_conn *conn, uint64_t address)
+{
+    const struct range range = *range_table_at(&conn->ranges, address);
+    CU_TRY(conn->driver->cuMemUnmap(range.base, range.bytes));
+    range.of->mappings--;
+    range_table_remove(&conn->ranges, address);
+    return CUDA_SUCCESS;
 }
 
 /* Each by itself: one that fails stays, and so do those behind it. */
@@ -187,11 +200,9 @@ CUresult server_do_ga_physical_unmap(struct server_conn *conn,
     }
     conn_flush(conn);
     while (address != end) {
-        const struct range range = *range_table_at(&conn->ranges, address);
-        CU_TRY(conn->driver->cuMemUnmap(range.base, range.bytes));
-        range.of->mappings--;
-        range_table_remove(&conn->ranges, address);
-        address += range.bytes;
+        uint64_t bytes = range_table_at(&conn->ranges, address)->bytes;
+        CU_TRY(physical_unmap(conn, address));
+        address += bytes;
     }
     return CUDA_SUCCESS;
 }

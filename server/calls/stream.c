@@ -11,12 +11,15 @@
 #include "server/session/contexts.h"
 #include "server/session/driver_events.h"
 
-void stream_drop(struct server_conn *conn, struct server_stream *stream)
+CUresult stream_free(struct server_conn *conn, struct server_stream *stream)
 {
+    graph_build_end(conn, stream);
+    CUresult rc = stream->real != NULL ? conn->driver->cuStreamDestroy_v2(stream->real)
+                                       : CUDA_SUCCESS; /* a green context's, which goes with it */
     (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
     ga_list_remove(&stream->link);
-    graph_build_end(conn, stream);
     free(stream);
+    return rc;
 }
 
 /* The heir waits for what the stream has to do; the stream's context is current. */
@@ -54,13 +57,7 @@ static CUresult destroy(struct server_conn *conn, struct server_stream *stream)
         rc = inherit(conn, stream);
         context_apply(conn, conn->current);
     }
-    if (rc == CUDA_SUCCESS) {
-        rc = conn->driver->cuStreamDestroy_v2(stream->real);
-    }
-    if (rc == CUDA_SUCCESS) {
-        stream_drop(conn, stream);
-    }
-    return rc;
+    return rc == CUDA_SUCCESS ? stream_free(conn, stream) : rc;
 }
 
 CUresult server_do_cuStreamDestroy_v2(struct server_conn *conn,

@@ -3,10 +3,12 @@
 #ifndef SERVER_CALLS_STREAM_H
 #define SERVER_CALLS_STREAM_H
 
+#include "api/cuda_names.h"
+
 struct server_conn;
 struct server_stream;
 
-/* Forgets a stream that the driver has destroyed. */
-void stream_drop(struct server_conn *conn, struct server_stream *stream);
+/* Ends the capture of the stream, if there is one, destroys the stream and forgets it. */
+CUresult stream_free(struct server_conn *conn, struct server_stream *stream);
 
 #endif

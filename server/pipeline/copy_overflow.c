@@ -83,6 +83,31 @@ void overflow_end(struct overflow *overflow)
     }
 }
 
+static void turns_free(struct staging *staging, struct overflow_slot *slot)
+{
+    ga_list_each (at, next, &slot->turns) {
+        struct overflow_turn *turn = turn_at(at);
+        ga_list_each (of, after, &turn->bytes) {
+            struct overflow_bytes *bytes = ga_container(of, struct overflow_bytes, link);
+            ga_list_remove(&bytes->link);
+            bytes_free(staging, bytes);
+        }
+        ga_list_remove(&turn->link);
+        free(turn);
+    }
+}
+
+void overflow_fini(struct staging *staging)
+{
+    ga_list_each (at, next, &staging->overflow.slots) {
+        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
+        turns_free(staging, slot);
+        staging_unpin(staging->driver, staging->ledger, slot->device, BLOCK_BYTES, slot->memory);
+        ga_list_remove(&slot->link);
+        free(slot);
+    }
+}
+
 /* ---- room */
 
 bool overflow_has(struct staging *staging, uint64_t lane)
@@ -125,6 +150,7 @@ static CUresult slot_add(struct staging *staging, CUdevice device, struct overfl
         free(slot);
         return CUDA_ERROR_NOT_READY;
     }
+    slot->device = device;
     ga_list_init(&slot->turns);
     *slot->word = 0;
     ga_list_append(&overflow->slots, &slot->link);

@@ -27,6 +27,7 @@ struct overflow_slot {
     uint8_t *memory;
     uint32_t *word; /* pinned, too: the turn that has begun; only ever grows */
     CUdeviceptr word_address;
+    CUdevice device; /* in whose primary context both are pinned */
     uint32_t number; /* of the last turn */
     uint64_t lane;   /* of completion_order.h: the stream's; 0: it is free */
     struct ga_list turns;
@@ -86,5 +87,7 @@ void overflow_init(struct overflow *overflow, uint64_t most);
 void overflow_given(struct staging *staging, struct staging_slot *turn);
 /* No stream waits any more. */
 void overflow_end(struct overflow *overflow);
+/* Gives all memory back, after the end; without the lock. */
+void overflow_fini(struct staging *staging);
 
 #endif

@@ -47,6 +47,19 @@ void host_calls_end(struct host_calls *host)
     pthread_mutex_unlock(&host->lock);
 }
 
+void host_calls_fini(struct host_calls *host)
+{
+    pthread_mutex_lock(&host->lock);
+    while (host->block_count != 0) {
+        struct host_block *block = host->blocks[--host->block_count];
+        staging_unpin(host->driver, host->ledger, block->device, HOST_BLOCK * sizeof *block->words,
+                      block->words);
+        free(block);
+    }
+    host->free = 0;
+    pthread_mutex_unlock(&host->lock);
+}
+
 static CUresult block_add(struct host_calls *host, CUdevice device)
 {
     struct host_block *block = calloc(1, sizeof *block);
@@ -57,7 +70,7 @@ static CUresult block_add(struct host_calls *host, CUdevice device)
     CUresult rc = staging_pin(host->driver, host->ledger, device, HOST_BLOCK * sizeof *block->words,
                               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP, &words);
     if (rc == CUDA_SUCCESS) {
-        rc = host->driver->cuMemHostGetDevicePointer_v2(&block->device, words, 0);
+        rc = host->driver->cuMemHostGetDevicePointer_v2(&block->address, words, 0);
         if (rc != CUDA_SUCCESS) {
             staging_unpin(host->driver, host->ledger, device, HOST_BLOCK * sizeof *block->words,
                           words);
@@ -68,6 +81,7 @@ static CUresult block_add(struct host_calls *host, CUdevice device)
         return rc;
     }
     block->words = words;
+    block->device = device;
     pthread_mutex_lock(&host->lock);
     uint32_t first = host->block_count * HOST_BLOCK;
     host->blocks[host->block_count++] = block;
@@ -96,7 +110,7 @@ CUresult host_lease_try(struct host_calls *host, CUdevice device, uint64_t seque
         lease->number++;
         lease->sequence = sequence;
         *wait = (struct host_wait){.id = id,
-                                   .address = host->blocks[id / HOST_BLOCK]->device +
+                                   .address = host->blocks[id / HOST_BLOCK]->address +
                                               id % HOST_BLOCK * sizeof(uint32_t),
                                    .number = lease->number};
     }
@@ -131,10 +145,10 @@ void host_lease_called(struct host_calls *host, uint32_t id)
 
 enum ga_status host_lease_done(struct host_calls *host, uint32_t id, uint64_t sequence)
 {
-    enum ga_status status = GA_INVALID;
     pthread_mutex_lock(&host->lock);
-    if (id / HOST_BLOCK < host->block_count && lease_at(host, id)->state == HOST_CALLED &&
-        lease_at(host, id)->sequence == sequence) {
+    enum ga_status status = host->ended ? GA_OK : GA_INVALID; /* at the end nobody waits for it */
+    if (!host->ended && id / HOST_BLOCK < host->block_count &&
+        lease_at(host, id)->state == HOST_CALLED && lease_at(host, id)->sequence == sequence) {
         word_write(host, id);
         lease_free(host, id);
         host->called--;

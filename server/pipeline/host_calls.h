@@ -31,8 +31,9 @@ struct host_lease {
 };
 
 struct host_block {
-    uint32_t *words;    /* pinned; written with atomic stores, read by the driver */
-    CUdeviceptr device; /* of words[0] */
+    uint32_t *words;     /* pinned; written with atomic stores, read by the driver */
+    CUdeviceptr address; /* of words[0], on the device */
+    CUdevice device;     /* in whose primary context they are pinned */
     struct host_lease leases[HOST_BLOCK];
 };
 
@@ -59,6 +60,8 @@ void host_calls_init(struct host_calls *host, const struct cuda_driver *driver,
                      struct ledger *ledger);
 /* Ends all leases, now and from now on: no stream waits any more. Any thread. */
 void host_calls_end(struct host_calls *host);
+/* Gives the words back, after the end: no stream reads them any more. */
+void host_calls_fini(struct host_calls *host);
 
 /* A lease for the call `sequence`, without waiting; CUDA_ERROR_NOT_READY: all are under way.
  * `device`: whose primary context pins memory. Submit thread. */

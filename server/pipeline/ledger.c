@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/pipeline/ledger.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
 void ledger_init(struct ledger *ledger, struct figures *figures)
 {
     *ledger = (struct ledger){.figures = figures, .most = {UINT64_MAX, UINT64_MAX}};
@@ -27,4 +32,32 @@ void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount)
 void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
 {
     atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+}
+
+/* Else it counts bytes that have been moved. */
+static bool is_held(enum figure figure)
+{
+    return figure < FIGURE_FRAMES_IN || figure == FIGURE_CONDITIONS || figure >= FIGURE_CONTEXTS;
+}
+
+void ledger_check_empty(const struct ledger *ledger)
+{
+#define FIGURE(name, text) text,
+    static const char *const texts[] = {FIGURES(FIGURE)};
+#undef FIGURE
+    bool empty = true;
+    for (enum figure i = 0; i < FIGURE_COUNT; i++) {
+        uint64_t left = atomic_load(&ledger->figures->of[i]);
+        if (is_held(i) && left != 0) {
+            ga_error("an application has ended and still holds %lld %s", (long long)left, texts[i]);
+            empty = false;
+        }
+    }
+#ifdef GPUAAS_FAILPOINTS
+    if (!empty) {
+        abort();
+    }
+#else
+    (void)empty;
+#endif
 }

@@ -28,6 +28,10 @@ CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount);
 void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount);
 
+/* At the end of the application, which holds nothing any more: anything else is our mistake, which
+ * is logged, and ends the builds of tests. */
+void ledger_check_empty(const struct ledger *ledger);
+
 /* Counts bytes that have been moved. Each way is one thread's at a time: no locked instruction. */
 static inline void ledger_moved(struct ledger *ledger, enum figure way, uint64_t bytes)
 {

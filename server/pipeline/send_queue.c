@@ -477,3 +477,22 @@ void send_queue_end(struct send_queue *out)
     pthread_cond_broadcast(&out->drained);
     pthread_mutex_unlock(&out->lock);
 }
+
+void send_queue_close(struct send_queue *out)
+{
+    pthread_mutex_lock(&out->lock);
+    out->conn->ops->close(out->conn);
+    ga_list_each (at, next, &out->stores) {
+        struct send_queue_frame *frame = ga_container(at, struct send_queue_frame, link);
+        ga_list_remove(&frame->link);
+        frame_done(out, frame);
+    }
+    atomic_store(&out->storing, 0);
+    pthread_mutex_unlock(&out->lock);
+}
+
+void send_queue_fini(struct send_queue *out)
+{
+    pthread_cond_destroy(&out->drained);
+    pthread_mutex_destroy(&out->lock);
+}

@@ -113,5 +113,9 @@ bool send_queue_is_full(const struct send_queue *out, uint64_t bytes);
 GA_CHECKED enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes);
 /* The connection has ended: frees all queued frames and wakes threads that wait. */
 void send_queue_end(struct send_queue *out);
+/* Closes the connection, which has ended; gives up slots that its card may have been reading. */
+void send_queue_close(struct send_queue *out);
+/* Frees the queue, which has ended. */
+void send_queue_fini(struct send_queue *out);
 
 #endif

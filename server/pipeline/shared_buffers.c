@@ -103,6 +103,18 @@ CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
     return rc;
 }
 
+void shared_buffers_fini(struct shared_buffers *shared_buffers, const struct cuda_driver *driver)
+{
+    for (uint32_t i = 0; shared_buffers->buffers != NULL && i < API_SHARED_BUFFERS_MAX; i++) {
+        if (shared_buffers->buffers[i].bytes != 0) {
+            atomic_store(&shared_buffers->buffers[i].uses, 0); /* of a copy that was given up */
+            (void)shared_buffer_close(shared_buffers, driver, i);
+        }
+    }
+    free(shared_buffers->buffers);
+    shared_buffers->buffers = NULL;
+}
+
 struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
                                          uint32_t number, uint64_t offset, uint64_t bytes)
 {

@@ -41,6 +41,8 @@ CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t num
 /* CUDA_ERROR_ILLEGAL_STATE: a copy is under way; the client must not close it then. */
 CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
                              const struct cuda_driver *driver, uint32_t number);
+/* Closes all, after the end of the copies. */
+void shared_buffers_fini(struct shared_buffers *shared_buffers, const struct cuda_driver *driver);
 /* NULL: there is no such buffer, or it is shorter. */
 struct shared_buffer *shared_buffer_find(const struct shared_buffers *shared_buffers,
                                          uint32_t number, uint64_t offset, uint64_t bytes);

@@ -133,6 +133,8 @@ static CUresult staging_slots_make(struct staging *staging, CUdevice device, boo
     }
     pthread_mutex_lock(&staging->lock);
     staging->slots = slots;
+    staging->device = device;
+    staging->ordinary = ordinary;
     for (unsigned i = staging->count; i-- > 0;) {
         slots[i].bytes = (uint8_t *)memory + (size_t)i * WIRE_CHUNK;
         slots[i].next = staging->free;
@@ -243,4 +245,28 @@ void staging_end(struct staging *staging)
     overflow_end(&staging->overflow);
     pthread_cond_broadcast(&staging->given_back);
     pthread_mutex_unlock(&staging->lock);
+}
+
+static void staging_slots_free(struct staging *staging)
+{
+    size_t bytes = (size_t)staging->count * WIRE_CHUNK;
+    if (staging->ordinary) {
+        free(staging->slots[0].bytes);
+        ledger_return(staging->ledger, FIGURE_HOST_BYTES, bytes);
+    } else {
+        staging_unpin(staging->driver, staging->ledger, staging->device, bytes,
+                      staging->slots[0].bytes);
+    }
+    free(staging->slots);
+    staging->slots = NULL;
+}
+
+void staging_fini(struct staging *staging)
+{
+    overflow_fini(staging);
+    if (staging->slots != NULL) {
+        staging_slots_free(staging);
+    }
+    pthread_cond_destroy(&staging->given_back);
+    pthread_mutex_destroy(&staging->lock);
 }

@@ -42,6 +42,8 @@ struct staging {
     const struct cuda_driver *driver;
     struct ledger *ledger;
     struct staging_slot *slots; /* NULL: not made yet */
+    CUdevice device;            /* in whose primary context their memory is pinned */
+    bool ordinary;              /* it is not pinned */
     unsigned count;
     struct staging_slot *free;
     struct staging_moves moves;
@@ -89,5 +91,7 @@ unsigned staging_leases(struct staging *staging, const struct staging_slot *slot
 void staging_give(struct staging *staging, struct staging_slot *slot);
 /* Wakes all threads and streams that wait, now and from now on. */
 void staging_end(struct staging *staging);
+/* Gives all memory back, after the end: no copy uses it any more. */
+void staging_fini(struct staging *staging);
 
 #endif

@@ -51,6 +51,24 @@ enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
     return status;
 }
 
+void bulk_close(struct server_bulk *bulk)
+{
+    pthread_mutex_lock(&bulk->lock);
+    for (unsigned i = 0; i < WIRE_BULKS_MAX; i++) {
+        if (bulk->there[i]) {
+            bulk->conns[i].ops->close(&bulk->conns[i]);
+            bulk->there[i] = false;
+        }
+    }
+    bulk->granted = 0;
+    pthread_mutex_unlock(&bulk->lock);
+}
+
+void bulk_fini(struct server_bulk *bulk)
+{
+    pthread_mutex_destroy(&bulk->lock);
+}
+
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 {
     conn->bulk.compresses = (client_takes & HANDSHAKE_TAKES_COMPRESSED) != 0 &&

@@ -40,6 +40,10 @@ void bulk_init(struct server_bulk *bulk);
 GA_CHECKED enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
                                       const struct transport_conn *conn);
 
+/* Closes them; none is attached any more. Any thread. */
+void bulk_close(struct server_bulk *bulk);
+void bulk_fini(struct server_bulk *bulk);
+
 /* Agrees on compression: HANDSHAKE_TAKES_* of this end, for a client that takes `client_takes`.
  * Call before anything is sent. */
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes);

@@ -379,15 +379,19 @@ static void *completer_run(void *argument)
     }
 }
 
-enum ga_status completer_start(struct completer *completer, struct server_conn *conn)
+void completer_init(struct completer *completer, struct server_conn *conn)
 {
-    *completer = (struct completer){.conn = conn};
+    *completer = (struct completer){.conn = conn, .wake_fd = -1};
     completion_list_init(&completer->incoming);
     completion_list_init(&completer->entries);
     ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MAX);
     send_queue_pool_init(&completer->frames);
     pthread_mutex_init(&completer->lock, NULL);
     pthread_cond_init(&completer->shrunk, NULL);
+}
+
+enum ga_status completer_start(struct completer *completer)
+{
     completer->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (completer->wake_fd < 0 ||
         pthread_create(&completer->thread, NULL, completer_run, completer) != 0) {
@@ -404,6 +408,7 @@ void completer_stop(struct completer *completer)
     pthread_mutex_unlock(&completer->lock);
     completer_wake(completer);
     (void)pthread_join(completer->thread, NULL);
+    completer_hand_over(completer);
     completion_list_take(&completer->entries, &completer->incoming);
     ga_list_each (at, next, &completer->entries.entries) {
         struct completer_entry *entry =
@@ -417,6 +422,16 @@ void completer_stop(struct completer *completer)
         }
         completer_entry_free(completer, entry);
     }
-    close(completer->wake_fd);
+}
+
+void completer_fini(struct completer *completer)
+{
+    if (completer->wake_fd >= 0) {
+        close(completer->wake_fd);
+    }
+    ga_pool_fini(&completer->unused);
+    ga_pool_fini(&completer->frames);
+    pthread_cond_destroy(&completer->shrunk);
+    pthread_mutex_destroy(&completer->lock);
     free(completer->compressed);
 }

@@ -72,9 +72,13 @@ struct completer {
     uint8_t *compressed;          /* room for a piece, of who emits it; NULL: none yet */
 };
 
-GA_CHECKED enum ga_status completer_start(struct completer *completer, struct server_conn *conn);
+void completer_init(struct completer *completer, struct server_conn *conn);
+/* Starts the thread. */
+GA_CHECKED enum ga_status completer_start(struct completer *completer);
 /* Stops the thread and joins it. Outstanding entries are dropped. */
 void completer_stop(struct completer *completer);
+/* Frees what is left when the thread has stopped, or was never started, and no entry is taken. */
+void completer_fini(struct completer *completer);
 /* Makes the thread look at the socket and the entries again. */
 void completer_wake(struct completer *completer);
 

@@ -20,6 +20,8 @@
 #include "server/session/reply.h"
 #include "server/session/session.h"
 
+#define END_LOOK_MS 20 /* the end looks so often whether it is out of time */
+
 /* ---- waiting */
 
 void conn_flush(struct server_conn *conn)
@@ -46,7 +48,8 @@ void conn_run_jobs(struct server_conn *conn)
     }
 }
 
-void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
+static void conn_poll_for(struct server_conn *conn, struct transport_conn *from, short wanted,
+                          int timeout_ms)
 {
     struct pollfd fds[1 + TRANSPORT_POLL_MAX] = {{.fd = conn->wake_fd, .events = POLLIN}};
     unsigned count = 0;
@@ -56,10 +59,20 @@ void conn_poll(struct server_conn *conn, struct transport_conn *from, short want
             return;
         }
     }
-    if (poll(fds, 1 + count, -1) > 0 && (fds[0].revents & POLLIN) != 0) {
+    if (poll(fds, 1 + count, timeout_ms) > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(conn->wake_fd, &count);
     }
+}
+
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
+{
+    conn_poll_for(conn, from, wanted, -1);
+}
+
+bool conn_gives_up(const struct server_conn *conn)
+{
+    return atomic_load(&conn->ended) && conn->end_by_ns == 0;
 }
 
 enum ga_status conn_wait(struct server_conn *conn, const bool *done)
@@ -70,11 +83,14 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
         if (*done) {
             return GA_OK;
         }
-        if (atomic_load(&conn->ended)) {
+        if (conn_gives_up(conn)) {
             return GA_LOST;
         }
+        if (conn->end_by_ns != 0 && ga_clock_ns() > conn->end_by_ns) {
+            return GA_TIMEOUT;
+        }
         conn_flush(conn);
-        conn_poll(conn, NULL, 0);
+        conn_poll_for(conn, NULL, 0, conn->end_by_ns != 0 ? END_LOOK_MS : -1);
     }
 }
 
@@ -360,7 +376,8 @@ static void *conn_run(void *argument)
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
-    conn->host->ended(conn->host->user, why);
+    bool clean = conn->host->objects_free != NULL && conn_wind_up(conn);
+    conn->host->ended(conn->host->user, why, clean);
     return NULL;
 }
 
@@ -373,26 +390,22 @@ void conn_end(struct server_conn *conn)
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
-enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
-                          const struct server_host *host, const struct transport_conn *transport,
-                          const struct frame_reader *reader, const struct channel_setup *setup,
-                          const struct handshake_data_hello *hello, uint64_t sequence)
+/* NULL: no memory. */
+static struct server_conn *conn_make(const struct cuda_driver *driver,
+                                     const struct server_host *host,
+                                     const struct transport_conn *transport,
+                                     const struct frame_reader *reader,
+                                     const struct channel_setup *setup)
 {
     struct server_conn *conn = calloc(1, sizeof *conn);
-    struct conn_beginning *beginning = calloc(1, sizeof *beginning);
-    if (conn == NULL || beginning == NULL) {
-        free(conn);
-        free(beginning);
-        return GA_NO_MEMORY;
+    if (conn == NULL) {
+        return NULL;
     }
     conn->driver = driver;
     conn->host = host;
     conn->ledger = host->ledger;
     conn->transport = *transport;
-    conn->lacks = api_signatures_compare(hello->signatures, hello->signature_count, &conn->lacking,
-                                         &conn->silent) != 0;
     conn->reader = *reader;
-    frame_drop(&conn->reader); /* the hello */
     conn->queue_bytes = setup->session_queue_bytes;
     conn->shared_buffers.most = setup->shared_memory_bytes;
     conn->shared_buffers.ledger = conn->ledger;
@@ -405,26 +418,56 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     objects_init(&conn->objects, conn->ledger->figures);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
+    completer_init(&conn->completer, conn);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    *beginning = (struct conn_beginning){.conn = conn, .hello = *hello, .sequence = sequence};
-    if (conn->wake_fd < 0 || completer_start(&conn->completer, conn) != GA_OK) {
-        free(beginning);
-        return GA_NO_MEMORY; /* what has been made stays until the process ends */
+    if (conn->wake_fd < 0) {
+        conn_unmake(conn);
+        return NULL;
     }
+    return conn;
+}
+
+/* Takes `beginning` if it answers GA_OK. */
+static enum ga_status conn_threads_start(struct server_conn *conn, struct conn_beginning *beginning)
+{
+    GA_TRY(completer_start(&conn->completer));
+    enum ga_status status = output_attach(conn->host->output, &conn->output);
+    if (status == GA_OK && pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
+        output_detach(conn->host->output, &conn->output);
+        status = GA_NO_MEMORY;
+    }
+    if (status != GA_OK) {
+        completer_stop(&conn->completer);
+    }
+    return status;
+}
+
+enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *driver,
+                          const struct server_host *host, const struct transport_conn *transport,
+                          const struct frame_reader *reader, const struct channel_setup *setup,
+                          const struct handshake_data_hello *hello, uint64_t sequence)
+{
+    struct conn_beginning *beginning = calloc(1, sizeof *beginning);
+    struct server_conn *conn =
+        beginning != NULL ? conn_make(driver, host, transport, reader, setup) : NULL;
+    if (conn == NULL) {
+        free(beginning);
+        return GA_NO_MEMORY;
+    }
+    *beginning = (struct conn_beginning){.conn = conn, .hello = *hello, .sequence = sequence};
+    conn->lacks = api_signatures_compare(hello->signatures, hello->signature_count, &conn->lacking,
+                                         &conn->silent) != 0;
+    frame_drop(&conn->reader); /* the hello */
     (void)bulk_agree(conn, hello->takes);
     conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
     conn->output =
         (struct kernel_output){.conn = conn, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
-    if (output_attach(host->output, &conn->output) != GA_OK) {
+    enum ga_status status = conn_threads_start(conn, beginning);
+    if (status != GA_OK) {
         free(beginning);
-        return GA_DENIED;
+        conn_unmake(conn);
+        return status;
     }
-    if (pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
-        output_detach(host->output, &conn->output);
-        free(beginning);
-        return GA_NO_MEMORY;
-    }
-    (void)pthread_detach(conn->thread); /* nobody joins it: the process ends with its connection */
     *out = conn;
     return GA_OK;
 }

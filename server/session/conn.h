@@ -54,9 +54,13 @@ struct server_host {
     struct ledger *ledger;             /* of the application */
     /* The gate of a new session, which outlives the connection. May be NULL: there are none. */
     struct gate *(*gate)(void *user, const struct server_session *session);
-    /* The connection has ended; `why` in words. Called once, by the submit thread, as its last
-     * act. */
-    void (*ended)(void *user, const char *why);
+    /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
+     * freed. NULL: the process ends with the connection, and nothing need be freed. */
+    bool (*objects_free)(struct server_conn *conn);
+    uint64_t end_ns; /* how long the end waits for the application's work */
+    /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
+     * conn_free may be called. Called once, by the submit thread, as its last act. */
+    void (*ended)(void *user, const char *why, bool clean);
     uint64_t
         client_cache; /* limit on bytes that the client caches, of each device; see conf/keys.def */
 };
@@ -111,7 +115,8 @@ struct server_conn {
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;
-    _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
+    uint64_t end_by_ns; /* of the end: until when it waits for work; 0: the connection serves */
+    _Atomic int fault;  /* CUresult of the execution fault that condemned the process; 0: none */
     pthread_mutex_t job_lock;
     struct ga_list jobs; /* completer_entry.base.link */
     atomic_uint job_count;
@@ -128,6 +133,18 @@ GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda
                                      const struct handshake_data_hello *hello, uint64_t sequence);
 /* Makes the submit thread end soon; from any thread. */
 void conn_end(struct server_conn *conn);
+/* Gives back what the connection holds in the process: its work is waited for until end_by_ns, its
+ * objects are freed, its completion thread is stopped, its connections are closed, its memory is
+ * unpinned. False: something cannot be ended (it is logged); the process must end instead. Submit
+ * thread, as its last act. */
+bool conn_wind_up(struct server_conn *conn);
+/* Joins the submit thread, whose end was clean, and frees the connection. The thread that has
+ * started it. */
+void conn_free(struct server_conn *conn);
+
+/* Frees a connection that has no thread any more, nor any object; what it was started with stays
+ * the caller's. */
+void conn_unmake(struct server_conn *conn);
 
 /* Sends as much as the socket takes; the completion thread sends the rest. Call before each call of
  * the driver that may wait for the GPU, because the GPU may wait for a client that waits for an
@@ -135,7 +152,10 @@ void conn_end(struct server_conn *conn);
 void conn_flush(struct server_conn *conn);
 /* Runs the jobs that the completion thread has handed back. */
 void conn_run_jobs(struct server_conn *conn);
-/* Runs jobs until `*done` is set. GA_LOST: the connection ends. */
+/* Whether nobody waits for work any more: the connection has ended, and this is not its end. */
+bool conn_gives_up(const struct server_conn *conn);
+/* Runs jobs until `*done` is set. GA_LOST: the connection ends. GA_TIMEOUT: at the end, the work
+ * is not done in time. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
 /* Sleeps until the thread is woken or, unless `from` is NULL, `wanted` is possible on it. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);

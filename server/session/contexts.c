@@ -106,14 +106,31 @@ static void drained(struct server_conn *conn, struct completer_entry *entry)
     *(bool *)(uintptr_t)entry->job_values[0] = true;
 }
 
-/* Waits for the entry, and for all that have been handed in before it and are ready. */
-static CUresult wait_drained(struct server_conn *conn, struct completer_entry *entry)
+/* Waits for the entry, and for all that have been handed in before it and are ready. When that is
+ * given up, the entry is still under way. */
+static enum ga_status entry_wait(struct server_conn *conn, struct completer_entry *entry)
 {
     bool done = false;
     entry->job = drained;
     entry->job_values[0] = (uint64_t)(uintptr_t)&done;
     completer_add(&conn->completer, entry);
-    return conn_wait(conn, &done) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    return conn_wait(conn, &done);
+}
+
+static CUresult wait_drained(struct server_conn *conn, struct completer_entry *entry)
+{
+    return entry_wait(conn, entry) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+enum ga_status context_quiesce(struct server_conn *conn, struct server_context *context)
+{
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    if (entry == NULL) {
+        return GA_NO_MEMORY;
+    }
+    CUresult rc = context_mark(conn, context, entry);
+    GA_TRY(entry_wait(conn, entry));
+    return rc == CUDA_SUCCESS ? GA_OK : GA_INVALID;
 }
 
 CUresult context_drain(struct server_conn *conn, struct server_context *context)

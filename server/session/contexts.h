@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "api/cuda_names.h"
+#include "base/status.h"
 
 struct completer_entry;
 struct server_conn;
@@ -29,6 +30,9 @@ CUresult context_mark_users(struct server_conn *conn, const struct server_contex
                             bool everybody, struct completer_entry *entry);
 /* Waits until the work of the context, which is current, is done. */
 CUresult context_drain(struct server_conn *conn, struct server_context *context);
+/* The same, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done, as
+ * conn_wait says. GA_INVALID: the driver takes no more work, and what it has is not known. */
+GA_CHECKED enum ga_status context_quiesce(struct server_conn *conn, struct server_context *context);
 /* Waits until no entry refers to the context any more: what its driver still does is told as an
  * error. */
 CUresult context_abandon(struct server_conn *conn, struct server_context *context);

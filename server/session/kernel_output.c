@@ -118,10 +118,10 @@ static void *pipe_run(void *argument)
         pthread_mutex_lock(&output->lock);
         pipe_drain(output);
         const struct kernel_output *sink = redirection_sink(output);
-        pthread_mutex_unlock(&output->lock);
-        if (sink != NULL) {
+        if (sink != NULL) { /* with the lock: it may end */
             conn_flush(sink->conn);
         }
+        pthread_mutex_unlock(&output->lock);
     }
     return NULL;
 }

@@ -42,13 +42,22 @@ static CUresult window_reserve(struct server_conn *conn, struct server_session *
     return CUDA_SUCCESS;
 }
 
-static void window_release(struct server_conn *conn, struct server_session *session)
+static CUresult window_release(struct server_conn *conn, struct server_session *session)
 {
+    CUresult rc = CUDA_SUCCESS;
     if (session->window.bytes != 0) {
-        (void)conn->driver->cuMemAddressFree(session->window.base, session->window.bytes);
+        rc = conn->driver->cuMemAddressFree(session->window.base, session->window.bytes);
         session->window = (struct handshake_window){0};
     }
     session->agreed = false;
+    return rc;
+}
+
+CUresult session_close(struct server_conn *conn, struct server_session *session)
+{
+    CUresult rc = window_release(conn, session);
+    session->number = 0;
+    return rc;
 }
 
 /* Makes the context that was asked for with the session, and maps its first block. */
@@ -120,8 +129,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
     uint64_t granularity = session->granularity_bytes;
     if (wanted->bytes > WINDOW_MAX || wanted->bytes % granularity != 0 ||
         wanted->base % granularity != 0) {
-        window_release(conn, session);
-        session->number = 0;
+        (void)session_close(conn, session);
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
                               "the address window is no multiple of the device's granularity");
     }
@@ -130,7 +138,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
         session->agreed = true; /* our own proposal came back */
         return window_answer(conn, session, sequence);
     }
-    window_release(conn, session);
+    (void)window_release(conn, session);
     if (wanted->bytes == 0 || !session->mappable) {
         return window_waive(conn, session,
                             session->mappable ? "the client has no address range free"

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/cuda_names.h"
 #include "api/handshake.h"
 #include "base/cursor.h"
 
 struct server_conn;
+struct server_session;
 struct wire_header;
 
 /* `admitted`: the ticket has been used already, for the connection itself. */
@@ -17,5 +19,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
                   uint64_t sequence, bool admitted);
 bool session_window(struct server_conn *conn, const struct wire_header *header,
                     struct ga_reader *reader);
+/* Gives up the window, in which nothing is mapped, and frees the number. */
+CUresult session_close(struct server_conn *conn, struct server_session *session);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "api/cuda_driver.h"
 #include "base/clock.h"
-#include "server/calls/context_end.h"
+#include "server/calls/objects_end.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/process.h"
@@ -21,6 +21,7 @@
 
 static struct cuda_driver driver, softgpu; /* the second is called by the first */
 static sem_t ended;
+static bool settled; /* nothing runs any more; under softgpu's lock */
 
 /* ---- all work passes by the gate, once in a call, but what is captured */
 
@@ -109,17 +110,21 @@ static int same_ordinal(void *user, const struct handshake_data_hello *hello)
     return hello->device < FUZZ_BACKEND_DEVICES ? (int)hello->device : -1;
 }
 
-static void tell_end(void *user, const char *why)
+static void tell_end(void *user, const char *why, bool clean)
 {
     (void)user;
     (void)why;
+    FUZZ_CHECK(clean);
     sem_post(&ended);
 }
 
 static struct figures figures;
 static struct ledger ledger;
+static bool all_free(struct server_conn *conn);
 static const struct server_host host = {.ticket = every_ticket,
                                         .ordinal = same_ordinal,
+                                        .objects_free = all_free,
+                                        .end_ns = 2 * PATIENCE_NS,
                                         .ended = tell_end,
                                         .gate = every_gate,
                                         .ledger = &ledger};
@@ -139,22 +144,29 @@ void fuzz_backend_init(void)
     FUZZ_CHECK(driver.cuInit(0) == CUDA_SUCCESS);
 }
 
+/* The lease of a function that the client has been told of. False: there is none. */
+static bool lease_called(struct host_calls *host, uint32_t *id, uint64_t *sequence)
+{
+    bool found = false;
+    pthread_mutex_lock(&host->lock);
+    for (uint32_t i = 0; !found && i < host->block_count * HOST_BLOCK; i++) {
+        const struct host_lease *lease = &host->blocks[i / HOST_BLOCK]->leases[i % HOST_BLOCK];
+        found = lease->state == HOST_CALLED;
+        *id = i;
+        *sequence = lease->sequence;
+    }
+    found = found && !host->ended;
+    pthread_mutex_unlock(&host->lock);
+    return found;
+}
+
 /* The client's functions that streams wait for return at once. */
 static void functions_return(struct host_calls *host)
 {
-    pthread_mutex_lock(&host->lock);
-    uint32_t count = host->block_count * HOST_BLOCK;
-    pthread_mutex_unlock(&host->lock);
-    for (uint32_t ticket = 0; ticket < count; ticket++) {
-        const struct host_lease *lease =
-            &host->blocks[ticket / HOST_BLOCK]->leases[ticket % HOST_BLOCK];
-        pthread_mutex_lock(&host->lock);
-        bool called = lease->state == HOST_CALLED;
-        uint64_t sequence = lease->sequence;
-        pthread_mutex_unlock(&host->lock);
-        if (called) {
-            FUZZ_CHECK(host_lease_done(host, ticket, sequence) == GA_OK);
-        }
+    uint32_t id;
+    uint64_t sequence;
+    while (lease_called(host, &id, &sequence)) {
+        FUZZ_CHECK(host_lease_done(host, id, sequence) == GA_OK);
     }
 }
 
@@ -163,8 +175,10 @@ static void functions_return(struct host_calls *host)
 static void driver_give_up(void)
 {
     sg_lock();
-    sg_process_condemn(CUDA_ERROR_LAUNCH_FAILED);
-    sg_schedule();
+    if (!settled) {
+        sg_process_condemn(CUDA_ERROR_LAUNCH_FAILED);
+        sg_schedule();
+    }
     sg_unlock();
 }
 
@@ -200,8 +214,11 @@ static void driver_settle(void)
         }
     }
     /* A fault condemns a process for ever; this one goes on. */
+    sg_lock();
+    settled = true;
     atomic_store(&sg_process.condemned, 0);
     atomic_store(&sg_process.stop, 0);
+    sg_unlock();
 }
 
 /* What was handed to the completion thread has been told, and its jobs are done. */
@@ -212,35 +229,6 @@ static void completer_settle(struct server_conn *conn)
         usleep(20);
     }
     conn_run_jobs(conn);
-}
-
-/* The connection has ended, perhaps by its own account; for who waits below it has not. The
- * completion thread may just have found it lost, and be about to end it once more. */
-static void conn_revive(struct server_conn *conn)
-{
-    pthread_mutex_lock(&conn->out.lock);
-    bool lost = conn->out.lost;
-    conn->out.lost = false;
-    pthread_mutex_unlock(&conn->out.lock);
-    if (lost) {
-        usleep(2000);
-    }
-    atomic_store(&conn->ended, false);
-}
-
-static void contexts_end(struct server_conn *conn)
-{
-    conn_revive(conn);
-    while (!ga_list_empty(&conn->objects.context_list)) {
-        struct server_context *context =
-            ga_container(conn->objects.context_list.next, struct server_context, link);
-        FUZZ_CHECK(context_clear(conn, context, false) == CUDA_SUCCESS);
-    }
-    FUZZ_CHECK(conn->objects.streams.live == 0 && conn->objects.events.live == 0);
-    FUZZ_CHECK(conn->objects.modules.live == 0 && conn->objects.functions.live == 0);
-    FUZZ_CHECK(conn->objects.arrays.live == 0 && conn->objects.mipmaps.live == 0);
-    FUZZ_CHECK(conn->objects.textures.live == 0);
-    FUZZ_CHECK(conn->ranges.count == 0);
 }
 
 /* Nothing is charged but what a connection keeps until its end. */
@@ -258,36 +246,16 @@ static void figures_check(const struct server_conn *conn)
     }
 }
 
-/* Pinned memory goes with the context in which it was made: each piece has retained it once. */
-/* With the turns of copies that were never done. */
-static void overflow_free(struct overflow *overflow)
+static bool all_free(struct server_conn *conn)
 {
-    ga_list_each (at, next, &overflow->slots) {
-        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
-        ga_list_each (turn_at, turn_next, &slot->turns) {
-            struct overflow_turn *turn = ga_container(turn_at, struct overflow_turn, link);
-            ga_list_each (bytes_at, bytes_next, &turn->bytes) {
-                free(ga_container(bytes_at, struct overflow_bytes, link));
-            }
-            free(turn);
-        }
-        free(slot);
-    }
-}
-
-static void pinned_free(struct server_conn *conn)
-{
-    free(conn->staging.slots);
-    free(conn->scratch);
-    overflow_free(&conn->staging.overflow);
-    for (unsigned i = 0; i < conn->host_calls.block_count; i++) {
-        free(conn->host_calls.blocks[i]);
-    }
-    for (CUdevice device = 0; device < (CUdevice)FUZZ_BACKEND_DEVICES; device++) {
-        while (sg_process.devices[device].primary_retains != 0) {
-            FUZZ_CHECK(driver.cuDevicePrimaryCtxRelease_v2(device) == CUDA_SUCCESS);
-        }
-    }
+    driver_settle();
+    completer_settle(conn);
+    atomic_store(&conn->fault, 0);
+    fuzz_made_from_check(conn, &softgpu);
+    FUZZ_CHECK(objects_end(conn));
+    FUZZ_CHECK(conn->ranges.count == 0 && conn->reserved.count == 0);
+    figures_check(conn);
+    return true;
 }
 
 /* Nothing of the application is left in the driver. */
@@ -301,34 +269,6 @@ static void driver_check(void)
     FUZZ_CHECK(sg_memory.allocations.live == 0);
     FUZZ_CHECK(sg_memory.ranges.count == 0 && sg_memory.reservations.count == 0);
     sg_unlock();
-}
-
-static void conn_free(struct server_conn *conn)
-{
-    for (unsigned i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        const struct handshake_window *window = &conn->sessions[i]->window;
-        if (window->bytes != 0) {
-            FUZZ_CHECK(driver.cuMemAddressFree(window->base, window->bytes) == CUDA_SUCCESS);
-        }
-        free(conn->sessions[i]);
-    }
-    completer_stop(&conn->completer);
-    send_queue_end(&conn->out);
-    ga_pool_fini(&conn->completer.unused);
-    ga_pool_fini(&conn->completer.frames);
-    ga_pool_fini(&conn->frames);
-    pinned_free(conn);
-    struct ga_handle_table *tables[] = {&conn->objects.contexts,  &conn->objects.streams,
-                                        &conn->objects.events,    &conn->objects.modules,
-                                        &conn->objects.functions, &conn->objects.arrays,
-                                        &conn->objects.mipmaps,   &conn->objects.textures};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        ga_handle_table_fini(tables[i]);
-    }
-    range_table_fini(&conn->ranges);
-    frame_reader_fini(&conn->reader);
-    close(conn->wake_fd);
-    free(conn);
 }
 
 void fuzz_backend_run(const struct transport_conn *transport,
@@ -348,15 +288,12 @@ void fuzz_backend_run(const struct transport_conn *transport,
     memset(&figures, 0, sizeof figures);
     gated = NULL;
     passed = 0;
+    settled = false;
     ledger_init(&ledger, &figures);
     ledger.most[FIGURE_DEVICE_BYTES] = device_bytes_max;
     FUZZ_CHECK(conn_start(&conn, &driver, &host, transport, &reader, &setup, hello, 1) == GA_OK);
     wait_end(conn);
-    driver_settle();
-    completer_settle(conn);
-    fuzz_made_from_check(conn, &softgpu);
-    contexts_end(conn);
-    figures_check(conn);
     conn_free(conn);
+    ledger_check_empty(&ledger);
     driver_check();
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend process in this process: softgpu and a data connection that ends without the
- * process. A real backend process never closes its connection, it exits; the closing here also
- * checks that ending a context frees everything. */
+/* A backend process in this process: softgpu and a data connection, whose end must leave nothing
+ * behind. */
 #ifndef TESTS_FUZZ_BACKEND_H
 #define TESTS_FUZZ_BACKEND_H
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a connection whose process goes on: nothing of it stays.
+ *
+ * Note: the order matters. Streams wait for nobody any more before their work is waited for; the
+ * card is told to forget memory before the connection closes; objects go before the completion
+ * thread, which their work needs; memory is unpinned when nothing can reach it. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/session/conn.h"
+
+/* ---- the submit thread's part */
+
+/* The network card reaches memory of this process only as long as the connection is there. */
+static void memory_unlend(struct server_conn *conn)
+{
+    const struct transport_one_sided *one_sided = conn->transport.ops->one_sided;
+    if (one_sided == NULL) {
+        return;
+    }
+    if (conn->out.lent.state != NULL) {
+        one_sided->unshare(&conn->transport, &conn->out.lent);
+    }
+    if (conn->scratch_lent.state != NULL) {
+        one_sided->unshare(&conn->transport, &conn->scratch_lent);
+    }
+    ga_list_each (at, next, &conn->staging.overflow.slots) {
+        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
+        if (slot->lent.state != NULL) {
+            one_sided->unshare(&conn->transport, &slot->lent);
+        }
+    }
+}
+
+static void jobs_drop(struct server_conn *conn)
+{
+    pthread_mutex_lock(&conn->job_lock);
+    ga_list_each (at, next, &conn->jobs) {
+        struct completion *base = ga_container(at, struct completion, link);
+        ga_list_remove(&base->link);
+        completer_entry_free(&conn->completer, ga_container(base, struct completer_entry, base));
+    }
+    pthread_mutex_unlock(&conn->job_lock);
+}
+
+/* What the node lends to every application alike, whatever it has made. */
+static void memory_give_back(struct server_conn *conn)
+{
+    if (conn->shared != NULL) {
+        staging_give(&conn->staging, conn->shared);
+        conn->shared = NULL;
+    }
+    shared_buffers_fini(&conn->shared_buffers, conn->driver);
+    host_calls_fini(&conn->host_calls);
+    staging_fini(&conn->staging);
+}
+
+bool conn_wind_up(struct server_conn *conn)
+{
+    (void)GA_FAILPOINT("backend: before the end of an application");
+    conn->end_by_ns = ga_clock_ns() + conn->host->end_ns;
+    send_queue_end(&conn->out);
+    memory_unlend(conn);
+    send_queue_close(&conn->out);
+    bulk_close(&conn->bulk);
+    conn_run_jobs(conn);
+    if (!conn->host->objects_free(conn)) {
+        return false;
+    }
+    (void)GA_FAILPOINT("backend: objects of an application freed");
+    completer_stop(&conn->completer);
+    jobs_drop(conn);
+    memory_give_back(conn);
+    output_detach(conn->host->output, &conn->output);
+    (void)conn->driver->cuCtxSetCurrent(NULL);
+    return true;
+}
+
+/* ---- what needs no driver */
+
+static void objects_fini(struct server_objects *objects)
+{
+    struct ga_handle_table *tables[] = {&objects->contexts,  &objects->streams,   &objects->events,
+                                        &objects->modules,   &objects->functions, &objects->arrays,
+                                        &objects->mipmaps,   &objects->textures,  &objects->graphs,
+                                        &objects->physicals, &objects->greens};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        ga_handle_table_fini(tables[i]);
+    }
+}
+
+void conn_unmake(struct server_conn *conn)
+{
+    for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
+        free(conn->sessions[i]);
+    }
+    objects_fini(&conn->objects);
+    range_table_fini(&conn->ranges);
+    range_table_fini(&conn->reserved);
+    completer_fini(&conn->completer);
+    send_queue_fini(&conn->out);
+    bulk_fini(&conn->bulk);
+    ga_pool_fini(&conn->frames);
+    pthread_mutex_destroy(&conn->job_lock);
+    if (conn->wake_fd >= 0) {
+        close(conn->wake_fd);
+    }
+    free(conn->scratch);
+    free(conn);
+}
+
+void conn_free(struct server_conn *conn)
+{
+    (void)pthread_join(conn->thread, NULL);
+    frame_reader_fini(&conn->reader);
+    conn_unmake(conn);
+}
