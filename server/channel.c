@@ -58,6 +58,9 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_failed);
     case CHANNEL_TICKET:
         return sizeof(struct channel_ticket);
+    case CHANNEL_LEAVE:
+    case CHANNEL_ENDED:
+        return sizeof(struct channel_seat);
     case CHANNEL_IDLE:
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:

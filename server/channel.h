@@ -5,14 +5,18 @@
  *   gpuaasd                              backend process
  *     SETUP ------------------------------->
  *     <--------------------- WARM, or FAILED     its driver is open: it serves nobody yet
- *     APPLICATION ------------------------->     whom to serve
+ *     APPLICATION ------------------------->     whom to serve, at which seat
  *     <------ READY (its address), or FAILED
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
+ *     LEAVE ------------------------------->     the application at this seat is to end
+ *     <------------------------------- ENDED     it has, and the seat is free
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <----------------------------- REQUEST     what applications share (sharing.h), perhaps
  *     REQUEST ---------------------------->     with a descriptor; and the answer, likewise;
  *                                                or, unasked, that others lack memory
+ *
+ * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
  *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
@@ -29,6 +33,7 @@
 #define CHANNEL_FD        3 /* the backend process's end */
 #define CHANNEL_TEXT_MAX  256u
 #define CHANNEL_KEY_BYTES 32u
+#define CHANNEL_SEATS     8u /* of a process */
 
 enum channel_kind {
     CHANNEL_SETUP = 1,
@@ -40,6 +45,8 @@ enum channel_kind {
     CHANNEL_WARM,
     CHANNEL_APPLICATION,
     CHANNEL_REQUEST,
+    CHANNEL_LEAVE,
+    CHANNEL_ENDED,
 };
 
 enum channel_verb {
@@ -68,6 +75,8 @@ struct channel_setup {
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
+    uint32_t seats;        /* applications that it may have to serve at once */
+    uint32_t outlives;     /* 1: it goes on when its applications have ended */
     uint32_t device_count; /* GPUs of this driver */
     struct {
         uint32_t device;  /* index into the list that clients see; probe: into the configuration */
@@ -81,6 +90,7 @@ struct channel_warm {
 
 struct channel_application {
     uint32_t kind;
+    uint32_t seat;
     uint8_t id[16];
     char bind_host[CONF_TEXT_MAX];     /* where to listen */
     bool tls;                          /* and whether with tls, by tickets */
@@ -89,6 +99,7 @@ struct channel_application {
 
 struct channel_ready {
     uint32_t kind;
+    uint32_t seat;
     char url[CHANNEL_TEXT_MAX + 16];
     char local[CHANNEL_TEXT_MAX]; /* "shm:name", or empty */
     uint32_t ways;                /* HANDSHAKE_WAY_* */
@@ -96,6 +107,7 @@ struct channel_ready {
 
 struct channel_failed {
     uint32_t kind;
+    uint32_t seat;  /* CHANNEL_SEATS: the process has failed, not an application */
     int32_t result; /* CUresult for the client */
     char reason[2 * CHANNEL_TEXT_MAX];
 };
@@ -111,7 +123,14 @@ struct channel_ticket {
 
 struct channel_idle {
     uint32_t kind;
+    uint32_t seat;
     uint32_t tickets; /* how many have arrived: one that has not is why IDLE comes too early */
+};
+
+/* LEAVE and ENDED. */
+struct channel_seat {
+    uint32_t kind;
+    uint32_t seat;
 };
 
 struct channel_facts {
@@ -130,6 +149,7 @@ struct channel_facts {
 
 struct channel_request {
     uint32_t kind;
+    uint32_t seat;   /* whose request it is */
     uint32_t number; /* the answer has it, too */
     uint32_t verb, what;
     int32_t result;                 /* CUresult; of an answer */
@@ -150,6 +170,7 @@ union channel_packet {
     struct channel_failed failed;
     struct channel_ticket ticket;
     struct channel_idle idle;
+    struct channel_seat seat;
     struct channel_facts facts;
     struct channel_request request;
 };

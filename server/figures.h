@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "server/channel.h"
+
 #define FIGURES_FD    4 /* the backend process's descriptor of them */
 #define FIGURES_BYTES 4096u
 
@@ -53,7 +55,12 @@ struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
 };
 
+/* Of the applications of a process, by their seats. */
+struct figures_page {
+    struct figures seats[CHANNEL_SEATS];
+};
+
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
-_Static_assert(sizeof(struct figures) <= FIGURES_BYTES, "they have one page");
+_Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have one page");
 
 #endif

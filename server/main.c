@@ -139,7 +139,7 @@ int main(int argc, char **argv)
             printf("gpuaasd %s\n", GPUAAS_VERSION);
             return main_written();
         case 'b':
-            return backend_main();
+            backend_main();
         case ':':
             return wrong("--config needs a value: --config FILE");
         default:

@@ -14,7 +14,6 @@
 #include "server/backend/backend.h"
 #include "server/backend/control_request.h"
 
-#define TURN_MS         500 /* deadlines are seconds */
 #define ACCEPT_PAUSE_MS 200
 
 /* ---- tickets */
@@ -29,7 +28,7 @@ void admission_init(struct backend *backend)
  */
 static struct application *application_of_ticket(struct backend *backend, const uint8_t *id)
 {
-    for (unsigned i = 0; i < backend->application_count; i++) {
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (tickets_has(&backend->applications[i].tickets, id)) {
             return &backend->applications[i];
         }
@@ -40,7 +39,7 @@ static struct application *application_of_ticket(struct backend *backend, const 
 /* With the lock. NULL: it does not run here. */
 static struct application *application_find(struct backend *backend, const uint8_t *id)
 {
-    for (unsigned i = 0; i < backend->application_count; i++) {
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         struct application *application = &backend->applications[i];
         if (memcmp(application->identity.id, id, sizeof application->identity.id) == 0) {
             return application;
@@ -60,6 +59,22 @@ enum ga_status admission_ticket(struct application *application,
     return status;
 }
 
+/* The main thread carries out what gpuaasd wants of an application (seats.h). */
+static void seat_told(struct backend *backend, const union channel_packet *packet)
+{
+    bool arrives = packet->kind == CHANNEL_APPLICATION;
+    uint32_t seat = arrives ? packet->application.seat : packet->seat.seat;
+    if (seat >= CHANNEL_SEATS) {
+        return;
+    }
+    struct application *application = &backend->applications[seat];
+    if (arrives) {
+        application->identity = packet->application;
+    }
+    atomic_store(arrives ? &application->arrived : &application->leaving, true);
+    (void)!eventfd_write(backend->wake_fd, 1);
+}
+
 void admission_read(struct backend *backend)
 {
     union channel_packet packet;
@@ -75,6 +90,10 @@ void admission_read(struct backend *backend)
         }
         if (packet.kind == CHANNEL_REQUEST) {
             control_request_answered(backend, &packet.request, fd);
+            continue;
+        }
+        if (packet.kind == CHANNEL_APPLICATION || packet.kind == CHANNEL_LEAVE) {
+            seat_told(backend, &packet);
             continue;
         }
         (void)GA_FAILPOINT("backend: ticket read");
@@ -328,43 +347,19 @@ static void admission_reclaim(struct backend *backend)
 {
     const struct channel_request done = {.kind = CHANNEL_REQUEST, .verb = CHANNEL_TRIMMED};
     bool asked = false;
-    for (unsigned i = 0; i < backend->application_count; i++) {
-        asked |= application_reclaim(&backend->applications[i]);
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        struct application *application = &backend->applications[i];
+        asked |= application->state == APPLICATION_SERVED && application_reclaim(application);
     }
     if (!asked) {
         (void)!channel_send(CHANNEL_FD, &done, sizeof done);
     }
 }
 
-const char *admission_turn(struct backend *backend)
+void admission_turn(struct backend *backend)
 {
-    eventfd_t count;
-    (void)!eventfd_read(backend->wake_fd, &count);
-    if (atomic_load(&backend->gpuaasd_gone)) {
-        return "gpuaasd has closed the channel";
-    }
     pending_conns_turn(backend);
-    for (unsigned i = 0; i < backend->application_count; i++) {
-        const char *why = application_turn(&backend->applications[i]);
-        if (why != NULL) { /* it is the only one */
-            return why;
-        }
-    }
     if (atomic_exchange(&backend->trim_wanted, false)) {
         admission_reclaim(backend);
     }
-    return NULL;
-}
-
-int admission_timeout_ms(const struct backend *backend)
-{
-    uint64_t timeout_ms = TURN_MS;
-    for (unsigned i = 0; i < backend->application_count; i++) {
-        const struct application *application = &backend->applications[i];
-        uint64_t heartbeat_ms = transport_side_interval_ns(&application->side) / GA_NS_PER_MS;
-        if (application->side_open && heartbeat_ms < timeout_ms) {
-            timeout_ms = heartbeat_ms;
-        }
-    }
-    return (int)timeout_ms;
 }

@@ -28,9 +28,7 @@ GA_CHECKED enum ga_status admission_ticket(struct application *application,
 /* Whether there is room for a pending connection. */
 bool admission_accepts(const struct backend *backend);
 void admission_accept(struct backend *backend, struct transport_listener *listener);
-/* Serves all pending connections and applications. Not NULL: the cause why the process ends. */
-const char *admission_turn(struct backend *backend);
-/* How long poll may sleep. */
-int admission_timeout_ms(const struct backend *backend);
+/* Serves all pending connections, and passes on that others lack memory. */
+void admission_turn(struct backend *backend);
 
 #endif

@@ -12,6 +12,7 @@
 #include "server/backend/admission.h"
 #include "server/backend/backend.h"
 #include "server/backend/control_request.h"
+#include "server/backend/data_ports.h"
 #include "server/backend/side_connection.h"
 #include "server/calls/objects_end.h"
 
@@ -75,6 +76,7 @@ static void host_ended(void *user, const char *why, bool clean)
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
 {
     const struct application *application = user;
+    packet->seat = application->seat;
     return control_request_ask(application->backend, packet, fd);
 }
 
@@ -86,7 +88,7 @@ void application_init(struct application *application, struct backend *backend)
     application->state = APPLICATION_SERVED;
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
-    ledger_init(&application->ledger, backend->figures);
+    ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
     application->host = (struct server_host){.user = application,
                                              .client_cache = backend->setup.client_cache,
                                              .ticket = host_ticket,
@@ -96,10 +98,56 @@ void application_init(struct application *application, struct backend *backend)
                                              .compresses = host_compresses,
                                              .output = &backend->output,
                                              .ledger = &application->ledger,
+                                             .shares_process = backend->setup.seats > 1,
                                              .objects_free = backend->winds_up ? objects_end : NULL,
                                              .end_ns = END_NS,
                                              .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
+}
+
+/* Besides, for programs on this machine, at a random name that no other process has; who may speak
+ * there, too, tickets decide. How many listeners that makes. */
+static unsigned local_listen(const struct backend *backend, struct transport_listener *listener,
+                             struct channel_ready *ready)
+{
+    struct transport_address address;
+    char why[400];
+    if (backend->setup.shm == 0 ||
+        transport_address_parse("shm:0", "0", &address, why, sizeof why) != GA_OK) {
+        return 0;
+    }
+    if (address.ops->listen(&address, listener, why, sizeof why) != GA_OK) {
+        ga_warn("no shared memory for programs on this machine: %s", why);
+        return 0;
+    }
+    if (listener->ops->local_address(listener->fd, ready->local, sizeof ready->local) != GA_OK) {
+        listener->ops->close_listener(listener);
+        ready->local[0] = 0;
+        return 0;
+    }
+    return 1;
+}
+
+bool application_listen(struct application *application)
+{
+    struct backend *backend = application->backend;
+    struct channel_failed failed = {
+        .kind = CHANNEL_FAILED, .seat = application->seat, .result = CUDA_ERROR_DEVICE_UNAVAILABLE};
+    struct channel_ready ready = {.kind = CHANNEL_READY, .seat = application->seat};
+    const struct transport_secret secret = {.ticket = admission_key, .user = backend};
+    if (data_ports_listen(&backend->setup, &application->identity, &secret,
+                          &application->listeners[0], &ready, failed.reason,
+                          sizeof failed.reason) != GA_OK) {
+        (void)!channel_send(CHANNEL_FD, &failed, sizeof failed); /* gpuaasd logs it */
+        return false;
+    }
+    application->listener_count = 1 + local_listen(backend, &application->listeners[1], &ready);
+    if (GA_FAILPOINT("backend: before ready") ||
+        channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
+        return false; /* gpuaasd is gone */
+    }
+    (void)GA_FAILPOINT("backend: ready told");
+    return true;
 }
 
 enum ga_status application_connect(struct application *application,
@@ -145,8 +193,8 @@ static void idle_tell(struct application *application)
     }
     pthread_mutex_lock(&backend->ticket_lock);
     bool any = tickets_any(&application->tickets, now);
-    const struct channel_idle idle = {.kind = CHANNEL_IDLE,
-                                      .tickets = application->tickets.arrived};
+    const struct channel_idle idle = {
+        .kind = CHANNEL_IDLE, .seat = application->seat, .tickets = application->tickets.arrived};
     pthread_mutex_unlock(&backend->ticket_lock);
     if (!any) {
         (void)!channel_send(CHANNEL_FD, &idle, sizeof idle); /* gpuaasd closes the channel */
@@ -186,6 +234,10 @@ void application_end(struct application *application)
             application->side_open = false;
             transport_side_fini(&application->side);
         }
+        for (unsigned i = 0; i < application->listener_count; i++) {
+            application->listeners[i].ops->close_listener(&application->listeners[i]);
+        }
+        application->listener_count = 0;
     }
     application_end_turn(application);
 }
@@ -206,4 +258,15 @@ void application_end_turn(struct application *application)
     }
     ledger_check_empty(&application->ledger);
     application->state = APPLICATION_ENDED;
+}
+
+void application_clear(struct application *application)
+{
+    struct backend *backend = application->backend;
+    uint32_t seat = application->seat;
+    pthread_mutex_lock(&backend->ticket_lock);
+    explicit_bzero(application, sizeof *application);
+    application->backend = backend;
+    application->seat = seat;
+    pthread_mutex_unlock(&backend->ticket_lock);
 }

@@ -16,7 +16,7 @@
 struct backend;
 
 enum application_state {
-    APPLICATION_NONE, /* nobody has this place */
+    APPLICATION_NONE, /* nobody has the seat */
     APPLICATION_SERVED,
     APPLICATION_ENDING,  /* its connection winds up */
     APPLICATION_ENDED,   /* nothing of it is left */
@@ -25,9 +25,13 @@ enum application_state {
 
 struct application {
     struct backend *backend;
+    uint32_t seat; /* its index among the backend's */
     enum application_state state;
-    struct channel_application identity; /* as gpuaasd has told it */
-    struct server_host host;             /* of its connection */
+    struct channel_application identity;    /* as gpuaasd has told it */
+    _Atomic bool arrived, leaving;          /* gpuaasd wants it to begin; to end */
+    struct transport_listener listeners[2]; /* for everybody; for this machine */
+    unsigned listener_count;
+    struct server_host host; /* of its connection */
     struct ledger ledger;
     struct ticket_table tickets; /* under the backend's ticket_lock */
     bool side_open;
@@ -40,12 +44,17 @@ struct application {
     uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
 };
 
-/* Starts to wait for the application's connections; `identity` is set. */
+/* Makes it one that is served; `seat` and `identity` are set. */
 void application_init(struct application *application, struct backend *backend);
+/* Listens for its connections and tells gpuaasd where. False: it cannot, which gpuaasd has been
+ * told. */
+bool application_listen(struct application *application);
 /* Looks at its connections. Not NULL: the client is gone, and why. */
 const char *application_turn(struct application *application);
 /* Begins its end: the state is APPLICATION_ENDING, or what comes after it. May be repeated. */
 void application_end(struct application *application);
+/* Frees the seat of an application that has ended. */
+void application_clear(struct application *application);
 /* Looks whether the end is over. */
 void application_end_turn(struct application *application);
 /* Starts its data connection; the hello's ticket has been used. Takes connection and reader over

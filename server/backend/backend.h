@@ -17,9 +17,6 @@
 
 #define PENDING_CONNS_MAX 16u /* without a ticket; more wait in the listener's queue */
 
-/* As yet: gpuaasd starts a process for each. */
-#define BACKEND_APPLICATIONS_MAX 1u
-
 /* A connection that has not yet shown a ticket. */
 struct pending_conn {
     struct transport_conn conn;
@@ -30,19 +27,16 @@ struct pending_conn {
 struct backend {
     struct channel_setup setup;
     struct cuda_driver driver;
-    struct output_redirection output;       /* what the driver prints */
-    struct figures *figures;                /* of its one application; gpuaasd sees them */
-    struct transport_listener listeners[2]; /* for everybody; for this machine */
-    unsigned listener_count;
-    int wake_fd; /* a data connection has ended */
+    struct output_redirection output; /* what the driver prints */
+    struct figures_page *figures;     /* of its applications; gpuaasd sees them */
+    int wake_fd; /* a data connection has ended, or gpuaasd has told something */
     struct pending_conn pending_conns[PENDING_CONNS_MAX];
     unsigned pending_conn_count;
     uint64_t accept_at_ns;       /* 0, or descriptors or memory had run out: not before */
     pthread_mutex_t ticket_lock; /* tickets of all applications, and reading of the channel */
     struct control_request request;
-    struct application applications[BACKEND_APPLICATIONS_MAX];
-    unsigned application_count;
-    bool winds_up; /* applications end before the process does */
+    struct application applications[CHANNEL_SEATS]; /* by their seats */
+    bool winds_up;                                  /* applications end before the process does */
     _Atomic bool gpuaasd_gone;
     _Atomic bool trim_wanted; /* other applications lack memory */
 };
@@ -50,7 +44,7 @@ struct backend {
 /* How long a ticket is good. */
 uint64_t backend_ticket_ns(const struct backend *backend);
 
-/* The whole life of the process; its exit status. */
-int backend_main(void);
+/* The whole life of the process. */
+_Noreturn void backend_main(void);
 
 #endif

@@ -31,6 +31,10 @@ enum ga_status control_request_ask(struct backend *backend, struct channel_reque
     struct control_request *question = &backend->request;
     uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
     pthread_mutex_lock(&backend->ticket_lock);
+    while (question->taken) { /* by another application's thread */
+        (void)pthread_cond_wait(&question->answered, &backend->ticket_lock);
+    }
+    question->taken = true;
     packet->kind = CHANNEL_REQUEST;
     packet->number = ++question->last;
     question->packet = *packet;
@@ -45,6 +49,8 @@ enum ga_status control_request_ask(struct backend *backend, struct channel_reque
         }
     }
     question->waiting = false;
+    question->taken = false;
+    pthread_cond_broadcast(&question->answered);
     if (status == GA_OK) {
         *packet = question->packet;
         *fd = question->fd;

@@ -16,7 +16,8 @@ struct backend;
 struct control_request {
     pthread_cond_t answered;
     uint32_t last; /* number */
-    bool waiting;
+    bool taken;    /* by a thread that asks */
+    bool waiting;  /* for the answer */
     struct channel_request packet;
     int fd; /* that came with the answer; -1: none */
 };

@@ -14,6 +14,7 @@
 #include "server/calls/stream.h"
 #include "server/calls/texture.h"
 #include "server/session/conn.h"
+#include "server/session/context_open.h"
 #include "server/session/contexts.h"
 #include "server/session/peers.h"
 
@@ -114,9 +115,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     }
     conn->current = before == context ? NULL : before;
     context_apply(conn, conn->current);
-    keep_first(&first, context->primary
-                           ? driver->cuDevicePrimaryCtxRelease_v2(context->session->real)
-                           : driver->cuCtxDestroy_v2(context->real));
+    keep_first(&first, context_unmake(conn, context->session, context->primary, context->real));
     (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
     ga_list_remove(&context->link);
     free(context);

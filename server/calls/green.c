@@ -125,6 +125,9 @@ CUresult server_do_ga_green_create(struct server_conn *conn,
     if (context == NULL || !context->primary) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
+    if (conn->host->shares_process) {
+        return CUDA_ERROR_NOT_SUPPORTED; /* the driver's own primary context is all the others' */
+    }
     CUresult rc = resources(conn, context->session->real, args, &desc);
     struct server_green *green = rc == CUDA_SUCCESS ? calloc(1, sizeof *green) : NULL;
     if (green == NULL) {

@@ -10,6 +10,7 @@
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
+#include "server/control/seat.h"
 
 /* ---- life */
 
@@ -89,8 +90,8 @@ void control_application_drop(struct control_application *application)
 void control_application_end(struct control_application *application)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        if (application->processes[i] != NULL) {
-            control_application_abandon(application, application->processes[i]);
+        if (application->seats[i] != NULL) {
+            control_application_abandon(application, application->seats[i]);
         }
     }
     if (application->admitted) {
@@ -100,43 +101,40 @@ void control_application_end(struct control_application *application)
     }
 }
 
-/* ---- its processes */
+/* ---- its seats */
 
-static void process_forget(struct control_application *application,
-                           const struct backend_process *process)
+static void seat_forget(struct control_application *application, const struct seat *seat)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        if (application->processes[i] == process) {
-            application->processes[i] = NULL;
+        if (application->seats[i] == seat) {
+            application->seats[i] = NULL;
         }
     }
 }
 
-void control_application_abandon(struct control_application *application,
-                                 struct backend_process *process)
+void control_application_abandon(struct control_application *application, struct seat *seat)
 {
-    process_forget(application, process);
-    backend_process_end(process);
+    seat_forget(application, seat);
+    seat_leave(seat);
 }
 
-/* Whether any open of it waits for this process; for any, if that is NULL. */
-static bool is_waited_for(const struct control_application *application,
-                          const struct backend_process *process)
+/* Whether any open of it waits for this seat; for any, if that is NULL. */
+static bool is_waited_for(const struct control_application *application, const struct seat *seat)
 {
     bool waits = false;
     ga_list_each (at, next, &application->clients) {
         waits =
-            waits || control_client_waits(ga_container(at, struct control_client, beside), process);
+            waits || control_client_waits(ga_container(at, struct control_client, beside), seat);
     }
     return waits;
 }
 
-/* Answers the opens that waited for this process; `reason` NULL: it is ready. */
-static void clients_answer(struct control_application *application, struct backend_process *process,
+/* Answers the opens that waited for this seat; `reason` NULL: it is ready. */
+static void clients_answer(struct control_application *application, struct seat *seat,
                            int32_t result, const char *reason)
 {
     ga_list_each (at, next, &application->clients) {
-        control_client_answer(ga_container(at, struct control_client, beside), process, result,
+        control_client_answer(ga_container(at, struct control_client, beside), seat, result,
                               reason);
     }
 }
@@ -151,19 +149,19 @@ static void clients_flush(struct control_application *application)
     control_application_drop(application);
 }
 
-static void process_packet(struct backend_process *process, const union channel_packet *packet)
+static void application_packet(struct seat *seat, const union channel_packet *packet)
 {
-    struct control_application *application = process->owner;
+    struct control_application *application = seat->application;
     switch (packet->kind) {
     case CHANNEL_READY:
-        clients_answer(application, process, 0, NULL);
+        clients_answer(application, seat, 0, NULL);
         break;
     case CHANNEL_FAILED:
-        clients_answer(application, process, packet->failed.result, packet->failed.reason);
+        clients_answer(application, seat, packet->failed.result, packet->failed.reason);
         break;
     case CHANNEL_IDLE:
-        if (packet->idle.tickets == process->tickets_sent && !is_waited_for(application, NULL)) {
-            control_application_abandon(application, process);
+        if (packet->idle.tickets == seat->tickets_sent && !is_waited_for(application, NULL)) {
+            control_application_abandon(application, seat);
         }
         return;
     default:
@@ -172,31 +170,30 @@ static void process_packet(struct backend_process *process, const union channel_
     clients_flush(application);
 }
 
-static void process_room(struct backend_process *process)
+static void application_room(struct seat *seat)
 {
-    struct control_application *application = process->owner;
-    clients_answer(application, process, 0, NULL);
-    clients_flush(application);
+    clients_answer(seat->application, seat, 0, NULL);
+    clients_flush(seat->application);
 }
 
 /* The opens that waited for it wait for another one if it was a spare that has not answered. */
-static void process_ended(struct backend_process *process, const char *why)
+static void application_seat_ended(struct seat *seat, const char *why)
 {
-    struct control_application *application = process->owner;
+    struct control_application *application = seat->application;
     char none[300];
-    bool silent = process->prompt && !process->ready;
-    if (silent && is_waited_for(application, process)) {
+    bool silent = seat->prompt && !seat->ready;
+    if (silent && is_waited_for(application, seat)) {
         enum ga_status status =
-            control_application_start(application, process->driver, none, sizeof none);
+            control_application_start(application, seat->process->driver, none, sizeof none);
         why = status == GA_OK ? why : none;
     }
-    clients_answer(application, process, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
-    process_forget(application, process);
+    clients_answer(application, seat, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    seat_forget(application, seat);
     clients_flush(application);
 }
 
-static const struct backend_process_events process_events = {
-    .packet = process_packet, .room = process_room, .ended = process_ended};
+static const struct seat_events application_events = {
+    .packet = application_packet, .room = application_room, .ended = application_seat_ended};
 
 enum ga_status control_application_start(struct control_application *application,
                                          enum conf_driver driver, char *why, size_t why_size)
@@ -204,31 +201,31 @@ enum ga_status control_application_start(struct control_application *application
     struct control *control = application->control;
     struct warm_pool *pool = &control->warm_pools[driver];
     struct backend_process *process;
+    struct seat *seat;
     enum ga_status status;
     bool last;
     do { /* a spare may be dying: then the next one */
         last = pool->count == 0;
         GA_TRY(warm_pool_take(pool, &process, why, why_size));
-        status = backend_process_assign(process, application, control->conf->server.open_timeout_s,
-                                        &process_events);
+        status = seat_take(process, application, control->conf->server.open_timeout_s,
+                           &application_events, &seat);
     } while (status != GA_OK && !last);
     if (status != GA_OK) {
         snprintf(why, why_size, "a backend process died while it was started");
         return status;
     }
-    application->processes[driver] = process;
+    application->seats[driver] = seat;
     return GA_OK;
 }
 
 /* ---- status */
 
-static void process_status(const struct backend_process *process, struct status_application *status)
+static void seat_status(const struct seat *seat, struct status_application *status)
 {
-    if (process != NULL) {
+    if (seat != NULL) {
         status->processes++;
         for (unsigned i = 0; i < FIGURE_COUNT; i++) {
-            status->figures[i] +=
-                atomic_load_explicit(&process->figures->of[i], memory_order_relaxed);
+            status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
         }
     }
 }
@@ -244,7 +241,7 @@ void control_application_status(const struct control *control, const struct stat
             status.connections++;
         }
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            process_status(application->processes[i], &status);
+            seat_status(application->seats[i], &status);
         }
         sink->application(sink->user, &status);
     }

@@ -13,8 +13,8 @@
 #include "server/control/devices.h"
 #include "server/control/status.h"
 
-struct backend_process;
 struct control;
+struct seat;
 
 struct control_application {
     struct ga_list link;         /* of all that are admitted */
@@ -25,9 +25,9 @@ struct control_application {
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
     bool tls;                 /* its data is encrypted */
     bool admitted;
-    struct ga_list clients; /* struct control_client, by `beside` */
-    struct backend_process *processes[DEVICES_DRIVERS];
-    unsigned users; /* connections, processes, and who is at work with it */
+    struct ga_list clients;              /* struct control_client, by `beside` */
+    struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
+    unsigned users;                      /* connections, seats, and who is at work with it */
 };
 
 /* An application that says this `hello` by a connection from `address`; nobody finds it yet. The
@@ -44,13 +44,12 @@ void control_application_drop(struct control_application *application);
 /* Ends its processes and forgets it: it has no control connection any more. */
 void control_application_end(struct control_application *application);
 
-/* Gives it a backend process of this driver, where it has none. An error with `why`. */
+/* Gives it a seat in a backend process of this driver, where it has none. An error with `why`. */
 GA_CHECKED enum ga_status control_application_start(struct control_application *application,
                                                     enum conf_driver driver, char *why,
                                                     size_t why_size);
-/* Ends a process of its, which serves it no more. */
-void control_application_abandon(struct control_application *application,
-                                 struct backend_process *process);
+/* Leaves a seat of its, which serves it no more. */
+void control_application_abandon(struct control_application *application, struct seat *seat);
 
 /* Tells the sink each application. */
 void control_application_status(const struct control *control, const struct status_sink *sink);

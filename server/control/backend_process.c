@@ -18,9 +18,9 @@
 #include "base/shared_memory.h"
 #include "server/control/application.h"
 #include "server/control/reclaim.h"
+#include "server/control/seat.h"
 
-#define PROCESS_END_MS    2000 /* between closing its channel and SIGKILL */
-#define PROCESS_ANSWER_MS 3000 /* of a warm process, which takes milliseconds to be ready */
+#define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
 void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop)
 {
@@ -33,9 +33,6 @@ static void backend_process_free(struct backend_process *process)
 {
     struct backend_process_table *table = process->table;
     ga_list_remove(&process->link);
-    if (process->application != NULL) {
-        control_application_drop(process->application);
-    }
     (void)munmap((void *)(uintptr_t)process->figures, FIGURES_BYTES);
     free(process);
     table->count--;
@@ -44,16 +41,87 @@ static void backend_process_free(struct backend_process *process)
     }
 }
 
-/* For the log: where its application is, and what that is called. */
+/* ---- its seats */
+
+unsigned backend_process_seats(const struct backend_process *process)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        count += process->seats[i] != NULL;
+    }
+    return count;
+}
+
+uint32_t backend_process_seat_free(const struct backend_process *process)
+{
+    uint32_t seat = 0;
+    while (seat < process->seat_limit && process->seats[seat] != NULL) {
+        seat++;
+    }
+    return seat < process->seat_limit ? seat : CHANNEL_SEATS;
+}
+
+struct backend_process *backend_process_with_room(const struct backend_process_table *table,
+                                                  enum conf_driver driver)
+{
+    ga_list_each (at, next, &table->processes) {
+        struct backend_process *process = ga_container(at, struct backend_process, link);
+        if (process->driver == driver && process->outlives && process->owner == NULL &&
+            !process->ending && backend_process_seat_free(process) != CHANNEL_SEATS) {
+            return process;
+        }
+    }
+    return NULL;
+}
+
+/* That which a packet is about; NULL: there is no such seat. */
+static struct seat *seat_of(const struct backend_process *process, uint32_t number)
+{
+    return number < CHANNEL_SEATS ? process->seats[number] : NULL;
+}
+
+static void seats_end(struct backend_process *process, const char *why)
+{
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        if (process->seats[i] != NULL) {
+            seat_end(process->seats[i], why);
+        }
+    }
+}
+
+static void shares_end(struct backend_process *process)
+{
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        if (process->seats[i] != NULL) {
+            sharing_share_end(&process->seats[i]->share);
+        }
+    }
+}
+
+/* For the log: where its application is, and what that is called; of several, the first one. */
+static const struct control_application *application_of(const struct backend_process *process)
+{
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        if (process->seats[i] != NULL) {
+            return process->seats[i]->application;
+        }
+    }
+    return NULL;
+}
+
 static const char *client_of(const struct backend_process *process)
 {
-    return process->application != NULL ? process->application->address : NULL;
+    const struct control_application *application = application_of(process);
+    return application != NULL ? application->address : NULL;
 }
 
 static const char *label_of(const struct backend_process *process)
 {
-    return process->application != NULL ? process->application->label : "gpuaasd";
+    const struct control_application *application = application_of(process);
+    return application != NULL ? application->label : "gpuaasd";
 }
+
+/* ---- its channel */
 
 static void handle_closed(uv_handle_t *handle)
 {
@@ -72,7 +140,7 @@ static void handle_close(uv_handle_t *handle)
 
 static void channel_close(struct backend_process *process)
 {
-    sharing_share_end(&process->share);
+    shares_end(process);
     if (process->fd >= 0) {
         (void)uv_poll_stop(&process->poll);
         handle_close((uv_handle_t *)&process->poll);
@@ -86,29 +154,60 @@ static void sharing_take(struct backend_process *process, const union channel_pa
                          int fd)
 {
     struct channel_request answer = packet->request;
+    struct seat *seat = seat_of(process, answer.seat);
+    if (seat == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return;
+    }
     if (!reclaim_answer(process, &answer, &fd)) {
-        sharing_answer(&process->table->sharing, &process->share, &answer, &fd);
+        sharing_answer(&process->table->sharing, &seat->share, &answer, &fd);
     }
     (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
     explicit_bzero(&answer, sizeof answer);
 }
 
+/* The seat that the packet is about; CHANNEL_SEATS: it is about the process. */
+static uint32_t packet_seat(const union channel_packet *packet)
+{
+    switch (packet->kind) {
+    case CHANNEL_READY:
+        return packet->ready.seat;
+    case CHANNEL_FAILED:
+        return packet->failed.seat;
+    case CHANNEL_IDLE:
+        return packet->idle.seat;
+    case CHANNEL_ENDED:
+        return packet->seat.seat;
+    default:
+        return CHANNEL_SEATS;
+    }
+}
+
+/* What is wrong with the process is wrong for all that wait for it. */
+static void failure_take(struct backend_process *process, const union channel_packet *packet)
+{
+    snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        if (process->seats[i] != NULL) {
+            seat_packet(process->seats[i], packet);
+        }
+    }
+}
+
 static void packet_take(struct backend_process *process, const union channel_packet *packet)
 {
+    struct seat *seat = seat_of(process, packet_seat(packet));
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
-        if (process->application == NULL) {
-            (void)uv_timer_stop(&process->timer);
-        }
-    } else if (packet->kind == CHANNEL_READY && !process->ready) {
-        (void)GA_FAILPOINT("gpuaasd: backend process ready");
-        process->ready = true;
-        memcpy(process->url, packet->ready.url, sizeof process->url);
-        memcpy(process->local, packet->ready.local, sizeof process->local);
-        process->ways = packet->ready.ways;
         (void)uv_timer_stop(&process->timer);
+    } else if (packet->kind == CHANNEL_ENDED && seat != NULL && process->outlives) {
+        seat_end(seat, "it has ended");
+    } else if (seat != NULL) {
+        seat_packet(seat, packet);
     } else if (packet->kind == CHANNEL_FAILED) {
-        snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);
+        failure_take(process, packet);
     }
     if (process->owner != NULL) {
         process->events->packet(process, packet);
@@ -147,26 +246,30 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
                   child->pid, label_of(process), why);
     }
     channel_close(process);
+    process->ending = true;
+    seats_end(process, why);
     if (process->owner != NULL) {
         process->events->ended(process, why);
     }
     process->owner = NULL;
-    process->ending = true;
     handle_close((uv_handle_t *)&process->timer);
     handle_close((uv_handle_t *)&process->child);
+}
+
+void backend_process_kill(struct backend_process *process)
+{
+    (void)uv_process_kill(&process->child, SIGKILL);
 }
 
 static void backend_process_overdue(uv_timer_t *timer)
 {
     struct backend_process *process = timer->data;
-    bool late = process->application != NULL ? !process->ready : !process->warm;
-    if (!process->ending && late) {
-        const char *what = process->prompt ? "has not answered" : "is not ready in time";
-        snprintf(process->why, sizeof process->why, "the backend process %s", what);
-        ga_warn_of(client_of(process), "backend process %d of %s %s", process->child.pid,
-                   label_of(process), what);
+    if (!process->ending && !process->warm) {
+        snprintf(process->why, sizeof process->why, "the backend process is not ready in time");
+        ga_warn_of(client_of(process), "backend process %d of %s is not ready in time",
+                   process->child.pid, label_of(process));
     }
-    (void)uv_process_kill(&process->child, SIGKILL);
+    backend_process_kill(process);
 }
 
 static void channel_read(struct backend_process *process, int status)
@@ -175,7 +278,7 @@ static void channel_read(struct backend_process *process, int status)
     int fd;
     enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
-        sharing_share_end(&process->share);
+        shares_end(process);
         (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
@@ -202,8 +305,11 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
     if (status != 0 || (events & UV_READABLE) != 0) {
         channel_read(process, status);
     }
-    if (room && uv_is_active((uv_handle_t *)poll) && process->owner != NULL) {
-        process->events->room(process);
+    for (unsigned i = 0; room && i < CHANNEL_SEATS; i++) {
+        struct seat *seat = process->seats[i];
+        if (seat != NULL && !seat->left && uv_is_active((uv_handle_t *)poll)) {
+            seat->events->room(seat);
+        }
     }
 }
 
@@ -227,7 +333,7 @@ static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
 }
 
 /* Their descriptor, for the process; -1: no memory. */
-static int figures_make(const struct figures **figures)
+static int figures_make(const struct figures_page **figures)
 {
     int fd = ga_shared_memory_make("gpuaasd-figures", FIGURES_BYTES);
     *figures = fd >= 0 ? ga_shared_memory_map(fd, FIGURES_BYTES, NULL) : NULL;
@@ -272,7 +378,7 @@ enum ga_status backend_process_start(struct backend_process_table *table,
 {
     static uint64_t last_number;
     struct backend_process *process = calloc(1, sizeof *process);
-    const struct figures *figures = NULL;
+    const struct figures_page *figures = NULL;
     int ends[2], figures_fd = process != NULL ? figures_make(&figures) : -1;
     snprintf(why, why_size, "no memory");
     if (figures_fd < 0 || socketpair_make(ends, why, why_size) != GA_OK) {
@@ -291,8 +397,9 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .figures = figures,
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
+                                        .seat_limit = setup->seats,
+                                        .outlives = setup->outlives != 0,
                                         .handles = 3};
-    sharing_share_init(&process->share, process->number);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;
@@ -330,38 +437,21 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     return GA_OK;
 }
 
-enum ga_status backend_process_assign(struct backend_process *process,
-                                      struct control_application *application, unsigned timeout_s,
-                                      const struct backend_process_events *events)
+static void process_status(const struct backend_process *process, const struct seat *seat,
+                           const struct status_sink *sink)
 {
-    struct channel_application packet = {.kind = CHANNEL_APPLICATION, .tls = application->tls};
-    memcpy(packet.id, application->id, sizeof packet.id);
-    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
-    memcpy(packet.client, application->address, sizeof packet.client);
-    process->events = events;
-    process->owner = application;
-    process->application = application;
-    control_application_keep(application);
-    process->prompt = process->warm;
-    if (channel_send(process->fd, &packet, sizeof packet) != GA_OK) {
-        backend_process_end(process);
-        return GA_LOST;
-    }
-    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
-    if (process->prompt && limit_ms > PROCESS_ANSWER_MS) {
-        limit_ms = PROCESS_ANSWER_MS;
-    }
-    (void)uv_timer_start(&process->timer, backend_process_overdue, limit_ms, 0);
-    return GA_OK;
-}
-
-static const char *state_of(const struct backend_process *process)
-{
-    return process->ending                ? "ending"
-           : process->ready               ? "ready"
-           : process->application != NULL ? "starting"
-           : process->warm                ? "spare"
-                                          : "spare, starting";
+    const struct status_process status = {
+        .pid = process->child.pid,
+        .client = seat != NULL ? seat->application->address : NULL,
+        .label = seat != NULL ? seat->application->label : "gpuaasd",
+        .state = process->ending ? "ending"
+                 : seat != NULL  ? (seat->left    ? "ending"
+                                    : seat->ready ? "ready"
+                                                  : "starting")
+                 : process->warm ? "spare"
+                                 : "spare, starting",
+        .tickets = seat != NULL ? seat->tickets_sent : 0};
+    sink->process(sink->user, &status);
 }
 
 void backend_process_status(const struct backend_process_table *table,
@@ -369,12 +459,14 @@ void backend_process_status(const struct backend_process_table *table,
 {
     ga_list_each (at, next, &table->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
-        const struct status_process status = {.pid = process->child.pid,
-                                              .client = client_of(process),
-                                              .label = label_of(process),
-                                              .state = state_of(process),
-                                              .tickets = process->tickets_sent};
-        sink->process(sink->user, &status);
+        if (backend_process_seats(process) == 0) {
+            process_status(process, NULL, sink);
+        }
+        for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+            if (process->seats[i] != NULL) {
+                process_status(process, process->seats[i], sink);
+            }
+        }
     }
 }
 

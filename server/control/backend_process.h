@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backend processes as gpuaasd sees them: starting, requests, ending, reaping.
+/* Backend processes as gpuaasd sees them: starting, requests, ending, reaping. Applications have
+ * seats in them (seat.h).
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
  * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
@@ -17,14 +18,13 @@
 #include "server/control/status.h"
 
 struct backend_process;
-struct control_application;
+struct seat;
 
-/* Callbacks to the owner of a process. `owner` may be cleared at any time to end them. */
+/* Callbacks to the owner of a process that no application has: a spare, or a probe. `owner` may be
+ * cleared at any time to end them. */
 struct backend_process_events {
     /* A packet came. */
     void (*packet)(struct backend_process *process, const union channel_packet *packet);
-    /* There is room again in its channel, after backend_process_send has found none. */
-    void (*room)(struct backend_process *process);
     /* It has ended; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
      * after the owner was cleared. */
     void (*ended)(struct backend_process *process, const char *why);
@@ -45,25 +45,21 @@ struct backend_process {
     const struct backend_process_events *events;
     void *owner; /* NULL: no callbacks */
     enum conf_driver driver;
-    struct control_application *application; /* NULL: of none, it is a spare or a probe */
-    uint64_t number;                         /* unique in this gpuaasd; clients see it in tickets */
+    struct seat *seats[CHANNEL_SEATS]; /* NULL: free */
+    uint32_t seat_limit;               /* applications at once */
+    bool outlives;                     /* it goes on when its applications have ended */
+    uint64_t number;                   /* unique in this gpuaasd; clients see it in tickets */
     uint64_t started_ns;
-    bool warm;   /* its driver is open */
-    bool prompt; /* it was warm when assigned, so it is READY at once, or does not answer */
-    bool ready, ending;
-    char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
-    char local[CHANNEL_TEXT_MAX];    /* the same */
-    uint32_t ways;                   /* the same */
-    uint32_t tickets_sent;
-    struct sharing_share share;
-    const struct figures *figures; /* which the process writes: a stranger's */
+    bool warm; /* its driver is open */
+    bool ending;
+    const struct figures_page *figures; /* which the process writes: a stranger's */
     uint64_t
         trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
     int fd;      /* our end of the channel; -1: closed */
     uv_process_t child;
     uv_poll_t poll;
-    uv_timer_t timer; /* until warm, and until ready: the limit; when ending: until it is killed */
-    unsigned handles; /* of libuv, still open */
+    uv_timer_t timer;               /* until warm: the limit; when ending: until it is killed */
+    unsigned handles;               /* of libuv, still open */
     char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */
 };
 
@@ -78,15 +74,14 @@ GA_CHECKED enum ga_status backend_process_start(struct backend_process_table *ta
                                                 void *owner, struct backend_process **out,
                                                 char *why, size_t why_size);
 
-/* Assigns a process to an application: it must be READY within timeout_s, a warm one within 3 s. If
- * a warm one ends before that, another may take its place. GA_LOST: it is dying. From here on
- * `events` go to the application, which owns it. */
-GA_CHECKED enum ga_status backend_process_assign(struct backend_process *process,
-                                                 struct control_application *application,
-                                                 unsigned timeout_s,
-                                                 const struct backend_process_events *events);
+/* How many seats applications have in it; and the number of a free one, CHANNEL_SEATS: none is. */
+unsigned backend_process_seats(const struct backend_process *process);
+uint32_t backend_process_seat_free(const struct backend_process *process);
+/* A process of this driver that has served applications and takes another; NULL: there is none. */
+struct backend_process *backend_process_with_room(const struct backend_process_table *table,
+                                                  enum conf_driver driver);
 
-/* Sends a packet. GA_AGAIN: the channel is full; `room` is called when it is not. GA_LOST: the
+/* Sends a packet. GA_AGAIN: the channel is full; the seats are told when it is not. GA_LOST: the
  * process is dying. */
 GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, const void *packet,
                                                size_t size);
@@ -94,6 +89,8 @@ GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, 
 /* Asks the process to end, by closing its channel, and kills it if it does not within 2 s. May be
  * repeated. No more callbacks. */
 void backend_process_end(struct backend_process *process);
+/* Kills it: it does not do what it must. Its end is reported as any other. */
+void backend_process_kill(struct backend_process *process);
 /* Ends all; `at_once`: by SIGKILL. */
 void backend_process_table_end(struct backend_process_table *table, bool at_once);
 

@@ -12,10 +12,11 @@
 #include "base/log.h"
 #include "server/control/client_state.h"
 #include "server/control/placement.h"
+#include "server/control/seat.h"
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
  * answered. GA_AGAIN: the process is told later, there is no room now. GA_LOST: it is ending. */
-static enum ga_status ticket_give(struct control_client *client, struct backend_process *process,
+static enum ga_status ticket_give(struct control_client *client, struct seat *seat,
                                   const struct control_client_open *open)
 {
     struct channel_ticket ticket = {
@@ -31,16 +32,16 @@ static enum ga_status ticket_give(struct control_client *client, struct backend_
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);
     enum ga_status status = GA_FAILPOINT("gpuaasd: before a ticket")
                                 ? GA_LOST
-                                : backend_process_send(process, &ticket, sizeof ticket);
+                                : seat_send(seat, &ticket, sizeof ticket);
     if (status != GA_OK) {
         return status;
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
-    process->tickets_sent++;
-    struct handshake_ticket message = {.address = process->url,
-                                       .local = process->local,
-                                       .process = process->number,
-                                       .ways = process->ways};
+    seat->tickets_sent++;
+    struct handshake_ticket message = {.address = seat->url,
+                                       .local = seat->local,
+                                       .process = seat->process->number,
+                                       .ways = seat->ways};
     memcpy(message.id, ticket.id, sizeof message.id);
     memcpy(message.key, ticket.key, sizeof message.key);
     struct ga_writer *writer = control_client_out_begin(&client->out);
@@ -51,32 +52,31 @@ static enum ga_status ticket_give(struct control_client *client, struct backend_
 }
 
 static bool open_waits(const struct control_client *client, const struct control_client_open *open,
-                       const struct backend_process *process)
+                       const struct seat *seat)
 {
     enum conf_driver driver = devices_visible(&client->control->devices, open->gpu)->gpu->driver;
-    return process == NULL || client->application->processes[driver] == process;
+    return seat == NULL || client->application->seats[driver] == seat;
 }
 
-bool control_client_waits(const struct control_client *client,
-                          const struct backend_process *process)
+bool control_client_waits(const struct control_client *client, const struct seat *seat)
 {
     bool waits = false;
     for (uint32_t i = 0; i < client->open_count; i++) {
-        waits = waits || open_waits(client, &client->opens[i], process);
+        waits = waits || open_waits(client, &client->opens[i], seat);
     }
     return waits;
 }
 
-void control_client_answer(struct control_client *client, struct backend_process *process,
-                           int32_t result, const char *reason)
+void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
+                           const char *reason)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < client->open_count; i++) {
         struct control_client_open open = client->opens[i];
-        bool waits = open_waits(client, &open, process);
+        bool waits = open_waits(client, &open, seat);
         enum ga_status status = !waits           ? GA_AGAIN
                                 : reason != NULL ? GA_OK
-                                                 : ticket_give(client, process, &open);
+                                                 : ticket_give(client, seat, &open);
         if (status == GA_AGAIN) {
             client->opens[kept++] = open;
         } else if (reason != NULL) {
@@ -96,17 +96,17 @@ static void client_open_device(struct control_client *client, enum conf_driver d
 {
     char why[300];
     struct control_application *application = client->application;
-    struct backend_process *process = application->processes[driver];
-    if (process != NULL && process->ready) {
-        enum ga_status status = ticket_give(client, process, wanted);
+    struct seat *seat = application->seats[driver];
+    if (seat != NULL && seat->ready) {
+        enum ga_status status = ticket_give(client, seat, wanted);
         if (status == GA_OK) {
             return;
         }
         if (status == GA_LOST) {
-            control_application_abandon(application, process);
+            control_application_abandon(application, seat);
         }
     }
-    if (application->processes[driver] == NULL &&
+    if (application->seats[driver] == NULL &&
         control_application_start(application, driver, why, sizeof why) != GA_OK) {
         control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     } else {

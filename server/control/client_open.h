@@ -8,11 +8,10 @@
 /* Takes an OPEN; false: it is malformed, or too many are pending. */
 bool control_client_open(struct control_client *client, const struct wire_header *header,
                          struct ga_reader *reader);
-/* Whether an OPEN of it waits for this process of its application; for any, if that is NULL. */
-bool control_client_waits(const struct control_client *client,
-                          const struct backend_process *process);
-/* Answers the opens that waited for this process; `reason` NULL: it is ready. Flush next. */
-void control_client_answer(struct control_client *client, struct backend_process *process,
-                           int32_t result, const char *reason);
+/* Whether an OPEN of it waits for this seat of its application; for any, if that is NULL. */
+bool control_client_waits(const struct control_client *client, const struct seat *seat);
+/* Answers the opens that waited for this seat; `reason` NULL: it is ready. Flush next. */
+void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
+                           const char *reason);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -149,6 +150,23 @@ static void control_names(struct conf_server *server)
     }
 }
 
+/* For tests: several applications in a process, at once or one after the other. */
+static void control_seats(struct control *control)
+{
+    const char *seats = getenv("GPUAAS_TEST_SEATS");
+    control->seats = 1;
+    if (seats != NULL) {
+        unsigned long wanted = strtoul(seats, NULL, 10);
+        control->seats = wanted == 0              ? 1
+                         : wanted < CHANNEL_SEATS ? (uint32_t)wanted
+                                                  : CHANNEL_SEATS;
+        control->outlives = true;
+        ga_warn("GPUAAS_TEST_SEATS is set, for tests: up to %u applications share a backend "
+                "process, and nothing protects them from each other",
+                control->seats);
+    }
+}
+
 int control_run(struct conf *conf)
 {
     static struct control control;
@@ -156,6 +174,7 @@ int control_run(struct conf *conf)
     control = (struct control){.conf = conf};
     control_names(&conf->server);
     control_descriptors(conf);
+    control_seats(&control);
     ga_list_init(&control.clients);
     ga_list_init(&control.applications);
     if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {

@@ -42,6 +42,8 @@ struct control {
     struct backend_process *probes[DEVICES_DRIVERS];
     struct warm_pool warm_pools[DEVICES_DRIVERS];
     uv_signal_t signals[3];
+    uint32_t seats; /* in each backend process: applications that it serves at once */
+    bool outlives;  /* backend processes go on when their applications have ended */
     bool stopping;
     int exit_status;
 };

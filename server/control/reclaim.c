@@ -23,8 +23,8 @@ static uint64_t reclaim_others(const struct backend_process *asker, bool start)
     uint64_t pending = 0, now = ga_clock_ns();
     ga_list_each (at, next, &asker->table->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (process == asker || process->application == NULL || !process->ready ||
-            process->ending || process->fd < 0) {
+        if (process == asker || backend_process_seats(process) == 0 || process->ending ||
+            process->fd < 0) {
             continue;
         }
         bool asked = process->trim_ns != 0 && now - process->trim_ns < PATIENCE_NS;

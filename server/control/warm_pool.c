@@ -45,6 +45,8 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,
+        .seats = control->seats,
+        .outlives = control->outlives,
     };
     memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
     devices_setup(&control->devices, pool->driver, false, &setup);
@@ -139,12 +141,18 @@ void warm_pool_stop(struct warm_pool *pool)
 enum ga_status warm_pool_take(struct warm_pool *pool, struct backend_process **process, char *why,
                               size_t why_size)
 {
-    if (pool->count == 0) {
-        return spare_start(pool, process, why, why_size);
+    *process = backend_process_with_room(&pool->control->processes, pool->driver);
+    if (*process != NULL) {
+        return GA_OK;
     }
-    *process = pool->processes[0];
-    warm_pool_forget(pool, 0);
-    pool->deaths = (*process)->warm ? 0 : pool->deaths;
-    refill_later(pool);
+    if (pool->count == 0) {
+        GA_TRY(spare_start(pool, process, why, why_size));
+    } else {
+        *process = pool->processes[0];
+        warm_pool_forget(pool, 0);
+        pool->deaths = (*process)->warm ? 0 : pool->deaths;
+        refill_later(pool);
+    }
+    (*process)->owner = NULL; /* its events are those of its seats from now on */
     return GA_OK;
 }

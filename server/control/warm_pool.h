@@ -27,8 +27,8 @@ void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_
 /* Keeps no more. The processes end with the process table. */
 void warm_pool_stop(struct warm_pool *pool);
 
-/* A process that no application has: the oldest spare, else a new one. The caller owns it and gives
- * it to the application next (backend_process_assign). GA_LOST or GA_NO_MEMORY with `why`. */
+/* A process with a free seat, which an application takes next (seat_take): one that goes on after
+ * its applications, else the oldest spare, else a new one. GA_LOST or GA_NO_MEMORY with `why`. */
 GA_CHECKED enum ga_status warm_pool_take(struct warm_pool *pool, struct backend_process **process,
                                          char *why, size_t why_size);
 

@@ -57,7 +57,8 @@ struct server_host {
     /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
      * freed. NULL: the process ends with the connection, and nothing need be freed. */
     bool (*objects_free)(struct server_conn *conn);
-    uint64_t end_ns; /* how long the end waits for the application's work */
+    bool shares_process; /* with other applications: its contexts are its own */
+    uint64_t end_ns;     /* how long the end waits for the application's work */
     /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
      * conn_free may be called. Called once, by the submit thread, as its last act. */
     void (*ended)(void *user, const char *why, bool clean);

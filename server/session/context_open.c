@@ -10,7 +10,7 @@ static CUresult context_make(struct server_conn *conn, struct server_session *se
 {
     const struct cuda_driver *driver = conn->driver;
     CUcontext popped;
-    if (args->kind == API_CONTEXT_PRIMARY) {
+    if (args->kind == API_CONTEXT_PRIMARY && !conn->host->shares_process) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
     CU_TRY(driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real));
@@ -18,14 +18,12 @@ static CUresult context_make(struct server_conn *conn, struct server_session *se
     return CUDA_SUCCESS;
 }
 
-static void context_unmake(struct server_conn *conn, const struct server_session *session,
-                           uint32_t kind, CUcontext real)
+CUresult context_unmake(struct server_conn *conn, const struct server_session *session,
+                        bool primary, CUcontext real)
 {
-    if (kind == API_CONTEXT_PRIMARY) {
-        (void)conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
-    } else {
-        (void)conn->driver->cuCtxDestroy_v2(real);
-    }
+    return primary && !conn->host->shares_process
+               ? conn->driver->cuDevicePrimaryCtxRelease_v2(session->real)
+               : conn->driver->cuCtxDestroy_v2(real);
 }
 
 CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
@@ -43,7 +41,7 @@ CUresult context_enter(struct server_conn *conn, struct server_session *session,
         status = ga_handle_table_take(&conn->objects.contexts, handle, context);
     }
     if (status != GA_OK) {
-        context_unmake(conn, session, kind, real);
+        (void)context_unmake(conn, session, kind == API_CONTEXT_PRIMARY, real);
         free(context);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_OUT_OF_MEMORY;
     }

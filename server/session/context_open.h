@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts are made. */
+/* Contexts are made. In a process of several applications a client's primary context is one of the
+ * driver's own for that client alone: nothing of the others is in it. */
 #ifndef SERVER_SESSION_CONTEXT_OPEN_H
 #define SERVER_SESSION_CONTEXT_OPEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "api/calls.h"
@@ -19,5 +21,8 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
 /* Takes a context of the driver, under the client's handle; it is ended on failure. */
 CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
                        uint32_t kind, struct made_context made_from, CUcontext real);
+/* Ends a context of the driver, which was the client's primary one or not. */
+CUresult context_unmake(struct server_conn *conn, const struct server_session *session,
+                        bool primary, CUcontext real);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/backend/admission.h"
 #include "server/backend/backend.h"
+#include "server/backend/seats.h"
 #include "tests/fuzz/conn.h"
 
 #define TURNS_MAX 4096u
@@ -26,6 +27,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+static struct figures_page figures;
+
 /* A backend process that waits for the application with the id 01 01 ... and its 02 02 ... */
 static void backend_begin(struct backend *backend)
 {
@@ -38,8 +41,9 @@ static void backend_begin(struct backend *backend)
                                           .dead_after_s = 3600}};
     struct application *application = &backend->applications[0];
     memset(application->identity.id, 1, sizeof application->identity.id);
-    backend->application_count = 1;
+    backend->figures = &figures;
     admission_init(backend);
+    seats_init(backend);
     application_init(application, backend);
     uint64_t now = ga_clock_ns();
     FUZZ_CHECK(tickets_add(&application->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));
@@ -69,9 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(frame_reader_init(&pending->reader, CONN_BUFFER_BYTES) == GA_OK);
     backend.pending_conn_count = 1;
     unsigned turns = 0;
-    while (admission_turn(&backend) == NULL &&
-           (backend.pending_conn_count != 0 || backend.applications[0].side_open)) {
+    const char *why = NULL;
+    while (why == NULL && (backend.pending_conn_count != 0 || backend.applications[0].side_open)) {
         FUZZ_CHECK(turns++ < TURNS_MAX + size); /* the stream ends, so must they */
+        admission_turn(&backend);
+        why = seats_turn(&backend);
     }
     backend_end(&backend);
     fuzz_conn_close();

@@ -35,6 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
+    control.seats = 1;
     ga_list_init(&control.clients);
     ga_list_init(&control.applications);
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);

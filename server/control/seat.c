@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/seat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+
+#define READY_MS 3000  /* of a warm process, which takes milliseconds */
+#define END_MS   10000 /* of an application whose process goes on */
+
+static void seat_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+static void seat_fail(struct seat *seat, const char *what)
+{
+    struct backend_process *process = seat->process;
+    snprintf(process->why, sizeof process->why, "the backend process %s", what);
+    ga_warn_of(seat->application->address, "backend process %d of %s %s", process->child.pid,
+               seat->application->label, what);
+    backend_process_kill(process);
+}
+
+static void seat_not_ready(uv_timer_t *timer)
+{
+    struct seat *seat = timer->data;
+    seat_fail(seat, seat->prompt ? "has not answered" : "is not ready in time");
+}
+
+static void seat_not_ended(uv_timer_t *timer)
+{
+    seat_fail(timer->data, "has not ended the application in time");
+}
+
+enum ga_status seat_take(struct backend_process *process, struct control_application *application,
+                         unsigned timeout_s, const struct seat_events *events, struct seat **out)
+{
+    struct channel_application packet = {.kind = CHANNEL_APPLICATION, .tls = application->tls};
+    struct seat *seat = calloc(1, sizeof *seat);
+    if (seat == NULL) {
+        return GA_NO_MEMORY;
+    }
+    *seat = (struct seat){.process = process,
+                          .number = backend_process_seat_free(process),
+                          .events = events,
+                          .application = application,
+                          .prompt = process->warm};
+    seat->figures = &process->figures->seats[seat->number];
+    sharing_share_init(&seat->share, process->number);
+    seat->timer.data = seat;
+    (void)uv_timer_init(process->table->loop, &seat->timer);
+    control_application_keep(application);
+    process->seats[seat->number] = seat;
+    packet.seat = seat->number;
+    memcpy(packet.id, application->id, sizeof packet.id);
+    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
+    memcpy(packet.client, application->address, sizeof packet.client);
+    if (channel_send(process->fd, &packet, sizeof packet) != GA_OK) {
+        seat->left = true; /* nobody is told */
+        backend_process_end(process);
+        return GA_LOST;
+    }
+    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
+    if (seat->prompt && limit_ms > READY_MS) {
+        limit_ms = READY_MS;
+    }
+    (void)uv_timer_start(&seat->timer, seat_not_ready, limit_ms, 0);
+    *out = seat;
+    return GA_OK;
+}
+
+enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
+{
+    return seat->left ? GA_LOST : backend_process_send(seat->process, packet, size);
+}
+
+void seat_leave(struct seat *seat)
+{
+    struct backend_process *process = seat->process;
+    const struct channel_seat leave = {.kind = CHANNEL_LEAVE, .seat = seat->number};
+    seat->left = true;
+    if (process->outlives && !process->ending &&
+        channel_send(process->fd, &leave, sizeof leave) == GA_OK) {
+        (void)uv_timer_start(&seat->timer, seat_not_ended, END_MS, 0);
+    } else {
+        (void)uv_timer_stop(&seat->timer);
+        backend_process_end(process);
+    }
+}
+
+void seat_packet(struct seat *seat, const union channel_packet *packet)
+{
+    if (packet->kind == CHANNEL_READY && !seat->ready) {
+        (void)GA_FAILPOINT("gpuaasd: backend process ready");
+        seat->ready = true;
+        memcpy(seat->url, packet->ready.url, sizeof seat->url);
+        memcpy(seat->local, packet->ready.local, sizeof seat->local);
+        seat->ways = packet->ready.ways;
+        if (!seat->left) {
+            (void)uv_timer_stop(&seat->timer);
+        }
+    } else if (packet->kind == CHANNEL_FAILED) {
+        snprintf(seat->process->why, sizeof seat->process->why, "%s", packet->failed.reason);
+    }
+    if (!seat->left) {
+        seat->events->packet(seat, packet);
+    }
+}
+
+void seat_end(struct seat *seat, const char *why)
+{
+    struct control_application *application = seat->application;
+    seat->process->seats[seat->number] = NULL;
+    sharing_share_end(&seat->share);
+    if (!seat->left) {
+        seat->left = true;
+        seat->events->ended(seat, why);
+    }
+    uv_close((uv_handle_t *)&seat->timer, seat_closed);
+    control_application_drop(application);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The seat of an application in a backend process, as gpuaasd sees it.
+ *
+ * What a reader would get wrong: a seat outlives the application's use of it, until the process has
+ * reported the end of the application, or has died. */
+#ifndef SERVER_CONTROL_SEAT_H
+#define SERVER_CONTROL_SEAT_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "server/channel.h"
+#include "server/control/sharing.h"
+#include "server/figures.h"
+
+struct backend_process;
+struct control_application;
+struct seat;
+
+/* Callbacks to the application that has the seat; none after it has left. */
+struct seat_events {
+    /* A packet about the application came: READY, FAILED, IDLE. */
+    void (*packet)(struct seat *seat, const union channel_packet *packet);
+    /* There is room again in the process's channel, after seat_send has found none. */
+    void (*room)(struct seat *seat);
+    /* The application or the process has ended; `why` in words. The last call. */
+    void (*ended)(struct seat *seat, const char *why);
+};
+
+struct seat {
+    struct backend_process *process;
+    uint32_t number; /* among the seats of the process */
+    const struct seat_events *events;
+    struct control_application *application;
+    bool left;   /* the application does not use it any more */
+    bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
+                  */
+    bool ready;
+    char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
+    char local[CHANNEL_TEXT_MAX];    /* the same */
+    uint32_t ways;                   /* the same */
+    uint32_t tickets_sent;
+    struct sharing_share share;
+    const struct figures *figures; /* which the process writes: a stranger's */
+    uv_timer_t timer; /* until it is ready: the limit; when it is left: until its end */
+};
+
+/* Gives the application a seat in the process, which has one free: it must be READY within
+ * timeout_s, one of a warm process within 3 s. GA_LOST: the process is dying. */
+GA_CHECKED enum ga_status seat_take(struct backend_process *process,
+                                    struct control_application *application, unsigned timeout_s,
+                                    const struct seat_events *events, struct seat **out);
+/* Sends a packet to the process. GA_AGAIN: the channel is full; `room` is called when it is not.
+ * GA_LOST: the process is dying. */
+GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_t size);
+/* The application uses it no more, and must end. No more callbacks. */
+void seat_leave(struct seat *seat);
+
+/* ---- for backend_process.c */
+
+/* Takes a packet about the application. */
+void seat_packet(struct seat *seat, const union channel_packet *packet);
+/* The process has died, or the application has ended: the seat is no more. */
+void seat_end(struct seat *seat, const char *why);
+
+#endif
