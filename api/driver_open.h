@@ -45,6 +45,9 @@ struct cuda_driver_traits {
     size_t bytes; /* of this table: it may grow at its end */
     /* Returns a CUresult. `traits`: CUDA_DEVICE_*. */
     int (*device_traits)(int device, unsigned *traits);
+    /* The context (CUcontext) whose kernels have printed what the calling thread is just writing
+     * to stdout or stderr; NULL: it writes nothing, or what it writes is of no context. */
+    void *(*output_context)(void);
 };
 
 /* The beginning of a line of our own driver on the stderr of a server. The client writes such

@@ -23,6 +23,7 @@ struct front_output *front_output_make(size_t room)
     struct front_output *output = malloc(sizeof *output + room);
     if (output != NULL) {
         output->begin = output->end = 0;
+        output->context = NULL;
         output->room = room;
     }
     return output;
@@ -87,11 +88,19 @@ static void stderr_write(const char *text, size_t bytes)
     }
 }
 
+static _Thread_local void *context_written;
+
+void *front_output_context(void)
+{
+    return context_written;
+}
+
 /* Write errors of stdout (closed, disk full) are ignored: the program's own output is lost as
  * well. */
 static void output_write(const struct front_output *output)
 {
     size_t at = output->begin;
+    context_written = output->context;
     while (at < output->end) {
         struct front_record record;
         memcpy(&record, output->records + at, sizeof record);
@@ -103,6 +112,7 @@ static void output_write(const struct front_output *output)
         }
         at += sizeof record + record.bytes;
     }
+    context_written = NULL;
 }
 
 /* A thread that comes while another one writes waits for it. The lock is that of stdout, which

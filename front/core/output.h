@@ -23,6 +23,7 @@ struct front_record {
 
 struct front_output {
     struct ga_list link;
+    void *context;           /* CUcontext whose kernels have printed it; NULL: not known */
     size_t begin, end, room; /* offsets in `records`: first, end, capacity */
     uint8_t records[];       /* struct front_record, text, ... */
 };
@@ -38,6 +39,8 @@ void front_output_put(struct front_output *output);
 /* Nonzero: some output has not been written, or is being written. */
 extern _Atomic int front_output_pending;
 void front_output_write_pending(void);
+/* The context of what the calling thread is just writing; NULL: nothing, or not known. */
+void *front_output_context(void);
 
 /* Writes all output that was put before the call. The caller must hold no lock that another
  * thread may take while it holds stdout. */

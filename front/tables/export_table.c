@@ -29,7 +29,8 @@ static int device_traits(int device, unsigned *traits)
 }
 
 static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_table,
-                                                       .device_traits = device_traits};
+                                                       .device_traits = device_traits,
+                                                       .output_context = front_output_context};
 
 #ifdef GPUAAS_PRIVATE_TABLES
 /* Tables that the runtime and nvrtc ask for first and can do without. */

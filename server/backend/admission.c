@@ -70,6 +70,7 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
     struct application *application = &backend->applications[seat];
     if (arrives) {
         application->identity = packet->application;
+        atomic_store(&application->leaving, false); /* LEAVE may have crossed the last one's end */
     }
     atomic_store(arrives ? &application->arrived : &application->leaving, true);
     (void)!eventfd_write(backend->wake_fd, 1);

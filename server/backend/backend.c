@@ -189,6 +189,7 @@ _Noreturn void backend_main(void)
     if (driver_open(&backend.setup, &backend.driver, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     }
+    backend.output.context_of = driver_output_context(&backend.driver);
     if (backend.setup.probe != 0) {
         _exit(probe_devices(&backend.setup, &backend.driver, CHANNEL_FD));
     }

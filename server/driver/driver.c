@@ -124,7 +124,6 @@ static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice devi
     return rc;
 }
 
-/* Only drivers of our own have anything to say. */
 /* A context with some of the multiprocessors: NVIDIA's has it in some set-ups (MPS). */
 static uint32_t facts_affinity(const struct cuda_driver *driver, CUdevice device)
 {
@@ -134,16 +133,28 @@ static uint32_t facts_affinity(const struct cuda_driver *driver, CUdevice device
     return rc == CUDA_SUCCESS && supported != 0 ? CUDA_DEVICE_AFFINITY : 0;
 }
 
-static uint32_t facts_traits(const struct cuda_driver *driver, CUdevice device)
+/* Only drivers of our own have one. NULL: this one is none. */
+static const struct cuda_driver_traits *traits_table(const struct cuda_driver *driver)
 {
     static const CUuuid uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
     const void *table = NULL;
+    return driver->cuGetExportTable(&table, &uuid) == CUDA_SUCCESS ? table : NULL;
+}
+
+static uint32_t facts_traits(const struct cuda_driver *driver, CUdevice device)
+{
+    const struct cuda_driver_traits *ours = traits_table(driver);
     unsigned traits = 0;
-    if (driver->cuGetExportTable(&table, &uuid) != CUDA_SUCCESS || table == NULL) {
-        return 0;
-    }
-    const struct cuda_driver_traits *ours = table;
-    return ours->device_traits(device, &traits) == CUDA_SUCCESS ? traits : 0;
+    return ours != NULL && ours->device_traits(device, &traits) == CUDA_SUCCESS ? traits : 0;
+}
+
+void *(*driver_output_context(const struct cuda_driver *driver))(void)
+{
+    const struct cuda_driver_traits *ours = traits_table(driver);
+    bool tells =
+        ours != NULL && ours->bytes >= offsetof(struct cuda_driver_traits, output_context) +
+                                           sizeof ours->output_context;
+    return tells ? ours->output_context : NULL;
 }
 
 enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,

@@ -18,6 +18,10 @@ GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup, struct 
 GA_CHECKED enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                                        struct channel_facts *facts, char *why, size_t why_size);
 
+/* The driver's answer to whose output a thread is writing (api/driver_open.h); NULL: it tells
+ * nothing. */
+void *(*driver_output_context(const struct cuda_driver *driver))(void);
+
 /* Name of a result code, or its number. */
 const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, char room[16]);
 

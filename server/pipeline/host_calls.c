@@ -50,14 +50,16 @@ void host_calls_end(struct host_calls *host)
 void host_calls_fini(struct host_calls *host)
 {
     pthread_mutex_lock(&host->lock);
-    while (host->block_count != 0) {
-        struct host_block *block = host->blocks[--host->block_count];
+    unsigned count = host->block_count;
+    host->block_count = 0;
+    host->free = 0;
+    pthread_mutex_unlock(&host->lock); /* the driver may wait for others, which need the lock */
+    for (unsigned i = 0; i < count; i++) {
+        struct host_block *block = host->blocks[i];
         staging_unpin(host->driver, host->ledger, block->device, HOST_BLOCK * sizeof *block->words,
                       block->words);
         free(block);
     }
-    host->free = 0;
-    pthread_mutex_unlock(&host->lock);
 }
 
 static CUresult block_add(struct host_calls *host, CUdevice device)

@@ -18,10 +18,30 @@
 
 /* ---- to the client; with the lock */
 
-/* Whose output it is. All of it is the one application's. */
+static bool sink_has(const struct kernel_output *sink, CUcontext real)
+{
+    ga_list_each (at, next, &sink->contexts) {
+        if (ga_container(at, struct output_context, link)->real == real) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whose output the calling thread writes; NULL: not known. */
 static struct kernel_output *redirection_sink(const struct output_redirection *output)
 {
-    return output->sink;
+    CUcontext real = output->context_of != NULL ? output->context_of() : NULL;
+    struct kernel_output *sink = NULL;
+    unsigned count = 0;
+    ga_list_each (at, next, &output->sinks) {
+        sink = ga_container(at, struct kernel_output, link);
+        if (real != NULL && sink_has(sink, real)) {
+            return sink;
+        }
+        count++;
+    }
+    return count == 1 ? sink : NULL;
 }
 
 static void kernel_output_tell(struct server_conn *conn, enum wire_output to, const char *text,
@@ -149,6 +169,7 @@ static enum ga_status pipe_open(struct output_redirection *output)
 enum ga_status output_open(struct output_redirection *output, bool descriptor)
 {
     *output = (struct output_redirection){.pipe = -1};
+    ga_list_init(&output->sinks);
     pthread_mutex_init(&output->lock, NULL);
     FILE *to_stdout = stream_open(output, write_stdout);
     FILE *to_stderr = stream_open(output, write_stderr);
@@ -163,25 +184,48 @@ enum ga_status output_open(struct output_redirection *output, bool descriptor)
 enum ga_status output_attach(struct output_redirection *output, struct kernel_output *sink)
 {
     enum ga_status status = GA_OK;
+    ga_list_init(&sink->link);
+    ga_list_init(&sink->contexts);
     if (output == NULL) {
         return GA_OK;
     }
     pthread_mutex_lock(&output->lock);
-    if (output->sink != NULL) {
+    if (output->context_of == NULL && !ga_list_empty(&output->sinks)) {
         status = GA_DENIED;
     } else {
-        output->sink = sink;
+        ga_list_append(&output->sinks, &sink->link);
         output->told = false;
     }
     pthread_mutex_unlock(&output->lock);
     return status;
 }
 
-void output_detach(struct output_redirection *output, const struct kernel_output *sink)
+void output_detach(struct output_redirection *output, struct kernel_output *sink)
 {
     if (output != NULL) {
         pthread_mutex_lock(&output->lock);
-        output->sink = output->sink == sink ? NULL : output->sink;
+        ga_list_remove(&sink->link);
+        pthread_mutex_unlock(&output->lock);
+    }
+}
+
+void output_context_add(struct output_redirection *output, struct kernel_output *sink,
+                        struct output_context *context, CUcontext real)
+{
+    ga_list_init(&context->link);
+    context->real = real;
+    if (output != NULL) {
+        pthread_mutex_lock(&output->lock);
+        ga_list_append(&sink->contexts, &context->link);
+        pthread_mutex_unlock(&output->lock);
+    }
+}
+
+void output_context_remove(struct output_redirection *output, struct output_context *context)
+{
+    if (output != NULL) {
+        pthread_mutex_lock(&output->lock);
+        ga_list_remove(&context->link);
         pthread_mutex_unlock(&output->lock);
     }
 }

@@ -18,6 +18,7 @@
 #include "server/channel.h"
 #include "server/figures.h"
 #include "server/session/creation.h"
+#include "server/session/kernel_output.h"
 
 struct completer_entry;
 struct gate;
@@ -44,6 +45,7 @@ struct server_context {
     uint64_t handle;
     struct server_session *session;
     CUcontext real;
+    struct output_context output; /* of its kernels */
     bool primary;
     struct made_context made_from;
     struct ga_list streams, events, modules, arrays, textures, graphs, conditions, greens;

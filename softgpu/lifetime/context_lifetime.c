@@ -80,6 +80,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
         sg_context_drop(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    sg_print_name(print, sg_context_handle(made));
     CUresult rc = primary ? CUDA_SUCCESS : sg_context_activate(made);
     if (rc != CUDA_SUCCESS) {
         ga_handle_table_remove(&sg_process.contexts, made->handle);

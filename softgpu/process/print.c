@@ -26,6 +26,7 @@ struct sg_print {
     struct front_output *chunk; /* NULL: the FIFO is empty */
     size_t charged, limit;
     uint64_t lost; /* bytes of text, not reported yet */
+    CUcontext context;
 };
 
 /* ---- the FIFO; with its lock */
@@ -142,6 +143,11 @@ void sg_print_resize(struct sg_print *print, size_t bytes)
     pthread_mutex_unlock(&print->lock);
 }
 
+void sg_print_name(struct sg_print *print, CUcontext context)
+{
+    print->context = context;
+}
+
 struct sg_printer *sg_print_printer(struct sg_print *print)
 {
     return &print->printer;
@@ -164,6 +170,7 @@ void sg_print_due(struct sg_print *print)
     if (chunk != NULL) {
         print->chunk = NULL;
         print->charged = 0;
+        chunk->context = print->context;
         front_output_put(chunk);
     }
     print->lost = 0;
