@@ -18,6 +18,7 @@
 
 static const char *const formats[] = {"text", "json"};
 static _Atomic(const char *) log_name = "gpuaas", log_client;
+static _Thread_local const char *thread_client;
 static atomic_int log_level = -1, log_format = -1; /* -1: the environment has not been read */
 static struct ga_log_place *_Atomic left_out_places;
 
@@ -41,6 +42,11 @@ const char *ga_log_name(void)
 void ga_log_set_client(const char *address)
 {
     atomic_store(&log_client, address);
+}
+
+void ga_log_set_thread_client(const char *address)
+{
+    thread_client = address;
 }
 
 void ga_log_set_level(enum ga_log_level level)
@@ -156,6 +162,14 @@ static void log_text_write(enum ga_log_level level, const char *client, const ch
     (void)written;
 }
 
+/* NULL: none. */
+static const char *log_client_of(const char *given)
+{
+    const char *serves = thread_client != NULL ? thread_client : atomic_load(&log_client);
+    const char *about = given != NULL ? given : serves;
+    return about != NULL && *about != 0 ? about : NULL;
+}
+
 /* ---- lines of one place */
 
 static uint64_t second_now(void)
@@ -243,9 +257,7 @@ void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const cha
             watch(level, text);
         }
         if (enabled) {
-            const char *about = client != NULL ? client : atomic_load(&log_client);
-            about = about != NULL && *about != 0 ? about : NULL;
-            log_text_write(level, about, last ? strcat(text, more) : text);
+            log_text_write(level, log_client_of(client), last ? strcat(text, more) : text);
         }
     }
     errno = saved_errno;

@@ -26,8 +26,11 @@ enum ga_log_format { GA_LOG_TEXT, GA_LOG_JSON };
 /* Sets the program's name in each line, borrowed for ever. Default: "gpuaas". */
 void ga_log_set_name(const char *name);
 const char *ga_log_name(void);
-/* Sets the address of the only client that this process serves, borrowed for ever. */
+/* Sets the address of the client that this process serves, borrowed until it is replaced. */
 void ga_log_set_client(const char *address);
+/* Sets that of the client that the calling thread serves, borrowed until it is replaced or the
+ * thread ends. NULL: the process's. */
+void ga_log_set_thread_client(const char *address);
 /* Reads the environment, unless that has been done, and reports errors in it. */
 void ga_log_begin(void);
 void ga_log_set_level(enum ga_log_level level);
@@ -50,9 +53,9 @@ struct ga_log_place {
 };
 
 /* `place` NULL: every line is written, as are all lines of level debug. `client`: the address of
- * the client that the line is about; NULL: the address of ga_log_set_client, or none; "": none.
- * Control characters and invalid UTF-8 in the formatted text become '?', because names may come
- * from a peer. */
+ * the client that the line is about; NULL: that of the thread, else that of the process, or none;
+ * "": none. Control characters and invalid UTF-8 in the formatted text become '?', because names
+ * may come from a peer. */
 void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const char *client,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
 

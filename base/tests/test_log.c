@@ -2,6 +2,7 @@
 /* The lines on stderr. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,36 @@ Test(log, the_environment_decides)
     const char *text = caught();
     cr_assert_not_null(strstr(text, "\"level\":\"info\""));
     cr_assert_not_null(strstr(text, "\"client\":\"192.0.2.7:1\",\"msg\":\"one\"}\n"));
+}
+
+static void *serve(void *address)
+{
+    ga_warn("before");
+    ga_log_set_thread_client(address);
+    ga_warn("served");
+    ga_warn_of("192.0.2.9:3", "named");
+    ga_warn_of("", "of nobody");
+    ga_log_set_thread_client(NULL);
+    ga_warn("after");
+    return NULL;
+}
+
+Test(log, a_thread_may_have_a_client_of_its_own)
+{
+    pthread_t thread;
+    catch ();
+    ga_log_set_client("192.0.2.7:1");
+    ga_log_set_thread_client("192.0.2.6:0");
+    cr_assert_eq(pthread_create(&thread, NULL, serve, "192.0.2.8:2"), 0);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    ga_warn("still");
+    const char *text = caught();
+    cr_assert_not_null(strstr(text, " warn: 192.0.2.7:1: before\n"), "%s", text);
+    cr_assert_not_null(strstr(text, " warn: 192.0.2.8:2: served\n"), "%s", text);
+    cr_assert_not_null(strstr(text, " warn: 192.0.2.9:3: named\n"), "%s", text);
+    cr_assert_not_null(strstr(text, " warn: of nobody\n"), "%s", text);
+    cr_assert_not_null(strstr(text, " warn: 192.0.2.7:1: after\n"), "%s", text);
+    cr_assert_not_null(strstr(text, " warn: 192.0.2.6:0: still\n"), "%s", text);
 }
 
 Test(log, a_wrong_environment_is_told)

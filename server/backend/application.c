@@ -90,6 +90,7 @@ void application_init(struct application *application, struct backend *backend)
            sizeof application->tickets.application);
     ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
     application->host = (struct server_host){.user = application,
+                                             .client = application->identity.client,
                                              .client_cache = backend->setup.client_cache,
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "server/session/conn.h"
 #include "server/session/copy_chunks.h"
 #include "server/session/driver_events.h"
@@ -356,6 +357,7 @@ static void completer_sleep(struct completer *completer, bool writable)
 static void *completer_run(void *argument)
 {
     struct completer *completer = argument;
+    ga_log_set_thread_client(completer->conn->host->client);
     (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
                 0UL); /* it sleeps for moments: 1 us is exact enough */
     for (;;) {

@@ -367,6 +367,7 @@ static void *conn_run(void *argument)
     struct conn_beginning beginning = *(struct conn_beginning *)argument;
     struct server_conn *conn = beginning.conn;
     free(argument);
+    ga_log_set_thread_client(conn->host->client);
     const char *why = "no session could be made";
     if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
         why = conn_serve(conn);

@@ -36,6 +36,7 @@
 /* Callbacks of the connection to its process. */
 struct server_host {
     void *user;
+    const char *client; /* its address, for the log. NULL: as the process has it */
     /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
     enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
                              const char **why);
