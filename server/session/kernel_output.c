@@ -44,6 +44,13 @@ static struct kernel_output *redirection_sink(const struct output_redirection *o
     return count == 1 ? sink : NULL;
 }
 
+/* The address of its client, which need not be that of the calling thread's. */
+static const char *redirection_client(const struct output_redirection *output)
+{
+    const struct kernel_output *sink = redirection_sink(output);
+    return sink != NULL ? sink->conn->host->client : "";
+}
+
 static void kernel_output_tell(struct server_conn *conn, enum wire_output to, const char *text,
                                size_t bytes)
 {
@@ -96,12 +103,13 @@ static ssize_t write_stderr(void *cookie, const char *text, size_t bytes)
         said--; /* a line of the log ends by itself */
     }
     const size_t ours = sizeof CUDA_DRIVER_SAYS - 1;
-    if (said > ours && memcmp(text, CUDA_DRIVER_SAYS, ours) == 0) {
-        ga_warn("softgpu: %.*s", (int)(said - ours), text + ours);
-    } else if (said > 0) {
-        ga_warn("on stderr: %.*s", (int)(said < 800 ? said : 800), text);
-    }
     pthread_mutex_lock(&output->lock);
+    const char *client = redirection_client(output);
+    if (said > ours && memcmp(text, CUDA_DRIVER_SAYS, ours) == 0) {
+        ga_warn_of(client, "softgpu: %.*s", (int)(said - ours), text + ours);
+    } else if (said > 0) {
+        ga_warn_of(client, "on stderr: %.*s", (int)(said < 800 ? said : 800), text);
+    }
     kernel_output_put(output, WIRE_OUTPUT_STDERR, text, bytes);
     pthread_mutex_unlock(&output->lock);
     return (ssize_t)bytes;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose is what drivers print: the application's whose context it is, where they tell. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "server/pipeline/send_queue.h"
 #include "server/session/conn.h"
 #include "server/session/kernel_output.h"
@@ -21,6 +24,7 @@ static CUcontext context(uintptr_t number)
 
 static struct output_redirection output;
 static struct server_conn *conns[2];
+static const struct server_host hosts[2] = {{.client = "192.0.2.7:1"}, {.client = "192.0.2.8:2"}};
 
 static struct transport_conn nowhere;
 static struct staging staging;
@@ -31,6 +35,7 @@ static void start(void *(*context_of)(void))
     output.context_of = context_of;
     for (unsigned i = 0; i < 2; i++) {
         conns[i] = calloc(1, sizeof *conns[i]);
+        conns[i]->host = &hosts[i];
         conns[i]->output = (struct kernel_output){.conn = conns[i], .taken = true};
         send_queue_init(&conns[i]->out, &nowhere, &staging);
     }
@@ -72,6 +77,35 @@ Test(kernel_output, each_context_prints_for_its_application)
     output_detach(&output, &conns[1]->output);
     print(NULL, "the only one's");
     cr_assert(queued(0) > first && queued(1) == second);
+}
+
+/* What the log has of a text that the driver writes to stderr. */
+static const char *logged(CUcontext of, const char *text)
+{
+    static char lines[4096];
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    writes_for = of;
+    cr_assert(fputs(text, stderr) >= 0);
+    writes_for = NULL;
+    ssize_t got = read(ends[0], lines, sizeof lines - 1);
+    lines[got > 0 ? got : 0] = 0;
+    return lines;
+}
+
+Test(kernel_output, the_log_names_the_client_whose_kernels_print_to_stderr)
+{
+    struct output_context contexts[2];
+    start(tell);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert_eq(output_attach(&output, &conns[i]->output), GA_OK);
+        output_context_add(&output, &conns[i]->output, &contexts[i], context(10 + i));
+    }
+    ga_log_set_thread_client(hosts[1].client); /* this thread serves the second one */
+    cr_assert_not_null(strstr(logged(context(10), "a"), " warn: 192.0.2.7:1: on stderr: a\n"));
+    cr_assert_not_null(strstr(logged(context(11), "b"), " warn: 192.0.2.8:2: on stderr: b\n"));
+    cr_assert_not_null(strstr(logged(NULL, "c"), " warn: on stderr: c\n"), "it may be either's");
 }
 
 Test(kernel_output, a_driver_that_does_not_tell_has_one_application)
