@@ -53,10 +53,12 @@ set_target_properties(softgpu_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSI
 
 # These see it as a server does.
 set(_softgpu_library ${CMAKE_BINARY_DIR}/lib/softgpu/libcuda.so.1)
-gpuaas_unit_test(test_softgpu_handles tests/test_handles.c LIBS api base)
-gpuaas_needs_api(test_softgpu_handles)
-target_compile_definitions(test_softgpu_handles PRIVATE SOFTGPU_LIBRARY="${_softgpu_library}")
-add_dependencies(test_softgpu_handles softgpu_cuda)
+foreach(_test handles output_context)
+    gpuaas_unit_test(test_softgpu_${_test} tests/test_${_test}.c LIBS api base)
+    gpuaas_needs_api(test_softgpu_${_test})
+    target_compile_definitions(test_softgpu_${_test} PRIVATE SOFTGPU_LIBRARY="${_softgpu_library}")
+    add_dependencies(test_softgpu_${_test} softgpu_cuda)
+endforeach()
 
 add_executable(softgpu_churn tests/churn.c)
 gpuaas_needs_api(softgpu_churn)
