@@ -115,12 +115,16 @@ static void backend_turn(void)
     int timeout_ms = seats_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
-    const nfds_t listeners = count;
-    for (unsigned i = 0; i < 2 * CHANNEL_SEATS; i++) {
-        const struct transport_listener *listener = listener_at(i);
-        bool accepts = listener != NULL && admission_accepts(&backend);
-        fds[count++] = (struct pollfd){.fd = accepts ? listener->fd : -1, .events = POLLIN};
+    const nfds_t first = count; /* more entries than descriptors are allowed, and poll fails */
+    struct transport_listener *listeners[2 * CHANNEL_SEATS];
+    for (unsigned i = 0; i < 2 * CHANNEL_SEATS && admission_accepts(&backend); i++) {
+        listeners[count - first] = listener_at(i);
+        if (listeners[count - first] != NULL) {
+            fds[count] = (struct pollfd){.fd = listeners[count - first]->fd, .events = POLLIN};
+            count++;
+        }
     }
+    const nfds_t listened = count - first;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         struct application *application = &backend.applications[i];
         if (application->side_open) {
@@ -139,10 +143,9 @@ static void backend_turn(void)
     eventfd_t woken;
     (void)!eventfd_read(backend.wake_fd, &woken);
     admission_read(&backend);
-    for (unsigned i = 0; i < 2 * CHANNEL_SEATS; i++) {
-        struct transport_listener *listener = listener_at(i);
-        if (listener != NULL && (fds[listeners + i].revents & POLLIN) != 0) {
-            admission_accept(&backend, listener);
+    for (nfds_t i = 0; i < listened; i++) {
+        if ((fds[first + i].revents & POLLIN) != 0) {
+            admission_accept(&backend, listeners[i]);
         }
     }
     admission_turn(&backend);
