@@ -209,9 +209,14 @@ enum ga_status control_application_start(struct control_application *application
         GA_TRY(warm_pool_take(pool, &process, why, why_size));
         status = seat_take(process, application, control->conf->server.open_timeout_s,
                            &application_events, &seat);
+        if (status != GA_OK && backend_process_seats(process) == 0) {
+            backend_process_end(process); /* it belongs to nobody */
+        }
     } while (status != GA_OK && !last);
     if (status != GA_OK) {
-        snprintf(why, why_size, "a backend process died while it was started");
+        snprintf(why, why_size,
+                 status == GA_NO_MEMORY ? "no memory"
+                                        : "a backend process died while it was started");
         return status;
     }
     application->seats[driver] = seat;
