@@ -51,21 +51,13 @@ enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
     return status;
 }
 
-void bulk_close(struct server_bulk *bulk)
+void bulk_fini(struct server_bulk *bulk)
 {
-    pthread_mutex_lock(&bulk->lock);
     for (unsigned i = 0; i < WIRE_BULKS_MAX; i++) {
         if (bulk->there[i]) {
             bulk->conns[i].ops->close(&bulk->conns[i]);
-            bulk->there[i] = false;
         }
     }
-    bulk->granted = 0;
-    pthread_mutex_unlock(&bulk->lock);
-}
-
-void bulk_fini(struct server_bulk *bulk)
-{
     pthread_mutex_destroy(&bulk->lock);
 }
 

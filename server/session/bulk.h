@@ -40,8 +40,8 @@ void bulk_init(struct server_bulk *bulk);
 GA_CHECKED enum ga_status bulk_attach(struct server_bulk *bulk, uint32_t number,
                                       const struct transport_conn *conn);
 
-/* Closes them; none is attached any more. Any thread. */
-void bulk_close(struct server_bulk *bulk);
+/* Closes them. Main thread, which may still be telling one that it is welcome; no other uses them
+ * any more. */
 void bulk_fini(struct server_bulk *bulk);
 
 /* Agrees on compression: HANDSHAKE_TAKES_* of this end, for a client that takes `client_takes`.

@@ -65,7 +65,6 @@ bool conn_wind_up(struct server_conn *conn)
     send_queue_end(&conn->out);
     memory_unlend(conn);
     send_queue_close(&conn->out);
-    bulk_close(&conn->bulk);
     conn_run_jobs(conn);
     if (!conn->host->objects_free(conn)) {
         return false;
