@@ -11,13 +11,13 @@ from harness import expect
 SEATS = 8
 # Each leaves its mark on what the others might share: streams and their order, limits, output,
 # functions of the program, memory of every kind, graphs, textures. (Not with others: programs that
-# fault, and those that measure how much memory is free.)
+# fault, and those that measure or use up the free memory.)
 TOGETHER = [
-    ["default_streams", "host_functions", "device_printf", "memory_pools", "textures",
+    ["default_streams", "host_functions", "device_printf", "graph_conditional", "textures",
      "graph_nodes", "managed", "streams_events"],
     ["device_printf", "contexts", "device_heap", "reuse", "stream_values",
      "graph_branches", "pinned_copies", "surfaces"],
-    ["device_reset", "peer_access", "pinned_relay", "symbols", "graph_memory", "libraries",
+    ["graph_threads", "peer_access", "pinned_relay", "symbols", "graph_memory", "libraries",
      "poll_events", "threads_copies"],
 ]
 

@@ -11,13 +11,14 @@ from harness import expect, wait_until
 from points import Fuse, all_points
 
 TIMES = 100 if os.environ.get("GPUAAS_TEST_FULL") else 4
+SEATS = 2  # gpuaasd may learn of an end after the next program has come
+DRIVER_THREADS = 2  # it starts more of its own when more work comes together
 COUNTS = (1, 2, 5)  # in turns: at which coming to the point it is killed
 
 
 def holds(pid):
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
-        threads = [line for line in f if line.startswith("Threads:")]
-    return len(os.listdir(f"/proc/{pid}/fd")), threads
+    """How many descriptors and threads."""
+    return tuple(len(os.listdir(f"/proc/{pid}/{what}")) for what in ("fd", "task"))
 
 
 def kill_at(build, server, fuse, point):
@@ -35,19 +36,19 @@ def kill_at(build, server, fuse, point):
 def test_client(build):
     config = harness.configuration(1).replace("[server]", "[server]\nspare_backends = 0")
     with Fuse() as fuse, harness.serving(build, config=config,
-                                         extra={"GPUAAS_TEST_SEATS": "1"}) as server:
+                                         extra={"GPUAAS_TEST_SEATS": str(SEATS)}) as server:
         harness.run_passing([build.program("leaves"), "3"], build.remote([server]))
         wait_until(lambda: not server.backends(), 20, "the first have ended")
         processes = server.spares()
-        before = [holds(pid) for pid in processes]
-        kills = 0
-        for point in all_points():
-            if point.program == "client":
-                kills += kill_at(build, server, fuse, point)
+        expect(len(processes) == 1, f"one process serves all, not {processes}")
+        points = [point for point in all_points() if point.program == "client"]
+        before = holds(processes[0])
+        kills = sum(kill_at(build, server, fuse, point) for point in points)
         expect(server.spares() == processes, f"{processes} served all, now {server.spares()}")
-        after = [holds(pid) for pid in processes]
-        expect(after == before, f"the process held {before}, and holds {after}")
-        expect(kills >= TIMES, f"only {kills} were killed")
+        after = holds(processes[0])
+        expect(after[0] == before[0] and after[1] <= before[1] + DRIVER_THREADS
+               and kills > 2 * TIMES,
+               f"descriptors and threads: {before}, after {kills} kills {after}")
         print(f"{kills} kills")
 
 
