@@ -187,6 +187,8 @@ foreach(name
     target_compile_definitions(test_softgpu_${name} PRIVATE SG_TEST_KERNELS="${SG_TEST_KERNELS}")
     add_dependencies(test_softgpu_${name} softgpu_test_kernels)
 endforeach()
+# Its blocks turn until blocks of another worker have run: for that the workers need processors.
+set_tests_properties(test_softgpu_waiting PROPERTIES RUN_SERIAL TRUE)
 foreach(name half conversions)
     target_sources(test_softgpu_${name} PRIVATE tests/half_reference.c)
 endforeach()
