@@ -40,15 +40,35 @@ enum api_engine {
  * soon, tells the program nothing and uses none of its memory. LASTING: any other work. */
 enum api_work { API_WORK_LASTING, API_WORK_SHORT, API_WORK_NOTHING };
 
+/* The part of what an application may have that a call takes if it succeeds; a set. */
+enum api_charge {
+    API_CHARGE_DEVICE = 1, /* device memory that it asks for */
+    API_CHARGE_HOST = 2,   /* memory of the server's machine, perhaps only the first time */
+    API_CHARGE_OBJECT = 4, /* a place in a table of the server */
+};
+
+/* The part of a call that must be kept, so that its outcome can be made again on another GPU or in
+ * another process. */
+enum api_record {
+    API_RECORD_NONE,   /* nothing: it asks, or waits */
+    API_RECORD_MAKES,  /* it makes an object: all of the call */
+    API_RECORD_SETS,   /* it changes an object: the last such call, or all of them in order */
+    API_RECORD_DROPS,  /* it ends an object: what was kept of that is dropped */
+    API_RECORD_MEMORY, /* it changes what is mapped where, and who may use it */
+    API_RECORD_WORK,   /* it changes contents: they are kept themselves */
+};
+
 /* Facts about a call that are known before its frame is read. */
 struct api_op_facts {
     uint8_t engine;       /* enum api_engine */
     uint8_t work;         /* enum api_work */
+    uint8_t charge;       /* API_CHARGE_* */
+    uint8_t record;       /* enum api_record */
     uint16_t bulk_values; /* bytes of values in front of its bulk bytes; 0: it has no bulk */
     uint32_t bulk_max;    /* bytes of bulk, at most */
 };
 
-/* By op. An unknown op has no engine, no bulk, and leaves lasting work. */
+/* By op. An unknown op has no engine, no bulk, charges nothing, and leaves lasting work. */
 extern const struct api_op_facts api_op_facts[API_OPS];
 
 static inline struct api_op_facts api_facts(uint16_t op)

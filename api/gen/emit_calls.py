@@ -122,7 +122,8 @@ def table(model):
     for c in calls:
         out += f"    [{c.op}] = {{API_ENGINE_{c.engine.upper()}, API_WORK_{c.work.upper()}"
         bulk = f"{codec.values_bytes(c)}, {c.bulk_max or 'WIRE_CHUNK'}" if c.bulk else "0, 0"
-        out += f", {bulk}}}, /* {c.name} */\n"
+        charge = " | ".join(f"API_CHARGE_{word.upper()}" for word in c.charge) or "0"
+        out += f", {charge}, API_RECORD_{c.record.upper()}, {bulk}}}, /* {c.name} */\n"
     out += "};\n"
     out += "\nconst struct api_signature api_signatures[] = {\n"
     for c in calls:

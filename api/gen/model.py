@@ -21,6 +21,9 @@ CHOICES = {"client": ("auto", "manual", "front", "no"), "reply": ("wait", "async
            "capture": ("hook", "refused", "unsafe", "legacy")}
 ENGINES = ("none", "compute", "h2d", "d2h", "both")
 WORK = ("nothing", "short", "lasting")
+CHARGES = ("device", "host", "object")
+RECORDS = ("none", "makes", "sets", "drops", "memory", "work")
+OF_AN_OBJECT = ("makes", "sets", "drops")  # and which one
 
 
 class Param:
@@ -64,7 +67,8 @@ class Call:
         self.stanza, self.name = stanza, stanza.words[0]
         self.message = stanza.head == "message"
         self.op = self.client = self.reply = self.server = self.soft = None
-        self.capture = self.engine = self.work = self.bulk_max = None
+        self.capture = self.engine = self.work = self.bulk_max = self.record = None
+        self.charge = []
         self.since = 0
         self.params, self.ranges, self.masks, self.lasts = [], [], [], []
         self.ptsz, self.ptds, self.alias, self.drop, self.bulk = [], [], [], None, None
@@ -248,6 +252,42 @@ def _engine(call):
     call.engine, call.work = line.words
 
 
+def _charge(call):
+    """What the call takes of what an application may have."""
+    line = call.stanza.one("charge")
+    if line is None:
+        call.stanza.fail(f"{call.name} has an op and no 'charge' line")
+    call.charge = [] if line.words == ["none"] else line.words
+    if len(set(call.charge)) != len(call.charge) or set(call.charge) - set(CHARGES):
+        line.fail(f"charge wants: none, or some of {' '.join(CHARGES)}")
+
+
+def _record(call):
+    """What must be kept of the call, so that what it leaves behind can be made again."""
+    line = call.stanza.one("record")
+    if line is None:
+        call.stanza.fail(f"{call.name} has an op and no 'record' line")
+    call.record = line.words[0]
+    if call.record not in RECORDS:
+        line.fail(f"record wants one of: {' '.join(RECORDS)}")
+    named = call.record in OF_AN_OBJECT
+    if len(line.words) != (2 if named else 1):
+        line.fail(f"record {call.record} wants " + ("the object's parameter" if named else
+                                                    "nothing else"))
+    made, dropped = call.stanza.one("make"), call.stanza.one("drop")
+    for key, said in (("makes", made), ("drops", dropped)):
+        if said is not None and line.words != [key, said.words[0]]:
+            line.fail(f"'{said.key} {said.words[0]}' wants: record {key} {said.words[0]}")
+    if named and line.words != ["sets", "current"]:
+        call.param(line.words[1], line)
+    if call.record == "makes" and "object" not in call.charge:
+        line.fail("who makes an object charges one: charge object")
+    if call.record in ("none", "drops", "work") and set(call.charge) & {"device", "object"}:
+        line.fail(f"record {call.record}, but what is charged ({' '.join(call.charge)}) stays")
+    if call.engine != "none" and call.record != "work":
+        line.fail(f"a call with engine {call.engine} is work: record work")
+
+
 def _completeness(call):
     fail = call.stanza.fail
     if call.message:
@@ -260,7 +300,8 @@ def _completeness(call):
     if (call.client == "front") != (call.soft == "front"):
         fail(f"{call.name}: front/ implements a call for both libraries or for none")
     if call.op is None:
-        for key in ("reply", "server", "in", "out", "make", "drop", "range", "bulk", "engine"):
+        for key in ("reply", "server", "in", "out", "make", "drop", "range", "bulk", "engine",
+                    "charge", "record"):
             if call.stanza.one(key):
                 call.stanza.one(key).fail(f"'{key}' without an op: {call.name} never travels")
         if call.client == "auto":
@@ -270,6 +311,8 @@ def _completeness(call):
         if getattr(call, key) is None:
             fail(f"{call.name} has an op and no '{key}' line")
     _engine(call)
+    _charge(call)
+    _record(call)
     if call.reply == "async" and call.stanza.one("out"):
         call.stanza.one("out").fail("an async call has no results")
 

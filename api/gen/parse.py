@@ -8,9 +8,9 @@ import re
 
 CALL_KEYS = {"op", "client", "reply", "server", "soft", "in", "out", "make", "drop", "range",
              "ptsz", "ptds", "alias", "mask", "last", "bulk", "since", "capture",
-             "engine"}
+             "engine", "charge", "record"}
 SINGLE_KEYS = {"op", "client", "reply", "server", "soft", "bulk", "since", "capture",
-               "engine"}
+               "engine", "charge", "record"}
 HEADS = {"call", "message", "unsupported", "absent", "type", "handle", "constant"}
 
 

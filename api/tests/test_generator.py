@@ -34,6 +34,8 @@ TRAVELS = CALL + """    client  manual
     reply   wait
     server  auto
     engine  none lasting
+    charge  none
+    record  none
 """
 
 # (mistake, text, its error line)
@@ -73,57 +75,87 @@ MISTAKES = [
      "lasting"),
     ("engine of what stays here", CALL + "    client manual\n    soft yes\n"
      "    engine none lasting\n", "bad.api:6: 'engine' without an op: cuX never travels"),
+    ("op without charge", TRAVELS.replace("    charge  none\n", ""),
+     "bad.api:2: cuX has an op and no 'charge' line"),
+    ("unknown charge", TRAVELS.replace("charge  none", "charge  money"),
+     "bad.api:10: charge wants: none, or some of device host object"),
+    ("charged twice", TRAVELS.replace("charge  none", "charge  host host"),
+     "bad.api:10: charge wants: none, or some of device host object"),
+    ("op without record", TRAVELS.replace("    record  none\n", ""),
+     "bad.api:2: cuX has an op and no 'record' line"),
+    ("unknown record", TRAVELS.replace("record  none", "record  perhaps"),
+     "bad.api:11: record wants one of: none makes sets drops memory work"),
+    ("record of no object", TRAVELS.replace("record  none", "record  sets"),
+     "bad.api:11: record sets wants the object's parameter"),
+    ("record of too much", TRAVELS.replace("record  none", "record  work n"),
+     "bad.api:11: record work wants nothing else"),
+    ("record of no parameter", TRAVELS.replace("record  none", "record  sets m"),
+     "bad.api:11: cuX has no parameter 'm'"),
+    ("makes, and records something else", TRAVELS + "    make hStream\n",
+     "bad.api:11: 'make hStream' wants: record makes hStream"),
+    ("makes without a charge", TRAVELS.replace("record  none", "record  makes hStream")
+     + "    make hStream\n", "bad.api:11: who makes an object charges one: charge object"),
+    ("charges and leaves nothing", TRAVELS.replace("charge  none", "charge  device"),
+     "bad.api:11: record none, but what is charged (device) stays"),
+    ("engine without a record", TRAVELS.replace("none lasting", "h2d lasting"),
+     "bad.api:11: a call with engine h2d is work: record work"),
+    ("charge of what stays here", CALL + "    client manual\n    soft yes\n"
+     "    charge none\n", "bad.api:6: 'charge' without an op: cuX never travels"),
     ("bulk behind bytes", TRAVELS + "    in p bytes(n)\n    bulk n\n",
-     "bad.api:11: bulk stands behind plain values alone"),
+     "bad.api:13: bulk stands behind plain values alone"),
     ("bulk with a range", TRAVELS.replace("const void *p, ", "uint64_t p, ")
      .replace("auto", "custom") + "    range p n\n    bulk n\n",
-     "bad.api:11: who takes the bulk also checks the range: say server custom, and no range"),
+     "bad.api:13: who takes the bulk also checks the range: say server custom, and no range"),
     ("auto bulk", TRAVELS.replace("const void *p, ", "") + "    bulk n\n",
-     "bad.api:10: who takes the bulk also checks the range: say server custom, and no range"),
+     "bad.api:12: who takes the bulk also checks the range: say server custom, and no range"),
     ("bulk of words", TRAVELS + "    bulk n at most 5\n",
-     "bad.api:10: bulk wants: parameter or chunk, then perhaps most=N"),
+     "bad.api:12: bulk wants: parameter or chunk, then perhaps most=N"),
     ("pointer not described", TRAVELS, "bad.api:2: pointer parameter 'p' of cuX needs an in, out "
      "or make line"),
-    ("no such parameter", TRAVELS + "    in q\n", "bad.api:10: cuX has no parameter 'q'"),
+    ("no such parameter", TRAVELS + "    in q\n", "bad.api:12: cuX has no parameter 'q'"),
     ("described twice", TRAVELS + "    in p bytes(n)\n    in p bytes(n)\n",
-     "bad.api:11: 'p' is described twice"),
-    ("no pointer", TRAVELS + "    in n\n", "bad.api:10: 'n' is not a pointer"),
+     "bad.api:13: 'p' is described twice"),
+    ("no pointer", TRAVELS + "    in n\n", "bad.api:12: 'n' is not a pointer"),
     ("unknown word", TRAVELS + "    in p bites(n)\n",
-     "bad.api:10: unknown word 'bites(n)' after 'in p'"),
-    ("count of nothing", TRAVELS + "    in p bytes(m)\n", "bad.api:10: cuX has no parameter 'm'"),
+     "bad.api:12: unknown word 'bites(n)' after 'in p'"),
+    ("count of nothing", TRAVELS + "    in p bytes(m)\n", "bad.api:12: cuX has no parameter 'm'"),
     ("const output", TRAVELS + "    out p bytes(n)\n",
-     "bad.api:10: 'p' is const: it cannot be an output"),
-    ("making what is no handle", TRAVELS + "    make p\n",
+     "bad.api:12: 'p' is const: it cannot be an output"),
+    ("making what is no handle", TRAVELS.replace("none\n    record  none",
+                                                 "object\n    record  makes p")
+     + "    make p\n",
      "bad.api:2: type 'void' of parameter 'p' is not known: add a type or handle stanza"),
     ("unknown type", TRAVELS.replace("handle CUstream stream", "") + "    in p bytes(n)\n",
      "bad.api:2: type 'CUstream' of parameter 'hStream' is not known: add a type or handle "
      "stanza"),
     ("range of what", TRAVELS + "    in p bytes(n)\n    range n pitched(n, n)\n",
-     "bad.api:11: cuX has no parameter 'pitched(n,n)'"),
-    ("auto end", TRAVELS + "    in p bytes(n)\n    drop hStream\n",
-     "bad.api:11: what ends on the server is by hand: say server custom"),
+     "bad.api:13: cuX has no parameter 'pitched(n,n)'"),
+    ("auto end", TRAVELS.replace("record  none", "record  drops hStream")
+     + "    in p bytes(n)\n    drop hStream\n",
+     "bad.api:13: what ends on the server is by hand: say server custom"),
     ("bad ptds", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds by cuY\n",
-     "bad.api:11: ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
+     "bad.api:13: ptds wants: symbol, or symbol via other_call wait, or symbol via other_call "
      "settle to [from]"),
     ("ptds via nothing", TRAVELS + "    in p bytes(n)\n    ptds cuX_ptds via cuY wait\n",
-     "bad.api:11: via cuY: no such call"),
+     "bad.api:13: via cuY: no such call"),
     ("ptsz without stream", "call cuX\n    CUresult (int a)\n    client manual\n    soft yes\n"
      "    ptsz cuX_ptsz\n", "bad.api:5: cuX has no CUstream parameter: that is ptds"),
     ("async with results", "call cuX\n    CUresult (int *a)\n    client manual\n    soft yes\n"
-     "    op 100\n    reply async\n    server auto\n    engine none lasting\n    out a\n",
-     "bad.api:9: an async call has no results"),
+     "    op 100\n    reply async\n    server auto\n"
+     "    engine none lasting\n    charge none\n    record none\n    out a\n",
+     "bad.api:11: an async call has no results"),
     ("auto array result", "call cuX\n    CUresult (int *a, int n)\n    client manual\n"
      "    soft yes\n    op 100\n    reply wait\n    server auto\n    engine none lasting\n"
-     "    out a array(n)\n",
-     "bad.api:9: 'a': server auto writes plain values only; say server custom"),
+     "    charge none\n    record none\n    out a array(n)\n",
+     "bad.api:11: 'a': server auto writes plain values only; say server custom"),
     ("described twice", "call cuX\n    CUresult (void)\n    client manual\n    soft yes\n"
      "unsupported cuY cuX\n", "bad.api:5: cuX is already described at bad.api:1"),
     ("unsupported twice", "unsupported cuY cuY\n", "bad.api:1: cuY is named twice"),
     ("op twice", "message a\n    CUresult (void)\n    op 100\n    reply wait\n    server custom\n"
-     "    engine none lasting\n"
+     "    engine none lasting\n    charge none\n    record none\n"
      "message b\n    CUresult (void)\n    op 100\n    reply wait\n    server custom\n"
-     "    engine none lasting\n",
-     "bad.api:9: op 100 is already a"),
+     "    engine none lasting\n    charge none\n    record none\n",
+     "bad.api:11: op 100 is already a"),
     ("message without op", "message a\n    CUresult (void)\n", "bad.api:1: message a has no op"),
     ("bad type", "type CUlimit word\n",
      "bad.api:1: type wants: C_type kind, kind one of u8 u16 u32 i32 u64 i64 f32 f64"),
@@ -134,7 +166,7 @@ MISTAKES = [
     ("constant twice", "constant API_X 1\nconstant API_X 1\n",
      "bad.api:2: API_X is defined twice"),
     ("no such constant", TRAVELS + "    in p bytes(n) most=API_X\n",
-     "bad.api:10: no such constant: API_X"),
+     "bad.api:12: no such constant: API_X"),
     ("no such array size", "message a\n    CUresult (uint32_t x[API_X])\n    op 100\n",
      "bad.api:1: no such constant: API_X"),
     ("bad parameter", "call cuX\n    CUresult (int)\n    client manual\n    soft yes\n",
@@ -206,7 +238,8 @@ class Golden(unittest.TestCase):
     def test_the_signature_depends_on_the_shape(self):
         import codec
         text = "message a\n    CUresult (uint32_t x, uint32_t y)\n    op 100\n    reply wait\n" \
-               "    server custom\n    engine none lasting\n"
+               "    server custom\n    engine none lasting\n    charge none\n" \
+               "    record none\n"
         hashes = set()
         for variant in (text, text.replace("uint32_t y", "uint64_t y"),
                         text.replace("wait", "async"), text.replace("message a", "message b")):

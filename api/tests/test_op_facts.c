@@ -37,3 +37,29 @@ Test(op_facts, of_what_is_no_op)
     is(API_OPS, API_ENGINE_NONE, API_WORK_LASTING, 0, 0);
     is(UINT16_MAX, API_ENGINE_NONE, API_WORK_LASTING, 0, 0);
 }
+
+static void leaves(uint16_t op, unsigned charge, enum api_record record)
+{
+    struct api_op_facts facts = api_facts(op);
+    cr_expect_eq(facts.charge, charge, "%s: %u", api_op_name(op), facts.charge);
+    cr_expect_eq(facts.record, record, "%s", api_op_name(op));
+}
+
+Test(op_facts, of_each_record)
+{
+    leaves(API_OP_ga_event_query, 0, API_RECORD_NONE);
+    leaves(API_OP_cuStreamCreate, API_CHARGE_OBJECT, API_RECORD_MAKES);
+    leaves(API_OP_ga_module_load, API_CHARGE_HOST | API_CHARGE_OBJECT, API_RECORD_MAKES);
+    leaves(API_OP_cuCtxSetLimit, 0, API_RECORD_SETS);
+    leaves(API_OP_cuEventDestroy_v2, 0, API_RECORD_DROPS);
+    leaves(API_OP_ga_memory_map, API_CHARGE_DEVICE, API_RECORD_MEMORY);
+    leaves(API_OP_ga_launch, 0, API_RECORD_WORK);
+    leaves(API_OP_ga_copy_in, API_CHARGE_HOST, API_RECORD_WORK);
+}
+
+/* Nobody may take anything for it, and nothing of it is kept. */
+Test(op_facts, of_what_is_no_op_nothing_stays)
+{
+    leaves(0, 0, API_RECORD_NONE);
+    leaves(API_OPS, 0, API_RECORD_NONE);
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/pipeline/ledger.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -34,22 +33,27 @@ void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
     atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
 }
 
-/* Else it counts bytes that have been moved. */
-static bool is_held(enum figure figure)
+bool ledger_is_held(enum figure figure)
 {
     return figure < FIGURE_FRAMES_IN || figure == FIGURE_CONDITIONS || figure >= FIGURE_CONTEXTS;
 }
 
-void ledger_check_empty(const struct ledger *ledger)
+const char *ledger_figure_name(enum figure figure)
 {
 #define FIGURE(name, text) text,
     static const char *const texts[] = {FIGURES(FIGURE)};
 #undef FIGURE
+    return texts[figure];
+}
+
+void ledger_check_empty(const struct ledger *ledger)
+{
     bool empty = true;
     for (enum figure i = 0; i < FIGURE_COUNT; i++) {
         uint64_t left = atomic_load(&ledger->figures->of[i]);
-        if (is_held(i) && left != 0) {
-            ga_error("an application has ended and still holds %lld %s", (long long)left, texts[i]);
+        if (ledger_is_held(i) && left != 0) {
+            ga_error("an application has ended and still holds %lld %s", (long long)left,
+                     ledger_figure_name(i));
             empty = false;
         }
     }

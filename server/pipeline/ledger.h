@@ -8,6 +8,8 @@
 #ifndef SERVER_PIPELINE_LEDGER_H
 #define SERVER_PIPELINE_LEDGER_H
 
+#include <stdbool.h>
+
 #include "api/cuda_names.h"
 #include "server/figures.h"
 
@@ -27,6 +29,10 @@ CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes
 /* Counts what is there already, limit or not; and what is there no more. */
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount);
 void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount);
+
+/* Whether the figure tells what the application holds; else, what it has moved. And its words. */
+bool ledger_is_held(enum figure figure);
+const char *ledger_figure_name(enum figure figure);
 
 /* At the end of the application, which holds nothing any more: anything else is our mistake, which
  * is logged, and ends the builds of tests. */

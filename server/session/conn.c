@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/session/call_check.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 #include "server/session/reply.h"
@@ -275,7 +276,10 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         conn->elsewhere = false;
     }
     conn->waits_for_values = conn->waits_for_values || waits_for_value(header->opcode);
+    struct call_check check;
+    call_check_begin(&check, conn->ledger);
     bool good = handler(conn, header, reader);
+    call_check_end(&check, conn->ledger, header->opcode);
     (void)GA_FAILPOINT("backend: after a call");
     return good;
 }
