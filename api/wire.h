@@ -21,6 +21,7 @@
 #define WIRE_MINOR         1           /* within a major, either end may be newer */
 #define WIRE_DEFAULT_PORT  "9955"
 #define WIRE_HANDSHAKE_MAX (1u << 20) /* longer control frames are refused unread */
+#define WIRE_HELLO_MAX     4096u      /* likewise the first one of a client, who is nobody yet */
 #define WIRE_CHUNK         262144u    /* bulk bytes per copy frame, at most */
 #define WIRE_BULKS_MAX     16         /* bulk connections of one data connection, at most */
 #define WIRE_VALUES_MAX    65536u     /* values of one call without bulk, at most */

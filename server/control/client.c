@@ -195,13 +195,24 @@ static bool speaks_tls(const struct control_client *client)
            at[0] == 0x16 && at[1] == 3;
 }
 
+/* The first message, as soon as its length is known. */
+static enum ga_status hello_bounded(struct control_client *client)
+{
+    struct wire_header header;
+    bool known = client->state == CLIENT_NEW && frame_header(&client->reader, &header) == GA_OK;
+    return known && header.length > WIRE_HELLO_MAX ? GA_INVALID : GA_OK;
+}
+
 /* Reads and answers all there is; false: the client is to be closed. */
 static bool control_client_read(struct control_client *client)
 {
     while (client->state != CLIENT_LEAVING) {
         struct wire_header header;
         const uint8_t *values;
-        enum ga_status status = frame_next(&client->reader, &header, &values);
+        enum ga_status status = hello_bounded(client);
+        if (status == GA_OK) {
+            status = frame_next(&client->reader, &header, &values);
+        }
         if (status == GA_AGAIN) {
             status = frame_fill(&client->reader, &client->conn);
             if (status == GA_OK) {

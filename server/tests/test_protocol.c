@@ -80,6 +80,7 @@ Test(protocol, another_major_is_refused_with_both_versions)
 Test(protocol, oversize_and_crooked_frames_are_dropped_unread)
 {
     const struct wire_header wrong[] = {
+        {.length = WIRE_HELLO_MAX + 16, .opcode = WIRE_HELLO},
         {.length = WIRE_HANDSHAKE_MAX + 16, .opcode = WIRE_HELLO},
         {.length = 0xfffffff0u, .opcode = WIRE_HELLO},
         {.length = 17, .opcode = WIRE_HELLO},
@@ -93,6 +94,7 @@ Test(protocol, oversize_and_crooked_frames_are_dropped_unread)
         script_send_raw(&conn, &wrong[i], sizeof wrong[i]);
         script_expect_end(&conn);
         script_close(&conn);
+        script_server_says(&server, "its bytes are no gpuaas protocol");
     }
 }
 
