@@ -207,8 +207,8 @@ static enum ga_status hello_bounded(struct control_client *client)
 static bool control_client_read(struct control_client *client)
 {
     while (client->state != CLIENT_LEAVING) {
-        struct wire_header header;
-        const uint8_t *values;
+        struct wire_header header = {0};
+        const uint8_t *values = NULL;
         enum ga_status status = hello_bounded(client);
         if (status == GA_OK) {
             status = frame_next(&client->reader, &header, &values);

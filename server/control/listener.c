@@ -3,9 +3,11 @@
 #include "server/control/listener.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/wire.h"
@@ -19,18 +21,43 @@
 #define DESCRIPTORS_OF_A_CLIENT 2u
 #define DESCRIPTORS_OF_OURS     128u
 
-/* A key's file; the line that names it is not known any more. */
+/* Complains about a key's file; the line that names it is not known any more. */
+static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
+                          const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
+                          const char *format, ...)
+{
+    char why[600], line[900];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(why, sizeof why, format, values);
+    va_end(values);
+    snprintf(line, sizeof line, "%s: [server] %s: %s", file, key, why);
+    complain(user, line);
+    return false;
+}
+
 static bool file_check(const char *file, const char *key, const char *path, conf_complain *complain,
                        void *user)
 {
-    char line[900];
     if (path[0] == 0 || access(path, R_OK) == 0) {
         return true;
     }
-    snprintf(line, sizeof line, "%s: [server] %s: cannot read %s: %s", file, key, path,
-             strerror(errno));
-    complain(user, line);
-    return false;
+    return file_complain(file, key, complain, user, "cannot read %s: %s", path, strerror(errno));
+}
+
+/* Who can read the private key can answer in this server's name. */
+static bool private_check(const char *file, const char *key, const char *path,
+                          conf_complain *complain, void *user)
+{
+    struct stat of;
+    if (path[0] == 0 || stat(path, &of) != 0 || (of.st_mode & S_IRWXO) == 0) {
+        return true;
+    }
+    return file_complain(file, key, complain, user,
+                         "every user may read or change %s, which holds a private key: chmod o= %s",
+                         path, path);
 }
 
 enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
@@ -41,6 +68,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     bool certified = server->tls_cert[0] != 0 && server->tls_key[0] != 0;
     bool readable = file_check(file, "tls_cert", server->tls_cert, complain, user);
     readable &= file_check(file, "tls_key", server->tls_key, complain, user);
+    readable &= private_check(file, "tls_key", server->tls_key, complain, user);
     readable &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
     for (unsigned i = 0; i < conf->server.listen_count; i++) {
         const struct conf_listen *listen = &conf->server.listen[i];

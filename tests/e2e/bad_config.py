@@ -5,6 +5,7 @@ values."""
 
 import os
 import re
+import tempfile
 
 import harness
 from harness import expect
@@ -80,6 +81,21 @@ def test_certificate_that_is_not_there(build):
     text = start_wrong(build, "[server]\nlisten = tls://127.0.0.1:0\ntls_cert = /nonexistent.pem\n"
                               "tls_key = /nonexistent.key\n[gpu.0]\ndriver = soft\n")
     expect_words(text, "tls_cert", "tls_key", "cannot read /nonexistent.pem: No such file")
+
+
+def test_private_key_of_everybody(build):
+    with tempfile.TemporaryDirectory() as folder:
+        key = os.path.join(folder, "server.key")
+        with open(key, "w", encoding="ascii") as f:
+            f.write("a key\n")
+        text = f"[server]\nlisten = tcp://127.0.0.1:0\ntls_key = {key}\n[gpu.0]\ndriver = soft\n"
+        for mode in (0o644, 0o602):
+            os.chmod(key, mode)
+            expect_words(start_wrong(build, text), "tls_key", "every user may read",
+                         f"chmod o= {key}")
+        os.chmod(key, 0o640)  # its group may read it
+        with harness.serving(build, config=text):
+            pass
 
 
 def test_bad_driver(build):
