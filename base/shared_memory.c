@@ -13,25 +13,57 @@
 
 #define LARGE_PAGE (UINT64_C(2) << 20)
 
-int ga_shared_memory_make(const char *name, uint64_t bytes)
+int ga_shared_memory_begin(const char *name, uint64_t bytes)
 {
     int memory = ga_descriptor_above_stdio(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (memory >= 0 &&
-        (bytes > INT64_MAX || ftruncate(memory, (off_t)bytes) != 0 ||
-         fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+    if (memory >= 0 && (bytes > INT64_MAX || ftruncate(memory, (off_t)bytes) != 0)) {
         close(memory);
         return -1;
     }
     return memory;
 }
 
-bool ga_shared_memory_is(int fd, uint64_t bytes)
+int ga_shared_memory_make(const char *name, uint64_t bytes)
+{
+    int memory = ga_shared_memory_begin(name, bytes);
+    if (memory >= 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        close(memory);
+        return -1;
+    }
+    return memory;
+}
+
+static bool memory_has(int fd, uint64_t bytes, int wanted)
 {
     struct statfs system;
     int seals = fcntl(fd, F_GET_SEALS); /* only anonymous memory files have seals */
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && bytes <= INT64_MAX &&
+    return seals >= 0 && (seals & wanted) == wanted && bytes <= INT64_MAX &&
            lseek(fd, 0, SEEK_END) == (off_t)bytes && fstatfs(fd, &system) == 0 &&
            system.f_type == TMPFS_MAGIC;
+}
+
+bool ga_shared_memory_is(int fd, uint64_t bytes)
+{
+    return memory_has(fd, bytes, F_SEAL_SHRINK);
+}
+
+#define FROZEN (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+bool ga_shared_memory_freeze(int fd)
+{
+    return fcntl(fd, F_ADD_SEALS, FROZEN) == 0;
+}
+
+bool ga_shared_memory_is_frozen(int fd, uint64_t bytes)
+{
+    return memory_has(fd, bytes, FROZEN);
+}
+
+/* A private mapping has the same pages. A shared one for reading is refused before Linux 6.7. */
+const void *ga_shared_memory_map_frozen(int fd, uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
 /* fstat is avoided: old C libraries have it in their static part only. */

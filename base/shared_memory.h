@@ -20,4 +20,15 @@ uint64_t ga_shared_memory_inode(int fd);
  * (NULL). Large memory is mapped in large pages if there are any. NULL: it cannot be mapped. */
 void *ga_shared_memory_map(int fd, uint64_t bytes, void *where);
 
+/* ---- memory that is written once, and then never again, by nobody */
+
+/* Makes zeroed memory, as above; it can be written until it is frozen. */
+int ga_shared_memory_begin(const char *name, uint64_t bytes);
+/* Nobody can change it any more. False: somebody has it mapped for writing. */
+bool ga_shared_memory_freeze(int fd);
+/* Whether a descriptor from another process is frozen memory of exactly that size. */
+bool ga_shared_memory_is_frozen(int fd, uint64_t bytes);
+/* Maps all of it for reading; ended by munmap. NULL: it cannot be mapped. */
+const void *ga_shared_memory_map_frozen(int fd, uint64_t bytes);
+
 #endif

@@ -208,8 +208,9 @@ GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int t
 GA_CHECKED enum ga_status transport_connect(const struct transport_address *address, int timeout_ms,
                                             struct transport_conn *out, char *why, size_t why_size);
 
-/* Frames, compression and side connections are part of this folder's interface. */
+/* Frames, compression, digests and side connections are part of this folder's interface. */
 #include "transport/compress.h" /* IWYU pragma: export */
+#include "transport/digest.h"   /* IWYU pragma: export */
 #include "transport/frame.h"    /* IWYU pragma: export */
 #include "transport/side.h"     /* IWYU pragma: export */
 

@@ -69,3 +69,26 @@ Test(shared_memory, what_cannot_be_mapped_is_told)
     close(fd);
     cr_assert_eq(ga_shared_memory_make("test", UINT64_MAX), -1);
 }
+
+Test(shared_memory, what_is_frozen_is_read_by_all_and_written_by_nobody)
+{
+    int fd = ga_shared_memory_begin("test", BYTES);
+    cr_assert_geq(fd, 0);
+    uint8_t *bytes = ga_shared_memory_map(fd, BYTES, NULL);
+    cr_assert_not_null(bytes);
+    bytes[BYTES - 1] = 5;
+    cr_assert_not(ga_shared_memory_freeze(fd), "somebody may still write");
+    cr_assert_not(ga_shared_memory_is_frozen(fd, BYTES));
+    cr_assert_eq(munmap(bytes, BYTES), 0);
+    cr_assert(ga_shared_memory_freeze(fd));
+    cr_assert(ga_shared_memory_is_frozen(fd, BYTES));
+    cr_assert_not(ga_shared_memory_is_frozen(fd, BYTES + 1), "its size is another");
+    cr_assert_null(ga_shared_memory_map(fd, BYTES, NULL));
+    const uint8_t *seen = ga_shared_memory_map_frozen(fd, BYTES);
+    cr_assert_not_null(seen);
+    cr_assert_eq(seen[BYTES - 1], 5);
+    cr_assert_eq(munmap((void *)(uintptr_t)seen, BYTES), 0);
+    close(fd);
+    cr_assert_null(ga_shared_memory_map_frozen(fd, BYTES));
+    cr_assert_eq(ga_shared_memory_begin("test", UINT64_MAX), -1);
+}
