@@ -17,9 +17,10 @@
  * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
  * asked for; not what a driver takes by itself (contexts, code, heaps and stacks of kernels,
  * padding of arrays), nor memory of another application that this one has opened. Host memory of
- * the node: staging slots and overflow, words of host calls, images while they are loaded, shared
- * buffers. Ways of bytes, to the node (in) and from it (out): frames of the data connection with
- * what they carry, bulk connections, shared buffers, and the network card by itself (RDMA). */
+ * the node: staging slots and overflow, words of host calls, images of modules, logs of their
+ * loading, shared buffers. Ways of bytes, to the node (in) and from it (out): frames of the data
+ * connection with what they carry, bulk connections, shared buffers, and the network card by itself
+ * (RDMA). */
 #define FIGURES(X)                                                                                 \
     X(DEVICE_BYTES, "bytes of device memory")                                                      \
     X(HOST_BYTES, "bytes of host memory")                                                          \

@@ -421,6 +421,7 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
     objects_init(&conn->objects, conn->ledger->figures);
+    image_table_init(&conn->objects.images, conn->ledger);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     completer_init(&conn->completer, conn);

@@ -11,7 +11,7 @@
  *   level of one       which                         goes with the whole
  *   memory             struct range: all of it       access rights: cuMemGetAccess
  *   physical memory    device, bytes                 mappings: struct range
- *   module             JIT options, size of image    not the image: see struct made_module
+ *   module             JIT options                   the image: struct server_module has it
  *
  * Empty, because what they are made from is a sequence of frames, which only a record of the frames
  * themselves could repeat: executable graphs (ga_graph_begin to its end, and later changes),
@@ -38,12 +38,8 @@ struct made_array {
     uint32_t level;                /* of a level of one */
 };
 
-/* The image is borrowed from the frame and freed when the driver has loaded it, because it may have
- * WIRE_IMAGE_MAX bytes, and the same one is loaded by each process of an application and by many
- * applications. Who makes the module again needs it from a store of images, which owns it, or from
- * the client. */
+/* Besides its image (struct image), which the module keeps. */
 struct made_module {
-    uint64_t image_bytes;
     uint32_t max_registers, optimization; /* JIT options; 0: the driver's own */
 };
 

@@ -18,6 +18,7 @@
 #include "server/channel.h"
 #include "server/figures.h"
 #include "server/session/creation.h"
+#include "server/session/image.h"
 #include "server/session/kernel_output.h"
 
 struct completer_entry;
@@ -104,6 +105,7 @@ struct server_module {
     uint64_t handle;
     bool leaving; /* unloaded by the client: found no more */
     CUmodule real;
+    struct image *image; /* what it was loaded from; a use of it */
     struct made_module made_from;
     struct ga_list functions;
 };
@@ -185,6 +187,7 @@ struct server_objects {
     struct ga_list context_list;
     struct ga_list peers;                              /* struct server_peer */
     struct ga_number_map conditions, condition_graphs; /* of calls/graph_condition.c */
+    struct image_table images;
     uint32_t condition_count;
     uint64_t last_lane;
 };

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading of modules. An image comes from the client, so its container is walked within its length
+ * before the driver, which is told no length, sees it. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/bundle.h"
+#include "api/calls.h"
+#include "api/server_dispatch.h"
+#include "server/session/conn.h"
+#include "server/session/image.h"
+#include "server/session/reply.h"
+
+/* ---- options */
+
+struct module_options {
+    unsigned count;
+    CUjit_option names[6];
+    void *values[6];
+    char *info, *error; /* logs, or NULL */
+    uint64_t log_bytes; /* of both, as charged */
+};
+
+static void option_add(struct module_options *options, CUjit_option name, uintptr_t value)
+{
+    options->names[options->count] = name;
+    options->values[options->count] = (void *)value;
+    options->count++;
+}
+
+/* More than the application may have is left out. */
+static char *log_add(struct server_conn *conn, struct module_options *options, CUjit_option buffer,
+                     CUjit_option size, uint32_t bytes)
+{
+    bytes = bytes < API_LOG_MAX ? bytes : API_LOG_MAX - 1;
+    if (bytes == 0 ||
+        ledger_charge(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)bytes + 1) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    options->log_bytes += (uint64_t)bytes + 1;
+    char *log = calloc(1, (size_t)bytes + 1);
+    if (log != NULL) {
+        option_add(options, buffer, (uintptr_t)log);
+        option_add(options, size, bytes);
+    }
+    return log;
+}
+
+static struct module_options options_make(struct server_conn *conn,
+                                          const struct ga_module_load_args *args)
+{
+    struct module_options options = {0};
+    if (args->max_registers != 0) {
+        option_add(&options, CU_JIT_MAX_REGISTERS, args->max_registers);
+    }
+    if (args->optimization != 0) {
+        option_add(&options, CU_JIT_OPTIMIZATION_LEVEL, args->optimization);
+    }
+    options.info = log_add(conn, &options, CU_JIT_INFO_LOG_BUFFER,
+                           CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, args->log_bytes);
+    /* Array sizes: two options each, at most two logs and one of the two above is common. */
+    options.error = options.count <= 4
+                        ? log_add(conn, &options, CU_JIT_ERROR_LOG_BUFFER,
+                                  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
+                        : NULL;
+    return options;
+}
+
+static void options_free(struct server_conn *conn, struct module_options *options)
+{
+    ledger_return(conn->ledger, FIGURE_HOST_BYTES, options->log_bytes);
+    free(options->info);
+    free(options->error);
+}
+
+/* ---- what the driver loads */
+
+/* A linked program (nvcc -rdc=true): CUDA's wrapper of version 2, made again, for whatever the
+ * driver takes of it: the machine code, or the modules of the translation units. */
+struct linked {
+    uint32_t magic, version;
+    const void *code;
+    const void **units; /* NULL-terminated; malloc-ed */
+};
+
+static CUresult linked_make(const struct api_image *bundle, struct linked *linked)
+{
+    struct api_image part;
+    enum ga_status status = api_bundle_linked(bundle, &part);
+    *linked = (struct linked){0x466243b1, 2, part.bytes, NULL};
+    linked->units = status == GA_OK ? calloc(API_IMAGE_PRELINKED_MAX + 1, sizeof(void *)) : NULL;
+    if (linked->units == NULL) {
+        return status == GA_OK ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+    }
+    for (size_t i = 0; (status = api_bundle_unit(bundle, i, &part)) == GA_OK; i++) {
+        linked->units[i] = part.bytes;
+    }
+    return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+static CUresult link_parts(struct server_conn *conn, const struct api_image *bundle,
+                           CUlinkState state, CUmodule *module)
+{
+    static const CUjitInputType types[] = {[API_IMAGE_PTX] = CU_JIT_INPUT_PTX,
+                                           [API_IMAGE_ELF] = CU_JIT_INPUT_CUBIN,
+                                           [API_IMAGE_FATBIN] = CU_JIT_INPUT_FATBINARY};
+    struct api_image part;
+    enum ga_status status;
+    for (size_t i = 0; (status = api_bundle_unit(bundle, i, &part)) == GA_OK; i++) {
+        CUresult rc = conn->driver->cuLinkAddData_v2(
+            state, types[part.kind], (void *)(uintptr_t)part.bytes, part.size, NULL, 0, NULL, NULL);
+        if (rc != CUDA_SUCCESS) {
+            return rc;
+        }
+    }
+    void *made;
+    size_t size;
+    CU_TRY(status == GA_AGAIN ? conn->driver->cuLinkComplete(state, &made, &size)
+                              : CUDA_ERROR_INVALID_IMAGE);
+    return conn->driver->cuModuleLoadData(module, made);
+}
+
+/* What the program has linked at run time (cuLinkComplete) is linked here, by the driver. */
+static CUresult link_here(struct server_conn *conn, const struct api_image *bundle,
+                          struct module_options *options, CUmodule *module)
+{
+    CUlinkState state;
+    CUresult rc =
+        conn->driver->cuLinkCreate_v2(options->count, options->names, options->values, &state);
+    if (rc == CUDA_SUCCESS) {
+        rc = link_parts(conn, bundle, state, module);
+        (void)conn->driver->cuLinkDestroy(state);
+    }
+    return rc;
+}
+
+static CUresult driver_load(struct server_conn *conn, const struct api_image *opened,
+                            const struct image *image, struct module_options *options,
+                            CUmodule *module)
+{
+    struct linked linked = {0};
+    struct api_image part;
+    CUresult rc = CUDA_SUCCESS;
+    bool is_bundle = opened->kind == API_IMAGE_BUNDLE;
+    bool is_linked = is_bundle && api_bundle_linked(opened, &part) != GA_AGAIN;
+    if (is_bundle && !is_linked) {
+        return link_here(conn, opened, options, module);
+    }
+    if (is_linked) {
+        rc = linked_make(opened, &linked);
+    }
+    if (rc == CUDA_SUCCESS) {
+        rc = conn->driver->cuModuleLoadDataEx(
+            module, is_linked ? (const void *)&linked : image_bytes(image), options->count,
+            options->names, options->values);
+    }
+    free(linked.units);
+    return rc;
+}
+
+/* Takes a use of the image if it answers CUDA_SUCCESS. */
+static CUresult module_make(struct server_conn *conn, const struct ga_module_load_args *args,
+                            struct image *image, struct module_options *options)
+{
+    struct api_image opened;
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    struct server_module *module = calloc(1, sizeof *module);
+    if (module == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = driver_load(conn, &opened, image, options, &module->real);
+    if (rc != CUDA_SUCCESS) {
+        free(module);
+        return rc;
+    }
+    enum ga_status status = ga_handle_table_take(&conn->objects.modules, args->module, module);
+    if (status != GA_OK) {
+        (void)conn->driver->cuModuleUnload(module->real);
+        free(module);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    module->handle = args->module;
+    module->context = conn->current;
+    module->image = image;
+    image_ref(image);
+    module->made_from = (struct made_module){.max_registers = args->max_registers,
+                                             .optimization = args->optimization};
+    ga_list_init(&module->functions);
+    ga_list_append(&conn->current->modules, &module->link);
+    return CUDA_SUCCESS;
+}
+
+/* Answers whatever the result: the log says why it failed. */
+static CUresult load_and_answer(struct server_conn *conn, const struct ga_module_load_args *args,
+                                struct image *image)
+{
+    struct module_options options = options_make(conn, args);
+    conn_flush(conn); /* loading may take long */
+    CUresult rc =
+        image != NULL ? module_make(conn, args, image, &options) : CUDA_ERROR_OUT_OF_MEMORY;
+    const struct ga_module_load_results results = {.info_log = options.info,
+                                                   .error_log = options.error};
+    struct ga_writer *writer =
+        server_reply_begin(conn, conn->call.header, rc, ga_module_load_results_bound(&results));
+    if (writer != NULL) {
+        ga_module_load_results_write(writer, &results);
+    }
+    server_reply_end(conn);
+    options_free(conn, &options);
+    return SERVER_ANSWERED;
+}
+
+/* ---- images that come with the call */
+
+#define PIECE_BYTES ((size_t)256 << 10) /* is still in the cache when its digest is computed */
+
+/* Reads the bytes; False: the connection has ended. `*named`: `name` is theirs. */
+static bool image_read(struct server_conn *conn, struct image *image, size_t bulk, uint8_t *name,
+                       bool *named)
+{
+    uint8_t *room = image_room(image);
+    uint64_t size = image_size(image);
+    struct transport_digest *digest = image_is_large(size) ? transport_digest_begin() : NULL;
+    for (size_t at = 0, now; at < bulk; at += now) {
+        now = bulk - at < PIECE_BYTES ? bulk - at : PIECE_BYTES;
+        if (conn_bulk(conn, room + at, now) != GA_OK) {
+            (void)transport_digest_end(digest, NULL);
+            return false;
+        }
+        transport_digest_add(digest, room + at, at + now < size ? now : size - at);
+    }
+    *named = transport_digest_end(digest, name);
+    return true;
+}
+
+/* The image of the call's bulk bytes. NULL: it is more than the application may have. False: the
+ * connection has ended. */
+static bool image_take(struct server_conn *conn, uint64_t size, size_t bulk, struct image **out)
+{
+    uint8_t name[TRANSPORT_DIGEST_BYTES];
+    bool named = false;
+    int fd;
+    *out = NULL;
+    struct image *image;
+    if (image_begin(&conn->objects.images, size, &image) != CUDA_SUCCESS) {
+        return conn_bulk_skip(conn);
+    }
+    if (!image_read(conn, image, bulk, name, &named)) {
+        image_unref(image);
+        return false;
+    }
+    if (image_finish(&image, named ? name : NULL, &fd) == CUDA_SUCCESS) {
+        *out = image;
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return true;
+}
+
+CUresult server_do_ga_module_load(struct server_conn *conn, const struct ga_module_load_args *args,
+                                  struct ga_module_load_results *results)
+{
+    (void)results; /* its logs are written whatever the result */
+    size_t bulk = conn->call.header->length - conn->call.values;
+    struct image *image;
+    if (args->image_bytes > API_IMAGE_MAX || bulk != wire_padded(args->image_bytes) ||
+        !image_take(conn, args->image_bytes, bulk, &image)) {
+        return SERVER_BROKEN;
+    }
+    CUresult answered = load_and_answer(conn, args, image);
+    image_unref(image);
+    return answered;
+}
