@@ -8,6 +8,7 @@
 #include "base/status.h"
 
 struct cuda_driver;
+struct cuda_driver_places;
 
 /* Generated: the member of each function, and the function's older name, if any. */
 struct cuda_driver_symbol {
@@ -48,6 +49,9 @@ struct cuda_driver_traits {
     /* The context (CUcontext) whose kernels have printed what the calling thread is just writing
      * to stdout or stderr; NULL: it writes nothing, or what it writes is of no context. */
     void *(*output_context)(void);
+    /* How to make objects again with the values that they had (api/driver_places.h); NULL: this
+     * driver cannot. */
+    const struct cuda_driver_places *(*places)(void);
 };
 
 /* The beginning of a line of our own driver on the stderr of a server. The client writes such

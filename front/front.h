@@ -75,6 +75,9 @@ struct front_host {
     /* NULL unless the library forwards calls to servers. A server must not use such a library as
      * its driver. */
     const struct cuda_driver_servers *servers;
+    /* NULL unless the library can make objects again with the values that they had
+     * (api/driver_places.h). */
+    const struct cuda_driver_places *places;
 
     /* cuInit. Called again until it succeeds, never by two threads at once. */
     CUresult (*init)(void);

@@ -7,14 +7,15 @@ gpuaas_library(softgpu_driver
     copy/copy.c copy/copy_order.c copy/memset.c
     graph/graph.c graph/graph_condition.c graph/graph_memory.c graph/graph_node.c graph/graph_run.c
     lifetime/context_lifetime.c lifetime/init.c
-    memory/heap.c memory/host_memory.c memory/ipc.c memory/peer_access.c memory/ranges.c
-    memory/spans.c memory/vmm.c
+    memory/heap.c memory/host_memory.c memory/ipc.c memory/kept.c memory/peer_access.c
+    memory/ranges.c memory/spans.c memory/vmm.c
     module/code.c module/device_launch.c module/fault_log.c module/image_text.c
     module/kernel_heap.c module/launch.c module/library.c module/managed.c module/module.c
     module/occupancy.c
     node/memory_ledger.c node/node.c node/node_lock.c node/node_segment.c node/physical.c
     node/time_slices.c
-    process/attributes.c process/config.c process/context.c process/device.c process/print.c
+    process/attributes.c process/config.c process/context.c process/device.c process/placement.c
+    process/print.c
     process/process.c process/report.c
     spin.c
     stream/clock.c stream/context_events.c stream/engines.c stream/events.c stream/green.c
@@ -41,7 +42,8 @@ add_library(softgpu_cuda SHARED
     calls/function.c calls/graph.c calls/green.c calls/host.c calls/host_function.c calls/ipc.c
     calls/launch.c
     calls/library.c calls/load.c calls/managed.c calls/memory.c calls/mempool.c calls/memset.c
-    calls/module.c calls/occupancy.c calls/pointer.c calls/settings.c
+    calls/module.c calls/occupancy.c calls/places.c calls/pointer.c
+    calls/settings.c
     calls/stream.c calls/texture.c calls/vmm.c
     ${GPUAAS_GEN_SOFT_SOURCES})
 gpuaas_needs_api(softgpu_cuda)
@@ -53,7 +55,7 @@ set_target_properties(softgpu_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSI
 
 # These see it as a server does.
 set(_softgpu_library ${CMAKE_BINARY_DIR}/lib/softgpu/libcuda.so.1)
-foreach(_test handles output_context)
+foreach(_test handles module_places object_places output_context)
     gpuaas_unit_test(test_softgpu_${_test} tests/test_${_test}.c LIBS api base)
     gpuaas_needs_api(test_softgpu_${_test})
     target_compile_definitions(test_softgpu_${_test} PRIVATE SOFTGPU_LIBRARY="${_softgpu_library}")

@@ -43,6 +43,7 @@ set(SG_PTX_SOURCES
     program_load.c)
 set(SG_EXEC_SOURCES
     arena.c
+    code_ranges.c
     program.c
     cost.c
     op.c

@@ -28,9 +28,15 @@ static int device_traits(int device, unsigned *traits)
     return (int)rc;
 }
 
+static const struct cuda_driver_places *driver_places(void)
+{
+    return front_host.places;
+}
+
 static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_table,
                                                        .device_traits = device_traits,
-                                                       .output_context = front_output_context};
+                                                       .output_context = front_output_context,
+                                                       .places = driver_places};
 
 #ifdef GPUAAS_PRIVATE_TABLES
 /* Tables that the runtime and nvrtc ask for first and can do without. */

@@ -157,6 +157,14 @@ void *(*driver_output_context(const struct cuda_driver *driver))(void)
     return tells ? ours->output_context : NULL;
 }
 
+const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)
+{
+    const struct cuda_driver_traits *ours = traits_table(driver);
+    bool tells = ours != NULL &&
+                 ours->bytes >= offsetof(struct cuda_driver_traits, places) + sizeof ours->places;
+    return tells ? ours->places() : NULL;
+}
+
 enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                             struct channel_facts *facts, char *why, size_t why_size)
 {

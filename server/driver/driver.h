@@ -22,6 +22,10 @@ GA_CHECKED enum ga_status driver_facts(const struct cuda_driver *driver, uint32_
  * nothing. */
 void *(*driver_output_context(const struct cuda_driver *driver))(void);
 
+/* How the driver makes objects again with the values that they had (api/driver_places.h); NULL: it
+ * cannot. */
+const struct cuda_driver_places *driver_places(const struct cuda_driver *driver);
+
 /* Name of a result code, or its number. */
 const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, char room[16]);
 

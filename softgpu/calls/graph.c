@@ -8,6 +8,7 @@
 #include "softgpu/graph/graph_run.h"
 #include "softgpu/module/library.h"
 #include "softgpu/module/module.h"
+#include "softgpu/process/placement.h"
 #include "softgpu/process/print.h"
 #include "softgpu/stream/waits.h"
 
@@ -53,15 +54,16 @@ static CUresult call_graph_function_context(CUfunction handle, CUcontext current
 static CUresult call_graph_condition_make(CUcontext handle, uint64_t graph, unsigned value,
                                           bool assigned, CUgraphConditionalHandle *made)
 {
-    uint64_t condition = 0;
+    uint64_t condition = 0, place = sg_placement_take_condition();
     (void)graph;
     CUresult rc = sg_enter_process();
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     struct sg_context *context = sg_context_find(handle);
-    rc = context != NULL && context->alive ? sg_condition_make(context, value, assigned, &condition)
-                                           : CUDA_ERROR_INVALID_CONTEXT;
+    rc = context != NULL && context->alive
+             ? sg_condition_make(context, value, assigned, place, &condition)
+             : CUDA_ERROR_INVALID_CONTEXT;
     *made = condition;
     return sg_leave(rc);
 }

@@ -11,6 +11,7 @@
 #include "softgpu/calls/load.h"
 #include "softgpu/calls/managed.h"
 #include "softgpu/calls/mempool.h"
+#include "softgpu/calls/places.h"
 #include "softgpu/calls/pointer.h"
 #include "softgpu/calls/stream.h"
 #include "softgpu/calls/texture.h"
@@ -151,7 +152,7 @@ static CUresult host_module_try(const void *image, unsigned option_count, CUjit_
                                 void **values)
 {
     struct sg_code *code = NULL;
-    CUresult rc = sg_load_image(image, option_count, options, values, &code);
+    CUresult rc = sg_load_image(image, option_count, options, values, 0, &code);
     if (rc == CUDA_SUCCESS) {
         sg_lock();
         sg_code_drop(code);
@@ -169,6 +170,7 @@ static int host_peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttri
 }
 
 const struct front_host front_host = {
+    .places = &sg_call_places,
     .init = sg_process_init,
     .device_count = host_device_count,
     .process_state = sg_process_state,

@@ -63,7 +63,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     struct sg_code *parsed = NULL;
     CUresult rc = library_check(library, libraryOptions, numLibraryOptions);
     if (rc == CUDA_SUCCESS) {
-        rc = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+        rc = sg_load_image(code, numJitOptions, jitOptions, jitOptionsValues, 0, &parsed);
     }
     return rc == CUDA_SUCCESS ? library_enter(parsed, library) : rc;
 }
@@ -77,7 +77,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     struct sg_code *parsed = NULL;
     CUresult rc = library_check(library, libraryOptions, numLibraryOptions);
     if (rc == CUDA_SUCCESS) {
-        rc = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, &parsed);
+        rc = sg_load_file(fileName, numJitOptions, jitOptions, jitOptionsValues, 0, &parsed);
     }
     return rc == CUDA_SUCCESS ? library_enter(parsed, library) : rc;
 }

@@ -12,7 +12,8 @@
 
 /* `path`: the file of the image; NULL: it is in the program's memory. */
 static CUresult load_image(const void *image, size_t bound, const char *path, unsigned option_count,
-                           const CUjit_option *options, void **values, struct sg_code **code)
+                           const CUjit_option *options, void **values, uint64_t base,
+                           struct sg_code **code)
 {
     struct sg_origin origin = {.image = image, .path = path};
     struct front_jit read;
@@ -27,16 +28,16 @@ static CUresult load_image(const void *image, size_t bound, const char *path, un
         sg_code_refused(&origin, "device code refused: neither fatbin, cubin nor PTX, or damaged");
         rc = CUDA_ERROR_INVALID_IMAGE;
     } else {
-        rc = sg_code_load(&opened, &origin, &read.error, code);
+        rc = sg_code_load(&opened, &origin, base, &read.error, code);
     }
     front_jit_end(&read);
     return rc;
 }
 
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
-                       void **values, struct sg_code **code)
+                       void **values, uint64_t base, struct sg_code **code)
 {
-    return load_image(image, API_IMAGE_UNBOUNDED, NULL, option_count, options, values, code);
+    return load_image(image, API_IMAGE_UNBOUNDED, NULL, option_count, options, values, base, code);
 }
 
 static CUresult load_file_read(const char *path, char **bytes, size_t *size)
@@ -67,13 +68,13 @@ static CUresult load_file_read(const char *path, char **bytes, size_t *size)
 }
 
 CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
-                      void **values, struct sg_code **code)
+                      void **values, uint64_t base, struct sg_code **code)
 {
     char *bytes = NULL;
     size_t size = 0;
     CUresult rc = path == NULL ? CUDA_ERROR_INVALID_VALUE : load_file_read(path, &bytes, &size);
     if (rc == CUDA_SUCCESS) {
-        rc = load_image(bytes, size, path, option_count, options, values, code);
+        rc = load_image(bytes, size, path, option_count, options, values, base, code);
         free(bytes);
     }
     return rc;

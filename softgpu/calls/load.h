@@ -3,16 +3,18 @@
 #ifndef SOFTGPU_CALLS_LOAD_H
 #define SOFTGPU_CALLS_LOAD_H
 
+#include <stdint.h>
+
 #include "api/cuda_names.h"
 
 struct sg_code;
 
 /* Parses the image at a trusted pointer. Writes the logs that the options ask for. Without the
- * lock. The caller drops the code. */
+ * lock. `base`: the addresses of its functions; 0: any. The caller drops the code. */
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
-                       void **values, struct sg_code **code);
+                       void **values, uint64_t base, struct sg_code **code);
 /* The same for a file. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
-                      void **values, struct sg_code **code);
+                      void **values, uint64_t base, struct sg_code **code);
 
 #endif

@@ -4,11 +4,13 @@
 #include "softgpu/calls/load.h"
 #include "softgpu/module/code.h"
 #include "softgpu/module/module.h"
+#include "softgpu/process/placement.h"
 #include "softgpu/process/print.h"
 #include "softgpu/stream/waits.h"
 
 /* Loads the code into the current context and consumes the reference. */
-static CUresult module_enter(struct sg_code *code, CUmodule *module)
+static CUresult module_enter(struct sg_code *code, const struct cuda_module_layout *layout,
+                             CUmodule *module)
 {
     struct sg_context *context;
     struct sg_module *made = NULL;
@@ -16,7 +18,7 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
     bool entered = rc == CUDA_SUCCESS;
     if (entered) {
         sg_print_due(context->print);
-        rc = sg_module_make(context, code, NULL, &made);
+        rc = sg_module_make(context, code, NULL, layout, &made);
     } else {
         sg_lock();
     }
@@ -25,6 +27,11 @@ static CUresult module_enter(struct sg_code *code, CUmodule *module)
         *module = (CUmodule)(uintptr_t)made->handle;
     }
     return sg_leave(rc);
+}
+
+static uint64_t code_base(const struct cuda_module_layout *layout)
+{
+    return layout != NULL ? layout->code_base : 0;
 }
 
 /* Programs are parsed without the lock, so the context is checked before and used after. */
@@ -38,15 +45,16 @@ static CUresult check_context(const void *out)
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
                                     CUjit_option *options, void **optionValues)
 {
+    const struct cuda_module_layout *layout = sg_placement_take_module();
     struct sg_code *code = NULL;
     struct front_jit_verbose verbose;
     CUresult rc = check_context(module);
     front_jit_verbose_begin(&verbose, numOptions, options, optionValues);
     if (rc == CUDA_SUCCESS) {
-        rc = sg_load_image(image, numOptions, options, optionValues, &code);
+        rc = sg_load_image(image, numOptions, options, optionValues, code_base(layout), &code);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = module_enter(code, module);
+        rc = module_enter(code, layout, module);
     }
     if (rc == CUDA_SUCCESS) {
         front_jit_verbose_end(&verbose, *module);
@@ -66,12 +74,13 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
+    const struct cuda_module_layout *layout = sg_placement_take_module();
     struct sg_code *code = NULL;
     CUresult rc = check_context(module);
     if (rc == CUDA_SUCCESS) {
-        rc = sg_load_file(fname, 0, NULL, NULL, &code);
+        rc = sg_load_file(fname, 0, NULL, NULL, code_base(layout), &code);
     }
-    return rc == CUDA_SUCCESS ? module_enter(code, module) : rc;
+    return rc == CUDA_SUCCESS ? module_enter(code, layout, module) : rc;
 }
 
 static struct sg_module *module_find(CUmodule handle)

@@ -6,6 +6,7 @@
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/attributes.h"
+#include "softgpu/process/placement.h"
 #include "softgpu/texture/array.h"
 #include "softgpu/texture/sampled.h"
 
@@ -82,11 +83,11 @@ static CUresult call_texture_memory_check(const struct sg_context *context,
 
 /* The end of both calls: `rc` is the result of reading `what`. */
 static CUresult made(struct sg_context *context, CUresult rc, const struct front_sampled *what,
-                     unsigned long long *handle)
+                     uint64_t place, unsigned long long *handle)
 {
     uint64_t object = 0;
     if (rc == CUDA_SUCCESS) {
-        rc = sg_sampled_make(context, what, &object);
+        rc = sg_sampled_make(context, what, place, &object);
     }
     if (rc == CUDA_SUCCESS) {
         *handle = object;
@@ -99,6 +100,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
     struct sg_context *context;
+    uint64_t place = sg_placement_take_object();
     CUresult rc = sg_enter(&context);
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -111,12 +113,13 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (rc == CUDA_SUCCESS) {
         rc = call_texture_memory_check(context, pResDesc);
     }
-    return made(context, rc, &what, pTexObject);
+    return made(context, rc, &what, place, pTexObject);
 }
 
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
     struct sg_context *context;
+    uint64_t place = sg_placement_take_object();
     CUresult rc = sg_enter(&context);
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -125,7 +128,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     const struct front_backing backing = call_texture_backing(context, pResDesc);
     rc = pSurfObject == NULL ? CUDA_ERROR_INVALID_VALUE
                              : front_surface_read(pResDesc, &backing, &what);
-    return made(context, rc, &what, pSurfObject);
+    return made(context, rc, &what, place, pSurfObject);
 }
 
 static CUresult sampled_destroy(uint64_t handle, bool surface)

@@ -40,6 +40,8 @@ enum sg_load_result {
     SG_LOAD_UNSUPPORTED, /* valid PTX that this engine does not execute; the log names it */
     SG_LOAD_NO_MEMORY,
     SG_LOAD_UNRESOLVED, /* a function or variable that is declared, used and nowhere defined */
+    SG_LOAD_MISPLACED,  /* functions cannot be at that address */
+    SG_LOAD_OCCUPIED,   /* another program's functions are there */
 };
 
 /* Loads one PTX module. `text` need not be NUL-terminated (one trailing NUL is dropped) and is not
@@ -63,8 +65,16 @@ struct sg_unit {
  * same with one module; with several modules, messages begin with the module's name. */
 enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
                                     struct sg_program **out);
+/* The same with functions at given addresses: `code_base` is what sg_program_code has said of a
+ * program of the same modules that exists no more; 0: anywhere. */
+enum sg_load_result sg_program_link_at(const struct sg_unit *units, size_t count,
+                                       uint64_t code_base, struct sg_log *log,
+                                       struct sg_program **out);
 /* No image of the program may be left. */
 void sg_program_destroy(struct sg_program *program);
+
+/* Where the addresses of functions begin, and how many `bytes` of addresses the program has. */
+uint64_t sg_program_code(const struct sg_program *program, uint64_t *bytes);
 
 struct sg_param {
     uint32_t offset, size, align; /* bytes */
@@ -114,6 +124,7 @@ struct sg_variable { /* borrowed from the program; a module-scope .global or .co
     bool visible;  /* .visible or .weak: cuModuleGetGlobal finds it */
     bool external; /* .extern: defined elsewhere. A module that *uses* one is SG_LOAD_UNRESOLVED */
     bool managed;  /* the host uses it too, and all images of a library have the same one */
+    bool binding;  /* of a texture or surface reference: the handle of its object */
 };
 
 size_t sg_program_variable_count(const struct sg_program *program);
@@ -169,6 +180,8 @@ struct sg_kernel_heap;
 struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes);
 /* Not while a kernel runs that may use the heap; NULL is allowed. */
 void sg_kernel_heap_free(struct sg_kernel_heap *heap);
+/* The blocks that are taken now, and their bytes; NULL has none. */
+void sg_kernel_heap_usage(struct sg_kernel_heap *heap, uint64_t *blocks, uint64_t *bytes);
 
 /* Launches by kernels: buffers for their parameters, and the pending launches. Grids that run at
  * the same time may share a launcher. `memory`, which kernels may access, is the caller's; its

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture and surface objects by handle, looked up by kernels without a lock.
  *
- * A handle is a serial number of the process above the index of a slot. A removed object leaves its
- * slot at once; its memory is freed when the table has no users, since later users find the slot
- * empty. */
+ * A handle is a serial number of the process above the index of a slot. A slot has one object;
+ * objects with given handles are there besides. A removed object leaves its slot at once; its
+ * memory is freed when the table has no users, since later users do not find it in the slot. */
 #include "softgpu/engine/texture_objects.h"
 
 #include <stdatomic.h>
@@ -16,15 +16,22 @@
 #define OBJECTS_PAGE_SLOTS (1u << OBJECTS_PAGE_BITS)
 #define OBJECTS_PAGES      (1u << (OBJECTS_INDEX_BITS - OBJECTS_PAGE_BITS))
 
+#define OBJECTS_INDEX_MASK ((UINT64_C(1) << OBJECTS_INDEX_BITS) - 1)
+#define SERIAL_MAX         (UINT64_C(1) << 43) /* of a given handle: many more may follow */
+
 struct entry {
-    struct sg_object object; /* first */
-    struct entry *next;      /* of the removed objects */
+    struct sg_object object;        /* first */
+    _Atomic(struct entry *) beside; /* the next one of the slot; stays when this one is removed */
+    struct entry *next;             /* of the removed objects */
+    bool placed;                    /* it does not use up the slot */
 };
 
 struct slot {
-    _Atomic(struct entry *) entry; /* NULL: free */
+    _Atomic(struct entry *) entry; /* NULL: none */
     uint32_t next_free;            /* index + 1; 0: none */
 };
+
+static _Atomic uint64_t last_serial;
 
 struct sg_objects {
     _Atomic(struct slot *) pages[OBJECTS_PAGES];
@@ -57,7 +64,11 @@ void sg_objects_destroy(struct sg_objects *objects)
     for (uint32_t p = 0; p < OBJECTS_PAGES; p++) {
         struct slot *page = atomic_load(&objects->pages[p]);
         for (uint32_t i = 0; page != NULL && i < OBJECTS_PAGE_SLOTS; i++) {
-            free(atomic_load(&page[i].entry));
+            for (struct entry *entry = atomic_load(&page[i].entry); entry != NULL;) {
+                struct entry *beside = atomic_load(&entry->beside);
+                free(entry);
+                entry = beside;
+            }
         }
         free(page);
     }
@@ -85,6 +96,20 @@ static struct slot *objects_slot_at(const struct sg_objects *objects, uint32_t i
     return page != NULL ? &page[index & (OBJECTS_PAGE_SLOTS - 1)] : NULL;
 }
 
+/* The same, with its page. NULL: no memory */
+static struct slot *objects_slot_make(struct sg_objects *objects, uint32_t index)
+{
+    _Atomic(struct slot *) *page = &objects->pages[index >> OBJECTS_PAGE_BITS];
+    if (atomic_load(page) == NULL) {
+        struct slot *fresh = calloc(OBJECTS_PAGE_SLOTS, sizeof *fresh);
+        if (fresh == NULL) {
+            return NULL;
+        }
+        atomic_store(page, fresh);
+    }
+    return objects_slot_at(objects, index);
+}
+
 /* A free slot, or NULL */
 static struct slot *objects_slot_take(struct sg_objects *objects, uint32_t *index)
 {
@@ -98,16 +123,9 @@ static struct slot *objects_slot_take(struct sg_objects *objects, uint32_t *inde
         return NULL;
     }
     *index = objects->used;
-    _Atomic(struct slot *) *page = &objects->pages[*index >> OBJECTS_PAGE_BITS];
-    if (atomic_load(page) == NULL) {
-        struct slot *fresh = calloc(OBJECTS_PAGE_SLOTS, sizeof *fresh);
-        if (fresh == NULL) {
-            return NULL;
-        }
-        atomic_store(page, fresh);
-    }
-    objects->used++;
-    return objects_slot_at(objects, *index);
+    struct slot *slot = objects_slot_make(objects, *index);
+    objects->used += slot != NULL;
+    return slot;
 }
 
 static bool sampler_is_right(const struct sg_sampler *sampler)
@@ -120,12 +138,22 @@ static bool sampler_is_right(const struct sg_sampler *sampler)
     return true;
 }
 
+static bool object_is_right(const struct sg_object *object)
+{
+    return (unsigned)object->kind <= SG_OBJECT_SURFACE && sg_texels_are_right(&object->texels) &&
+           (object->kind != SG_OBJECT_TEXTURE || sampler_is_right(&object->sampler));
+}
+
+static void entry_enter(struct slot *slot, struct entry *entry)
+{
+    atomic_store(&entry->beside, atomic_load(&slot->entry));
+    atomic_store(&slot->entry, entry);
+}
+
 enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
                               uint64_t *handle)
 {
-    static _Atomic uint64_t last_serial;
-    if ((unsigned)object->kind > SG_OBJECT_SURFACE || !sg_texels_are_right(&object->texels) ||
-        (object->kind == SG_OBJECT_TEXTURE && !sampler_is_right(&object->sampler))) {
+    if (!object_is_right(object)) {
         return GA_INVALID;
     }
     if (atomic_load(&objects->users) == 0) {
@@ -140,18 +168,47 @@ enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object
     }
     entry->object = *object;
     entry->object.handle = (atomic_fetch_add(&last_serial, 1) + 1) << OBJECTS_INDEX_BITS | index;
-    atomic_store(&slot->entry, entry);
+    entry->placed = false;
+    entry_enter(slot, entry);
     *handle = entry->object.handle;
+    return GA_OK;
+}
+
+enum ga_status sg_objects_place(struct sg_objects *objects, const struct sg_object *object,
+                                uint64_t handle)
+{
+    uint64_t serial = handle >> OBJECTS_INDEX_BITS, last = atomic_load(&last_serial);
+    if (!object_is_right(object) || serial == 0 || serial > SERIAL_MAX) {
+        return GA_INVALID;
+    }
+    if (sg_objects_find(objects, handle) != NULL) {
+        return GA_DENIED;
+    }
+    struct entry *entry = malloc(sizeof *entry);
+    struct slot *slot =
+        entry != NULL ? objects_slot_make(objects, handle & OBJECTS_INDEX_MASK) : NULL;
+    if (slot == NULL) {
+        free(entry);
+        return GA_NO_MEMORY;
+    }
+    while (last < serial && !atomic_compare_exchange_weak(&last_serial, &last, serial)) {
+    }
+    entry->object = *object;
+    entry->object.handle = handle;
+    entry->placed = true;
+    entry_enter(slot, entry);
     return GA_OK;
 }
 
 const struct sg_object *sg_objects_find(const struct sg_objects *objects, uint64_t handle)
 {
-    struct slot *slot = objects != NULL
-                            ? objects_slot_at(objects, handle & ((1u << OBJECTS_INDEX_BITS) - 1))
-                            : NULL;
+    struct slot *slot =
+        objects != NULL ? objects_slot_at(objects, handle & OBJECTS_INDEX_MASK) : NULL;
     struct entry *entry = slot != NULL ? atomic_load(&slot->entry) : NULL;
-    return entry != NULL && entry->object.handle == handle ? &entry->object : NULL;
+    while (entry != NULL && entry->object.handle != handle) {
+        entry = atomic_load(&entry->beside);
+    }
+    return entry != NULL ? &entry->object : NULL;
 }
 
 bool sg_objects_remove(struct sg_objects *objects, uint64_t handle)
@@ -159,11 +216,19 @@ bool sg_objects_remove(struct sg_objects *objects, uint64_t handle)
     if (sg_objects_find(objects, handle) == NULL) {
         return false;
     }
-    uint32_t index = handle & ((1u << OBJECTS_INDEX_BITS) - 1);
+    uint32_t index = handle & OBJECTS_INDEX_MASK;
     struct slot *slot = objects_slot_at(objects, index);
-    struct entry *entry = atomic_exchange(&slot->entry, NULL);
-    slot->next_free = objects->free;
-    objects->free = index + 1;
+    _Atomic(struct entry *) *at = &slot->entry;
+    struct entry *entry = atomic_load(at);
+    while (entry->object.handle != handle) {
+        at = &entry->beside;
+        entry = atomic_load(at);
+    }
+    atomic_store(at, atomic_load(&entry->beside));
+    if (!entry->placed) {
+        slot->next_free = objects->free;
+        objects->free = index + 1;
+    }
     entry->next = objects->removed;
     objects->removed = entry;
     if (atomic_load(&objects->users) == 0) {

@@ -22,6 +22,11 @@ void sg_objects_destroy(struct sg_objects *objects);
 GA_CHECKED enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
                                          uint64_t *handle);
 
+/* The same with a given handle. GA_DENIED: an object here has it; GA_INVALID: also a handle that no
+ * object can have. */
+GA_CHECKED enum ga_status sg_objects_place(struct sg_objects *objects,
+                                           const struct sg_object *object, uint64_t handle);
+
 /* False: there is no such object. Kernels may run meanwhile: those that use the object fault or
  * finish with it; its memory is freed when no kernel of the context runs. */
 bool sg_objects_remove(struct sg_objects *objects, uint64_t handle);

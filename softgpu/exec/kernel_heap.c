@@ -264,3 +264,22 @@ enum sg_heap_give sg_kernel_heap_give(struct sg_kernel_heap *heap, uint64_t addr
     pthread_mutex_unlock(&heap->lock);
     return answer;
 }
+
+void sg_kernel_heap_usage(struct sg_kernel_heap *heap, uint64_t *blocks, uint64_t *bytes)
+{
+    *blocks = *bytes = 0;
+    if (heap == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&heap->lock);
+    for (uint32_t i = 0; i < heap->page_count; i++) {
+        const struct page *page = &heap->pages[i];
+        bool large = page->kind == PAGE_LARGE;
+        if (large || page->kind == PAGE_SMALL) {
+            *blocks += large ? 1 : page->taken;
+            *bytes += large ? (uint64_t)page->count * PAGE_BYTES
+                            : (uint64_t)page->taken * sizes[page->size];
+        }
+    }
+    pthread_mutex_unlock(&heap->lock);
+}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/exec/code_ranges.h"
+
 const struct sg_kernel_code *sg_program_entry(const struct sg_program *program, uint64_t address)
 {
     uint64_t number = (address - program->code_base) / SG_CODE_UNIT;
@@ -17,6 +19,7 @@ const struct sg_kernel_code *sg_program_entry(const struct sg_program *program, 
 void sg_program_destroy(struct sg_program *program)
 {
     if (program != NULL) {
+        sg_code_range_give(program->code_base);
         sg_arena_free(&program->arena);
         free(program);
     }
@@ -67,6 +70,12 @@ size_t sg_program_variable_find(const struct sg_program *program, const char *na
         }
     }
     return found;
+}
+
+uint64_t sg_program_code(const struct sg_program *program, uint64_t *bytes)
+{
+    *bytes = SG_CODE_BYTES;
+    return program->code_base;
 }
 
 /* ---- images ---- */

@@ -16,12 +16,12 @@ static _Atomic uint32_t *variable(const struct sg_condition *condition)
 }
 
 CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assigned,
-                           uint64_t *handle)
+                           uint64_t place, uint64_t *handle)
 {
     struct sg_condition *made = calloc(1, sizeof *made);
-    CUresult rc = made == NULL
-                      ? CUDA_ERROR_OUT_OF_MEMORY
-                      : sg_heap_alloc(context->device, context, sizeof(uint32_t), &made->range);
+    CUresult rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                               : sg_heap_alloc_at(context->device, context, sizeof(uint32_t), place,
+                                                  &made->range);
     if (rc != CUDA_SUCCESS) {
         free(made);
         return rc;

@@ -24,8 +24,10 @@ struct sg_condition {
     bool assigned;
 };
 
+/* `place`: its handle; 0: any. CUDA_ERROR_ALREADY_ACQUIRED: something else is there;
+ * CUDA_ERROR_INVALID_VALUE: no condition can have it. */
 CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assigned,
-                           uint64_t *handle);
+                           uint64_t place, uint64_t *handle);
 struct sg_condition *sg_condition_find(uint64_t handle);
 void sg_condition_hold(struct sg_condition *condition);
 void sg_condition_drop(struct sg_condition *condition);

@@ -6,6 +6,7 @@
 
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/ipc.h"
+#include "softgpu/memory/kept.h"
 #include "softgpu/memory/peer_access.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/memory/vmm.h"
@@ -27,28 +28,43 @@ struct sg_slab {
     uint64_t taken[HEAP_UNITS / 64];
 };
 
-static struct sg_slab *slab_make(struct sg_device *device)
+/* Reserves address space and maps the chunks at its beginning. `wish`: where; 0: anywhere. */
+static CUresult heap_map(struct sg_device *device, uint64_t wish, const uint32_t *chunks,
+                         uint32_t count, uint64_t space_bytes, uint64_t *base)
+{
+    if (sg_space_reserve(wish, space_bytes, SG_CHUNK_BYTES, base) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (wish != 0 && *base != wish) {
+        sg_space_release(*base, space_bytes);
+        return CUDA_ERROR_ALREADY_ACQUIRED;
+    }
+    if (sg_physical_map(&device->memory, chunks, count, *base) != GA_OK) {
+        sg_space_release(*base, space_bytes);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* `wish`: its base; 0: anywhere. */
+static CUresult slab_make(struct sg_device *device, uint64_t wish, struct sg_slab **made)
 {
     struct sg_slab *slab = calloc(1, sizeof *slab);
     sg_vmm_sweep();
     if (slab == NULL || sg_physical_take(&device->memory, 1, &slab->chunk) != GA_OK) {
         free(slab);
-        return NULL;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_space_reserve(0, 2 * SG_CHUNK_BYTES, SG_CHUNK_BYTES, &slab->base) != GA_OK) {
+    CUresult rc = heap_map(device, wish, &slab->chunk, 1, 2 * SG_CHUNK_BYTES, &slab->base);
+    if (rc != CUDA_SUCCESS) {
         sg_physical_give(&device->memory, &slab->chunk, 1);
         free(slab);
-        return NULL;
-    }
-    if (sg_physical_map(&device->memory, &slab->chunk, 1, slab->base) != GA_OK) {
-        sg_space_release(slab->base, 2 * SG_CHUNK_BYTES);
-        sg_physical_give(&device->memory, &slab->chunk, 1);
-        free(slab);
-        return NULL;
+        return rc;
     }
     slab->device = device;
     ga_list_append(&device->slabs, &slab->link);
-    return slab;
+    *made = slab;
+    return CUDA_SUCCESS;
 }
 
 static void slab_drop(struct sg_slab *slab)
@@ -100,6 +116,14 @@ static unsigned heap_units(uint64_t bytes)
     return (unsigned)((bytes + SG_ALLOC_ALIGN - 1) / SG_ALLOC_ALIGN);
 }
 
+static void small_enter(struct sg_range *range, struct sg_slab *slab, unsigned first)
+{
+    heap_slab_mark(slab, first, heap_units(range->span.bytes), true);
+    range->kind = SG_RANGE_SMALL;
+    range->slab = slab;
+    range->span.base = slab->base + (uint64_t)first * SG_ALLOC_ALIGN;
+}
+
 static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
 {
     unsigned count = heap_units(range->span.bytes);
@@ -113,24 +137,47 @@ static CUresult small_alloc(struct sg_device *device, struct sg_range *range)
         }
     }
     if (first == HEAP_UNITS) {
-        found = slab_make(device);
-        if (found == NULL) {
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
+        CU_TRY(slab_make(device, 0, &found));
         first = 0;
     }
-    heap_slab_mark(found, first, count, true);
-    range->kind = SG_RANGE_SMALL;
-    range->slab = found;
-    range->span.base = found->base + (uint64_t)first * SG_ALLOC_ALIGN;
+    small_enter(range, found, first);
     return CUDA_SUCCESS;
 }
 
-static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
+static CUresult small_place(struct sg_device *device, struct sg_range *range, uint64_t address)
+{
+    uint64_t base = address & ~(SG_CHUNK_BYTES - 1);
+    unsigned first = (unsigned)((address - base) / SG_ALLOC_ALIGN);
+    unsigned count = heap_units(range->span.bytes);
+    struct sg_slab *found = NULL;
+    if (address % SG_ALLOC_ALIGN != 0 || count > HEAP_UNITS - first) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    ga_list_each (at, following, &device->slabs) {
+        struct sg_slab *slab = ga_container(at, struct sg_slab, link);
+        found = slab->base == base ? slab : found;
+    }
+    for (unsigned unit = first; found != NULL && unit < first + count; unit++) {
+        if (slab_taken(found, unit)) {
+            return CUDA_ERROR_ALREADY_ACQUIRED;
+        }
+    }
+    if (found == NULL) {
+        CU_TRY(slab_make(device, base, &found));
+    }
+    small_enter(range, found, first);
+    return CUDA_SUCCESS;
+}
+
+/* `wish`: its address; 0: anywhere. */
+static CUresult large_alloc(struct sg_device *device, struct sg_range *range, uint64_t wish)
 {
     uint64_t chunks = (range->span.bytes + SG_CHUNK_BYTES - 1) / SG_CHUNK_BYTES;
     if (chunks > device->memory.total) {
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (wish % SG_CHUNK_BYTES != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     sg_vmm_sweep();
     range->kind = SG_RANGE_LARGE;
@@ -142,23 +189,51 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range)
         free(range->chunks);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (sg_space_reserve(0, range->space_bytes, SG_CHUNK_BYTES, &range->space_base) == GA_OK) {
-        if (sg_physical_map(&device->memory, range->chunks, range->chunk_count,
-                            range->space_base) == GA_OK) {
-            range->span.base = range->space_base;
-            return CUDA_SUCCESS;
-        }
-        sg_space_release(range->space_base, range->space_bytes);
+    CUresult rc = heap_map(device, wish, range->chunks, range->chunk_count, range->space_bytes,
+                           &range->space_base);
+    if (rc != CUDA_SUCCESS) {
+        sg_physical_give(&device->memory, range->chunks, range->chunk_count);
+        free(range->chunks);
+        return rc;
     }
-    sg_physical_give(&device->memory, range->chunks, range->chunk_count);
-    free(range->chunks);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    range->span.base = range->space_base;
+    return CUDA_SUCCESS;
 }
 
-static CUresult alloc(struct sg_device *device, struct sg_range *range)
+/* Takes the memory of the range that was at this address, if it fits; otherwise gives it back.
+ * False: there is none that fits. */
+static bool kept_use(struct sg_device *device, struct sg_range *range, uint64_t address)
 {
-    return range->span.bytes <= HEAP_SMALL_BYTES ? small_alloc(device, range)
-                                                 : large_alloc(device, range);
+    struct sg_range *kept = sg_kept_take(address);
+    if (kept == NULL) {
+        return false;
+    }
+    range->kept = true;
+    if (kept->device != device || kept->span.bytes != range->span.bytes) {
+        sg_kept_return(kept);
+        return false;
+    }
+    range->span = kept->span;
+    range->kind = kept->kind;
+    range->slab = kept->slab;
+    range->chunks = kept->chunks;
+    range->chunk_count = kept->chunk_count;
+    range->space_base = kept->space_base;
+    range->space_bytes = kept->space_bytes;
+    free(kept);
+    return true;
+}
+
+static CUresult alloc(struct sg_device *device, struct sg_range *range, uint64_t address)
+{
+    bool small = range->span.bytes <= HEAP_SMALL_BYTES;
+    if (address != 0 && kept_use(device, range, address)) {
+        return CUDA_SUCCESS;
+    }
+    if (!small) {
+        return large_alloc(device, range, address);
+    }
+    return address == 0 ? small_alloc(device, range) : small_place(device, range, address);
 }
 
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base)
@@ -169,7 +244,7 @@ const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, ui
     return small ? &range->slab->chunk : range->chunks;
 }
 
-static void heap_release(struct sg_range *range)
+void sg_heap_return(struct sg_range *range)
 {
     if (range->kind == SG_RANGE_SMALL) {
         struct sg_slab *slab = range->slab;
@@ -186,8 +261,8 @@ static void heap_release(struct sg_range *range)
     free(range);
 }
 
-CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
-                       struct sg_range **range)
+CUresult sg_heap_alloc_at(struct sg_device *device, struct sg_context *context, uint64_t bytes,
+                          uint64_t address, struct sg_range **range)
 {
     if (bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -207,21 +282,27 @@ CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uin
         sg_peer_rights(context, made->rights);
     }
     ga_list_init(&made->in_context);
-    CUresult rc = alloc(device, made);
+    CUresult rc = alloc(device, made, address);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY && context != NULL) { /* NULL: a pool asks */
         (void)front_mempool_release((CUdevice)device->ordinal);
-        rc = alloc(device, made);
+        rc = alloc(device, made, address);
     }
     if (rc != CUDA_SUCCESS) {
         free(made);
         return rc;
     }
     if (sg_range_enter(made) != GA_OK) {
-        heap_release(made);
+        sg_heap_return(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *range = made;
     return CUDA_SUCCESS;
+}
+
+CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
+                       struct sg_range **range)
+{
+    return sg_heap_alloc_at(device, context, bytes, 0, range);
 }
 
 void sg_heap_free(struct sg_range *range)
@@ -229,5 +310,7 @@ void sg_heap_free(struct sg_range *range)
     sg_ipc_withdraw(range);
     sg_range_leave(range);
     ga_list_remove(&range->in_context);
-    heap_release(range);
+    if (!sg_kept_store(range)) {
+        sg_heap_return(range);
+    }
 }

@@ -11,10 +11,18 @@
 CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
                        struct sg_range **range);
 
+/* The same at a given address; 0: anywhere. CUDA_ERROR_INVALID_VALUE: an allocation of that size
+ * cannot begin there. CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
+CUresult sg_heap_alloc_at(struct sg_device *device, struct sg_context *context, uint64_t bytes,
+                          uint64_t address, struct sg_range **range);
+
 /* The chunks of a LARGE or SMALL range, and the address at which they begin. */
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base);
 
 /* `range` is LARGE, SMALL or IMPORTED, and is freed. */
 void sg_heap_free(struct sg_range *range);
+
+/* Gives back the memory of a range that has been freed while its place was kept. */
+void sg_heap_return(struct sg_range *range);
 
 #endif

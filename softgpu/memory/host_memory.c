@@ -6,6 +6,7 @@
 #include "softgpu/memory/host_memory.h"
 
 #include "softgpu/engine/permission_map.h"
+#include "softgpu/memory/kept.h"
 #include "softgpu/memory/ranges.h"
 
 #include <stdlib.h>
@@ -106,6 +107,55 @@ CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_
                       : space_alloc(context, SG_RANGE_MANAGED, managed_wish(), bytes, 0, range);
 }
 
+/* Takes the space of the range that was at this address; otherwise maps it. */
+static CUresult space_place(uint64_t address, uint64_t rounded, struct sg_range *range)
+{
+    struct sg_range *kept = sg_kept_take(address);
+    range->kept = kept != NULL;
+    range->space_base = address;
+    range->space_bytes = rounded;
+    if (kept != NULL && kept->kind == SG_RANGE_MANAGED && kept->span.bytes == range->span.bytes) {
+        range->space_base = kept->space_base;
+        range->space_bytes = kept->space_bytes;
+        free(kept);
+        return CUDA_SUCCESS;
+    }
+    if (kept != NULL) {
+        sg_kept_return(kept);
+    }
+    void *wish = (void *)(uintptr_t)address;
+    void *space = mmap(wish, rounded, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (space != MAP_FAILED && space != wish) { /* the kernel does not know MAP_FIXED_NOREPLACE */
+        munmap(space, rounded);
+    }
+    return space == wish ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_ACQUIRED;
+}
+
+CUresult sg_managed_alloc_at(uint64_t address, uint64_t bytes, struct sg_range **range)
+{
+    uint64_t rounded = (bytes + SG_MAP_CHUNK - 1) & ~(SG_MAP_CHUNK - 1);
+    if (bytes == 0 || rounded < bytes || address == 0 || address % SG_MAP_CHUNK != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    struct sg_range *made = host_range(NULL, SG_RANGE_MANAGED, 0);
+    if (made == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->span = (struct sg_span){.base = address, .bytes = bytes};
+    CUresult rc = space_place(address, rounded, made);
+    if (rc != CUDA_SUCCESS) {
+        free(made);
+        return rc;
+    }
+    if (sg_range_enter(made) != GA_OK) {
+        sg_host_return(made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *range = made;
+    return CUDA_SUCCESS;
+}
+
 /* Whether every page of the range is mapped: mincore answers ENOMEM otherwise. */
 static bool pages_present(uint64_t address, uint64_t bytes)
 {
@@ -154,15 +204,22 @@ CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t
     return CUDA_SUCCESS;
 }
 
+void sg_host_return(struct sg_range *range)
+{
+    if (range->kind != SG_RANGE_REGISTERED) {
+        munmap((void *)(uintptr_t)range->space_base, range->space_bytes);
+    }
+    free(range);
+}
+
 void sg_host_free(struct sg_range *range)
 {
     sg_range_leave(range);
     ga_list_remove(&range->in_context);
-    if (range->kind != SG_RANGE_REGISTERED) {
-        munmap((void *)(uintptr_t)range->space_base, range->space_bytes);
-    }
     if (range->kind == SG_RANGE_MANAGED) {
         front_advice_forget(range->span.base, sg_span_end(&range->span));
     }
-    free(range);
+    if (!sg_kept_store(range)) {
+        sg_host_return(range);
+    }
 }

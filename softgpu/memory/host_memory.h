@@ -15,7 +15,14 @@ CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t
  * context. */
 CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range);
 
+/* The same at a given address. CUDA_ERROR_INVALID_VALUE: it cannot begin there.
+ * CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
+CUresult sg_managed_alloc_at(uint64_t address, uint64_t bytes, struct sg_range **range);
+
 /* `range` is HOST, REGISTERED or MANAGED, and is freed. */
 void sg_host_free(struct sg_range *range);
+
+/* Gives back the memory of a range that has been freed while its place was kept. */
+void sg_host_return(struct sg_range *range);
 
 #endif

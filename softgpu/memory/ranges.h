@@ -37,6 +37,7 @@ struct sg_range {
     struct sg_context *context; /* borrowed; NULL: it belongs to no context (mapped) */
     struct ga_list in_context;
     bool variable;       /* memory of a module's variable: cuMemFree refuses it */
+    bool kept;           /* its place stays taken when it is freed (kept.h) */
     bool pooled;         /* a chunk of a memory pool; front/mempool/ knows its allocations */
     unsigned host_flags; /* of cuMemHostAlloc or cuMemHostRegister */
     bool sync_memops;

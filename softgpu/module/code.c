@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "softgpu/module/image_text.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
@@ -24,11 +25,16 @@ static CUresult load_result(enum sg_load_result rc)
         return CUDA_ERROR_NOT_SUPPORTED;
     case SG_LOAD_NO_MEMORY:
         return CUDA_ERROR_OUT_OF_MEMORY;
+    case SG_LOAD_MISPLACED:
+        return CUDA_ERROR_INVALID_VALUE;
+    case SG_LOAD_OCCUPIED:
+        return CUDA_ERROR_ALREADY_ACQUIRED;
     }
     return CUDA_ERROR_UNKNOWN;
 }
 
-static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg_program **program)
+static CUresult link(const struct sg_texts *texts, uint64_t base, struct sg_log *log,
+                     struct sg_program **program)
 {
     struct sg_unit *units = calloc(texts->count, sizeof *units);
     if (units == NULL) {
@@ -37,7 +43,7 @@ static CUresult link(const struct sg_texts *texts, struct sg_log *log, struct sg
     for (size_t i = 0; i < texts->count; i++) {
         units[i] = (struct sg_unit){.text = texts->items[i].bytes, .bytes = texts->items[i].size};
     }
-    CUresult rc = load_result(sg_program_link(units, texts->count, log, program));
+    CUresult rc = load_result(sg_program_link_at(units, texts->count, base, log, program));
     free(units);
     return rc;
 }
@@ -79,11 +85,15 @@ static const char *advice(const struct sg_texts *texts, CUresult rc)
 }
 
 static CUresult code_parse(const struct sg_texts *texts, const struct sg_origin *origin,
-                           struct front_jit_log *log, struct sg_code *code)
+                           uint64_t base, struct front_jit_log *log, struct sg_code *code)
 {
     char buffer[CODE_LOG_BYTES] = "", why[CODE_LOG_BYTES + 256];
     struct sg_log messages = {.text = buffer, .size = sizeof buffer};
-    CUresult rc = link(texts, &messages, &code->program);
+    CUresult rc = link(texts, base, &messages, &code->program);
+    if (rc == CUDA_ERROR_ALREADY_ACQUIRED || rc == CUDA_ERROR_INVALID_VALUE) {
+        ga_warn("softgpu: a module cannot be placed: %.*s", (int)strcspn(buffer, "\n"), buffer);
+        return rc; /* the PTX is right */
+    }
     if (rc != CUDA_SUCCESS) {
         front_jit_write(log, buffer);
         buffer[strcspn(buffer, "\n")] = 0;
@@ -121,7 +131,7 @@ CUresult sg_code_fits(const struct sg_code *code, unsigned capability,
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
+CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin, uint64_t base,
                       struct front_jit_log *log, struct sg_code **code)
 {
     char why[256] = "", line[320];
@@ -140,7 +150,7 @@ CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
     }
     word_after(&texts.items[0], ".entry", origin->kernel, sizeof origin->kernel);
     struct sg_code *made = calloc(1, sizeof *made);
-    rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, log, made);
+    rc = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : code_parse(&texts, origin, base, log, made);
     sg_texts_free(&texts);
     if (rc == CUDA_SUCCESS) { /* PTX without a container says itself what it is for */
         bool middle = made->only >= least && made->only <= most;

@@ -28,8 +28,8 @@ struct sg_origin {
 
 /* Finds the PTX in the image and parses it: the newest that all devices of the process can run, or,
  * if there is none, the newest that any of them can. Without the lock. Explains a failure in the
- * log and on stderr. */
-CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin,
+ * log and on stderr. `base`: the addresses of its functions (sg_program_link_at); 0: any. */
+CUresult sg_code_load(const struct api_image *image, struct sg_origin *origin, uint64_t base,
                       struct front_jit_log *log, struct sg_code **code);
 
 /* Says on stderr why the image is refused, and what its origin is. */

@@ -74,17 +74,18 @@ void sg_device_launch_facts_read(struct sg_device_launch_facts *facts,
                                         .launch_count = context->launch_count};
 }
 
-CUresult sg_device_launch_make(struct sg_module *module)
+CUresult sg_device_launch_make(struct sg_module *module, uint64_t address)
 {
     if (module->launcher != NULL) {
         return CUDA_SUCCESS;
     }
     uint64_t bytes = launcher_bytes(module->context->device);
-    CUresult rc =
-        sg_heap_alloc(module->context->device, module->context, bytes, &module->launcher_memory);
+    CUresult rc = sg_heap_alloc_at(module->context->device, module->context, bytes, address,
+                                   &module->launcher_memory);
     if (rc != CUDA_SUCCESS) {
-        ga_error("softgpu: no device memory for kernels that launch kernels (%llu bytes)",
-                 (unsigned long long)bytes);
+        ga_error("softgpu: no device memory for kernels that launch kernels (%llu bytes)%s",
+                 (unsigned long long)bytes,
+                 rc == CUDA_ERROR_OUT_OF_MEMORY ? "" : " at the given address");
         return rc;
     }
     module->launcher_memory->variable =

@@ -283,7 +283,7 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
     }
     rc = params_copy(function->kernel, params, extra, launch->params);
     if (rc == CUDA_SUCCESS && function->kernel->launches) {
-        rc = sg_device_launch_make(function->module);
+        rc = sg_device_launch_make(function->module, 0);
     }
     if (rc == CUDA_SUCCESS && shape->cooperative) {
         rc = workspace_make(context, &launch->workspace);

@@ -83,7 +83,7 @@ CUresult sg_library_managed(struct sg_library *library, struct sg_managed **mana
 {
     CUresult rc = library->managed != NULL
                       ? CUDA_SUCCESS
-                      : sg_managed_make(library->code->program, &library->managed);
+                      : sg_managed_make(library->code->program, NULL, &library->managed);
     if (rc == CUDA_SUCCESS) {
         *managed = library->managed;
     }
@@ -100,7 +100,7 @@ CUresult sg_library_module(struct sg_library *library, struct sg_context *contex
             return CUDA_SUCCESS;
         }
     }
-    return sg_module_make(context, library->code, library, module);
+    return sg_module_make(context, library->code, library, NULL, module);
 }
 
 struct sg_library_kernel *sg_library_kernel_find(CUkernel handle)

@@ -27,7 +27,8 @@ static CUresult initialise(const struct sg_program *program, const struct sg_man
     return CUDA_SUCCESS;
 }
 
-CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **managed)
+CUresult sg_managed_make(const struct sg_program *program, const uint64_t *places,
+                         struct sg_managed **managed)
 {
     size_t count = sg_program_variable_count(program);
     struct sg_managed *made = calloc(1, sizeof *made + count * sizeof made->ranges[0]);
@@ -35,12 +36,13 @@ CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **m
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         const struct sg_variable *variable = sg_program_variable_at(program, i);
         if (variable->managed && !variable->external && variable->bytes != 0) {
-            rc = sg_managed_alloc(NULL, variable->bytes, &made->ranges[i]);
+            rc = places == NULL ? sg_managed_alloc(NULL, variable->bytes, &made->ranges[i])
+                                : sg_managed_alloc_at(places[i], variable->bytes, &made->ranges[i]);
         }
-        if (rc != CUDA_SUCCESS) {
+        if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
             ga_error("softgpu: no memory for managed variable %s (%llu bytes)", variable->name,
                      (unsigned long long)variable->bytes);
-        } else if (made->ranges[i] != NULL) {
+        } else if (rc == CUDA_SUCCESS && made->ranges[i] != NULL) {
             made->ranges[i]->variable = true;
         }
     }

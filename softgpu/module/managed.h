@@ -14,8 +14,10 @@ struct sg_managed {
     struct sg_range *ranges[]; /* one per variable of the program; NULL: not managed */
 };
 
-/* Allocates the program's managed variables and writes their initial values. */
-CUresult sg_managed_make(const struct sg_program *program, struct sg_managed **managed);
+/* Allocates the program's managed variables and writes their initial values. `places`: one address
+ * per variable of the program; NULL: anywhere. */
+CUresult sg_managed_make(const struct sg_program *program, const uint64_t *places,
+                         struct sg_managed **managed);
 void sg_managed_drop(struct sg_managed *managed, const struct sg_program *program);
 
 #endif

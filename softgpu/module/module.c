@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/driver_places.h"
+#include "base/log.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/module/code.h"
 #include "softgpu/module/device_launch.h"
@@ -22,10 +24,10 @@ static bool needs_memory(const struct sg_variable *variable)
     return !variable->external && variable->bytes != 0;
 }
 
-static CUresult managed_make(struct sg_module *module)
+static CUresult managed_make(struct sg_module *module, const uint64_t *places)
 {
     if (module->library == NULL) {
-        return sg_managed_make(module->code->program, &module->managed);
+        return sg_managed_make(module->code->program, places, &module->managed);
     }
     CUresult rc = sg_library_managed(module->library, &module->managed);
     if (rc == CUDA_SUCCESS) {
@@ -34,7 +36,25 @@ static CUresult managed_make(struct sg_module *module)
     return rc;
 }
 
-static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
+/* The memory of a variable that is not managed, at the address `place`; 0: anywhere. */
+static CUresult variable_make(struct sg_module *module, const struct sg_variable *variable,
+                              uint64_t place, struct sg_range **range)
+{
+    CUresult rc =
+        sg_heap_alloc_at(module->context->device, module->context, variable->bytes, place, range);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        sg_tell("no device memory for variable %s (%llu bytes)", variable->name,
+                (unsigned long long)variable->bytes);
+    } else if (rc != CUDA_SUCCESS) {
+        ga_warn("softgpu: variable %s cannot be at 0x%llx (%llu bytes)%s", variable->name,
+                (unsigned long long)place, (unsigned long long)variable->bytes,
+                rc == CUDA_ERROR_ALREADY_ACQUIRED ? ": something else is there" : "");
+    }
+    return rc;
+}
+
+static CUresult variables_make(struct sg_module *module, const uint64_t *places,
+                               uint64_t *addresses)
 {
     size_t count = sg_program_variable_count(module->code->program);
     for (size_t i = 0; i < count; i++) {
@@ -43,13 +63,9 @@ static CUresult variables_make(struct sg_module *module, uint64_t *addresses)
             continue;
         }
         module->variables[i] = module->managed->ranges[i];
-        CUresult rc = variable->managed ? CUDA_SUCCESS
-                                        : sg_heap_alloc(module->context->device, module->context,
-                                                        variable->bytes, &module->variables[i]);
-        if (rc != CUDA_SUCCESS) {
-            sg_tell("no device memory for variable %s (%llu bytes)", variable->name,
-                    (unsigned long long)variable->bytes);
-            return rc;
+        if (!variable->managed) {
+            CU_TRY(variable_make(module, variable, places != NULL ? places[i] : 0,
+                                 &module->variables[i]));
         }
         module->variables[i]->variable = true;
         addresses[i] = module->variables[i]->span.base;
@@ -98,7 +114,19 @@ static CUresult heap_make(struct sg_module *module)
     return rc;
 }
 
-static CUresult image_make(struct sg_module *module)
+/* Whether it may be one of this program. */
+static bool layout_fits(const struct sg_program *program, const struct cuda_module_layout *layout)
+{
+    size_t count = sg_program_variable_count(program);
+    bool fits = layout->variable_count == count && (count == 0 || layout->addresses != NULL);
+    for (size_t i = 0; fits && i < count; i++) {
+        bool needs = needs_memory(sg_program_variable_at(program, i));
+        fits = needs == (layout->addresses[i] != 0);
+    }
+    return fits;
+}
+
+static CUresult image_make(struct sg_module *module, const struct cuda_module_layout *layout)
 {
     const struct sg_program *program = module->code->program;
     size_t count = sg_program_variable_count(program);
@@ -108,9 +136,11 @@ static CUresult image_make(struct sg_module *module)
         free(addresses);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = managed_make(module);
+    const uint64_t *places = layout != NULL ? layout->addresses : NULL;
+    CUresult rc = layout != NULL && !layout_fits(program, layout) ? CUDA_ERROR_INVALID_VALUE
+                                                                  : managed_make(module, places);
     if (rc == CUDA_SUCCESS) {
-        rc = variables_make(module, addresses);
+        rc = variables_make(module, places, addresses);
     }
     if (rc == CUDA_SUCCESS) {
         enum ga_status status = sg_image_create(program, addresses, &module->image);
@@ -143,7 +173,8 @@ static CUresult functions_make(struct sg_module *module)
 }
 
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
-                        struct sg_library *library, struct sg_module **module)
+                        struct sg_library *library, const struct cuda_module_layout *layout,
+                        struct sg_module **module)
 {
     CUresult rc = sg_code_fits(code, context->device->config.capability, NULL, NULL);
     if (rc != CUDA_SUCCESS) {
@@ -162,7 +193,10 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     ga_list_init(&made->in_library);
     rc = heap_make(made);
     if (rc == CUDA_SUCCESS) {
-        rc = image_make(made);
+        rc = image_make(made, layout);
+    }
+    if (rc == CUDA_SUCCESS && layout != NULL && layout->runtime_base != 0) {
+        rc = sg_device_launch_make(made, layout->runtime_base);
     }
     if (rc == CUDA_SUCCESS) {
         rc = functions_make(made);

@@ -19,6 +19,7 @@
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/context.h"
 
+struct cuda_module_layout;
 struct sg_code;
 struct sg_library_kernel;
 struct sg_managed;
@@ -68,9 +69,12 @@ struct sg_library {
     struct sg_managed *managed; /* NULL: not needed yet */
 };
 
-/* Takes a reference of its own to `code`. */
+/* Takes a reference of its own to `code`. `layout`: where its variables are (the code is where it
+ * was loaded); NULL: anywhere. CUDA_ERROR_INVALID_VALUE: it is not one of this program.
+ * CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
-                        struct sg_library *library, struct sg_module **module);
+                        struct sg_library *library, const struct cuda_module_layout *layout,
+                        struct sg_module **module);
 
 /* Removes the handle; the module lives until its last launch has finished. Does not wait. */
 void sg_module_destroy(struct sg_module *module);

@@ -143,6 +143,14 @@ void sg_print_resize(struct sg_print *print, size_t bytes)
     pthread_mutex_unlock(&print->lock);
 }
 
+bool sg_print_pending(struct sg_print *print)
+{
+    pthread_mutex_lock(&print->lock);
+    bool pending = !is_empty(print) || print->lost != 0;
+    pthread_mutex_unlock(&print->lock);
+    return pending;
+}
+
 void sg_print_name(struct sg_print *print, CUcontext context)
 {
     print->context = context;

@@ -10,6 +10,8 @@
 #ifndef SOFTGPU_PROCESS_PRINT_H
 #define SOFTGPU_PROCESS_PRINT_H
 
+#include <stdbool.h>
+
 #include "api/cuda_names.h"
 #include "softgpu/engine/engine.h"
 
@@ -32,6 +34,8 @@ struct sg_printer *sg_print_printer(struct sg_print *print);
 
 /* Hands the contents of the FIFO to front_output_put. With the process's lock. */
 void sg_print_due(struct sg_print *print);
+/* Whether there is output that nobody has handed on. */
+bool sg_print_pending(struct sg_print *print);
 /* Says whose output it is; before the first launch. */
 void sg_print_name(struct sg_print *print, CUcontext context);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs from text: parsed, decoded kernel by kernel, with their variables. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/reference_names.h"
+#include "softgpu/exec/code_ranges.h"
 #include "softgpu/exec/op.h"
 #include "softgpu/exec/program.h"
 #include "softgpu/ptx/decode.h"
@@ -58,6 +58,7 @@ static void load_variable(struct sg_load *load, const struct sg_ptx_module *modu
         .visible = var->visible,
         .external = var->external,
         .managed = var->managed,
+        .binding = var->reference != SG_REFERENCE_NONE,
     };
     uint32_t relocs = 0;
     for (uint32_t i = 0; i < var->inits.count; i++) {
@@ -123,12 +124,6 @@ static uint32_t const_bytes(struct sg_load *load, const struct sg_program *progr
     return (uint32_t)total;
 }
 
-static uint64_t next_code_range(void)
-{
-    static _Atomic uint32_t last;
-    return SG_CODE_BASE + (atomic_fetch_add(&last, 1) % SG_CODE_RANGES) * SG_CODE_BYTES;
-}
-
 static void load_entries(struct sg_load *load, const struct sg_ptx_module *module,
                          struct sg_program *program)
 {
@@ -142,7 +137,6 @@ static void load_entries(struct sg_load *load, const struct sg_ptx_module *modul
     }
     program->entries[0] = NULL; /* functions whose address is not used have written here */
     program->entry_count = module->pointer_count;
-    program->code_base = module->code_base;
 }
 
 static void keep_files(struct sg_load *load, struct sg_ptx_module *module)
@@ -160,7 +154,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
     load->parsed = load->scratch;
     load->scratch = (struct sg_arena){NULL};
     program->target = module->target;
-    module->code_base = next_code_range();
+    module->code_base = program->code_base;
     keep_files(load, module);
     load_variables(load, module, program);
     size_t kernels = 0;
@@ -197,6 +191,36 @@ enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_lo
 enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
                                     struct sg_program **out)
 {
+    return sg_program_link_at(units, count, 0, log, out);
+}
+
+/* The range of addresses of the program's functions. */
+static void code_place(struct sg_load *load, uint64_t wish, struct sg_program *program)
+{
+    const struct sg_place nowhere = {0};
+    enum sg_code_range range = SG_CODE_RANGE_TAKEN;
+    if (wish == 0) {
+        wish = sg_code_range_take();
+        range = wish != 0 ? SG_CODE_RANGE_TAKEN : SG_CODE_RANGE_IN_USE;
+    } else {
+        range = sg_code_range_place(wish);
+    }
+    if (range == SG_CODE_RANGE_WRONG) {
+        sg_load_fail(load, SG_LOAD_MISPLACED, nowhere, "functions cannot be at 0x%llx",
+                     (unsigned long long)wish);
+    }
+    if (range == SG_CODE_RANGE_IN_USE) {
+        sg_load_fail(load, SG_LOAD_OCCUPIED, nowhere,
+                     "another program has the addresses of functions from 0x%llx",
+                     (unsigned long long)wish);
+    }
+    program->code_base = wish;
+}
+
+enum sg_load_result sg_program_link_at(const struct sg_unit *units, size_t count,
+                                       uint64_t code_base, struct sg_log *log,
+                                       struct sg_program **out)
+{
     struct sg_program *program = calloc(1, sizeof *program);
     struct sg_load *load = calloc(1, sizeof *load);
     if (log != NULL && log->size) {
@@ -217,6 +241,7 @@ enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, s
             sg_load_fail(load, SG_LOAD_UNSUPPORTED, (struct sg_place){0},
                          "%zu modules cannot be linked", count);
         }
+        code_place(load, code_base, program);
         load_module(load, program);
     }
     enum sg_load_result rc = load->result;

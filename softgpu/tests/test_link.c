@@ -260,3 +260,30 @@ Test(link, addresses_of_functions_of_other_units)
     cr_assert_eq(run("first"), 7);
     engine_close(&engine);
 }
+
+Test(link, functions_at_given_addresses)
+{
+    static const char text[] = HEAD KERNEL("first", "mov.u32 %r1, 1;");
+    const struct sg_unit unit = {.text = text, .bytes = sizeof text};
+    struct sg_program *program, *other = NULL;
+    uint64_t bytes, same, base;
+    cr_assert_eq(sg_program_link(&unit, 1, NULL, &program), SG_LOAD_OK);
+    base = sg_program_code(program, &bytes);
+    cr_assert(base != 0 && bytes != 0);
+    cr_assert_eq(sg_program_link_at(&unit, 1, base, NULL, &other), SG_LOAD_OCCUPIED);
+    cr_assert_eq(sg_program_link_at(&unit, 1, base + 16, NULL, &other), SG_LOAD_MISPLACED);
+    cr_assert_eq(sg_program_link_at(&unit, 1, 16, NULL, &other), SG_LOAD_MISPLACED);
+    cr_assert_null(other);
+    sg_program_destroy(program);
+    cr_assert_eq(sg_program_link_at(&unit, 1, base, NULL, &program), SG_LOAD_OK);
+    cr_assert_eq(sg_program_code(program, &same), base);
+    cr_assert_eq(sg_program_link(&unit, 1, NULL, &other), SG_LOAD_OK);
+    cr_assert_gt(sg_program_code(other, &same), base);
+    sg_program_destroy(other);
+    /* A refused program gives the addresses back. */
+    const struct sg_unit wrong = {.text = "wrong", .bytes = 5};
+    cr_assert_eq(sg_program_link_at(&wrong, 1, base + 9 * bytes, NULL, &other), SG_LOAD_SYNTAX);
+    cr_assert_eq(sg_program_link_at(&unit, 1, base + 9 * bytes, NULL, &other), SG_LOAD_OK);
+    sg_program_destroy(other);
+    sg_program_destroy(program);
+}

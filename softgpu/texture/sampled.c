@@ -119,8 +119,22 @@ static void reap(struct sg_context *context)
     }
 }
 
+static CUresult object_result(enum ga_status status)
+{
+    switch (status) {
+    case GA_OK:
+        return CUDA_SUCCESS;
+    case GA_INVALID:
+        return CUDA_ERROR_INVALID_VALUE;
+    case GA_DENIED:
+        return CUDA_ERROR_ALREADY_ACQUIRED;
+    default:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+}
+
 CUresult sg_sampled_make(struct sg_context *context, const struct front_sampled *what,
-                         uint64_t *handle)
+                         uint64_t place, uint64_t *handle)
 {
     struct sg_object object = {.kind = what->surface ? SG_OBJECT_SURFACE : SG_OBJECT_TEXTURE};
     reap(context);
@@ -130,14 +144,17 @@ CUresult sg_sampled_make(struct sg_context *context, const struct front_sampled 
     }
     texels_of(what, &object.texels);
     sampler_of(what, &object.sampler);
-    enum ga_status status = sg_objects_add(context->objects, &object, handle);
-    if (status != GA_OK) {
+    uint64_t number = place;
+    CUresult rc = object_result(place == 0 ? sg_objects_add(context->objects, &object, &number)
+                                           : sg_objects_place(context->objects, &object, place));
+    if (rc != CUDA_SUCCESS) {
         free(made);
-        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+        return rc;
     }
     made->context = context;
     made->what = *what;
-    ga_number_map_add(&context->sampled_by_handle, &made->by_handle, *handle);
+    *handle = number;
+    ga_number_map_add(&context->sampled_by_handle, &made->by_handle, number);
     ga_list_append(&context->sampled, &made->in_context);
     return CUDA_SUCCESS;
 }

@@ -24,9 +24,10 @@ struct sg_sampled {
                            it lives */
 };
 
-/* `what` has been checked. */
+/* `what` has been checked. `place`: its handle; 0: any. CUDA_ERROR_ALREADY_ACQUIRED: an object of
+ * the context has it; CUDA_ERROR_INVALID_VALUE: no object can have it. */
 CUresult sg_sampled_make(struct sg_context *context, const struct front_sampled *what,
-                         uint64_t *handle);
+                         uint64_t place, uint64_t *handle);
 /* NULL: the context has no such object of this kind. */
 struct sg_sampled *sg_sampled_find(struct sg_context *context, uint64_t handle, bool surface);
 /* Removes the handle; kernels that were submitted before may use the object to their end. */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A driver that can make objects again with the values that they had before. Device code and
+ * programs hold values that the driver has chosen: addresses of variables and of functions, handles
+ * of textures, surfaces and conditions. A server that destroys an application's objects and makes
+ * them again *places* each at its old value, so nobody can tell. (Contents are the server's: it
+ * copies those of the variables that module_variable lists, and the four bytes at the handle of a
+ * condition.)
+ *
+ * Note: a `place` call concerns the next object of that kind that the calling *thread* makes,
+ * whether that succeeds or not; then it is forgotten. Other threads are not concerned. */
+#ifndef API_DRIVER_PLACES_H
+#define API_DRIVER_PLACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cuda_variable_kind {
+    CUDA_VARIABLE_GLOBAL,   /* __device__, a static variable of a device function, a text */
+    CUDA_VARIABLE_CONSTANT, /* __constant__ */
+    CUDA_VARIABLE_MANAGED,  /* __managed__ */
+    CUDA_VARIABLE_BINDING,  /* of a texture or surface reference: the handle of its object */
+};
+
+/* A variable of a module: memory that kernels change, or that programs set by cuMemcpy. */
+struct cuda_module_variable {
+    const char *name; /* not always unique; borrowed from the module */
+    uint64_t address; /* 0: it has no memory */
+    uint64_t bytes;   /* 0: it has no memory */
+    enum cuda_variable_kind kind;
+};
+
+/* The values that the driver has chosen for a module. */
+struct cuda_module_layout {
+    uint64_t code_base; /* pointers to functions lie in [code_base, code_base + code_bytes) */
+    uint64_t code_bytes;
+    uint64_t runtime_base;  /* memory of the device run time, for kernels that launch kernels; */
+    uint64_t runtime_bytes; /* 0: not made yet. Nothing in it needs to be copied */
+    size_t variable_count;  /* the same for all modules of an image */
+    /* The address of each variable, in the order of module_variable. module_layout does not touch
+     * it; module_place reads it. */
+    const uint64_t *addresses;
+};
+
+/* Facts that decide whether a context can be made again. */
+struct cuda_context_state {
+    /* Blocks that kernels have got from malloc and have not freed; 0: none. */
+    uint64_t heap_blocks, heap_bytes;
+    int heap_used;      /* a kernel that may call malloc or free was launched */
+    int output_pending; /* kernels have printed what no call has written yet */
+    uint64_t pending;   /* operations that were submitted and are not complete */
+};
+
+/* All functions return a CUresult. Any thread may call them. CUDA_ERROR_INVALID_HANDLE: there is no
+ * such object. */
+struct cuda_driver_places {
+    size_t bytes; /* of this table: it may grow at its end */
+
+    /* `module` is a CUmodule. */
+    int (*module_layout)(void *module, struct cuda_module_layout *layout);
+    /* Variable `index` of the module, from 0. CUDA_ERROR_INVALID_VALUE: there are fewer. */
+    int (*module_variable)(void *module, size_t index, struct cuda_module_variable *variable);
+
+    /* The next module that this thread loads (cuModuleLoad*) gets this layout; the layout and its
+     * addresses are borrowed until then. NULL: where the driver likes, as without the call. The
+     * load returns CUDA_ERROR_INVALID_VALUE if the layout is not one of this image, and
+     * CUDA_ERROR_ALREADY_ACQUIRED if something else is at one of its addresses; then nothing has
+     * been made. Contents are those of a new module. */
+    int (*module_place)(const struct cuda_module_layout *layout);
+
+    /* The next texture or surface object that this thread makes gets this handle; 0: any. Making
+     * it returns CUDA_ERROR_ALREADY_ACQUIRED if an object of the context has it. Other objects
+     * never get a handle that was placed. */
+    int (*object_place)(uint64_t handle);
+
+    /* The next handle of a condition that this thread makes (cuGraphConditionalHandleCreate) is
+     * this one; 0: any. Making it returns CUDA_ERROR_ALREADY_ACQUIRED if something else is at its
+     * address. */
+    int (*condition_place)(uint64_t handle);
+
+    /* Keeps the place of a variable, a condition or a module's runtime_base: `address` is where it
+     * begins. When it is freed, its memory stays taken until something is placed there, or until
+     * address_release. CUDA_ERROR_INVALID_VALUE: none of these begins there. */
+    int (*address_keep)(uint64_t address);
+    /* Gives up a place that is kept; what lies there stays. No error if it is not kept. */
+    int (*address_release)(uint64_t address);
+
+    /* `context` is a CUcontext. CUDA_ERROR_INVALID_CONTEXT. */
+    int (*context_state)(void *context, struct cuda_context_state *state);
+};
+
+#endif

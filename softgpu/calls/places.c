@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of api/driver_places.h: where objects lie, and objects at given values. */
+#include "softgpu/calls/places.h"
+
+#include "softgpu/calls/call.h"
+#include "softgpu/memory/kept.h"
+#include "softgpu/module/code.h"
+#include "softgpu/module/module.h"
+#include "softgpu/process/placement.h"
+#include "softgpu/process/print.h"
+#include "softgpu/stream/streams.h"
+
+/* ---- modules */
+
+/* Enters and finds the module; the lock is held on success. */
+static CUresult places_module(void *handle, const void *out, const struct sg_module **module)
+{
+    CU_TRY(sg_enter_teardown());
+    *module = ga_handle_table_find(&sg_process.modules, (uint64_t)(uintptr_t)handle);
+    if (*module == NULL || out == NULL) {
+        return sg_leave(*module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
+    }
+    return CUDA_SUCCESS;
+}
+
+static int module_layout(void *handle, struct cuda_module_layout *layout)
+{
+    const struct sg_module *module;
+    CU_TRY(places_module(handle, layout, &module));
+    const struct sg_range *runtime = module->launcher_memory;
+    layout->code_base = sg_program_code(module->code->program, &layout->code_bytes);
+    layout->runtime_base = runtime != NULL ? runtime->span.base : 0;
+    layout->runtime_bytes = runtime != NULL ? runtime->span.bytes : 0;
+    layout->variable_count = sg_program_variable_count(module->code->program);
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+static enum cuda_variable_kind places_kind(const struct sg_variable *variable)
+{
+    if (variable->binding) {
+        return CUDA_VARIABLE_BINDING;
+    }
+    if (variable->managed) {
+        return CUDA_VARIABLE_MANAGED;
+    }
+    return variable->space == SG_SPACE_CONST ? CUDA_VARIABLE_CONSTANT : CUDA_VARIABLE_GLOBAL;
+}
+
+static int module_variable(void *handle, size_t index, struct cuda_module_variable *out)
+{
+    const struct sg_module *module;
+    CU_TRY(places_module(handle, out, &module));
+    if (index >= sg_program_variable_count(module->code->program)) {
+        return (int)sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    const struct sg_variable *variable = sg_program_variable_at(module->code->program, index);
+    const struct sg_range *range = module->variables[index];
+    *out = (struct cuda_module_variable){.name = variable->name,
+                                         .address = range != NULL ? range->span.base : 0,
+                                         .bytes = range != NULL ? range->span.bytes : 0,
+                                         .kind = places_kind(variable)};
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+/* ---- wishes of the thread */
+
+static int module_place(const struct cuda_module_layout *layout)
+{
+    sg_placement_module(layout);
+    return CUDA_SUCCESS;
+}
+
+static int object_place(uint64_t handle)
+{
+    sg_placement_object(handle);
+    return CUDA_SUCCESS;
+}
+
+static int condition_place(uint64_t handle)
+{
+    sg_placement_condition(handle);
+    return CUDA_SUCCESS;
+}
+
+/* ---- kept places */
+
+static int address_keep(uint64_t address)
+{
+    CU_TRY(sg_enter_teardown());
+    return (int)sg_leave(sg_kept_begin(address));
+}
+
+static int address_release(uint64_t address)
+{
+    CU_TRY(sg_enter_teardown());
+    sg_kept_end(address);
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+/* ---- contexts */
+
+static uint64_t pending_items(const struct sg_context *context)
+{
+    uint64_t count = 0;
+    ga_list_each (at, following, &context->streams) {
+        const struct sg_stream *stream = ga_container(at, struct sg_stream, in_context);
+        ga_list_each (item, next, &stream->items) {
+            count++;
+        }
+    }
+    return count;
+}
+
+static int context_state(void *handle, struct cuda_context_state *state)
+{
+    CU_TRY(sg_enter_teardown());
+    const struct sg_context *context = sg_context_find(handle);
+    if (context == NULL || !context->alive || state == NULL) {
+        return (int)sg_leave(state == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    *state = (struct cuda_context_state){.heap_used = context->heap_used,
+                                         .output_pending = sg_print_pending(context->print),
+                                         .pending = pending_items(context)};
+    sg_kernel_heap_usage(context->heap, &state->heap_blocks, &state->heap_bytes);
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places,
+                                                  .module_layout = module_layout,
+                                                  .module_variable = module_variable,
+                                                  .module_place = module_place,
+                                                  .object_place = object_place,
+                                                  .condition_place = condition_place,
+                                                  .address_keep = address_keep,
+                                                  .address_release = address_release,
+                                                  .context_state = context_state};
