@@ -41,6 +41,15 @@ struct cuda_module_layout {
     const uint64_t *addresses;
 };
 
+/* The heap of malloc in kernels of a context: its memory, whose contents the server copies, and
+ * which blocks of it are taken. */
+struct cuda_kernel_heap {
+    uint64_t base, bytes; /* 0, 0: the context has none */
+    int used;             /* a kernel that may call malloc or free was launched */
+    size_t record_bytes;  /* of the records: bytes that mean something to this driver alone */
+    void *records;        /* the caller's room for them */
+};
+
 /* Facts that decide whether a context can be made again. */
 struct cuda_context_state {
     /* Blocks that kernels have got from malloc and have not freed; 0: none. */
@@ -77,12 +86,27 @@ struct cuda_driver_places {
      * address. */
     int (*condition_place)(uint64_t handle);
 
-    /* Keeps the place of a variable, a condition or a module's runtime_base: `address` is where it
-     * begins. When it is freed, its memory stays taken until something is placed there, or until
-     * address_release. CUDA_ERROR_INVALID_VALUE: none of these begins there. */
+    /* The next memory that this thread gets from cuMemAlloc is at this address; 0: any.
+     * CUDA_ERROR_ALREADY_ACQUIRED and CUDA_ERROR_INVALID_VALUE as for modules. */
+    int (*memory_place)(uint64_t address);
+
+    /* Keeps the place of a variable, of a condition, of memory from cuMemAlloc, of a kernel heap or
+     * of a module's runtime_base: `address` is where it begins. When it is freed, it stays taken
+     * for what is placed there, until address_release. CUDA_ERROR_INVALID_VALUE: none of these
+     * begins there. */
     int (*address_keep)(uint64_t address);
-    /* Gives up a place that is kept; what lies there stays. No error if it is not kept. */
+    /* Ends that; what lies there now stays. No error if the place is not kept. */
     int (*address_release)(uint64_t address);
+
+    /* Tells the heap of a context (CUcontext). If heap->records is not NULL, it has room for
+     * heap->record_bytes bytes, as many as an earlier call has told; CUDA_ERROR_INVALID_VALUE if
+     * that does not fit. */
+    int (*heap_read)(void *context, struct cuda_kernel_heap *heap);
+    /* Makes the heap of a context that has none yet: before its first module, and with the limit
+     * CU_LIMIT_MALLOC_HEAP_SIZE that the other context had. CUDA_ERROR_ALREADY_ACQUIRED: it has
+     * one, or something else is at `base`. CUDA_ERROR_INVALID_VALUE: the heap does not fit the
+     * limit, or the records are damaged. */
+    int (*heap_place)(void *context, const struct cuda_kernel_heap *heap);
 
     /* `context` is a CUcontext. CUDA_ERROR_INVALID_CONTEXT. */
     int (*context_state)(void *context, struct cuda_context_state *state);

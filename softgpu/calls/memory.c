@@ -6,6 +6,7 @@
 #include "softgpu/memory/host_memory.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/memory/vmm.h"
+#include "softgpu/process/placement.h"
 #include "softgpu/stream/waits.h"
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -21,10 +22,12 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     return sg_leave(CUDA_SUCCESS);
 }
 
-static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
+/* `place`: its address; 0: anywhere. */
+static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes,
+                             uint64_t place)
 {
     struct sg_range *range = NULL;
-    CUresult rc = sg_heap_alloc(context->device, context, bytes, &range);
+    CUresult rc = sg_heap_alloc_at(context->device, context, bytes, place, &range);
     if (rc == CUDA_SUCCESS) {
         ga_list_append(&context->ranges, &range->in_context);
         *dptr = range->span.base;
@@ -33,9 +36,10 @@ static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint
 }
 
 /* Out of memory: waits for work that still uses freed memory of pools, and tries again. */
-static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes)
+static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr, uint64_t bytes,
+                                  uint64_t place)
 {
-    CUresult rc = device_alloc(context, dptr, bytes);
+    CUresult rc = device_alloc(context, dptr, bytes, place);
     if (rc != CUDA_ERROR_OUT_OF_MEMORY ||
         !front_mempool_release((CUdevice)context->device->ordinal)) {
         return sg_leave(rc);
@@ -44,15 +48,16 @@ static CUresult device_alloc_late(struct sg_context *context, CUdeviceptr *dptr,
     if (rc == CUDA_SUCCESS) {
         rc = sg_enter(&context); /* the context may be gone meanwhile */
     }
-    return rc == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes)) : rc;
+    return rc == CUDA_SUCCESS ? sg_leave(device_alloc(context, dptr, bytes, place)) : rc;
 }
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct sg_context *context;
+    uint64_t place = sg_placement_take_memory();
     CU_TRY(sg_enter(&context));
     return dptr == NULL ? sg_leave(CUDA_ERROR_INVALID_VALUE)
-                        : device_alloc_late(context, dptr, bytesize);
+                        : device_alloc_late(context, dptr, bytesize, place);
 }
 
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -70,7 +75,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
         __builtin_mul_overflow(pitch, Height, &bytes)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    rc = device_alloc_late(context, dptr, bytes);
+    rc = device_alloc_late(context, dptr, bytes, 0);
     if (rc == CUDA_SUCCESS) {
         *pPitch = pitch;
     }

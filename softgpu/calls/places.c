@@ -5,6 +5,7 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/memory/kept.h"
 #include "softgpu/module/code.h"
+#include "softgpu/module/kernel_heap.h"
 #include "softgpu/module/module.h"
 #include "softgpu/process/placement.h"
 #include "softgpu/process/print.h"
@@ -82,6 +83,12 @@ static int condition_place(uint64_t handle)
     return CUDA_SUCCESS;
 }
 
+static int memory_place(uint64_t address)
+{
+    sg_placement_memory(address);
+    return CUDA_SUCCESS;
+}
+
 /* ---- kept places */
 
 static int address_keep(uint64_t address)
@@ -111,13 +118,54 @@ static uint64_t pending_items(const struct sg_context *context)
     return count;
 }
 
-static int context_state(void *handle, struct cuda_context_state *state)
+/* Enters and finds the context; the lock is held on success. */
+static CUresult places_context(void *handle, const void *argument, struct sg_context **context)
 {
     CU_TRY(sg_enter_teardown());
-    const struct sg_context *context = sg_context_find(handle);
-    if (context == NULL || !context->alive || state == NULL) {
-        return (int)sg_leave(state == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
+    *context = sg_context_find(handle);
+    if (*context == NULL || !(*context)->alive || argument == NULL) {
+        return sg_leave(argument == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
     }
+    return CUDA_SUCCESS;
+}
+
+static int heap_read(void *handle, struct cuda_kernel_heap *heap)
+{
+    struct sg_context *context;
+    CU_TRY(places_context(handle, heap, &context));
+    const struct sg_range *range = context->heap_range;
+    size_t bytes = range != NULL ? sg_kernel_heap_record_bytes(context->heap) : 0;
+    if (heap->records != NULL && heap->record_bytes != bytes) {
+        return (int)sg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    if (heap->records != NULL && range != NULL) {
+        sg_kernel_heap_records(context->heap, heap->records);
+    }
+    heap->base = range != NULL ? range->span.base : 0;
+    heap->bytes = range != NULL ? range->span.bytes : 0;
+    heap->used = context->heap_used;
+    heap->record_bytes = bytes;
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+static int heap_place(void *handle, const struct cuda_kernel_heap *heap)
+{
+    struct sg_context *context;
+    CU_TRY(places_context(handle, heap, &context));
+    if (heap->records == NULL || context->heap != NULL) {
+        return (int)sg_leave(heap->records == NULL ? CUDA_ERROR_INVALID_VALUE
+                                                   : CUDA_ERROR_ALREADY_ACQUIRED);
+    }
+    CUresult rc =
+        sg_context_heap_place(context, heap->base, heap->bytes, heap->records, heap->record_bytes);
+    context->heap_used = rc == CUDA_SUCCESS && heap->used;
+    return (int)sg_leave(rc);
+}
+
+static int context_state(void *handle, struct cuda_context_state *state)
+{
+    struct sg_context *context;
+    CU_TRY(places_context(handle, state, &context));
     *state = (struct cuda_context_state){.heap_used = context->heap_used,
                                          .output_pending = sg_print_pending(context->print),
                                          .pending = pending_items(context)};
@@ -131,6 +179,9 @@ const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places
                                                   .module_place = module_place,
                                                   .object_place = object_place,
                                                   .condition_place = condition_place,
+                                                  .memory_place = memory_place,
                                                   .address_keep = address_keep,
                                                   .address_release = address_release,
+                                                  .heap_read = heap_read,
+                                                  .heap_place = heap_place,
                                                   .context_state = context_state};

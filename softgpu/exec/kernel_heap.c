@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PAGE_BYTES        4096u
 #define KERNEL_HEAP_UNIT  16u /* blocks are multiples of it and aligned to it */
@@ -282,4 +283,85 @@ void sg_kernel_heap_usage(struct sg_kernel_heap *heap, uint64_t *blocks, uint64_
         }
     }
     pthread_mutex_unlock(&heap->lock);
+}
+
+/* ---- records: a struct page each, of which the links mean nothing */
+
+size_t sg_kernel_heap_record_bytes(const struct sg_kernel_heap *heap)
+{
+    return heap->page_count * sizeof heap->pages[0];
+}
+
+void sg_kernel_heap_records(const struct sg_kernel_heap *heap, void *records)
+{
+    memcpy(records, heap->pages, sg_kernel_heap_record_bytes(heap));
+}
+
+static bool small_remake(struct sg_kernel_heap *heap, uint32_t index)
+{
+    struct page *page = &heap->pages[index];
+    uint32_t taken = 0, most = page->size < KERNEL_HEAP_SIZES ? blocks_of(page->size) : 0;
+    for (uint32_t block = 0; block < KERNEL_HEAP_UNITS; block++) {
+        bool set = page->blocks[block / 64] >> (block % 64) & 1;
+        if (set && block >= most) {
+            return false;
+        }
+        taken += set;
+    }
+    if (taken == 0 || page->taken != taken) {
+        return false;
+    }
+    if (taken < most) {
+        enter_list(heap, index);
+    }
+    return true;
+}
+
+static bool large_remake(const struct sg_kernel_heap *heap, uint32_t index)
+{
+    uint32_t count = heap->pages[index].count;
+    if (count == 0 || count > heap->page_count - index) {
+        return false;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (heap->pages[index + i].kind != PAGE_LARGE_REST) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pages_remake(struct sg_kernel_heap *heap)
+{
+    for (uint32_t i = 0; i < heap->page_count;) {
+        const struct page *page = &heap->pages[i];
+        bool right = page->kind == PAGE_FREE ||
+                     (page->kind == PAGE_SMALL && small_remake(heap, i)) ||
+                     (page->kind == PAGE_LARGE && large_remake(heap, i));
+        if (!right) {
+            return false;
+        }
+        i += page->kind == PAGE_LARGE ? page->count : 1;
+    }
+    return true;
+}
+
+enum ga_status sg_kernel_heap_remake(uint64_t base, uint64_t bytes, const void *records,
+                                     size_t record_bytes, struct sg_kernel_heap **out)
+{
+    struct sg_kernel_heap *heap = sg_kernel_heap_make(base, bytes);
+    if (heap == NULL) {
+        return GA_NO_MEMORY;
+    }
+    bool right = record_bytes == sg_kernel_heap_record_bytes(heap);
+    if (right) {
+        memcpy(heap->pages, records, record_bytes);
+        right = pages_remake(heap);
+    }
+    if (!right) {
+        sg_kernel_heap_free(heap);
+        return GA_INVALID;
+    }
+    *out = heap;
+    return GA_OK;
 }

@@ -200,19 +200,67 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range, ui
     return CUDA_SUCCESS;
 }
 
-/* Takes the memory of the range that was at this address, if it fits; otherwise gives it back.
- * False: there is none that fits. */
-static bool kept_use(struct sg_device *device, struct sg_range *range, uint64_t address)
+/* Whether anything but kept places is in the slab. */
+static bool slab_lives(const struct sg_slab *slab)
+{
+    const struct sg_spans *ranges = &sg_memory.ranges;
+    size_t i = sg_spans_index(ranges, slab->base);
+    return i < ranges->count && ranges->items[i]->base < slab->base + SG_CHUNK_BYTES;
+}
+
+/* Gives a kept place memory of another device; that of a slab concerns all places in it. */
+static CUresult kept_move(struct sg_range *kept, struct sg_device *device)
+{
+    struct sg_slab *slab = kept->kind == SG_RANGE_SMALL ? kept->slab : NULL;
+    uint32_t *old = slab != NULL ? &slab->chunk : kept->chunks;
+    uint32_t count = slab != NULL ? 1 : kept->chunk_count;
+    uint64_t base = slab != NULL ? slab->base : kept->space_base;
+    if (slab != NULL && slab_lives(slab)) {
+        return CUDA_ERROR_ALREADY_ACQUIRED;
+    }
+    uint32_t *chunks = malloc(count * sizeof *chunks);
+    if (chunks == NULL || sg_physical_take(&device->memory, count, chunks) != GA_OK) {
+        free(chunks);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    bool mapped = sg_physical_map(&device->memory, chunks, count, base) == GA_OK;
+    sg_physical_give(mapped ? &kept->device->memory : &device->memory, mapped ? old : chunks,
+                     count);
+    if (!mapped) { /* which has unmapped the old ones */
+        (void)!sg_physical_map(&kept->device->memory, old, count, base);
+    }
+    if (mapped) {
+        memcpy(old, chunks, count * sizeof *chunks);
+        sg_kept_move(base, count * SG_CHUNK_BYTES, device);
+        kept->device = device;
+    }
+    if (mapped && slab != NULL) {
+        slab->device = device;
+        ga_list_remove(&slab->link);
+        ga_list_append(&device->slabs, &slab->link);
+    }
+    free(chunks);
+    return mapped ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Takes the memory of the range that was at this address. CUDA_ERROR_NOT_FOUND: there is none of
+ * this size. */
+static CUresult kept_use(struct sg_device *device, struct sg_range *range, uint64_t address)
 {
     struct sg_range *kept = sg_kept_take(address);
     if (kept == NULL) {
-        return false;
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    if (kept->device == NULL || kept->span.bytes != range->span.bytes) {
+        sg_kept_return(kept);
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    CUresult rc = kept->device != device ? kept_move(kept, device) : CUDA_SUCCESS;
+    if (rc != CUDA_SUCCESS) {
+        (void)sg_kept_store(kept); /* the set has just had room for it */
+        return rc;
     }
     range->kept = true;
-    if (kept->device != device || kept->span.bytes != range->span.bytes) {
-        sg_kept_return(kept);
-        return false;
-    }
     range->span = kept->span;
     range->kind = kept->kind;
     range->slab = kept->slab;
@@ -221,14 +269,15 @@ static bool kept_use(struct sg_device *device, struct sg_range *range, uint64_t 
     range->space_base = kept->space_base;
     range->space_bytes = kept->space_bytes;
     free(kept);
-    return true;
+    return CUDA_SUCCESS;
 }
 
 static CUresult alloc(struct sg_device *device, struct sg_range *range, uint64_t address)
 {
     bool small = range->span.bytes <= HEAP_SMALL_BYTES;
-    if (address != 0 && kept_use(device, range, address)) {
-        return CUDA_SUCCESS;
+    CUresult rc = address != 0 ? kept_use(device, range, address) : CUDA_ERROR_NOT_FOUND;
+    if (rc != CUDA_ERROR_NOT_FOUND) {
+        return rc;
     }
     if (!small) {
         return large_alloc(device, range, address);

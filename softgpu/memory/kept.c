@@ -12,7 +12,9 @@ static struct sg_spans freed; /* struct sg_range */
 CUresult sg_kept_begin(uint64_t address)
 {
     struct sg_range *range = sg_range_find(address);
-    if (range == NULL || range->span.base != address || !range->variable) {
+    bool heap = range != NULL && (range->kind == SG_RANGE_SMALL || range->kind == SG_RANGE_LARGE);
+    if (range == NULL || range->span.base != address || range->pooled ||
+        !(heap || range->variable)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     range->kept = true;
@@ -43,6 +45,14 @@ struct sg_range *sg_kept_take(uint64_t address)
     }
     sg_spans_remove(&freed, span);
     return (struct sg_range *)span;
+}
+
+void sg_kept_move(uint64_t base, uint64_t bytes, struct sg_device *device)
+{
+    for (size_t i = sg_spans_index(&freed, base);
+         i < freed.count && freed.items[i]->base < base + bytes; i++) {
+        ((struct sg_range *)freed.items[i])->device = device;
+    }
 }
 
 void sg_kept_return(struct sg_range *range)

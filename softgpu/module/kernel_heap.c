@@ -8,12 +8,17 @@
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/context.h"
 
+static uint64_t heap_size(const struct sg_context *context)
+{
+    return context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
+}
+
 CUresult sg_context_heap_make(struct sg_context *context)
 {
     if (context->heap != NULL) {
         return CUDA_SUCCESS;
     }
-    uint64_t bytes = context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
+    uint64_t bytes = heap_size(context);
     struct sg_range *range;
     CU_TRY(sg_heap_alloc(context->device, context, bytes, &range));
     range->variable = true; /* not the program's allocation: cuMemFree refuses it */
@@ -21,6 +26,25 @@ CUresult sg_context_heap_make(struct sg_context *context)
     if (context->heap == NULL) {
         sg_heap_free(range);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context->heap_range = range;
+    return CUDA_SUCCESS;
+}
+
+CUresult sg_context_heap_place(struct sg_context *context, uint64_t base, uint64_t bytes,
+                               const void *records, size_t record_bytes)
+{
+    struct sg_range *range;
+    if (bytes != heap_size(context) || base == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CU_TRY(sg_heap_alloc_at(context->device, context, bytes, base, &range));
+    range->variable = true;
+    enum ga_status status =
+        sg_kernel_heap_remake(base, bytes, records, record_bytes, &context->heap);
+    if (status != GA_OK) {
+        sg_heap_free(range);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     context->heap_range = range;
     return CUDA_SUCCESS;

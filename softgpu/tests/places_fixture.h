@@ -30,6 +30,8 @@ static void setup(void)
     const CUuuid uuid = {.bytes = CUDA_DRIVER_TRAITS_UUID};
     const void *table = NULL;
     char why[256] = "";
+    cr_assert_eq(setenv("SOFTGPU_NODE", "self", 1), 0); /* its memory is this process's alone */
+    cr_assert_eq(setenv("SOFTGPU_DEVICES", "name=A,memory=256MiB;name=B,memory=256MiB", 1), 0);
     cr_assert_eq(cuda_driver_open(&driver, SOFTGPU_LIBRARY, why, sizeof why), GA_OK, "%s", why);
     OK(driver.cuInit(0));
     OK(driver.cuGetExportTable(&table, &uuid));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules made again where they were, as a server makes them. */
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "softgpu/tests/places_fixture.h"
 
@@ -130,6 +131,17 @@ static void where(CUmodule module, uint64_t answer[4])
     OK(driver.cuMemFree_v2(to));
 }
 
+/* An address in free address space, which goes on for 256 MiB and is far from what is mapped next.
+ */
+static uint64_t free_space(void)
+{
+    const uint64_t bytes = UINT64_C(1) << 30;
+    void *space = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert_neq(space, MAP_FAILED);
+    cr_assert_eq(munmap(space, bytes), 0);
+    return ((uint64_t)(uintptr_t)space + bytes / 4) & ~((UINT64_C(1) << 24) - 1);
+}
+
 static size_t free_memory(void)
 {
     size_t free_bytes, total;
@@ -217,6 +229,45 @@ Test(module_places, a_module_comes_back_where_it_was)
     OK(driver.cuModuleUnload(module));
 }
 
+Test(module_places, a_module_moves_to_another_device)
+{
+    struct known known;
+    CUcontext elsewhere;
+    CUdeviceptr intruder;
+    uint64_t before[4], after[4];
+    size_t empty = free_memory(), there;
+    CUmodule module = load(functions), moved = NULL;
+    launch(module, "keep", NULL);
+    where(module, before);
+    know(&known, module);
+    read_contents(&known);
+    keep(&known);
+    do { /* until something lives beside the variables */
+        OK(driver.cuMemAlloc_v2(&intruder, 512));
+    } while (intruder >> 21 != known.addresses[0] >> 21);
+    OK(driver.cuModuleUnload(module));
+    OK(driver.cuCtxCreate_v2(&elsewhere, 0, 1));
+    there = free_memory();
+    GIVES(load_placed(&known, functions, &moved), CUDA_ERROR_ALREADY_ACQUIRED);
+    cr_assert_eq(free_memory(), there);
+    OK(driver.cuMemFree_v2(intruder));
+    OK(load_placed(&known, functions, &moved));
+    expect_same(&known, moved);
+    release(&known);
+    write_contents(&known);
+    cr_assert_eq(apply(moved, 7), 3 * 14 + 100 + 1000);
+    where(moved, after);
+    cr_assert_arr_eq(before, after, sizeof before);
+    cr_assert_lt(free_memory(), there);
+    CUcontext of = NULL;
+    OK(driver.cuPointerGetAttribute(&of, CU_POINTER_ATTRIBUTE_CONTEXT, known.addresses[0]));
+    cr_assert_eq(of, elsewhere);
+    OK(driver.cuModuleUnload(moved));
+    cr_assert_eq(free_memory(), there);
+    OK(driver.cuCtxSetCurrent(context));
+    cr_assert_eq(free_memory(), empty);
+}
+
 Test(module_places, a_process_that_never_had_the_module_places_it)
 {
     struct known known;
@@ -224,10 +275,9 @@ Test(module_places, a_process_that_never_had_the_module_places_it)
     know(&known, module);
     OK(driver.cuModuleUnload(module));
     known.layout.code_base += 1000 * known.layout.code_bytes;
+    const uint64_t space = free_space();
     for (size_t i = 0; i < known.layout.variable_count; i++) {
-        known.addresses[i] = known.variables[i].kind == CUDA_VARIABLE_MANAGED
-                                 ? UINT64_C(0x410000000000)
-                                 : UINT64_C(0x310000000000) + i * 16 * 1024 * 1024;
+        known.addresses[i] = space + i * 16 * 1024 * 1024;
     }
     OK(load_placed(&known, functions, &module));
     expect_same(&known, module);
@@ -263,11 +313,12 @@ Test(module_places, places_that_are_taken_are_refused)
     expect_refused(&known, functions, CUDA_ERROR_ALREADY_ACQUIRED); /* the variables are */
     known.layout.code_base -= 1000 * known.layout.code_bytes;
     OK(driver.cuModuleUnload(module));
+    const uint64_t space = free_space();
     for (size_t i = 0; i < known.layout.variable_count; i++) { /* each of them */
         if (known.variables[i].kind == CUDA_VARIABLE_MANAGED) {
             continue;
         }
-        known.addresses[i] = UINT64_C(0x310000000000) + i * 16 * 1024 * 1024;
+        known.addresses[i] = space + i * 16 * 1024 * 1024;
     }
     OK(driver.cuMemAlloc_v2(&intruder, 512));
     uint64_t hidden = known.addresses[2];
@@ -338,8 +389,11 @@ Test(module_places, kept_places_are_given_back)
     cr_assert_eq(free_memory(), before);
     GIVES(places->address_keep(known.addresses[0]), CUDA_ERROR_INVALID_VALUE);
     CUdeviceptr own;
+    void *pinned;
     OK(driver.cuMemAlloc_v2(&own, 512));
-    GIVES(places->address_keep(own), CUDA_ERROR_INVALID_VALUE);
+    GIVES(places->address_keep(own + 8), CUDA_ERROR_INVALID_VALUE);
+    OK(driver.cuMemHostAlloc(&pinned, 512, 0));
+    GIVES(places->address_keep((uint64_t)(uintptr_t)pinned), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- threads */

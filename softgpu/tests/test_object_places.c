@@ -141,6 +141,32 @@ Test(object_places, a_condition_comes_back_with_its_handle)
 }
 #endif
 
+/* ---- memory */
+
+Test(object_places, memory_comes_back_at_its_address)
+{
+    const size_t sizes[] = {4, 100000, 5000000};
+    for (unsigned i = 0; i < 3; i++) {
+        CUdeviceptr first, between, again = 0;
+        OK(driver.cuMemAlloc_v2(&first, sizes[i]));
+        OK(places->address_keep(first));
+        OK(driver.cuMemFree_v2(first));
+        OK(driver.cuMemAlloc_v2(&between, sizes[i]));
+        cr_assert_neq(between, first);
+        OK(places->memory_place(first));
+        OK(driver.cuMemAlloc_v2(&again, sizes[i]));
+        cr_assert_eq(again, first);
+        OK(places->address_release(first));
+        OK(places->memory_place(first));
+        GIVES(driver.cuMemAlloc_v2(&again, sizes[i]), CUDA_ERROR_ALREADY_ACQUIRED);
+        OK(driver.cuMemAlloc_v2(&again, sizes[i]));
+        OK(driver.cuMemsetD8_v2(first, 1, sizes[i]));
+        OK(driver.cuMemFree_v2(first));
+        OK(places->memory_place(again + 16));
+        GIVES(driver.cuMemAlloc_v2(&again, sizes[i]), CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
 /* ---- contexts */
 
 static const char busy[] =
@@ -188,6 +214,117 @@ Test(object_places, a_context_tells_what_cannot_be_made_again)
     cr_assert(state.heap_used != 0 && state.heap_blocks == 0 && state.heap_bytes == 0);
     GIVES(places->context_state(module, &state), CUDA_ERROR_INVALID_CONTEXT);
     GIVES(places->context_state(context, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* The heap of one context in another one. */
+Test(object_places, a_kernel_heap_comes_back)
+{
+    CUmodule module = load(busy);
+    CUdeviceptr to[3], fresh;
+    uint64_t pointers[3], other;
+    const uint64_t sizes[3] = {100, 10000, 2000};
+    struct cuda_kernel_heap heap = {0};
+    for (unsigned i = 0; i < 3; i++) {
+        OK(driver.cuMemAlloc_v2(&to[i], 8));
+        launch(module, "take", (void *[]){&to[i], (void *)&sizes[i]});
+        OK(driver.cuMemcpyDtoH_v2(&pointers[i], to[i], 8));
+    }
+    OK(driver.cuMemsetD8_v2(pointers[1], 77, sizes[1]));
+    OK(places->heap_read(context, &heap));
+    cr_assert(heap.base != 0 && heap.bytes != 0 && heap.record_bytes != 0 && heap.used != 0);
+    heap.records = malloc(heap.record_bytes);
+    heap.record_bytes--;
+    GIVES(places->heap_read(context, &heap), CUDA_ERROR_INVALID_VALUE);
+    heap.record_bytes++;
+    OK(places->heap_read(context, &heap));
+    uint8_t *contents = malloc(heap.bytes);
+    OK(driver.cuMemcpyDtoH_v2(contents, heap.base, heap.bytes));
+    struct cuda_context_state before = state_of(context);
+    OK(places->address_keep(heap.base));
+    GIVES(places->heap_place(context, &heap), CUDA_ERROR_ALREADY_ACQUIRED);
+    OK(driver.cuCtxDestroy_v2(context));
+    OK(driver.cuCtxCreate_v2(&context, 0, 0));
+    struct cuda_kernel_heap none = {0};
+    OK(places->heap_read(context, &none));
+    cr_assert(none.base == 0 && none.record_bytes == 0 && none.used == 0);
+    OK(places->heap_place(context, &heap));
+    OK(places->address_release(heap.base));
+    OK(driver.cuMemcpyHtoD_v2(heap.base, contents, heap.bytes));
+    struct cuda_context_state after = state_of(context);
+    cr_assert_eq(before.heap_blocks, 3);
+    cr_assert(after.heap_blocks == 3 && after.heap_bytes == before.heap_bytes &&
+              after.heap_used == before.heap_used);
+    module = load(busy);
+    OK(driver.cuMemAlloc_v2(&fresh, 8));
+    for (unsigned i = 0; i < 3; i++) { /* new blocks lie elsewhere */
+        launch(module, "take", (void *[]){&fresh, (void *)&sizes[i]});
+        OK(driver.cuMemcpyDtoH_v2(&other, fresh, 8));
+        for (unsigned j = 0; j < 3; j++) {
+            cr_assert(other + sizes[i] <= pointers[j] || pointers[j] + sizes[j] <= other);
+        }
+    }
+    uint8_t byte = 0;
+    OK(driver.cuMemcpyDtoH_v2(&byte, pointers[1] + sizes[1] - 1, 1));
+    cr_assert_eq(byte, 77);
+    for (unsigned i = 0; i < 3; i++) {
+        OK(driver.cuMemcpyHtoD_v2(fresh, &pointers[i], 8));
+        launch(module, "give", (void *[]){&fresh});
+    }
+    cr_assert_eq(state_of(context).heap_blocks, 3);
+    free(contents);
+    free(heap.records);
+}
+
+Test(object_places, damaged_records_of_a_heap_are_refused)
+{
+    CUmodule module = load(busy);
+    CUdeviceptr to;
+    struct cuda_kernel_heap heap = {0};
+    OK(driver.cuMemAlloc_v2(&to, 8));
+    for (uint64_t bytes = 16; bytes < 100000; bytes *= 3) {
+        launch(module, "take", (void *[]){&to, &bytes});
+    }
+    OK(places->heap_read(context, &heap));
+    heap.records = malloc(heap.record_bytes);
+    OK(places->heap_read(context, &heap));
+    OK(places->address_keep(heap.base));
+    OK(driver.cuCtxDestroy_v2(context));
+    OK(driver.cuCtxCreate_v2(&context, 0, 0));
+    const struct cuda_kernel_heap good = heap;
+    heap.bytes += 4096;
+    GIVES(places->heap_place(context, &heap), CUDA_ERROR_INVALID_VALUE);
+    heap = good;
+    heap.record_bytes--;
+    GIVES(places->heap_place(context, &heap), CUDA_ERROR_INVALID_VALUE);
+    heap = good;
+    heap.records = NULL;
+    GIVES(places->heap_place(context, &heap), CUDA_ERROR_INVALID_VALUE);
+    heap = good;
+    /* Some damage does none. Then blocks can be taken and given, whatever the records say. */
+    unsigned refused = 0;
+    srand(1);
+    for (unsigned round = 0; round < 300; round++) {
+        uint8_t *records = good.records;
+        size_t at = (size_t)rand() % 1024;
+        uint8_t bit = (uint8_t)(1u << (rand() % 8));
+        records[at] ^= bit;
+        OK(driver.cuMemAlloc_v2(&to, 8));
+        CUresult rc = (CUresult)places->heap_place(context, &heap);
+        if (rc == CUDA_SUCCESS) {
+            module = load(busy);
+            for (uint64_t bytes = 16; bytes < 100000; bytes *= 3) {
+                launch(module, "take", (void *[]){&to, &bytes});
+                launch(module, "give", (void *[]){&to});
+            }
+        }
+        cr_assert(rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_VALUE);
+        refused += rc != CUDA_SUCCESS;
+        records[at] ^= bit;
+        OK(driver.cuCtxDestroy_v2(context));
+        OK(driver.cuCtxCreate_v2(&context, 0, 0));
+    }
+    cr_assert(refused > 20, "%u", refused);
+    free(good.records);
 }
 
 static void wait_here(void *barrier)
