@@ -101,10 +101,13 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     struct server_context *before = conn->current;
     CUresult first = driver->cuCtxSetCurrent(context->real);
     keep_first(&first, context_drain(conn, context));
+    if (conn_gives_up(conn)) {
+        return first; /* the end waits for its work and frees everything, or the process ends */
+    }
     CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(conn, context);
     keep_first(&first, abandoned);
     if (conn_gives_up(conn) || abandoned != CUDA_SUCCESS) {
-        return first; /* the end frees everything, or the process ends; or the context stays */
+        return first; /* the same; or the context stays */
     }
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));

@@ -84,6 +84,43 @@ static CUresult completer_event_query(struct completer *completer, struct event_
     return rc;
 }
 
+static bool context_has_ended(const struct event_ref *ref)
+{
+    return atomic_load_explicit(&ref->context->ended, memory_order_relaxed);
+}
+
+/* Lets go of the contexts that have ended, which are freed, if others are left to wait for. */
+static bool entry_narrow(struct completer *completer, struct completer_entry *entry)
+{
+    unsigned kept = 0, done = 0, left = 0;
+    for (unsigned i = 0; i < entry->event_count; i++) {
+        left += !context_has_ended(entry->events[i]);
+    }
+    for (unsigned i = 0; left != 0 && i < entry->event_count; i++) {
+        if (context_has_ended(entry->events[i])) {
+            event_drop(completer, entry->events[i]);
+        } else {
+            done += i < entry->events_done;
+            entry->events[kept++] = entry->events[i];
+        }
+    }
+    if (left != 0) {
+        entry->event_count = kept;
+        entry->events_done = done;
+    }
+    return left != 0;
+}
+
+/* What an entry says that is not ready: NOT_READY if there is anything to wait for. */
+static CUresult entry_unready(struct completer *completer, struct completer_entry *entry)
+{
+    if (entry->of_several && entry_narrow(completer, entry)) {
+        return entry->events_done < entry->event_count ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    }
+    return context_has_ended(entry_event(entry)) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                 : CUDA_ERROR_NOT_READY;
+}
+
 static bool entry_poll(void *user, struct completion *base)
 {
     struct completer *completer = user;
@@ -97,10 +134,10 @@ static bool entry_poll(void *user, struct completion *base)
         entry->events_done += rc == CUDA_SUCCESS;
     }
     if (rc == CUDA_ERROR_NOT_READY) {
-        if (!atomic_load_explicit(&entry_event(entry)->context->ended, memory_order_relaxed)) {
-            return false;
-        }
-        rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        rc = entry_unready(completer, entry);
+    }
+    if (rc == CUDA_ERROR_NOT_READY) {
+        return false;
     }
     entry->rc = entry->rc == CUDA_SUCCESS ? rc : entry->rc;
     return true;

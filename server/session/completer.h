@@ -41,6 +41,7 @@ struct completer_entry {
     struct event_ref **events; /* when there are several: `few`, or an owned array */
     struct event_ref *few[COMPLETER_FEW];
     unsigned event_count, events_done;
+    bool of_several;             /* contexts: `events` are not all of the same one */
     struct staging_slot *slot;   /* DATA, STORE, SLOT */
     struct shared_buffer *piece; /* REPLY, STORE: the shared buffer of the copy, or NULL */
     uint8_t *bulk;               /* DATA, STORE: in the slot */

@@ -83,11 +83,14 @@ static bool may_use(const struct server_conn *conn, const struct server_context 
 CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
                             bool everybody, struct completer_entry *entry)
 {
-    size_t count = 0;
+    size_t count = 0, users = 0;
     ga_list_each (at, next, &conn->objects.context_list) {
         const struct server_context *user = ga_container(at, struct server_context, link);
-        count += may_use(conn, user, owner, everybody) ? count_marks(user) : 0;
+        bool uses = may_use(conn, user, owner, everybody);
+        count += uses ? count_marks(user) : 0;
+        users += uses;
     }
+    entry->of_several = users > 1;
     CUresult rc = context_marks_make(entry, count);
     ga_list_each (at, next, &conn->objects.context_list) {
         struct server_context *user = ga_container(at, struct server_context, link);
@@ -106,15 +109,25 @@ static void drained(struct server_conn *conn, struct completer_entry *entry)
     *(bool *)(uintptr_t)entry->job_values[0] = true;
 }
 
+static void given_up(struct server_conn *conn, struct completer_entry *entry)
+{
+    (void)conn, (void)entry;
+}
+
 /* Waits for the entry, and for all that have been handed in before it and are ready. When that is
- * given up, the entry is still under way. */
+ * given up, the entry is still under way, and its job comes when nobody waits here any more. (Jobs
+ * are the submit thread's, so it may change one that has not run.) */
 static enum ga_status entry_wait(struct server_conn *conn, struct completer_entry *entry)
 {
     bool done = false;
     entry->job = drained;
     entry->job_values[0] = (uint64_t)(uintptr_t)&done;
     completer_add(&conn->completer, entry);
-    return conn_wait(conn, &done);
+    enum ga_status status = conn_wait(conn, &done);
+    if (status != GA_OK) {
+        entry->job = given_up;
+    }
+    return status;
 }
 
 static CUresult wait_drained(struct server_conn *conn, struct completer_entry *entry)
