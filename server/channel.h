@@ -114,8 +114,9 @@ struct channel_failed {
 
 struct channel_ticket {
     uint32_t kind;
-    uint32_t device;         /* index into the list that clients see */
-    uint32_t gpu;            /* that serves it; an index of the same kind */
+    uint32_t device; /* index into the list that clients see */
+    uint32_t gpu;    /* that serves it; an index of the same kind */
+    uint32_t seat;
     uint8_t application[16]; /* whose it is */
     uint8_t id[16];
     uint8_t key[32];

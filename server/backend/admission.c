@@ -36,16 +36,16 @@ static struct application *application_of_ticket(struct backend *backend, const 
     return &backend->applications[0];
 }
 
-/* With the lock. NULL: it does not run here. */
-static struct application *application_find(struct backend *backend, const uint8_t *id)
+/* That which the ticket is for; with the lock. NULL: it has ended. (The application may have
+ * another seat here, which it has left and which is not free yet.) */
+static struct application *application_of_told(struct backend *backend,
+                                               const struct channel_ticket *ticket)
 {
-    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        struct application *application = &backend->applications[i];
-        if (memcmp(application->identity.id, id, sizeof application->identity.id) == 0) {
-            return application;
-        }
-    }
-    return NULL;
+    struct application *application =
+        ticket->seat < CHANNEL_SEATS ? &backend->applications[ticket->seat] : NULL;
+    bool same = application != NULL && memcmp(application->identity.id, ticket->application,
+                                              sizeof ticket->application) == 0;
+    return same ? application : NULL;
 }
 
 enum ga_status admission_ticket(struct application *application,
@@ -99,9 +99,8 @@ void admission_read(struct backend *backend)
         }
         (void)GA_FAILPOINT("backend: ticket read");
         uint64_t now = ga_clock_ns();
-        struct application *application = packet.kind == CHANNEL_TICKET
-                                              ? application_find(backend, packet.ticket.application)
-                                              : NULL;
+        struct application *application =
+            packet.kind == CHANNEL_TICKET ? application_of_told(backend, &packet.ticket) : NULL;
         if (application != NULL && !tickets_add(&application->tickets, &packet.ticket,
                                                 now + backend_ticket_ns(backend), now)) {
             ga_warn("a ticket was dropped: there are too many");
@@ -245,6 +244,11 @@ static enum ga_status pending_conn_admit(struct application *application,
                                          const struct wire_header *header,
                                          const struct handshake_data_hello *hello)
 {
+    if (application->state != APPLICATION_SERVED) {
+        pending_conn_refuse(pending, header->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                            "its application is ending here");
+        return GA_DENIED;
+    }
     if (hello->kind == HANDSHAKE_SIDE) {
         if (application->side_open) {
             pending_conn_refuse(pending, header->sequence, CUDA_ERROR_NOT_PERMITTED,

@@ -66,8 +66,9 @@ struct backend_process *backend_process_with_room(const struct backend_process_t
 {
     ga_list_each (at, next, &table->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (process->driver == driver && process->outlives && process->owner == NULL &&
-            !process->ending && backend_process_seat_free(process) != CHANNEL_SEATS) {
+        bool lives = !process->ending && uv_is_active((const uv_handle_t *)&process->poll);
+        if (process->driver == driver && process->outlives && process->owner == NULL && lives &&
+            backend_process_seat_free(process) != CHANNEL_SEATS) {
             return process;
         }
     }
@@ -306,9 +307,8 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
         channel_read(process, status);
     }
     for (unsigned i = 0; room && i < CHANNEL_SEATS; i++) {
-        struct seat *seat = process->seats[i];
-        if (seat != NULL && !seat->left && uv_is_active((uv_handle_t *)poll)) {
-            seat->events->room(seat);
+        if (process->seats[i] != NULL && uv_is_active((uv_handle_t *)poll)) {
+            seat_room(process->seats[i]);
         }
     }
 }

@@ -20,7 +20,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
                                   const struct control_client_open *open)
 {
     struct channel_ticket ticket = {
-        .kind = CHANNEL_TICKET, .device = open->device, .gpu = open->gpu};
+        .kind = CHANNEL_TICKET, .device = open->device, .gpu = open->gpu, .seat = seat->number};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         control_client_refuse(client, open->sequence, CUDA_ERROR_UNKNOWN,

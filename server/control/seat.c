@@ -80,17 +80,34 @@ enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
     return seat->left ? GA_LOST : backend_process_send(seat->process, packet, size);
 }
 
-void seat_leave(struct seat *seat)
+/* The others of a process whose channel is full lose nothing: it is told when there is room. */
+static void leave_tell(struct seat *seat)
 {
     struct backend_process *process = seat->process;
     const struct channel_seat leave = {.kind = CHANNEL_LEAVE, .seat = seat->number};
-    seat->left = true;
-    if (process->outlives && !process->ending &&
-        channel_send(process->fd, &leave, sizeof leave) == GA_OK) {
-        (void)uv_timer_start(&seat->timer, seat_not_ended, END_MS, 0);
-    } else {
+    enum ga_status status = process->outlives && !process->ending
+                                ? backend_process_send(process, &leave, sizeof leave)
+                                : GA_LOST;
+    seat->untold = status == GA_AGAIN;
+    if (status != GA_OK && status != GA_AGAIN) {
         (void)uv_timer_stop(&seat->timer);
         backend_process_end(process);
+    }
+}
+
+void seat_leave(struct seat *seat)
+{
+    seat->left = true;
+    (void)uv_timer_start(&seat->timer, seat_not_ended, END_MS, 0);
+    leave_tell(seat);
+}
+
+void seat_room(struct seat *seat)
+{
+    if (seat->untold) {
+        leave_tell(seat);
+    } else if (!seat->left) {
+        seat->events->room(seat);
     }
 }
 

@@ -33,6 +33,7 @@ struct seat {
     const struct seat_events *events;
     struct control_application *application;
     bool left;   /* the application does not use it any more */
+    bool untold; /* that; the process does not know it yet */
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
     bool ready;
@@ -58,6 +59,8 @@ void seat_leave(struct seat *seat);
 
 /* ---- for backend_process.c */
 
+/* There is room again in the process's channel. */
+void seat_room(struct seat *seat);
 /* Takes a packet about the application. */
 void seat_packet(struct seat *seat, const union channel_packet *packet);
 /* The process has died, or the application has ended: the seat is no more. */

@@ -234,7 +234,7 @@ uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t d
     uint32_t lacking = welcome.lacking_count;
     if (welcome.window.base != SCRIPT_WINDOW) { /* taken here: take what it offers */
         handshake_window_write(script_begin(&app->data), &welcome.window);
-        script_send(&app->data, WIRE_WINDOW, 1, 3);
+        script_send(&app->data, WIRE_WINDOW, 1, 0);
         script_expect(&app->data, WIRE_DATA_WELCOME);
     }
     app->window = welcome.window.base;
