@@ -54,7 +54,12 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
         return status;
     }
     char bound[CONF_TEXT_MAX + 32];
-    GA_TRY(listener->ops->local_address(listener->fd, bound, sizeof bound));
+    status = listener->ops->local_address(listener->fd, bound, sizeof bound);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "the address of a data port is not known");
+        listener->ops->close_listener(listener);
+        return status;
+    }
     const char *host = setup->advertise;
     const char *port = strrchr(bound, ':');
     const char *rest = strstr(bound, "://");

@@ -97,13 +97,26 @@ static void turns_free(struct staging *staging, struct overflow_slot *slot)
     }
 }
 
-void overflow_fini(struct staging *staging)
+/* Any of them, which overflow_end does not find any more. NULL: there are none. */
+static struct overflow_slot *slot_take(struct staging *staging)
 {
-    ga_list_each (at, next, &staging->overflow.slots) {
-        struct overflow_slot *slot = ga_container(at, struct overflow_slot, link);
+    struct ga_list *slots = &staging->overflow.slots;
+    struct overflow_slot *slot = NULL;
+    pthread_mutex_lock(&staging->lock);
+    if (!ga_list_empty(slots)) {
+        slot = ga_container(slots->next, struct overflow_slot, link);
+        ga_list_remove(&slot->link);
+    }
+    pthread_mutex_unlock(&staging->lock);
+    return slot;
+}
+
+void overflow_clear(struct staging *staging)
+{
+    struct overflow_slot *slot;
+    while ((slot = slot_take(staging)) != NULL) {
         turns_free(staging, slot);
         staging_unpin(staging->driver, staging->ledger, slot->device, BLOCK_BYTES, slot->memory);
-        ga_list_remove(&slot->link);
         free(slot);
     }
 }

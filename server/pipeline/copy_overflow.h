@@ -88,6 +88,6 @@ void overflow_given(struct staging *staging, struct staging_slot *turn);
 /* No stream waits any more. */
 void overflow_end(struct overflow *overflow);
 /* Gives all memory back, after the end; without the lock. */
-void overflow_fini(struct staging *staging);
+void overflow_clear(struct staging *staging);
 
 #endif

@@ -261,12 +261,16 @@ static void staging_slots_free(struct staging *staging)
     staging->slots = NULL;
 }
 
-void staging_fini(struct staging *staging)
+void staging_clear(struct staging *staging)
 {
-    overflow_fini(staging);
+    overflow_clear(staging);
     if (staging->slots != NULL) {
         staging_slots_free(staging);
     }
+}
+
+void staging_fini(struct staging *staging)
+{
     pthread_cond_destroy(&staging->given_back);
     pthread_mutex_destroy(&staging->lock);
 }

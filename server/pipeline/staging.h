@@ -91,7 +91,9 @@ unsigned staging_leases(struct staging *staging, const struct staging_slot *slot
 void staging_give(struct staging *staging, struct staging_slot *slot);
 /* Wakes all threads and streams that wait, now and from now on. */
 void staging_end(struct staging *staging);
-/* Gives all memory back, after the end: no copy uses it any more. */
+/* Gives all memory back, after the end: no copy uses it any more. Other threads may still call
+ * staging_end, until staging_fini. */
+void staging_clear(struct staging *staging);
 void staging_fini(struct staging *staging);
 
 #endif

@@ -55,7 +55,7 @@ static void memory_give_back(struct server_conn *conn)
     }
     shared_buffers_fini(&conn->shared_buffers, conn->driver);
     host_calls_fini(&conn->host_calls);
-    staging_fini(&conn->staging);
+    staging_clear(&conn->staging);
 }
 
 bool conn_wind_up(struct server_conn *conn)
@@ -101,6 +101,7 @@ void conn_unmake(struct server_conn *conn)
     range_table_fini(&conn->reserved);
     completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
+    staging_fini(&conn->staging); /* conn_end may be called until here */
     bulk_fini(&conn->bulk);
     ga_pool_fini(&conn->frames);
     pthread_mutex_destroy(&conn->job_lock);
