@@ -8,6 +8,9 @@
 void ledger_init(struct ledger *ledger, struct figures *figures)
 {
     *ledger = (struct ledger){.figures = figures, .most = {UINT64_MAX, UINT64_MAX}};
+    for (enum figure i = 0; i < FIGURE_COUNT; i++) {
+        atomic_store(&figures->of[i], 0);
+    }
 }
 
 CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes)

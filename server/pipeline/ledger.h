@@ -21,7 +21,7 @@ struct ledger {
     uint64_t most[2]; /* that may be charged of either memory; UINT64_MAX: the driver decides */
 };
 
-/* No limits as yet. */
+/* No limits as yet. The figures, which may have been another application's, begin at 0. */
 void ledger_init(struct ledger *ledger, struct figures *figures);
 /* Charges `bytes` of either memory. CUDA_ERROR_OUT_OF_MEMORY: that would be more than allowed. Any
  * thread. */

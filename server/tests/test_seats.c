@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/cuda_names.h"
@@ -34,6 +35,14 @@ static void stop(void)
 }
 
 TestSuite(seats, .init = start, .fini = stop, .timeout = 60);
+
+static void start_one(void)
+{
+    cr_assert_eq(setenv("GPUAAS_TEST_SEATS", "1", 1), 0);
+    script_server_start(&server, "");
+}
+
+TestSuite(seat, .init = start_one, .fini = stop, .timeout = 60);
 
 static pid_t backend(void)
 {
@@ -114,4 +123,37 @@ Test(seats, an_application_leaves_while_the_channel_is_full)
         script_app_start(&other, server.url, 1);
     } while (other.ticket.process != app.ticket.process);
     cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
+}
+
+/* As gpuaasd reports it of the only application. */
+static unsigned long long bytes_in(void)
+{
+    const char *words = " bytes in by frames";
+    size_t before = strlen(server.text);
+    cr_assert_eq(kill(server.pid, SIGUSR1), 0);
+    do {
+        script_server_drain(&server);
+    } while (strstr(server.text + before, " spare") == NULL);
+    char *at = strstr(server.text + before, words);
+    cr_assert_not_null(at, "%s", server.text + before);
+    while (at[-1] >= '0' && at[-1] <= '9') {
+        at--;
+    }
+    return strtoull(at, NULL, 10);
+}
+
+Test(seat, its_next_application_has_moved_nothing)
+{
+    static const uint8_t bytes[MIB];
+    script_app_start(&app, server.url, 0);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_copy_in(&app, app.window, bytes, sizeof bytes, 0);
+    cr_assert_eq(script_stream_synchronize(&app, 0), 0);
+    cr_assert_geq(bytes_in(), MIB);
+    script_app_close(&app);
+    do { /* until the seat is free again; until then another process has one */
+        script_app_close(&other);
+        script_app_start(&other, server.url, 0);
+    } while (other.ticket.process != app.ticket.process);
+    cr_assert_lt(bytes_in(), MIB);
 }
