@@ -250,6 +250,7 @@ void application_end_turn(struct application *application)
         return;
     }
     if (application->conn != NULL && !application->conn_clean) {
+        conn_join(application->conn);
         application->state = APPLICATION_REMAINS;
         return;
     }

@@ -140,6 +140,8 @@ void conn_end(struct server_conn *conn);
  * unpinned. False: something cannot be ended (it is logged); the process must end instead. Submit
  * thread, as its last act. */
 bool conn_wind_up(struct server_conn *conn);
+/* Joins the submit thread, whose end was not clean: the connection stays until the process ends. */
+void conn_join(struct server_conn *conn);
 /* Joins the submit thread, whose end was clean, and frees the connection. The thread that has
  * started it. */
 void conn_free(struct server_conn *conn);

@@ -112,9 +112,14 @@ void conn_unmake(struct server_conn *conn)
     free(conn);
 }
 
-void conn_free(struct server_conn *conn)
+void conn_join(struct server_conn *conn)
 {
     (void)pthread_join(conn->thread, NULL);
+}
+
+void conn_free(struct server_conn *conn)
+{
+    conn_join(conn);
     frame_reader_fini(&conn->reader);
     conn_unmake(conn);
 }
