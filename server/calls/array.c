@@ -35,6 +35,11 @@ static uint64_t channel_bytes(CUarray_format format)
     }
 }
 
+uint64_t array_element_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape)
+{
+    return channel_bytes(shape->Format) * shape->NumChannels;
+}
+
 /* The bytes of the elements of all levels: a driver may take more. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
 {
@@ -43,7 +48,7 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t level
     for (uint32_t level = 0; level < (levels != 0 ? levels : 1) && level < 64; level++) {
         uint64_t width = shape->Width >> level, height = shape->Height >> level;
         uint64_t depth = layers ? shape->Depth : shape->Depth >> level;
-        uint64_t bytes = channel_bytes(shape->Format) * shape->NumChannels;
+        uint64_t bytes = array_element_bytes(shape);
         bytes = api_range_times(bytes, width != 0 ? width : 1);
         bytes = api_range_times(bytes, height != 0 ? height : 1);
         bytes = api_range_times(bytes, depth != 0 ? depth : 1);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays: their end. */
+/* Arrays: their elements, and their end. */
 #ifndef SERVER_CALLS_ARRAY_H
 #define SERVER_CALLS_ARRAY_H
+
+#include <stdint.h>
 
 #include "api/cuda_names.h"
 
 struct server_array;
 struct server_conn;
 
+/* Of a format that this does not know: as many as one may have. */
+uint64_t array_element_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape);
 /* Frees it, in the driver too. */
 CUresult array_free(struct server_conn *conn, struct server_array *array);
 

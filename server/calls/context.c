@@ -10,32 +10,14 @@
 #include "server/session/contexts.h"
 #include "server/session/reply.h"
 
-/* One that has some of the multiprocessors, which is current when it is made. */
-static CUresult part_make(struct server_conn *conn, struct server_session *session,
-                          const struct ga_context_create_part_args *args, CUcontext *real,
-                          uint32_t *given)
-{
-    const struct cuda_driver *driver = conn->driver;
-    CUcontext popped;
-    CUexecAffinityParam wanted = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
-                                  .param.smCount.val = args->sms};
-    CU_TRY(driver->cuCtxCreate_v3(real, &wanted, 1, args->flags & CONTEXT_FLAGS, session->real));
-    CUresult rc = driver->cuCtxGetExecAffinity(&wanted, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
-    *given = wanted.param.smCount.val;
-    (void)driver->cuCtxPopCurrent_v2(&popped);
-    if (rc != CUDA_SUCCESS) {
-        (void)driver->cuCtxDestroy_v2(*real);
-    }
-    return rc;
-}
-
 CUresult server_do_ga_context_create_part(struct server_conn *conn,
                                           const struct ga_context_create_part_args *args,
                                           struct ga_context_create_part_results *results)
 {
     CUcontext real;
-    CU_TRY(part_make(conn, conn->call.session, args, &real, &results->given));
-    const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS, .sms = args->sms};
+    const struct made_context made = {
+        .flags = args->flags & CONTEXT_FLAGS, .sms = args->sms, .part = true};
+    CU_TRY(context_real_make(conn, conn->call.session, false, &made, &real, &results->given));
     return context_enter(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, made, real);
 }
 

@@ -74,9 +74,7 @@ static CUresult objects_free(struct server_conn *conn, struct server_context *co
     return first;
 }
 
-/* The context stays in use, but its settings become as if new. A setting that the driver cannot
- * reset (a heap that kernels have used) stays. */
-static void settings_reset(struct server_conn *conn, struct server_context *context)
+void context_settings_reset(struct server_conn *conn, struct server_context *context)
 {
     const struct cuda_driver *driver = conn->driver;
     for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
@@ -112,7 +110,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));
     if (keep) {
-        settings_reset(conn, context);
+        context_settings_reset(conn, context);
         context_apply(conn, before);
         return first;
     }

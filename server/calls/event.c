@@ -130,6 +130,7 @@ static CUresult event_record_at(struct server_conn *conn, struct server_event *e
     } else if (watched && ref != event->ref) {
         event_drop(completer, ref);
     }
+    event->kept_ns = rc == CUDA_SUCCESS ? 0 : event->kept_ns;
     return rc;
 }
 

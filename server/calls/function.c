@@ -117,6 +117,34 @@ CUresult server_do_ga_module_function(struct server_conn *conn,
     return SERVER_ANSWERED; /* the arrays are in `room` */
 }
 
+/* ---- what the program sets, and no driver tells */
+
+CUresult server_do_cuFuncSetCacheConfig(struct server_conn *conn,
+                                        const struct cuFuncSetCacheConfig_args *args)
+{
+    struct server_function *function = ga_handle_table_find(&conn->objects.functions, args->hfunc);
+    if (function == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CU_TRY(conn->driver->cuFuncSetCacheConfig(function->real, args->config));
+    function->made_from.cache_set = true;
+    function->made_from.cache = args->config;
+    return CUDA_SUCCESS;
+}
+
+CUresult server_do_cuFuncSetSharedMemConfig(struct server_conn *conn,
+                                            const struct cuFuncSetSharedMemConfig_args *args)
+{
+    struct server_function *function = ga_handle_table_find(&conn->objects.functions, args->hfunc);
+    if (function == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    CU_TRY(conn->driver->cuFuncSetSharedMemConfig(function->real, args->config));
+    function->made_from.banks_set = true;
+    function->made_from.banks = args->config;
+    return CUDA_SUCCESS;
+}
+
 /* ---- all functions */
 
 /* `*functions` is an array that the caller frees. */

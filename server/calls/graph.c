@@ -11,27 +11,27 @@
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
+#include "server/calls/graph_record.h"
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
 #include "server/session/handles.h"
 
-static void build_free(struct server_graph_build *build)
+void graph_build_free(struct server_conn *conn, struct server_graph_build *build)
 {
-    if (build != NULL) {
-        free(build->nodes);
-        free(build->bodies);
-        free(build);
-    }
+    frame_record_fini(&build->record, conn->ledger);
+    free(build->nodes);
+    free(build->bodies);
+    free(build);
 }
 
-/* Discards a build and its captured graph (`graph`; NULL: nothing was captured). */
-static void build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph)
+void graph_build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph)
 {
     if (build->of != NULL) {
         condition_graph_free(conn, build->of);
     } else if (graph != NULL) {
         (void)conn->driver->cuGraphDestroy(graph);
     }
-    build_free(build);
+    graph_build_free(conn, build);
 }
 
 void graph_build_end(struct server_conn *conn, struct server_stream *stream)
@@ -39,7 +39,8 @@ void graph_build_end(struct server_conn *conn, struct server_stream *stream)
     if (stream->build != NULL) {
         CUgraph graph = NULL;
         (void)conn->driver->cuStreamEndCapture(stream->real, &graph);
-        build_discard(conn, stream->build, graph);
+        stream_record(stream, NULL);
+        graph_build_discard(conn, stream->build, graph);
         stream->build = NULL;
     }
 }
@@ -91,13 +92,13 @@ void graph_build_collect(const struct cuda_driver *driver, const struct server_s
 
 struct server_stream *graph_building(struct server_conn *conn, uint64_t wire)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    struct server_stream *stream = server_stream_find(conn, wire);
     return stream != NULL && stream->build != NULL ? stream : NULL;
 }
 
 CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_graph_begin_args *args)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->stream);
+    struct server_stream *stream = server_stream_find(conn, args->stream);
     if (stream == NULL || stream->build != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -109,10 +110,11 @@ CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_grap
     CUresult rc =
         conn->driver->cuStreamBeginCapture_v2(stream->real, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (rc != CUDA_SUCCESS) {
-        build_free(build);
+        free(build);
         return rc;
     }
     stream->build = build;
+    graph_record_begin(conn, stream);
     return CUDA_SUCCESS;
 }
 
@@ -146,6 +148,9 @@ CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph
             after[i] = build->nodes[args->after[i]];
         }
     }
+    if (build->rc == CUDA_SUCCESS) {
+        graph_record_say(conn, stream);
+    }
     if (build->rc != CUDA_SUCCESS) {
         return build->rc;
     }
@@ -163,43 +168,71 @@ CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph
 
 /* ---- executables */
 
-/* Ends the capture; the graph is the caller's on success, and so is the build. */
+CUresult graph_build_whole(struct server_conn *conn, struct server_stream *stream, CUgraph *graph,
+                           struct server_graph_build **whole)
+{
+    graph_build_collect(conn->driver, stream);
+    struct server_graph_build *build = stream->build;
+    stream->build = NULL;
+    stream_record(stream, NULL);
+    *graph = NULL;
+    CUresult rc = conn->driver->cuStreamEndCapture(stream->real, graph);
+    rc = build->rc != CUDA_SUCCESS ? build->rc : rc;
+    if (build->of != NULL) { /* it may have ended with a body */
+        *graph = condition_graph_real(build->of);
+    }
+    if (rc == CUDA_SUCCESS && build->record.failed) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        graph_build_discard(conn, build, *graph);
+        return rc;
+    }
+    frame_record_shrink(&build->record, conn->ledger);
+    *whole = build;
+    return CUDA_SUCCESS;
+}
+
 static CUresult captured(struct server_conn *conn, uint64_t wire, CUgraph *graph,
                          struct server_graph_build **build)
 {
     struct server_stream *stream = graph_building(conn, wire);
-    if (stream == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    graph_build_collect(conn->driver, stream);
-    *build = stream->build;
-    stream->build = NULL;
-    *graph = NULL;
-    CUresult rc = conn->driver->cuStreamEndCapture(stream->real, graph);
-    rc = (*build)->rc != CUDA_SUCCESS ? (*build)->rc : rc;
-    if ((*build)->of != NULL) { /* it may have ended with a body */
-        *graph = condition_graph_real((*build)->of);
-    }
-    if (rc != CUDA_SUCCESS) {
-        build_discard(conn, *build, *graph);
-    }
-    return rc;
+    return stream != NULL ? graph_build_whole(conn, stream, graph, build)
+                          : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
 {
     (void)ga_handle_table_remove(&conn->objects.graphs, graph->handle);
     ga_list_remove(&graph->link);
-    CUresult rc = conn->driver->cuGraphExecDestroy(graph->exec);
+    CUresult rc =
+        graph->exec != NULL ? conn->driver->cuGraphExecDestroy(graph->exec) : CUDA_SUCCESS;
     CUresult second = CUDA_SUCCESS;
     if (graph->of != NULL) {
         condition_graph_free(conn, graph->of);
-    } else {
+    } else if (graph->graph != NULL) {
         second = conn->driver->cuGraphDestroy(graph->graph);
     }
+    graph_record_free(conn, graph->made_from);
     free(graph->nodes);
     free(graph);
     return rc != CUDA_SUCCESS ? rc : second;
+}
+
+/* Takes what was built over into the graph, and its handle. */
+static CUresult executable_make(struct server_conn *conn, struct server_graph *graph,
+                                uint64_t flags)
+{
+    CUresult rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, graph->graph, flags);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    enum ga_status status = ga_handle_table_take(&conn->objects.graphs, graph->handle, graph);
+    if (status != GA_OK) {
+        (void)conn->driver->cuGraphExecDestroy(graph->exec);
+        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_end_args *args)
@@ -208,35 +241,28 @@ CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_
     struct server_graph_build *build;
     CU_TRY(captured(conn, args->stream, &real, &build));
     struct server_graph *graph = calloc(1, sizeof *graph);
-    if (graph == NULL || conn->current == NULL) {
-        build_discard(conn, build, real);
-        free(graph);
-        return graph == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_CONTEXT;
-    }
-    *graph = (struct server_graph){.context = conn->current,
-                                   .handle = args->exec,
-                                   .graph = real,
-                                   .of = build->of,
-                                   .count = build->count,
-                                   .nodes = build->nodes};
-    CUresult rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, real, args->flags);
-    enum ga_status status = GA_OK;
+    struct made_graph *made = graph_record_make(args->flags, build);
+    CUresult rc = graph == NULL || made == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                  : conn->current == NULL       ? CUDA_ERROR_INVALID_CONTEXT
+                                                : CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS) {
-        status = ga_handle_table_take(&conn->objects.graphs, args->exec, graph);
-        rc = status == GA_OK        ? CUDA_SUCCESS
-             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
-                                    : CUDA_ERROR_OUT_OF_MEMORY;
-        if (rc != CUDA_SUCCESS) {
-            (void)conn->driver->cuGraphExecDestroy(graph->exec);
-        }
+        *graph = (struct server_graph){.context = conn->current,
+                                       .handle = args->exec,
+                                       .graph = real,
+                                       .of = build->of,
+                                       .count = build->count,
+                                       .nodes = build->nodes,
+                                       .made_from = made};
+        rc = executable_make(conn, graph, args->flags);
     }
     if (rc != CUDA_SUCCESS) {
-        build_discard(conn, build, real);
+        graph_record_free(conn, made);
+        graph_build_discard(conn, build, real);
         free(graph);
         return rc;
     }
     build->nodes = NULL; /* the graph's now */
-    build_free(build);
+    graph_build_free(conn, build);
     ga_list_append(&conn->current->graphs, &graph->link);
     return CUDA_SUCCESS;
 }
@@ -283,24 +309,26 @@ static CUresult update(const struct cuda_driver *driver, const struct server_gra
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult graph_update(const struct cuda_driver *driver, const struct server_graph *graph,
+                      uint32_t node, const struct server_graph_build *build)
+{
+    return build->count == 1 && node < graph->count
+               ? update(driver, graph, graph->nodes[node], build->nodes[0], graph->context->real)
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult server_do_ga_graph_set(struct server_conn *conn, const struct ga_graph_set_args *args)
 {
     CUgraph real;
     struct server_graph_build *build;
-    CUresult rc = captured(conn, args->stream, &real, &build);
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
+    CU_TRY(captured(conn, args->stream, &real, &build));
     const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
-    if (graph == NULL) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
-    } else if (build->count != 1 || args->node >= graph->count) {
-        rc = CUDA_ERROR_INVALID_VALUE;
-    } else {
-        rc = update(conn->driver, graph, graph->nodes[args->node], build->nodes[0],
-                    graph->context->real);
+    CUresult rc = graph != NULL ? graph_update(conn->driver, graph, args->node, build)
+                                : CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS) {
+        rc = graph_record_set(conn, graph, args->node, build);
     }
-    build_discard(conn, build, real);
+    graph_build_discard(conn, build, real);
     return rc;
 }
 
@@ -311,9 +339,11 @@ CUresult server_do_ga_graph_enable(struct server_conn *conn,
     if (graph == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    return args->node < graph->count ? conn->driver->cuGraphNodeSetEnabled(
-                                           graph->exec, graph->nodes[args->node], args->on)
-                                     : CUDA_ERROR_INVALID_VALUE;
+    if (args->node >= graph->count) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    CU_TRY(graph_record_enable(conn, graph, args->node, args->on != 0));
+    return conn->driver->cuGraphNodeSetEnabled(graph->exec, graph->nodes[args->node], args->on);
 }
 
 /* ---- use */

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/driver_places.h"
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
+#include "server/calls/graph_record.h"
+#include "server/session/handles.h"
 
 #define CONDITIONS_MAX 1048576u
 
@@ -19,20 +22,28 @@ struct server_condition_graph {
     struct ga_number_node by_number; /* first; the client's */
     CUgraph real;
     uint32_t conditions;
-    bool busy;   /* it is captured to, or has an executable */
-    bool spoilt; /* its nodes could not be removed: nothing more is captured to it */
+    bool busy;              /* it is captured to, or has an executable */
+    bool spoilt;            /* its nodes could not be removed: nothing more is captured to it */
+    struct ga_list dropped; /* variables that the client has dropped, which its executable has */
 };
 
 struct server_condition {
     struct ga_number_node by_number; /* first; the client's */
-    struct ga_list link;             /* of the context */
+    struct ga_list link;             /* of the context; or of the graph, if it has been dropped */
     CUgraphConditionalHandle real;
     struct server_condition_graph *of;
+    struct server_context *context;
+    uint32_t value, flags; /* that it was made from */
 };
 
 CUgraph condition_graph_real(const struct server_condition_graph *of)
 {
     return of->real;
+}
+
+uint64_t condition_graph_number(const struct server_condition_graph *of)
+{
+    return of->by_number.number;
 }
 
 /* ---- variables */
@@ -46,7 +57,14 @@ static struct server_condition_graph *graph_find(struct server_conn *conn, uint6
 /* Drops a graph without variables: the client cannot name it any more. */
 static void graph_drop_unused(struct server_conn *conn, struct server_condition_graph *of)
 {
-    if (of->conditions == 0 && !of->busy) {
+    if (of->busy) {
+        return;
+    }
+    ga_list_each (at, next, &of->dropped) {
+        ga_list_remove(at);
+        free(ga_container(at, struct server_condition, link));
+    }
+    if (of->conditions == 0) {
         ga_number_map_remove(&conn->objects.condition_graphs, &of->by_number);
         (void)conn->driver->cuGraphDestroy(of->real);
         free(of);
@@ -67,6 +85,7 @@ static CUresult graph_need(struct server_conn *conn, uint64_t number,
         free(made);
         return rc;
     }
+    ga_list_init(&made->dropped);
     ga_number_map_add(&conn->objects.condition_graphs, &made->by_number, number);
     *out = made;
     return CUDA_SUCCESS;
@@ -103,6 +122,9 @@ static CUresult condition_make(struct server_conn *conn, const struct ga_graph_c
     }
     made->of = of;
     made->real = *handle;
+    made->context = conn->current;
+    made->value = args->value;
+    made->flags = args->flags;
     of->conditions++;
     conn->objects.condition_count++;
     ledger_note(conn->ledger, FIGURE_CONDITIONS, 1);
@@ -118,15 +140,95 @@ static void condition_free(struct server_conn *conn, struct server_condition *co
     conn->objects.condition_count--;
     ledger_return(conn->ledger, FIGURE_CONDITIONS, 1);
     condition->of->conditions--;
+    ga_list_append(&condition->of->dropped, &condition->link);
     graph_drop_unused(conn, condition->of);
-    free(condition);
 }
 
 void conditions_free(struct server_conn *conn, struct server_context *context)
 {
     ga_list_each (at, next, &context->conditions) {
-        condition_free(conn, ga_container(at, struct server_condition, link));
+        struct server_condition *condition = ga_container(at, struct server_condition, link);
+        condition->context = NULL;
+        condition_free(conn, condition);
     }
+}
+
+/* ---- made again */
+
+/* The one behind `last` (NULL: the first, and the bucket is 0). */
+static struct server_condition_graph *graph_each(struct server_conn *conn, unsigned *bucket,
+                                                 const struct server_condition_graph *last)
+{
+    struct ga_number_node *node = last != NULL ? last->by_number.next : NULL;
+    while (node == NULL && *bucket < GA_NUMBER_MAP_BUCKETS) {
+        node = conn->objects.condition_graphs.buckets[(*bucket)++];
+    }
+    return (struct server_condition_graph *)node;
+}
+
+/* What is done with each variable that can be used. */
+typedef CUresult condition_use(struct server_conn *conn, const struct server_condition *condition,
+                               const struct cuda_driver_places *places);
+
+static CUresult conditions_each(struct server_conn *conn, condition_use *use,
+                                const struct cuda_driver_places *places)
+{
+    unsigned bucket = 0;
+    struct server_condition_graph *of = NULL;
+    while ((of = graph_each(conn, &bucket, of)) != NULL) {
+        ga_list_each (at, next, &of->dropped) {
+            const struct server_condition *gone = ga_container(at, struct server_condition, link);
+            CU_TRY(gone->context != NULL ? use(conn, gone, places) : CUDA_SUCCESS);
+        }
+    }
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *context = ga_container(at, struct server_context, link);
+        ga_list_each (of_it, after, &context->conditions) {
+            CU_TRY(use(conn, ga_container(of_it, struct server_condition, link), places));
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Its memory stays taken when it goes. */
+static CUresult condition_keep(struct server_conn *conn, const struct server_condition *condition,
+                               const struct cuda_driver_places *places)
+{
+    (void)conn;
+    return (CUresult)places->address_keep(condition->real);
+}
+
+CUresult conditions_unmake(struct server_conn *conn, const struct cuda_driver_places *places)
+{
+    unsigned bucket = 0;
+    struct server_condition_graph *of = NULL;
+    CU_TRY(conditions_each(conn, condition_keep, places));
+    while ((of = graph_each(conn, &bucket, of)) != NULL) {
+        CU_TRY(conn->driver->cuGraphDestroy(of->real));
+        of->real = NULL;
+        of->busy = false; /* until its executable is made again */
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult condition_remake(struct server_conn *conn, const struct server_condition *condition,
+                                 const struct cuda_driver_places *places)
+{
+    CUgraphConditionalHandle real;
+    CU_TRY((CUresult)places->condition_place(condition->real));
+    CU_TRY(conn->driver->cuGraphConditionalHandleCreate(
+        &real, condition->of->real, condition->context->real, condition->value, condition->flags));
+    return real == condition->real ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult conditions_remake(struct server_conn *conn, const struct cuda_driver_places *places)
+{
+    unsigned bucket = 0;
+    struct server_condition_graph *of = NULL;
+    while ((of = graph_each(conn, &bucket, of)) != NULL) {
+        CU_TRY(conn->driver->cuGraphCreate(&of->real, 0));
+    }
+    return conditions_each(conn, condition_remake, places);
 }
 
 CUresult server_do_ga_graph_condition(struct server_conn *conn,
@@ -184,7 +286,7 @@ static CUresult capture_to(const struct cuda_driver *driver, CUstream stream, CU
 CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
                                      const struct ga_graph_begin_of_args *args)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->stream);
+    struct server_stream *stream = server_stream_find(conn, args->stream);
     struct server_condition_graph *of = graph_find(conn, args->graph);
     if (stream == NULL || stream->build != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
@@ -204,6 +306,7 @@ CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
     build->of = of;
     of->busy = true;
     stream->build = build;
+    graph_record_begin(conn, stream);
     return CUDA_SUCCESS;
 }
 
@@ -257,15 +360,33 @@ static CUresult node_add(const struct server_conn *conn, const struct server_str
     return CUDA_SUCCESS;
 }
 
+/* One that has been dropped has a node only where that is made again. */
+static const struct server_condition *
+condition_of(struct server_conn *conn, const struct server_graph_build *build, uint64_t number)
+{
+    const struct server_condition *found = condition_find(conn, number);
+    if (found != NULL || conn->replay == NULL || build->of == NULL) {
+        return found;
+    }
+    ga_list_each (at, next, &build->of->dropped) {
+        const struct server_condition *gone = ga_container(at, struct server_condition, link);
+        if (gone->by_number.number == number) {
+            return gone;
+        }
+    }
+    return NULL;
+}
+
 CUresult server_do_ga_graph_conditional(struct server_conn *conn,
                                         const struct ga_graph_conditional_args *args)
 {
-    const struct server_stream *stream = graph_building(conn, args->stream);
-    const struct server_condition *condition = condition_find(conn, args->condition);
+    struct server_stream *stream = graph_building(conn, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
+    const struct server_condition *condition = condition_of(conn, build, args->condition);
+    graph_record_say(conn, stream);
     CUresult rc = build->rc;
     if (rc == CUDA_SUCCESS &&
         (!build->open || build->of == NULL || condition == NULL || condition->of != build->of ||
@@ -296,12 +417,13 @@ static CUgraph body_find(const struct server_graph_build *build, uint32_t node, 
 CUresult server_do_ga_graph_body(struct server_conn *conn, const struct ga_graph_body_args *args)
 {
     const struct cuda_driver *driver = conn->driver;
-    const struct server_stream *stream = graph_building(conn, args->stream);
+    struct server_stream *stream = graph_building(conn, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
     graph_build_collect(driver, stream);
+    graph_record_say(conn, stream);
     CUgraph ended, graph = body_find(build, args->node, args->body);
     if (build->rc == CUDA_SUCCESS && graph == NULL) {
         graph_build_fail(build, CUDA_ERROR_INVALID_VALUE);

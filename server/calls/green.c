@@ -8,6 +8,7 @@
 #include "server/calls/green.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
@@ -23,14 +24,14 @@ static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
 
 #if CUDA_VERSION >= 12040
 
-static bool has(const struct ga_green_create_args *args, unsigned sm)
+static bool has(const struct made_green *args, unsigned sm)
 {
     unsigned pair = sm / 2;
     return pair < 64 * API_GREEN_WORDS && (args->pairs[pair / 64] >> pair % 64 & 1) != 0;
 }
 
 /* How many multiprocessors of these the client wants. */
-static unsigned wanted(const struct ga_green_create_args *args, unsigned first, unsigned count)
+static unsigned wanted(const struct made_green *args, unsigned first, unsigned count)
 {
     unsigned found = 0;
     for (unsigned i = first; i < first + count; i++) {
@@ -42,7 +43,7 @@ static unsigned wanted(const struct ga_green_create_args *args, unsigned first, 
 /* Cuts the whole device as finely as the flags let it, and takes the parts that are wanted. NULL
  * in `*desc`: it cannot be cut so. */
 static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsigned flags,
-                    const struct ga_green_create_args *args, CUdevResourceDesc *desc)
+                    const struct made_green *args, CUdevResourceDesc *desc)
 {
     const struct cuda_driver *driver = conn->driver;
     CUdevResource rest;
@@ -73,8 +74,8 @@ static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsig
     return rc;
 }
 
-static CUresult resources(struct server_conn *conn, CUdevice device,
-                          const struct ga_green_create_args *args, CUdevResourceDesc *desc)
+static CUresult resources(struct server_conn *conn, CUdevice device, const struct made_green *args,
+                          CUdevResourceDesc *desc)
 {
     CUdevResource all;
     CUresult rc = conn->driver->cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
@@ -102,7 +103,8 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
                                          .real = real,
                                          .green = green,
                                          .made_from = stream_made_from(conn, real),
-                                         .lane = ++conn->objects.last_lane};
+                                         .lane = ++conn->objects.last_lane,
+                                         .special = real == NULL};
         status = ga_handle_table_take(&conn->objects.streams, wire, stream);
     }
     if (status != GA_OK) {
@@ -116,42 +118,50 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
     return CUDA_SUCCESS;
 }
 
+CUresult green_real_make(struct server_conn *conn, struct server_green *green)
+{
+    const struct cuda_driver *driver = conn->driver;
+    CUdevice device = green->context->session->real;
+    CUdevResourceDesc desc = NULL;
+    CU_TRY(resources(conn, device, &green->made_from, &desc));
+    CU_TRY(driver->cuGreenCtxCreate(&green->real, desc, device, CU_GREEN_CTX_DEFAULT_STREAM));
+    CUresult rc = driver->cuCtxFromGreenCtx(&green->as_context, green->real);
+    if (rc != CUDA_SUCCESS) {
+        (void)driver->cuGreenCtxDestroy(green->real);
+    }
+    return rc;
+}
+
 CUresult server_do_ga_green_create(struct server_conn *conn,
                                    const struct ga_green_create_args *args)
 {
-    const struct cuda_driver *driver = conn->driver;
     struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
-    CUdevResourceDesc desc = NULL;
     if (context == NULL || !context->primary) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (conn->host->shares_process) {
         return CUDA_ERROR_NOT_SUPPORTED; /* the driver's own primary context is all the others' */
     }
-    CUresult rc = resources(conn, context->session->real, args, &desc);
-    struct server_green *green = rc == CUDA_SUCCESS ? calloc(1, sizeof *green) : NULL;
+    struct server_green *green = calloc(1, sizeof *green);
     if (green == NULL) {
-        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
     green->context = context;
     green->handle = args->green;
-    rc = driver->cuGreenCtxCreate(&green->real, desc, context->session->real,
-                                  CU_GREEN_CTX_DEFAULT_STREAM);
+    memcpy(green->made_from.pairs, args->pairs, sizeof green->made_from.pairs);
+    CUresult rc = green_real_make(conn, green);
     if (rc != CUDA_SUCCESS) {
         free(green);
         return rc;
     }
     enum ga_status status = ga_handle_table_take(&conn->objects.greens, args->green, green);
     if (status != GA_OK) {
-        (void)driver->cuGreenCtxDestroy(green->real);
+        (void)conn->driver->cuGreenCtxDestroy(green->real);
         free(green);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     ga_list_append(&context->greens, &green->link);
-    rc = driver->cuCtxFromGreenCtx(&green->as_context, green->real);
-    if (rc == CUDA_SUCCESS) {
-        rc = stream_put(conn, green, args->stream, NULL);
-    }
+    rc = stream_put(conn, green, args->stream, NULL);
     if (rc != CUDA_SUCCESS) {
         (void)green_free(conn, green);
     }
@@ -187,12 +197,12 @@ static CUresult end(struct server_conn *conn, struct server_green *green)
 }
 
 /* One that waits for the default stream is made while the green context is current. */
-static CUresult stream_make(struct server_conn *conn, const struct server_green *green,
-                            const struct ga_green_stream_args *args, CUstream *real)
+CUresult green_stream_make(struct server_conn *conn, const struct server_green *green,
+                           unsigned flags, int priority, CUstream *real)
 {
     conn->elsewhere = true;
     CU_TRY(conn->driver->cuCtxSetCurrent(green->as_context));
-    return conn->driver->cuStreamCreateWithPriority(real, args->flags, args->priority);
+    return conn->driver->cuStreamCreateWithPriority(real, flags, priority);
 }
 
 CUresult server_do_ga_green_stream(struct server_conn *conn,
@@ -203,7 +213,7 @@ CUresult server_do_ga_green_stream(struct server_conn *conn,
     if (green == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CU_TRY(stream_make(conn, green, args, &real));
+    CU_TRY(green_stream_make(conn, green, args->flags, args->priority, &real));
     return stream_put(conn, green, args->stream, real);
 }
 
@@ -222,6 +232,19 @@ CUresult server_do_ga_green_create(struct server_conn *conn,
                                    const struct ga_green_create_args *args)
 {
     (void)conn, (void)args;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult green_real_make(struct server_conn *conn, struct server_green *green)
+{
+    (void)conn, (void)green;
+    return CUDA_ERROR_NOT_SUPPORTED; /* there is none */
+}
+
+CUresult green_stream_make(struct server_conn *conn, const struct server_green *green,
+                           unsigned flags, int priority, CUstream *real)
+{
+    (void)conn, (void)green, (void)flags, (void)priority, (void)real;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -8,6 +8,8 @@
 struct server_conn;
 struct server_module;
 
+/* Loads it into the driver once more, from its image, for the current context. */
+CUresult module_real_load(struct server_conn *conn, struct server_module *module);
 /* Frees it, in the driver too. */
 CUresult module_free(struct server_conn *conn, struct server_module *module);
 

@@ -7,6 +7,7 @@
 #include "api/bundle.h"
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/module.h"
 #include "server/session/conn.h"
 #include "server/session/image.h"
 #include "server/session/reply.h"
@@ -46,24 +47,28 @@ static char *log_add(struct server_conn *conn, struct module_options *options, C
     return log;
 }
 
-static struct module_options options_make(struct server_conn *conn,
-                                          const struct ga_module_load_args *args)
+static struct module_options options_of(const struct made_module *made)
 {
     struct module_options options = {0};
-    if (args->max_registers != 0) {
-        option_add(&options, CU_JIT_MAX_REGISTERS, args->max_registers);
+    if (made->max_registers != 0) {
+        option_add(&options, CU_JIT_MAX_REGISTERS, made->max_registers);
     }
-    if (args->optimization != 0) {
-        option_add(&options, CU_JIT_OPTIMIZATION_LEVEL, args->optimization);
+    if (made->optimization != 0) {
+        option_add(&options, CU_JIT_OPTIMIZATION_LEVEL, made->optimization);
     }
-    options.info = log_add(conn, &options, CU_JIT_INFO_LOG_BUFFER,
-                           CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, args->log_bytes);
-    /* Array sizes: two options each, at most two logs and one of the two above is common. */
-    options.error = options.count <= 4
-                        ? log_add(conn, &options, CU_JIT_ERROR_LOG_BUFFER,
-                                  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
-                        : NULL;
     return options;
+}
+
+static void logs_add(struct server_conn *conn, struct module_options *options,
+                     const struct ga_module_load_args *args)
+{
+    options->info = log_add(conn, options, CU_JIT_INFO_LOG_BUFFER,
+                            CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, args->log_bytes);
+    /* Array sizes: two options each, at most two logs and one of the two others is common. */
+    options->error = options->count <= 4
+                         ? log_add(conn, options, CU_JIT_ERROR_LOG_BUFFER,
+                                   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
+                         : NULL;
 }
 
 static void options_free(struct server_conn *conn, struct module_options *options)
@@ -134,20 +139,22 @@ static CUresult link_here(struct server_conn *conn, const struct api_image *bund
     return rc;
 }
 
-static CUresult driver_load(struct server_conn *conn, const struct api_image *opened,
-                            const struct image *image, struct module_options *options,
-                            CUmodule *module)
+static CUresult driver_load(struct server_conn *conn, const struct image *image,
+                            struct module_options *options, CUmodule *module)
 {
     struct linked linked = {0};
-    struct api_image part;
+    struct api_image opened, part;
     CUresult rc = CUDA_SUCCESS;
-    bool is_bundle = opened->kind == API_IMAGE_BUNDLE;
-    bool is_linked = is_bundle && api_bundle_linked(opened, &part) != GA_AGAIN;
+    if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    bool is_bundle = opened.kind == API_IMAGE_BUNDLE;
+    bool is_linked = is_bundle && api_bundle_linked(&opened, &part) != GA_AGAIN;
     if (is_bundle && !is_linked) {
-        return link_here(conn, opened, options, module);
+        return link_here(conn, &opened, options, module);
     }
     if (is_linked) {
-        rc = linked_make(opened, &linked);
+        rc = linked_make(&opened, &linked);
     }
     if (rc == CUDA_SUCCESS) {
         rc = conn->driver->cuModuleLoadDataEx(
@@ -158,38 +165,40 @@ static CUresult driver_load(struct server_conn *conn, const struct api_image *op
     return rc;
 }
 
-/* Takes a use of the image if it answers CUDA_SUCCESS. */
-static CUresult module_make(struct server_conn *conn, const struct ga_module_load_args *args,
-                            struct image *image, struct module_options *options)
+CUresult module_real_load(struct server_conn *conn, struct server_module *module)
 {
-    struct api_image opened;
+    struct module_options options = options_of(&module->made_from);
+    return driver_load(conn, module->image, &options, &module->real);
+}
+
+/* Takes a use of the image if it answers CUDA_SUCCESS. */
+static CUresult module_make(struct server_conn *conn, uint64_t handle,
+                            const struct made_module *made, struct image *image,
+                            struct module_options *options)
+{
     if (conn->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
-        return CUDA_ERROR_INVALID_IMAGE;
     }
     struct server_module *module = calloc(1, sizeof *module);
     if (module == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = driver_load(conn, &opened, image, options, &module->real);
+    CUresult rc = driver_load(conn, image, options, &module->real);
     if (rc != CUDA_SUCCESS) {
         free(module);
         return rc;
     }
-    enum ga_status status = ga_handle_table_take(&conn->objects.modules, args->module, module);
+    enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
     if (status != GA_OK) {
         (void)conn->driver->cuModuleUnload(module->real);
         free(module);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    module->handle = args->module;
+    module->handle = handle;
     module->context = conn->current;
     module->image = image;
     image_ref(image);
-    module->made_from = (struct made_module){.max_registers = args->max_registers,
-                                             .optimization = args->optimization};
+    module->made_from = *made;
     ga_list_init(&module->functions);
     ga_list_append(&conn->current->modules, &module->link);
     return CUDA_SUCCESS;
@@ -199,10 +208,13 @@ static CUresult module_make(struct server_conn *conn, const struct ga_module_loa
 static CUresult load_and_answer(struct server_conn *conn, const struct ga_module_load_args *args,
                                 struct image *image)
 {
-    struct module_options options = options_make(conn, args);
+    const struct made_module made = {.max_registers = args->max_registers,
+                                     .optimization = args->optimization};
+    struct module_options options = options_of(&made);
+    logs_add(conn, &options, args);
     conn_flush(conn); /* loading may take long */
-    CUresult rc =
-        image != NULL ? module_make(conn, args, image, &options) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = image != NULL ? module_make(conn, args->module, &made, image, &options)
+                                : CUDA_ERROR_OUT_OF_MEMORY;
     const struct ga_module_load_results results = {.info_log = options.info,
                                                    .error_log = options.error};
     struct ga_writer *writer =

@@ -93,19 +93,23 @@ static CUDA_RESOURCE_VIEW_DESC view_read(const struct ga_texture_create_args *ar
                                      .lastLayer = args->view_layers[1]};
 }
 
-static CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real)
+CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real)
 {
     return surface ? conn->driver->cuSurfObjectDestroy(real)
                    : conn->driver->cuTexObjectDestroy(real);
 }
 
-static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surface, uint64_t real)
+static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surface, uint64_t real,
+                            uint64_t source)
 {
     struct server_texture *texture = calloc(1, sizeof *texture);
     enum ga_status status = GA_NO_MEMORY;
     if (texture != NULL) {
-        *texture = (struct server_texture){
-            .context = conn->current, .handle = handle, .surface = surface, .real = real};
+        *texture = (struct server_texture){.context = conn->current,
+                                           .handle = handle,
+                                           .surface = surface,
+                                           .real = real,
+                                           .source = source};
         status = ga_handle_table_take(&conn->objects.textures, handle, texture);
     }
     if (status != GA_OK) {
@@ -132,7 +136,9 @@ CUresult server_do_ga_texture_create(struct server_conn *conn,
     CU_TRY(conn->driver->cuTexObjectCreate(&real, &resource, &texture,
                                            args->viewed != 0 ? &view : NULL));
     results->number = real;
-    return texture_put(conn, args->texture, false, real);
+    bool of_array = args->resource == CU_RESOURCE_TYPE_ARRAY ||
+                    args->resource == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    return texture_put(conn, args->texture, false, real, of_array ? args->source : 0);
 }
 
 CUresult server_do_ga_surface_create(struct server_conn *conn,
@@ -147,7 +153,7 @@ CUresult server_do_ga_surface_create(struct server_conn *conn,
     CU_TRY(resource_array(conn, args->array, &resource));
     CU_TRY(conn->driver->cuSurfObjectCreate(&real, &resource));
     results->number = real;
-    return texture_put(conn, args->texture, true, real);
+    return texture_put(conn, args->texture, true, real, args->array);
 }
 
 /* ---- the end */
@@ -156,7 +162,8 @@ CUresult texture_free(struct server_conn *conn, struct server_texture *texture)
 {
     (void)ga_handle_table_remove(&conn->objects.textures, texture->handle);
     ga_list_remove(&texture->link);
-    CUresult rc = texture_real_destroy(conn, texture->surface, texture->real);
+    CUresult rc = texture->real != 0 ? texture_real_destroy(conn, texture->surface, texture->real)
+                                     : CUDA_SUCCESS;
     free(texture);
     return rc;
 }

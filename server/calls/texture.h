@@ -3,11 +3,16 @@
 #ifndef SERVER_CALLS_TEXTURE_H
 #define SERVER_CALLS_TEXTURE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "api/cuda_names.h"
 
 struct server_conn;
 struct server_texture;
 
+/* Destroys that of the driver. */
+CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real);
 /* Frees it, in the driver too. */
 CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
 

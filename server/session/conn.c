@@ -260,8 +260,10 @@ static bool waits_for_value(uint16_t opcode)
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
                        struct ga_reader *reader)
 {
-    conn->call = (struct server_call){
-        .header = header, .session = conn_session(conn, header), .values = reader->size};
+    conn->call = (struct server_call){.header = header,
+                                      .session = conn_session(conn, header),
+                                      .values = reader->size,
+                                      .bytes = reader->data};
     if (conn->call.session == NULL) {
         return false;
     }
@@ -338,11 +340,25 @@ static enum ga_status conn_frame(struct server_conn *conn)
     return GA_OK;
 }
 
+static void between_frames(struct server_conn *conn)
+{
+#ifdef GPUAAS_FAILPOINTS
+    if (conn->host->between_frames != NULL) {
+        conn->host->between_frames(conn->host->user, conn);
+    }
+#else
+    (void)conn;
+#endif
+}
+
 static const char *conn_serve(struct server_conn *conn)
 {
     while (!atomic_load(&conn->ended)) {
         conn_run_jobs(conn);
         enum ga_status status = conn_frame(conn);
+        if (status == GA_OK) {
+            between_frames(conn);
+        }
         if (status == GA_AGAIN) {
             conn_flush(conn);
             status = conn_wait_input(conn);

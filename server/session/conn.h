@@ -58,6 +58,8 @@ struct server_host {
     /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
      * freed. NULL: the process ends with the connection, and nothing need be freed. */
     bool (*objects_free)(struct server_conn *conn);
+    /* Between two frames. NULL: nothing. Only in builds for tests. */
+    void (*between_frames)(void *user, struct server_conn *conn);
     bool shares_process; /* with other applications: its contexts are its own */
     uint64_t end_ns;     /* how long the end waits for the application's work */
     /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
@@ -71,7 +73,14 @@ struct server_host {
 struct server_call {
     const struct wire_header *header;
     struct server_session *session;
-    size_t values; /* bytes of values in the frame; bulk stands behind them */
+    size_t values;        /* bytes of values in the frame; bulk stands behind them */
+    const uint8_t *bytes; /* the values */
+};
+
+/* Kept frames are being carried out again: nobody gets an answer. */
+struct server_replay {
+    struct server_stream *stream; /* stands for the one they name, which may be gone */
+    CUresult rc;                  /* the first error */
 };
 
 struct server_conn {
@@ -98,6 +107,7 @@ struct server_conn {
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
     struct server_call call;
+    struct server_replay *replay; /* NULL: frames come from the client */
     struct server_context *current;
     bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;

@@ -5,15 +5,36 @@
 
 #include "server/session/conn.h"
 
-static CUresult context_make(struct server_conn *conn, struct server_session *session,
-                             const struct ga_context_create_args *args, CUcontext *real)
+/* One that has some of the multiprocessors, which is current when it is made. */
+static CUresult part_make(const struct cuda_driver *driver, const struct server_session *session,
+                          const struct made_context *made, CUcontext *real, uint32_t *given)
+{
+    CUcontext popped;
+    CUexecAffinityParam wanted = {.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT,
+                                  .param.smCount.val = made->sms};
+    CU_TRY(driver->cuCtxCreate_v3(real, &wanted, 1, made->flags, session->real));
+    CUresult rc = driver->cuCtxGetExecAffinity(&wanted, CU_EXEC_AFFINITY_TYPE_SM_COUNT);
+    *given = wanted.param.smCount.val;
+    (void)driver->cuCtxPopCurrent_v2(&popped);
+    if (rc != CUDA_SUCCESS) {
+        (void)driver->cuCtxDestroy_v2(*real);
+    }
+    return rc;
+}
+
+CUresult context_real_make(struct server_conn *conn, const struct server_session *session,
+                           bool primary, const struct made_context *made, CUcontext *real,
+                           uint32_t *given)
 {
     const struct cuda_driver *driver = conn->driver;
     CUcontext popped;
-    if (args->kind == API_CONTEXT_PRIMARY && !conn->host->shares_process) {
+    if (primary && !conn->host->shares_process) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
-    CU_TRY(driver->cuCtxCreate_v2(real, args->flags & CONTEXT_FLAGS, session->real));
+    if (made->part) {
+        return part_make(driver, session, made, real, given);
+    }
+    CU_TRY(driver->cuCtxCreate_v2(real, made->flags, session->real));
     (void)driver->cuCtxPopCurrent_v2(&popped);
     return CUDA_SUCCESS;
 }
@@ -66,7 +87,7 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
     if (args->kind > API_CONTEXT_EXPLICIT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CU_TRY(context_make(conn, session, args, &real));
     const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS};
+    CU_TRY(context_real_make(conn, session, args->kind == API_CONTEXT_PRIMARY, &made, &real, NULL));
     return context_enter(conn, session, args->context, args->kind, made, real);
 }

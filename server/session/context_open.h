@@ -21,6 +21,11 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
 /* Takes a context of the driver, under the client's handle; it is ended on failure. */
 CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
                        uint32_t kind, struct made_context made_from, CUcontext real);
+/* Makes a context of the driver, current or not. `given`: of one with a part of the
+ * multiprocessors, how many it has got. */
+CUresult context_real_make(struct server_conn *conn, const struct server_session *session,
+                           bool primary, const struct made_context *made, CUcontext *real,
+                           uint32_t *given);
 /* Ends a context of the driver, which was the client's primary one or not. */
 CUresult context_unmake(struct server_conn *conn, const struct server_session *session,
                         bool primary, CUcontext real);

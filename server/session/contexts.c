@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "api/call_info.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
 #include "server/session/peers.h"
@@ -13,12 +14,29 @@ void context_apply(struct server_conn *conn, const struct server_context *contex
     (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
 }
 
-void stream_apply(struct server_conn *conn, const struct server_stream *stream)
+static void stream_apply_special(struct server_conn *conn, const struct server_stream *stream)
 {
+    const struct server_call *call = &conn->call;
     if (stream->green != NULL && stream->real == NULL) {
         (void)conn->driver->cuCtxSetCurrent(stream->green->as_context);
         conn->elsewhere = true;
     }
+    if (stream->recording != NULL && api_facts(call->header->opcode).record == API_RECORD_WORK) {
+        frame_record_add(stream->recording, call->header, call->bytes, call->values);
+    }
+}
+
+void stream_apply(struct server_conn *conn, const struct server_stream *stream)
+{
+    if (stream->special) {
+        stream_apply_special(conn, stream);
+    }
+}
+
+void stream_record(struct server_stream *stream, struct frame_record *record)
+{
+    stream->recording = record;
+    stream->special = record != NULL || (stream->green != NULL && stream->real == NULL);
 }
 
 static CUresult mark_add(struct server_conn *conn, struct server_context *context, CUstream stream,

@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 struct completer_entry;
+struct frame_record;
 struct server_conn;
 struct server_context;
 struct server_green;
@@ -16,8 +17,12 @@ struct server_stream;
 
 /* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
 void context_apply(struct server_conn *conn, const struct server_context *context);
-/* Makes the stream's context current in the driver, where the stream's handle does not imply it. */
+/* The current call is for this stream: makes its context current in the driver, where the stream's
+ * handle does not imply it, and keeps the call, if it is captured. */
 void stream_apply(struct server_conn *conn, const struct server_stream *stream);
+/* What is captured in the stream from now on is kept in the record, where there must be room
+ * whenever a call comes; NULL: no more. */
+void stream_record(struct server_stream *stream, struct frame_record *record);
 
 /* Records events on all streams of the context, which must be current, and lets the entry wait for
  * them: together they cover all work of the context, that of destroyed streams included. After an

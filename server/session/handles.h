@@ -14,6 +14,8 @@ struct server_conn;
 /* How many there are of each kind is told to the figures. */
 void objects_init(struct server_objects *objects, struct figures *figures);
 
+/* NULL: there is none. */
+struct server_stream *server_stream_find(struct server_conn *conn, uint64_t wire);
 /* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
 CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
 CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real);

@@ -22,6 +22,7 @@
 #include "server/session/kernel_output.h"
 
 struct completer_entry;
+struct frame_record;
 struct gate;
 struct server_conn;
 
@@ -57,6 +58,8 @@ struct server_context {
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
+    CUevent clock;               /* an event that was done at clock_ns; NULL: none is needed */
+    uint64_t clock_ns;
 };
 
 /* A reference-counted event of the driver, used by the client's event object and by each wait for
@@ -79,6 +82,8 @@ struct server_stream {
     struct made_stream made_from;     /* of a default stream: nothing */
     uint64_t lane;                    /* of completion_order.h */
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
+    struct frame_record *recording; /* calls that are captured are kept there; NULL: they are not */
+    bool special;                   /* stream_apply has something to do */
 };
 
 /* A green context. */
@@ -88,6 +93,7 @@ struct server_green {
     uint64_t handle;
     CUgreenCtx real;
     CUcontext as_context; /* what becomes current for its default stream */
+    struct made_green made_from;
 };
 
 struct server_event {
@@ -97,6 +103,8 @@ struct server_event {
     unsigned flags;
     bool shared; /* with other applications: `ref` stays what it is */
     struct event_ref *ref;
+    uint64_t kept_ns; /* when its last recording was done, which an event of the driver that is no
+                       * more knew (calls/event_time.h); 0: the driver knows */
 };
 
 struct server_module {
@@ -129,7 +137,8 @@ struct server_texture {
     struct server_context *context;
     uint64_t handle;
     bool surface;
-    uint64_t real; /* the driver's handle, which kernels use */
+    uint64_t real;   /* the driver's handle, which kernels use; 0: it could not be made again */
+    uint64_t source; /* handle of its array; 0: it is of linear memory */
 };
 
 /* An executable graph. */
@@ -139,9 +148,10 @@ struct server_graph {
     uint64_t handle;
     CUgraph graph;                     /* the source: changes name its nodes */
     struct server_condition_graph *of; /* the same, if it has conditional nodes; else NULL */
-    CUgraphExec exec;
+    CUgraphExec exec;                  /* NULL: it could not be made again */
     uint32_t count;
     CUgraphNode *nodes;
+    struct made_graph *made_from;
 };
 
 /* Physical memory: without an address; the program maps it. */
@@ -167,6 +177,7 @@ struct server_function {
     uint32_t param_count;
     uint32_t param_bytes; /* where the last parameter ends */
     struct server_param *params;
+    struct made_function made_from;
 };
 
 /* Limits on live objects of one application; beyond, calls fail with OUT_OF_MEMORY. */

@@ -113,3 +113,25 @@ void peer_remove(struct server_conn *conn, const struct server_context *owner)
         }
     }
 }
+
+void peers_suspend(struct server_conn *conn)
+{
+    ga_list_each (at, next, &conn->objects.peers) {
+        const struct server_peer *peer = ga_container(at, struct server_peer, link);
+        (void)conn->driver->cuCtxSetCurrent(peer->context->real);
+        (void)conn->driver->cuCtxDisablePeerAccess(peer->owner->real);
+    }
+}
+
+CUresult peers_resume(struct server_conn *conn)
+{
+    CUresult rc = CUDA_SUCCESS;
+    ga_list_each (at, next, &conn->objects.peers) {
+        const struct server_peer *peer = ga_container(at, struct server_peer, link);
+        if (rc == CUDA_SUCCESS) {
+            (void)conn->driver->cuCtxSetCurrent(peer->context->real);
+            rc = conn->driver->cuCtxEnablePeerAccess(peer->owner->real, 0);
+        }
+    }
+    return rc;
+}

@@ -24,6 +24,10 @@ CUresult peer_open(struct server_conn *conn, const struct server_context *owner,
 /* Whether peer access lets the context use the owner's memory. */
 bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
                   const struct server_context *owner);
+/* Peer access as the driver knows it, of contexts that are made again: it ends, and comes back.
+ * What is entered stays. */
+void peers_suspend(struct server_conn *conn);
+CUresult peers_resume(struct server_conn *conn);
 /* Ends all peer access of a context, in both directions. */
 void peer_drop(struct server_conn *conn, const struct server_context *context);
 

@@ -140,6 +140,10 @@ bool server_answer(struct server_conn *conn, const struct wire_header *header, C
 
 void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc)
 {
+    if (conn->replay != NULL) {
+        conn->replay->rc = conn->replay->rc == CUDA_SUCCESS ? rc : conn->replay->rc;
+        return;
+    }
     server_check_fault(conn, rc);
     char room[16];
     ga_debug("%s: %s", api_op_name(header->opcode), driver_result_name(conn->driver, rc, room));
