@@ -15,6 +15,7 @@
 #include "server/backend/data_ports.h"
 #include "server/backend/side_connection.h"
 #include "server/calls/objects_end.h"
+#include "server/rebuild/rebuild_trigger.h"
 
 #define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 
@@ -68,9 +69,16 @@ static void host_ended(void *user, const char *why, bool clean)
 {
     struct application *application = user;
     application->conn_clean = clean;
+    rebuild_trigger_report(application->rebuild);
     snprintf(application->conn_why, sizeof application->conn_why, "%s", why);
     atomic_store(&application->conn_ended, true);
     (void)!eventfd_write(application->backend->wake_fd, 1);
+}
+
+static void host_between_frames(void *user, struct server_conn *conn)
+{
+    const struct application *application = user;
+    rebuild_trigger_boundary(application->rebuild, conn);
 }
 
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
@@ -104,6 +112,8 @@ void application_init(struct application *application, struct backend *backend)
                                              .end_ns = END_NS,
                                              .ended = host_ended};
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
+    application->rebuild = rebuild_trigger_create();
+    application->host.between_frames = application->rebuild != NULL ? host_between_frames : NULL;
 }
 
 /* Besides, for programs on this machine, at a random name that no other process has; who may speak
@@ -258,6 +268,8 @@ void application_end_turn(struct application *application)
         conn_free(application->conn);
         application->conn = NULL;
     }
+    rebuild_trigger_destroy(application->rebuild);
+    application->rebuild = NULL;
     ledger_check_empty(&application->ledger);
     application->state = APPLICATION_ENDED;
 }

@@ -14,6 +14,7 @@
 #include "transport/transport.h"
 
 struct backend;
+struct rebuild_trigger;
 
 enum application_state {
     APPLICATION_NONE, /* nobody has the seat */
@@ -33,7 +34,8 @@ struct application {
     unsigned listener_count;
     struct server_host host; /* of its connection */
     struct ledger ledger;
-    struct ticket_table tickets; /* under the backend's ticket_lock */
+    struct rebuild_trigger *rebuild; /* of tests; else NULL */
+    struct ticket_table tickets;     /* under the backend's ticket_lock */
     bool side_open;
     struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */

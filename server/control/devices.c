@@ -11,18 +11,18 @@
 
 /* Variables that a backend process inherits: the trace file of software GPUs, and the options of
  * sanitizers, in builds with one. */
-static const char *const env_inherited[] = {"SOFTGPU_TRACE",     "ASAN_OPTIONS",   "UBSAN_OPTIONS",
-                                            "TSAN_OPTIONS",
+static const char *const env_inherited[] = {
+    "SOFTGPU_TRACE",     "ASAN_OPTIONS",        "UBSAN_OPTIONS", "TSAN_OPTIONS",
 #if GPUAAS_FAULT
-                                            "GPUAAS_TEST_FAULT",
+    "GPUAAS_TEST_FAULT",
 #endif
 #ifdef GPUAAS_FAILPOINTS
-                                            "GPUAAS_FAILPOINT",
+    "GPUAAS_FAILPOINT",  "GPUAAS_TEST_REBUILD",
 #endif
 #ifdef MUTANT_H /* scripts/mutate/rewrite.py */
-                                            "MUTANT_NUMBER",     "MUTANT_REACHED", "MUTANT_RUN",
+    "MUTANT_NUMBER",     "MUTANT_REACHED",      "MUTANT_RUN",
 #endif
-                                            "LSAN_OPTIONS"};
+    "LSAN_OPTIONS"};
 
 enum ga_status devices_init(struct devices *devices, const struct conf *conf)
 {

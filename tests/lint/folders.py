@@ -42,7 +42,8 @@ ROOMS = {
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},
         "calls": {"driver", "pipeline", "session"},
-        "backend": {"driver", "pipeline", "session", "calls"},
+        "rebuild": {"driver", "pipeline", "session", "calls"},
+        "backend": {"driver", "pipeline", "session", "calls", "rebuild"},
     },
     "front": {
         "core": set(),

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order: what refers to something goes before it, and comes after it. */
+#include "server/rebuild/rebuild.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "api/driver_places.h"
+#include "base/clock.h"
+#include "server/calls/graph_condition.h"
+#include "server/calls/graph_remake.h"
+#include "server/rebuild/rebuild_state.h"
+#include "server/session/contexts.h"
+#include "server/session/peers.h"
+
+#define IDLE_NS  (200 * GA_NS_PER_MS) /* how long work may still take */
+#define PAUSE_NS (100 * GA_NS_PER_US)
+
+bool rebuild_check(struct rebuild *rebuild, CUresult rc, const char *what)
+{
+    if (rc != CUDA_SUCCESS && rebuild->rc == CUDA_SUCCESS) {
+        rebuild->rc = rc;
+        rebuild->what = what;
+    }
+    return rebuild->rc == CUDA_SUCCESS;
+}
+
+CUresult rebuild_device_enter(struct rebuild *rebuild, const struct server_session *session,
+                              bool *retained)
+{
+    struct server_conn *conn = rebuild->conn;
+    CUcontext context = NULL;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *there = ga_container(at, struct server_context, link);
+        context = there->session == session ? there->real : context;
+    }
+    *retained = context == NULL;
+    if (*retained) {
+        CU_TRY(conn->driver->cuDevicePrimaryCtxRetain(&context, session->real));
+    }
+    return conn->driver->cuCtxSetCurrent(context);
+}
+
+void rebuild_device_leave(struct rebuild *rebuild, const struct server_session *session,
+                          bool retained)
+{
+    (void)rebuild->conn->driver->cuCtxSetCurrent(NULL);
+    if (retained) {
+        (void)rebuild->conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
+    }
+}
+
+/* ---- whether it can be */
+
+/* Something cannot be made again; NULL: all can. */
+static const char *ranges_refuse(const struct server_conn *conn)
+{
+    for (size_t i = 0; i < conn->ranges.count; i++) {
+        const struct range *range = &conn->ranges.items[i];
+        if (range->allocated) {
+            return "memory at an address that the driver has chosen";
+        }
+        if (range->shared || range->opened) {
+            return "memory that is shared with another application";
+        }
+    }
+    return NULL;
+}
+
+static const char *physicals_refuse(const struct server_conn *conn)
+{
+    uint32_t index = 0;
+    uint64_t handle;
+    const struct server_physical *physical;
+    while ((physical = ga_handle_table_next(&conn->objects.physicals, &index, &handle)) != NULL) {
+        if (physical->shared || physical->opened) {
+            return "memory that is shared with another application";
+        }
+    }
+    return NULL;
+}
+
+static const char *context_refuse(const struct rebuild *rebuild,
+                                  const struct server_context *context)
+{
+    struct cuda_context_state state = {.heap_used = 0};
+    ga_list_each (at, next, &context->events) {
+        if (ga_container(at, struct server_event, link)->shared) {
+            return "an event that is shared with another application";
+        }
+    }
+    if (rebuild->places->context_state(context->real, &state) != CUDA_SUCCESS) {
+        return "a context that the driver does not know";
+    }
+    return state.heap_used != 0 ? "the heap of kernels" : NULL;
+}
+
+static const char *graphs_refuse(struct rebuild *rebuild, const struct server_context *context)
+{
+    const char *why = NULL;
+    (void)rebuild->conn->driver->cuCtxSetCurrent(context->real);
+    ga_list_each (at, next, &context->graphs) {
+        struct server_graph *graph = ga_container(at, struct server_graph, link);
+        if (why == NULL && !graph_can_be_remade(rebuild->conn, graph)) {
+            why = "an executable graph of what is not mapped or loaded any more";
+        }
+    }
+    return why;
+}
+
+static const char *refuse(struct rebuild *rebuild)
+{
+    const struct server_conn *conn = rebuild->conn;
+    const char *why = rebuild->places == NULL          ? "a driver that cannot place objects"
+                      : atomic_load(&conn->fault) != 0 ? "a fault"
+                                                       : ranges_refuse(conn);
+    why = why == NULL ? physicals_refuse(conn) : why;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *context = ga_container(at, struct server_context, link);
+        why = why == NULL ? context_refuse(rebuild, context) : why;
+        why = why == NULL ? graphs_refuse(rebuild, context) : why;
+    }
+    return why;
+}
+
+static bool rebuild_stream_is_idle(struct server_conn *conn, CUcontext context, CUstream stream)
+{
+    (void)conn->driver->cuCtxSetCurrent(context);
+    return conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
+}
+
+static bool context_is_idle(struct server_conn *conn, const struct server_context *context)
+{
+    bool idle = rebuild_stream_is_idle(conn, context->real, CU_STREAM_LEGACY);
+    if (context->heir != NULL) {
+        idle = idle && rebuild_stream_is_idle(conn, context->real, context->heir);
+    }
+    ga_list_each (at, next, &context->streams) {
+        const struct server_stream *stream = ga_container(at, struct server_stream, link);
+        bool green = stream->real == NULL;
+        idle = idle && rebuild_stream_is_idle(
+                           conn, green ? stream->green->as_context : context->real, stream->real);
+    }
+    return idle;
+}
+
+/* What only a later call ends: a capture, or bytes that have been announced. */
+static bool is_amid(const struct server_conn *conn)
+{
+    bool amid = conn->bulk.next.said;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        const struct server_context *context = ga_container(at, struct server_context, link);
+        ga_list_each (of, after, &context->streams) {
+            amid = amid || ga_container(of, struct server_stream, link)->build != NULL;
+        }
+    }
+    return amid;
+}
+
+static bool is_idle(struct server_conn *conn)
+{
+    bool idle = true;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        idle = idle && context_is_idle(conn, ga_container(at, struct server_context, link));
+    }
+    return idle;
+}
+
+/* Whether all work ends soon, by itself. All answers to it have been sent then. */
+static bool becomes_idle(struct server_conn *conn)
+{
+    uint64_t until = ga_clock_ns() + IDLE_NS;
+    completer_hand_over(&conn->completer);
+    while (!is_idle(conn)) {
+        if (ga_clock_ns() > until || atomic_load(&conn->ended)) {
+            return false;
+        }
+        const struct timespec pause = {.tv_nsec = PAUSE_NS};
+        conn_flush(conn);
+        conn_run_jobs(conn);
+        (void)nanosleep(&pause, NULL);
+    }
+    ga_list_each (at, next, &conn->objects.context_list) {
+        struct server_context *context = ga_container(at, struct server_context, link);
+        context_apply(conn, context);
+        if (context_quiesce(conn, context) != GA_OK) {
+            return false;
+        }
+        output_of_context(conn);
+    }
+    conn_run_jobs(conn);
+    return atomic_load(&conn->fault) == 0;
+}
+
+/* ---- down and up */
+
+typedef void context_part(struct rebuild *rebuild, struct server_context *context);
+
+static void contexts_each(struct rebuild *rebuild, context_part *part)
+{
+    struct server_conn *conn = rebuild->conn;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        struct server_context *context = ga_container(at, struct server_context, link);
+        if (rebuild->rc == CUDA_SUCCESS) {
+            context_apply(conn, context);
+            part(rebuild, context);
+        }
+    }
+}
+
+static void graphs_down(struct rebuild *rebuild, struct server_context *context)
+{
+    ga_list_each (at, next, &context->graphs) {
+        struct server_graph *graph = ga_container(at, struct server_graph, link);
+        (void)rebuild_check(rebuild, graph_unmake(rebuild->conn, graph), "an executable graph");
+    }
+}
+
+static void graphs_up(struct rebuild *rebuild, struct server_context *context)
+{
+    ga_list_each (at, next, &context->graphs) {
+        struct server_graph *graph = ga_container(at, struct server_graph, link);
+        (void)rebuild_check(rebuild, graph_remake(rebuild->conn, graph), "an executable graph");
+    }
+}
+
+static void tear_down(struct rebuild *rebuild)
+{
+    struct server_conn *conn = rebuild->conn;
+    contexts_each(rebuild, graphs_down);
+    (void)rebuild_check(rebuild, conditions_unmake(conn, rebuild->places), "variables of graphs");
+    contexts_each(rebuild, rebuild_modules_down);
+    contexts_each(rebuild, rebuild_textures_down);
+    contexts_each(rebuild, rebuild_arrays_down);
+    contexts_each(rebuild, rebuild_events_down);
+    contexts_each(rebuild, rebuild_streams_down);
+    if (rebuild->rc == CUDA_SUCCESS) {
+        rebuild_memory_down(rebuild);
+    }
+    peers_suspend(conn);
+    contexts_each(rebuild, rebuild_settings_down);
+    contexts_each(rebuild, rebuild_context_down);
+}
+
+static void make_again(struct rebuild *rebuild)
+{
+    struct server_conn *conn = rebuild->conn;
+    contexts_each(rebuild, rebuild_context_up);
+    if (rebuild->rc == CUDA_SUCCESS) {
+        rebuild_memory_up(rebuild);
+    }
+    if (rebuild->rc == CUDA_SUCCESS) {
+        (void)rebuild_check(rebuild, peers_resume(conn), "peer access");
+    }
+    contexts_each(rebuild, rebuild_streams_up);
+    contexts_each(rebuild, rebuild_events_up);
+    contexts_each(rebuild, rebuild_arrays_up);
+    contexts_each(rebuild, rebuild_textures_up);
+    contexts_each(rebuild, rebuild_modules_up);
+    if (rebuild->rc == CUDA_SUCCESS) {
+        CUresult rc = conditions_remake(conn, rebuild->places);
+        (void)rebuild_check(rebuild, rc, "variables of graphs");
+    }
+    contexts_each(rebuild, graphs_up);
+}
+
+static void rebuild_fini(struct rebuild *rebuild)
+{
+    kept_fini(&rebuild->contexts);
+    kept_fini(&rebuild->mappings);
+    kept_fini(&rebuild->physicals);
+    kept_fini(&rebuild->streams);
+    kept_fini(&rebuild->arrays);
+    kept_fini(&rebuild->textures);
+    kept_fini(&rebuild->modules);
+}
+
+enum rebuild_outcome rebuild_application(struct server_conn *conn, char *why, size_t why_size)
+{
+    struct rebuild rebuild = {.conn = conn, .places = driver_places(conn->driver)};
+    struct server_context *current = conn->current;
+    const char *refused = NULL;
+    enum rebuild_outcome outcome = REBUILD_DONE;
+    if (is_amid(conn) || !becomes_idle(conn)) {
+        snprintf(why, why_size, "work is under way");
+        outcome = REBUILD_BUSY;
+    } else if ((refused = refuse(&rebuild)) != NULL) {
+        snprintf(why, why_size, "%s", refused);
+        outcome = REBUILD_REFUSED;
+    } else {
+        tear_down(&rebuild);
+        make_again(&rebuild);
+        rebuild_fini(&rebuild);
+    }
+    if (rebuild.rc != CUDA_SUCCESS) {
+        char room[16];
+        snprintf(why, why_size, "%s: %s", rebuild.what,
+                 driver_result_name(conn->driver, rebuild.rc, room));
+        outcome = REBUILD_LOST;
+    }
+    conn->current = current;
+    context_apply(conn, current);
+    return outcome;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts and their settings. */
+#include "server/calls/context_end.h"
+#include "server/rebuild/rebuild_state.h"
+#include "server/session/context_open.h"
+
+/* What the program may have set. */
+struct settings {
+    uint32_t limits_set;
+    size_t limits[CU_LIMIT_MAX], before[CU_LIMIT_MAX];
+    CUfunc_cache cache;
+    CUsharedconfig banks;
+};
+
+static CUresult settings_read(const struct cuda_driver *driver,
+                              const struct server_context *context, struct settings *settings)
+{
+    *settings = (struct settings){.limits_set = context->limits_set};
+    for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
+        settings->before[limit] = context->limits[limit];
+        if ((context->limits_set >> limit & 1) != 0) {
+            CU_TRY(driver->cuCtxGetLimit(&settings->limits[limit], (CUlimit)limit));
+        }
+    }
+    CU_TRY(driver->cuCtxGetCacheConfig(&settings->cache));
+    return driver->cuCtxGetSharedMemConfig(&settings->banks);
+}
+
+static CUresult settings_write(const struct cuda_driver *driver, struct server_context *context,
+                               const struct settings *settings)
+{
+    context->limits_set = settings->limits_set;
+    for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
+        context->limits[limit] = settings->before[limit];
+        size_t now;
+        if ((context->limits_set >> limit & 1) != 0 &&
+            driver->cuCtxGetLimit(&now, (CUlimit)limit) == CUDA_SUCCESS &&
+            now != settings->limits[limit]) { /* one that cannot be reset is as it was */
+            CU_TRY(driver->cuCtxSetLimit((CUlimit)limit, settings->limits[limit]));
+        }
+    }
+    CU_TRY(driver->cuCtxSetCacheConfig(settings->cache));
+    return driver->cuCtxSetSharedMemConfig(settings->banks);
+}
+
+void rebuild_settings_down(struct rebuild *rebuild, struct server_context *context)
+{
+    struct server_conn *conn = rebuild->conn;
+    struct settings settings;
+    CUresult rc = settings_read(conn->driver, context, &settings);
+    if (rc == CUDA_SUCCESS && !kept_put(&rebuild->contexts, &settings, sizeof settings)) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    (void)rebuild_check(rebuild, rc, "the settings of a context");
+    context_settings_reset(conn, context); /* the driver's primary one may stay */
+}
+
+void rebuild_context_down(struct rebuild *rebuild, struct server_context *context)
+{
+    struct server_conn *conn = rebuild->conn;
+    output_context_remove(conn->host->output, &context->output);
+    CUresult rc = context_unmake(conn, context->session, context->primary, context->real);
+    (void)rebuild_check(rebuild, rc, "a context");
+}
+
+void rebuild_context_up(struct rebuild *rebuild, struct server_context *context)
+{
+    struct server_conn *conn = rebuild->conn;
+    struct settings settings;
+    uint32_t given;
+    CUresult rc = context_real_make(conn, context->session, context->primary, &context->made_from,
+                                    &context->real, &given);
+    if (!rebuild_check(rebuild, rc, "a context")) {
+        return;
+    }
+    output_context_add(conn->host->output, &conn->output, &context->output, context->real);
+    rc = conn->driver->cuCtxSetCurrent(context->real);
+    if (rc == CUDA_SUCCESS) {
+        rc = kept_take(&rebuild->contexts, &settings, sizeof settings)
+                 ? settings_write(conn->driver, context, &settings)
+                 : CUDA_ERROR_INVALID_VALUE;
+    }
+    (void)rebuild_check(rebuild, rc, "the settings of a context");
+}
