@@ -182,10 +182,9 @@ struct sg_kernel_heap *sg_kernel_heap_make(uint64_t base, uint64_t bytes);
 void sg_kernel_heap_free(struct sg_kernel_heap *heap);
 /* The blocks that are taken now, and their bytes; NULL has none. */
 void sg_kernel_heap_usage(struct sg_kernel_heap *heap, uint64_t *blocks, uint64_t *bytes);
-/* Which blocks are taken, as bytes; `records` has room for sg_kernel_heap_record_bytes. No kernel
- * that uses the heap runs. */
+/* Which blocks are taken, as bytes; `records` has room for sg_kernel_heap_record_bytes. */
 size_t sg_kernel_heap_record_bytes(const struct sg_kernel_heap *heap);
-void sg_kernel_heap_records(const struct sg_kernel_heap *heap, void *records);
+void sg_kernel_heap_records(struct sg_kernel_heap *heap, void *records);
 /* A heap with these blocks taken. GA_NO_MEMORY; GA_INVALID: they are no records of such a heap. */
 enum ga_status sg_kernel_heap_remake(uint64_t base, uint64_t bytes, const void *records,
                                      size_t record_bytes, struct sg_kernel_heap **out);

@@ -292,9 +292,11 @@ size_t sg_kernel_heap_record_bytes(const struct sg_kernel_heap *heap)
     return heap->page_count * sizeof heap->pages[0];
 }
 
-void sg_kernel_heap_records(const struct sg_kernel_heap *heap, void *records)
+void sg_kernel_heap_records(struct sg_kernel_heap *heap, void *records)
 {
+    pthread_mutex_lock(&heap->lock);
     memcpy(records, heap->pages, sg_kernel_heap_record_bytes(heap));
+    pthread_mutex_unlock(&heap->lock);
 }
 
 static bool small_remake(struct sg_kernel_heap *heap, uint32_t index)
