@@ -13,7 +13,7 @@
 #include "server/session/contexts.h"
 #include "server/session/peers.h"
 
-#define IDLE_NS  (200 * GA_NS_PER_MS) /* how long work may still take */
+#define IDLE_NS  (100 * GA_NS_PER_MS) /* how long work may still take */
 #define PAUSE_NS (100 * GA_NS_PER_US)
 
 bool rebuild_check(struct rebuild *rebuild, CUresult rc, const char *what)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory: what is mapped in windows and pools, physical memory of the program and its mappings. The
  * addresses stay reserved. */
+#include <stdlib.h>
+
 #include "server/rebuild/rebuild_state.h"
 
 static CUmemLocation location_of(const struct server_session *session)
@@ -24,19 +26,21 @@ typedef void contents_use(struct rebuild *rebuild, uint64_t address, uint64_t by
 static void memory_contents_keep(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
                                  struct kept *kept)
 {
-    void *room = kept_room(kept, bytes);
-    CUresult rc = room != NULL ? rebuild->conn->driver->cuMemcpyDtoH_v2(room, address, bytes)
-                               : CUDA_ERROR_OUT_OF_MEMORY;
+    void *room = malloc(bytes);
+    CUresult rc = room != NULL && kept_put(kept, &room, sizeof room)
+                      ? rebuild->conn->driver->cuMemcpyDtoH_v2(room, address, bytes)
+                      : CUDA_ERROR_OUT_OF_MEMORY;
     (void)rebuild_check(rebuild, rc, "contents of memory");
 }
 
 static void memory_contents_put(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
                                 struct kept *kept)
 {
-    const void *bytes_kept = kept_look(kept, bytes);
-    CUresult rc = bytes_kept != NULL
-                      ? rebuild->conn->driver->cuMemcpyHtoD_v2(address, bytes_kept, bytes)
+    void *room = NULL;
+    CUresult rc = kept_take(kept, &room, sizeof room)
+                      ? rebuild->conn->driver->cuMemcpyHtoD_v2(address, room, bytes)
                       : CUDA_ERROR_INVALID_VALUE;
+    free(room);
     (void)rebuild_check(rebuild, rc, "contents of memory");
 }
 

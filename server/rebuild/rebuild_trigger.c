@@ -11,12 +11,15 @@
 #include "server/rebuild/rebuild.h"
 
 #define TIMES_MAX 256u
+#define PAUSE_MAX 16u
 
 struct rebuild_trigger {
     uint32_t count;         /* of the boundaries to rebuild at */
     uint64_t at[TIMES_MAX]; /* which these are, ascending */
     uint64_t boundaries;    /* so far */
     uint32_t due, done, busy;
+    uint32_t pause;    /* so many boundaries, twice as many each time that it is busy */
+    uint64_t again;    /* the boundary at which to try again */
     char refused[160]; /* why, the last time that it was; or empty */
 };
 
@@ -78,15 +81,18 @@ void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_con
     while (trigger->due < trigger->count && trigger->at[trigger->due] <= trigger->boundaries) {
         trigger->due++;
     }
-    while (trigger->done < trigger->due) {
+    while (trigger->done < trigger->due && trigger->boundaries >= trigger->again) {
         char why[160];
         switch (rebuild_application(conn, why, sizeof why)) {
         case REBUILD_DONE:
             trigger->done++;
+            trigger->pause = 0;
             break;
         case REBUILD_BUSY:
             trigger->busy++;
-            return; /* at the next boundary */
+            trigger->pause = trigger->pause < PAUSE_MAX ? 2 * trigger->pause + 1 : PAUSE_MAX;
+            trigger->again = trigger->boundaries + trigger->pause;
+            return; /* only a later call may end what is under way */
         case REBUILD_REFUSED:
             snprintf(trigger->refused, sizeof trigger->refused, "%s", why);
             return; /* likewise: what is in the way may go */

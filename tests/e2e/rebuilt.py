@@ -82,7 +82,7 @@ def test_program(build, name):
         before, text, counted = run(build, server, name)
         boundaries = max(report[1] for report in counted)
         # A program that has ended is told nothing more: few calls are left out.
-        span = boundaries * 9 // 10 if boundaries >= FEW else max(1, boundaries // 2)
+        span = boundaries * 4 // 5 if boundaries >= FEW else max(1, boundaries // 2)
         plan.write(zlib.crc32(name.encode()), span, TIMES)
         after, again, reports = run(build, server, name)
     times = sum(report[0] for report in reports)
