@@ -92,8 +92,8 @@ struct cuda_driver_places {
 
     /* Keeps the place of a variable, of a condition, of memory from cuMemAlloc, of a kernel heap or
      * of a module's runtime_base: `address` is where it begins. When it is freed, it stays taken
-     * for what is placed there, until address_release. CUDA_ERROR_INVALID_VALUE: none of these
-     * begins there. */
+     * until something has been placed there (not by a call that fails), or until address_release.
+     * CUDA_ERROR_INVALID_VALUE: none of these begins there. */
     int (*address_keep)(uint64_t address);
     /* Ends that; what lies there now stays. No error if the place is not kept. */
     int (*address_release)(uint64_t address);

@@ -29,6 +29,7 @@ static CUresult device_alloc(struct sg_context *context, CUdeviceptr *dptr, uint
     struct sg_range *range = NULL;
     CUresult rc = sg_heap_alloc_at(context->device, context, bytes, place, &range);
     if (rc == CUDA_SUCCESS) {
+        range->kept = false;
         ga_list_append(&context->ranges, &range->in_context);
         *dptr = range->span.base;
     }

@@ -30,6 +30,7 @@ CUresult sg_condition_make(struct sg_context *context, unsigned value, bool assi
         ga_list_init(&all);
     }
     made->range->variable = true; /* cuMemFree refuses it */
+    made->range->kept = false;
     made->references = 1;
     made->context = context;
     made->value = value;

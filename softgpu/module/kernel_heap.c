@@ -46,6 +46,7 @@ CUresult sg_context_heap_place(struct sg_context *context, uint64_t base, uint64
         sg_heap_free(range);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
+    range->kept = false;
     context->heap_range = range;
     return CUDA_SUCCESS;
 }

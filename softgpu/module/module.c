@@ -172,6 +172,20 @@ static CUresult functions_make(struct sg_module *module)
     return CUDA_SUCCESS;
 }
 
+/* It has its places: they need not be kept for it any more. */
+static void places_settle(struct sg_module *module)
+{
+    size_t count = sg_program_variable_count(module->code->program);
+    for (size_t i = 0; i < count; i++) {
+        if (module->variables[i] != NULL) {
+            module->variables[i]->kept = false;
+        }
+    }
+    if (module->launcher_memory != NULL) {
+        module->launcher_memory->kept = false;
+    }
+}
+
 CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
                         struct sg_library *library, const struct cuda_module_layout *layout,
                         struct sg_module **module)
@@ -208,6 +222,9 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     if (rc != CUDA_SUCCESS) {
         module_free(made);
         return rc;
+    }
+    if (layout != NULL) {
+        places_settle(made);
     }
     ga_list_append(&context->modules, &made->in_context);
     if (library != NULL) {

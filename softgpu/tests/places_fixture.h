@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "api/cuda_driver.h"
 #include "api/driver_places.h"
@@ -41,6 +42,17 @@ static void setup(void)
     cr_assert_not_null(places);
     cr_assert_geq(places->bytes, sizeof *places);
     OK(driver.cuCtxCreate_v2(&context, 0, 0));
+}
+
+/* An address in free address space, which goes on for 256 MiB and is far from what is mapped next.
+ */
+static inline uint64_t free_space(void)
+{
+    const uint64_t bytes = UINT64_C(1) << 30;
+    void *space = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cr_assert_neq(space, MAP_FAILED);
+    cr_assert_eq(munmap(space, bytes), 0);
+    return ((uint64_t)(uintptr_t)space + bytes / 4) & ~((UINT64_C(1) << 24) - 1);
 }
 
 static CUmodule load(const char *text)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules made again where they were, as a server makes them. */
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include "softgpu/tests/places_fixture.h"
 
@@ -131,17 +130,6 @@ static void where(CUmodule module, uint64_t answer[4])
     OK(driver.cuMemFree_v2(to));
 }
 
-/* An address in free address space, which goes on for 256 MiB and is far from what is mapped next.
- */
-static uint64_t free_space(void)
-{
-    const uint64_t bytes = UINT64_C(1) << 30;
-    void *space = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cr_assert_neq(space, MAP_FAILED);
-    cr_assert_eq(munmap(space, bytes), 0);
-    return ((uint64_t)(uintptr_t)space + bytes / 4) & ~((UINT64_C(1) << 24) - 1);
-}
-
 static size_t free_memory(void)
 {
     size_t free_bytes, total;
@@ -217,7 +205,6 @@ Test(module_places, a_module_comes_back_where_it_was)
     }
     OK(load_placed(&known, functions, &module));
     expect_same(&known, module);
-    release(&known);
     write_contents(&known);
     cr_assert_eq(apply(module, 7), 5 * 14 + 101 + 1001);
     where(module, after);
@@ -253,7 +240,6 @@ Test(module_places, a_module_moves_to_another_device)
     OK(driver.cuMemFree_v2(intruder));
     OK(load_placed(&known, functions, &moved));
     expect_same(&known, moved);
-    release(&known);
     write_contents(&known);
     cr_assert_eq(apply(moved, 7), 3 * 14 + 100 + 1000);
     where(moved, after);
@@ -388,6 +374,17 @@ Test(module_places, kept_places_are_given_back)
     OK(driver.cuModuleUnload(module));
     cr_assert_eq(free_memory(), before);
     GIVES(places->address_keep(known.addresses[0]), CUDA_ERROR_INVALID_VALUE);
+    module = load(functions);
+    know(&known, module);
+    keep(&known);
+    OK(driver.cuModuleUnload(module));
+    known.addresses[4] += 16;
+    GIVES(load_placed(&known, functions, &module), CUDA_ERROR_INVALID_VALUE); /* they stay kept */
+    known.addresses[4] -= 16;
+    cr_assert_lt(free_memory(), before);
+    OK(load_placed(&known, functions, &module)); /* and not any longer */
+    OK(driver.cuModuleUnload(module));
+    cr_assert_eq(free_memory(), before);
     CUdeviceptr own;
     void *pinned;
     OK(driver.cuMemAlloc_v2(&own, 512));
@@ -422,6 +419,9 @@ static void *work(void *data)
             struct cuda_module_variable variable;
             worker->failed |= places->module_variable(module, i, &variable) != 0 ||
                               variable.address != worker->known.addresses[i];
+        }
+        for (size_t i = 0; i < worker->known.layout.variable_count && !worker->failed; i++) {
+            worker->failed |= places->address_keep(worker->known.addresses[i]) != 0;
         }
         pthread_barrier_wait(worker->barrier);
         worker->failed |= driver.cuModuleUnload(module) != CUDA_SUCCESS;
@@ -484,7 +484,6 @@ Test(module_places, texts_of_the_device_run_time_stay)
     where(load(texts), after);
     cr_assert_neq(before[0], after[0]);
     OK(load_placed(&known, texts, &module));
-    OK(places->address_release(known.layout.runtime_base));
     OK(driver.cuMemcpyDtoH_v2(text, before[0], sizeof text));
     cr_assert_str_eq(text, "out of memory");
     where(module, after);

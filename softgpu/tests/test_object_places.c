@@ -125,7 +125,6 @@ Test(object_places, a_condition_comes_back_with_its_handle)
     OK(places->condition_place(first));
     graph = condition(&again, CUDA_SUCCESS);
     cr_assert_eq(again, first);
-    OK(places->address_release(first));
     OK(places->condition_place(first));
     (void)condition(&again, CUDA_ERROR_ALREADY_ACQUIRED);
     (void)condition(&again, CUDA_SUCCESS);
@@ -156,7 +155,6 @@ Test(object_places, memory_comes_back_at_its_address)
         OK(places->memory_place(first));
         OK(driver.cuMemAlloc_v2(&again, sizes[i]));
         cr_assert_eq(again, first);
-        OK(places->address_release(first));
         OK(places->memory_place(first));
         GIVES(driver.cuMemAlloc_v2(&again, sizes[i]), CUDA_ERROR_ALREADY_ACQUIRED);
         OK(driver.cuMemAlloc_v2(&again, sizes[i]));
@@ -248,7 +246,6 @@ Test(object_places, a_kernel_heap_comes_back)
     OK(places->heap_read(context, &none));
     cr_assert(none.base == 0 && none.record_bytes == 0 && none.used == 0);
     OK(places->heap_place(context, &heap));
-    OK(places->address_release(heap.base));
     OK(driver.cuMemcpyHtoD_v2(heap.base, contents, heap.bytes));
     struct cuda_context_state after = state_of(context);
     cr_assert_eq(before.heap_blocks, 3);
@@ -311,6 +308,7 @@ Test(object_places, damaged_records_of_a_heap_are_refused)
         OK(driver.cuMemAlloc_v2(&to, 8));
         CUresult rc = (CUresult)places->heap_place(context, &heap);
         if (rc == CUDA_SUCCESS) {
+            OK(places->address_keep(heap.base));
             module = load(busy);
             for (uint64_t bytes = 16; bytes < 100000; bytes *= 3) {
                 launch(module, "take", (void *[]){&to, &bytes});
