@@ -83,7 +83,7 @@ static const char *physicals_refuse(const struct server_conn *conn)
 static const char *context_refuse(const struct rebuild *rebuild,
                                   const struct server_context *context)
 {
-    struct cuda_context_state state = {.heap_used = 0};
+    struct cuda_context_state state;
     ga_list_each (at, next, &context->events) {
         if (ga_container(at, struct server_event, link)->shared) {
             return "an event that is shared with another application";
@@ -92,7 +92,7 @@ static const char *context_refuse(const struct rebuild *rebuild,
     if (rebuild->places->context_state(context->real, &state) != CUDA_SUCCESS) {
         return "a context that the driver does not know";
     }
-    return state.heap_used != 0 ? "the heap of kernels" : NULL;
+    return NULL;
 }
 
 static const char *graphs_refuse(struct rebuild *rebuild, const struct server_context *context)
@@ -229,6 +229,7 @@ static void tear_down(struct rebuild *rebuild)
     struct server_conn *conn = rebuild->conn;
     contexts_each(rebuild, graphs_down);
     (void)rebuild_check(rebuild, conditions_unmake(conn, rebuild->places), "variables of graphs");
+    contexts_each(rebuild, rebuild_heap_down);
     contexts_each(rebuild, rebuild_modules_down);
     contexts_each(rebuild, rebuild_textures_down);
     contexts_each(rebuild, rebuild_arrays_down);
@@ -246,6 +247,7 @@ static void make_again(struct rebuild *rebuild)
 {
     struct server_conn *conn = rebuild->conn;
     contexts_each(rebuild, rebuild_context_up);
+    contexts_each(rebuild, rebuild_heap_up);
     if (rebuild->rc == CUDA_SUCCESS) {
         rebuild_memory_up(rebuild);
     }
@@ -267,6 +269,7 @@ static void make_again(struct rebuild *rebuild)
 static void rebuild_fini(struct rebuild *rebuild)
 {
     kept_fini(&rebuild->contexts);
+    kept_fini(&rebuild->heaps);
     kept_fini(&rebuild->mappings);
     kept_fini(&rebuild->physicals);
     kept_fini(&rebuild->streams);

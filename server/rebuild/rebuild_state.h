@@ -13,7 +13,7 @@ struct cuda_driver_places;
 struct rebuild {
     struct server_conn *conn;
     const struct cuda_driver_places *places; /* NULL: the driver cannot place objects */
-    struct kept contexts, mappings, physicals, streams, events, arrays, textures, modules;
+    struct kept contexts, heaps, mappings, physicals, streams, events, arrays, textures, modules;
     CUresult rc;
     const char *what; /* failed */
 };
@@ -35,6 +35,10 @@ void rebuild_settings_down(struct rebuild *rebuild, struct server_context *conte
 void rebuild_context_down(struct rebuild *rebuild, struct server_context *context);
 /* Makes it current, too. */
 void rebuild_context_up(struct rebuild *rebuild, struct server_context *context);
+
+/* Before the modules come, whose loading makes a heap. */
+void rebuild_heap_down(struct rebuild *rebuild, struct server_context *context);
+void rebuild_heap_up(struct rebuild *rebuild, struct server_context *context);
 
 /* All mappings and physical memory, with contents and access rights. */
 void rebuild_memory_down(struct rebuild *rebuild);

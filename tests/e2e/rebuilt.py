@@ -19,7 +19,7 @@ from programs import PARTS, capabilities
 
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 # Each kind of object
-SOME = ["hello", "clusters", "device_launch", "device_printf", "function_facts",
+SOME = ["hello", "clusters", "device_heap", "device_launch", "device_printf", "function_facts",
         "function_pointers", "graph_conditional", "graph_nodes", "lasting_errors", "surfaces",
         "symbols", "textures", "two_devices", "virtual_memory"]
 TIMES = 32
@@ -27,9 +27,7 @@ ENOUGH = 20
 FEW = 50  # boundaries
 SECONDS = 240
 # What cannot be made again, and why
-REFUSED = {
-    "device_heap": "the heap of kernels",
-}
+REFUSED = {}
 
 
 # Programs that say how often something happened
