@@ -30,7 +30,7 @@ static CUresult heap_keep(struct rebuild *rebuild, const struct server_context *
     return (CUresult)places->address_keep(heap.base);
 }
 
-static CUresult heap_make(struct rebuild *rebuild, const struct server_context *context)
+static CUresult heap_remake(struct rebuild *rebuild, const struct server_context *context)
 {
     const struct cuda_driver_places *places = rebuild->places;
     struct cuda_kernel_heap heap, now = {0};
@@ -60,5 +60,5 @@ void rebuild_heap_down(struct rebuild *rebuild, struct server_context *context)
 
 void rebuild_heap_up(struct rebuild *rebuild, struct server_context *context)
 {
-    (void)rebuild_check(rebuild, heap_make(rebuild, context), "the heap of kernels");
+    (void)rebuild_check(rebuild, heap_remake(rebuild, context), "the heap of kernels");
 }
