@@ -29,6 +29,7 @@ target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUA
 
 gpuaas_unit_test(test_softgpu_memory tests/test_memory.c tests/no_host.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_node tests/test_node.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_node_segment tests/test_node_segment.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_timing tests/test_timing.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_queue tests/test_queue.c tests/no_host.c LIBS softgpu_driver)

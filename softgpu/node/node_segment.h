@@ -5,11 +5,11 @@
 
 #include "softgpu/node/node.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x33656d6e75706773) /* changes with the layout of the segment */
+#define SG_NODE_MAGIC UINT64_C(0x34656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
-    uint64_t magic; /* written last */
-    uint64_t id;    /* random */
+    _Atomic uint64_t magic; /* written last */
+    uint64_t id;            /* random */
     char name[SG_NODE_NAME_BYTES];
     pthread_mutex_t lock; /* robust */
     uint32_t slots;       /* slots from here on have never been used */

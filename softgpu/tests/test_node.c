@@ -7,9 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ipc.h>
 #include <sys/prctl.h>
-#include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,73 +15,9 @@
 #include "softgpu/node/node.h"
 #include "softgpu/node/node_segment.h"
 #include "softgpu/node/time_slices.h"
+#include "softgpu/tests/node_fixture.h"
 
-#define CHUNKS 100
-
-static char name[SG_NODE_NAME_BYTES];
-static struct sg_node_device *device;
-static struct sg_node_engine *engine;
 static const _Atomic int never;
-
-static void join(void)
-{
-    const struct sg_node_key key = {.uuid = {1, 2, 3}, .chunks = CHUNKS, .sms = 4};
-    if (sg_node_open(name) != GA_OK || sg_node_device_open(&key, &device) != GA_OK) {
-        abort();
-    }
-    engine = &device->engines[0];
-}
-
-static void setup(void)
-{
-    snprintf(name, sizeof name, "test-%d", (int)getpid());
-}
-
-/* The work of another process; the test reads the bytes that it writes to `out`. */
-struct other {
-    pid_t pid;
-    int in, out;
-};
-
-static struct other other_start(void (*work)(int in, int out))
-{
-    int there[2], back[2];
-    cr_assert_eq(pipe(there), 0);
-    cr_assert_eq(pipe(back), 0);
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        join();
-        work(there[0], back[1]);
-        _exit(0);
-    }
-    close(there[0]);
-    close(back[1]);
-    return (struct other){pid, there[1], back[0]};
-}
-
-static void tell(int fd)
-{
-    if (write(fd, "x", 1) != 1) {
-        abort();
-    }
-}
-
-static void hear(int fd)
-{
-    char byte;
-    cr_assert_eq(read(fd, &byte, 1), 1, "the other process has ended");
-}
-
-static void other_kill(struct other *other)
-{
-    int status;
-    kill(other->pid, SIGKILL);
-    cr_assert_eq(waitpid(other->pid, &status, 0), other->pid);
-    close(other->in);
-    close(other->out);
-}
 
 static void hold_forty(int in, int out)
 {
@@ -293,44 +227,6 @@ Test(node, who_waits_stops_when_told_and_leaves_the_line, .init = setup)
     other_kill(&other);
 }
 
-static void say_id(int in, int out)
-{
-    (void)in;
-    uint64_t id = sg_node_id();
-    (void)!write(out, &id, sizeof id);
-    pause();
-}
-
-Test(node, lives_as_long_as_somebody_uses_it, .init = setup)
-{
-    struct other first = other_start(say_id), second = other_start(say_id);
-    uint64_t ids[2] = {0, 1};
-    cr_assert_eq(read(first.out, &ids[0], sizeof ids[0]), sizeof ids[0]);
-    cr_assert_eq(read(second.out, &ids[1], sizeof ids[1]), sizeof ids[1]);
-    cr_assert_eq(ids[0], ids[1], "two that begin at the same time join");
-    other_kill(&first);
-    join();
-    cr_assert_eq(sg_node_id(), ids[0]);
-    sg_node_close();
-    other_kill(&second);
-    join();
-    cr_assert_neq(sg_node_id(), ids[0], "it has outlived all its processes");
-}
-
-Test(node, what_is_no_node_of_ours_is_left_alone, .init = setup)
-{
-    int id = shmget(IPC_PRIVATE, sizeof(struct sg_node), IPC_CREAT | 0600);
-    cr_assert_geq(id, 0);
-    struct sg_node *foreign = shmat(id, NULL, 0);
-    shmctl(id, IPC_RMID, NULL);
-    snprintf(foreign->name, sizeof foreign->name, "%s", name);
-    foreign->magic = SG_NODE_MAGIC + 1; /* another version */
-    foreign->id = 7;
-    join();
-    cr_assert_neq(sg_node_id(), 7);
-    cr_assert_eq(foreign->slots, 0);
-}
-
 /* ThreadSanitizer follows 64 locks of a thread. */
 #define PLACES_OF_A_THREAD 50
 
@@ -389,16 +285,6 @@ Test(node, who_finds_no_place_is_told, .init = setup)
         pthread_join(threads[i], NULL);
     }
     sg_node_detach(node);
-}
-
-/* Killed when the segment exists and is not yet marked for destruction. */
-Test(node, what_a_killed_one_has_begun_is_taken_away, .init = setup)
-{
-    int id = shmget((key_t)(0x53470000 ^ geteuid()), 4096, IPC_CREAT | 0600);
-    cr_assert_geq(id, 0);
-    join();
-    struct shmid_ds facts;
-    cr_assert_eq(shmctl(id, IPC_STAT, &facts), -1);
 }
 
 Test(node, devices_described_otherwise_are_others)
