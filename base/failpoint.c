@@ -19,6 +19,7 @@
 
 static struct {
     const char *file; /* NULL: no failpoint is armed */
+    int fd;           /* it, for ever: a process may lose the right to open it */
     unsigned count;
     char action[16];
     char name[LINE_MAX];
@@ -31,16 +32,19 @@ static void arm(void)
 {
     char line[LINE_MAX];
     const char *file = getenv("GPUAAS_FAILPOINT");
-    int fd = file != NULL ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = file != NULL ? open(file, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0) {
         return;
     }
     ssize_t got = read(fd, line, sizeof line - 1);
-    close(fd);
     line[got > 0 ? got : 0] = 0;
     if (sscanf(line, "%u %15s %199[^\n]", &armed.count, armed.action, armed.name) == 3) {
+        armed.fd = fd;
         armed.file = file;
-    } else if (got > 0) {
+        return;
+    }
+    close(fd);
+    if (got > 0) {
         ga_error("%s: a failpoint is COUNT ACTION NAME", file);
         abort();
     }
@@ -65,6 +69,20 @@ static bool act(void)
     return false;
 }
 
+/* One process alone gets it, and empties the file; it removes the file, too, if it still may. */
+static bool claim(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool mine = fcntl(armed.fd, F_OFD_SETLKW, &lock) == 0 && lseek(armed.fd, 0, SEEK_END) > 0 &&
+                ftruncate(armed.fd, 0) == 0;
+    lock.l_type = F_UNLCK;
+    (void)fcntl(armed.fd, F_OFD_SETLK, &lock);
+    if (mine) {
+        (void)unlink(armed.file);
+    }
+    return mine;
+}
+
 bool ga_failpoint(const char *name)
 {
     int saved_errno = errno;
@@ -72,7 +90,7 @@ bool ga_failpoint(const char *name)
     (void)pthread_once(&once, arm);
     if (armed.file != NULL && strcmp(name, armed.name) == 0) {
         unsigned hit = atomic_fetch_add(&hits, 1) + 1;
-        bool now = armed.count == 0 || (hit == armed.count && unlink(armed.file) == 0);
+        bool now = armed.count == 0 || (hit == armed.count && claim());
         fail = now && act();
     }
     errno = saved_errno;

@@ -7,8 +7,9 @@
  * time that a process comes to the failpoint NAME (0: at every time) it does ACTION:
  *   kill  the process kills itself     fail  GA_FAILPOINT is true, its caller takes that as failure
  *   stop  it stops, as by SIGSTOP      delay:MS  it sleeps
- * The file is removed with that, so that it happens once, in whichever process comes first, and the
- * test sees that it did. Each process reads the file when it comes to its first failpoint.
+ * The file is emptied with that, so that it happens once, in whichever process comes first, and the
+ * test sees that it did; and it is removed, unless the process has lost the right to do so. Each
+ * process reads the file when it comes to its first failpoint.
  *
  * Besides those in the code, the allocation of memory and the start of a thread are failpoints:
  * "malloc in PROGRAM", "thread in PROGRAM", with the program's name as the log has it. */

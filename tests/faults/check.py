@@ -50,7 +50,8 @@ def descriptors(pid):
             target = os.readlink(f"/proc/{pid}/fd/{name}")
         except OSError:
             continue  # closed meanwhile
-        kind = re.sub(r"[:\[]+\d+\]?$", "", target)
+        # The file of a failpoint is removed when that has fired.
+        kind = re.sub(r"[:\[]+\d+\]?$", "", target.removesuffix(" (deleted)"))
         kinds[kind] = kinds.get(kind, 0) + 1
     return kinds
 

@@ -2,6 +2,7 @@
 """The failpoints of the source (base/failpoint.h): found in it, so that a new one is tested without
 further ado, and armed by a file."""
 
+import fcntl
 import glob
 import os
 import re
@@ -51,6 +52,7 @@ class Fuse:
         self.dud = False
 
     def arm(self, name, action, count=1):
+        self.disarm()
         whole = self.file + ".new"
         with open(whole, "w", encoding="utf-8") as f:
             f.write(f"{count} {action} {name}\n")
@@ -58,13 +60,19 @@ class Fuse:
         self.dud = False
 
     def fired(self):
-        return not self.dud and not os.path.exists(self.file)
+        try:
+            return not self.dud and os.stat(self.file).st_size == 0
+        except FileNotFoundError:
+            return not self.dud
 
     def disarm(self):
         """From here on it does not fire; whether it had."""
         try:
+            with open(self.file, "r+b") as f:  # processes have it open
+                fcntl.lockf(f, fcntl.LOCK_EX)
+                self.dud = os.fstat(f.fileno()).st_size != 0
+                f.truncate(0)
             os.unlink(self.file)
-            self.dud = True
         except FileNotFoundError:
             pass
         return self.fired()
