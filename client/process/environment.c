@@ -11,6 +11,7 @@
 #include "base/amount.h"
 #include "base/digits.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "client/process/trace.h"
 
 enum variable_id {
@@ -141,6 +142,12 @@ const char *client_environment_token(void)
     const char *path = variable_text(VARIABLE_GPUAAS_TOKEN_FILE);
     if (token != NULL || path == NULL) {
         return token;
+    }
+    if (!ga_file_is_private(path)) {
+        ga_warn("GPUAAS_TOKEN_FILE: every user may read or change %s, so the token is not used: "
+                "chmod o= %s",
+                path, path);
+        return NULL;
     }
     FILE *file = fopen(path, "re");
     if (file == NULL || fgets(text, sizeof text, file) == NULL) {

@@ -102,6 +102,9 @@ def test_clients_that_must_have_certificates(build):
         stranger, strangers_key = certificates.Authority(folder, "foreign").sign("s", "DNS:client")
         found = transport(build, server, GPUAAS_CERT=cert, GPUAAS_KEY=key)
         expect(found == "tls", f"over {found}")
+        os.chmod(key, 0o644)
+        expect_refused(build, server, ["every user may read", f"chmod o= {key}"],
+                       GPUAAS_CERT=cert, GPUAAS_KEY=key)
         expect_refused(build, server, ["GPUAAS_CERT and GPUAAS_KEY"])
         expect_refused(build, server, ["needs its key"], GPUAAS_CERT=cert)
         expect_refused(build, server, ["authority of this client's certificate"],

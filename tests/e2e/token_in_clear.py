@@ -69,6 +69,14 @@ def test_this_machine(build):
     expect(TOKEN.encode() in said and not lines, f"{said} {lines}")
 
 
+def test_file_that_every_user_may_read(build):
+    for mode, given in ((0o640, True), (0o644, False), (0o602, False)):
+        said, lines = greet(build, Listener("127.0.0.1"), GPUAAS_TOKEN="",
+                            GPUAAS_TOKEN_FILE=token_file(mode))
+        expect((TOKEN.encode() in said) == given, f"{mode:o}: {said}")
+        expect(given or len(lines) == 1 and f"chmod o= {token_file(mode)}" in lines[0], f"{lines}")
+
+
 def test_tls(build):
     """semantics S147"""
     said, lines = greet(build, Listener("127.0.0.1", tls_context()),
@@ -96,10 +104,11 @@ def test_another_machine(build):
         net.__exit__()
 
 
-def token_file():
+def token_file(mode=0o600):
     path = os.path.join(harness.authority().folder, "token")
     with open(path, "w", encoding="utf-8") as f:
         f.write(TOKEN + "\n")
+    os.chmod(path, mode)
     return path
 
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/private_file.h"
 #include "transport/tls/tls.h"
 
 #define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
@@ -73,6 +74,12 @@ static enum ga_status file_error(const char *what, const char *path, char *why, 
 static enum ga_status identity_load(SSL_CTX *context, const struct transport_secret *secret,
                                     char *why, size_t why_size)
 {
+    if (!ga_file_is_private(secret->key)) { /* who reads it can speak in its owner's name */
+        snprintf(why, why_size,
+                 "every user may read or change %s, which holds a private key: chmod o= %s",
+                 secret->key, secret->key);
+        return GA_INVALID;
+    }
     if (SSL_CTX_use_certificate_chain_file(context, secret->cert) != 1) {
         return file_error("certificate", secret->cert, why, why_size);
     }
