@@ -25,6 +25,17 @@ void frame_reader_fini(struct frame_reader *reader)
     *reader = (struct frame_reader){0};
 }
 
+enum ga_status frame_reader_enlarge(const struct frame_reader *from, size_t capacity,
+                                    struct frame_reader *out)
+{
+    size_t unread = from->end - from->start;
+    assert(from->taken == 0 && unread <= capacity);
+    GA_TRY(frame_reader_init(out, capacity));
+    memcpy(out->buffer, from->buffer + from->start, unread);
+    out->end = unread;
+    return GA_OK;
+}
+
 static struct wire_header header_at(const struct frame_reader *reader)
 {
     struct wire_header header;

@@ -26,6 +26,10 @@ struct frame_reader {
 
 GA_CHECKED enum ga_status frame_reader_init(struct frame_reader *reader, size_t capacity);
 void frame_reader_fini(struct frame_reader *reader);
+/* Makes another reader with a larger buffer, which has the same unread bytes. No frame's bulk is
+ * being moved. */
+GA_CHECKED enum ga_status frame_reader_enlarge(const struct frame_reader *from, size_t capacity,
+                                               struct frame_reader *out);
 
 /* Receives once: GA_OK (some bytes), GA_AGAIN (none), GA_LOST. Behind a frame with much bulk it
  * reads little, so that the next frame's bulk need not be copied out of the buffer. */

@@ -222,6 +222,23 @@ void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_
     }
 }
 
+void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES])
+{
+    static const uint8_t user[12] = "\xff\xff user"; /* no address of a peer begins like this */
+    struct in6_addr here, there;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    memset(source, 0, TRANSPORT_SOURCE_BYTES);
+    enum ga_status status = socket_ends(conn->fd, &here, &there);
+    if (status == GA_OK) {
+        memcpy(source, there.s6_addr, IN6_IS_ADDR_V4MAPPED(&there) ? 16 : 8);
+    } else if (status == GA_UNSUPPORTED &&
+               getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+        memcpy(source, user, sizeof user);
+        memcpy(source + sizeof user, &peer.uid, sizeof peer.uid);
+    }
+}
+
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,
                                    size_t why_size)
 {

@@ -199,6 +199,11 @@ uint64_t transport_round_trip_ns(const struct transport_conn *conn);
  * programs of this machine that use shared memory. */
 #define TRANSPORT_PEER_BYTES 80
 void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_BYTES]);
+/* Where the connection comes from, to count those of one source together: the other end's address;
+ * of IPv6 the network of 64 bits, in which a machine chooses its address; of a program of this
+ * machine that uses shared memory the user. Zeros: it is not known. */
+#define TRANSPORT_SOURCE_BYTES 16
+void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES]);
 /* The reason of the loss, if the transport knows it, otherwise NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
 /* Waits until a connection of connect_begin is connected; on failure the caller must close it. */

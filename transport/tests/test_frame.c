@@ -194,3 +194,35 @@ Test(frame, wrong_lengths_are_invalid)
     end.conn.ops->close(&end.conn);
     close(end.peer);
 }
+
+Test(frame, a_larger_buffer_has_the_same_bytes)
+{
+    struct wire_end end = wire_open();
+    struct frame_reader small, large;
+    struct wire_header header;
+    const uint8_t *values;
+    cr_assert_eq(frame_reader_init(&small, 1024), GA_OK);
+    for (uint16_t i = 0; i < 3; i++) {
+        put(end.peer, i, i, 160, (uint8_t)(7 * i));
+    }
+    cr_assert_eq(frame_fill(&small, &end.conn), GA_OK);
+    cr_assert_eq(frame_next(&small, &header, &values), GA_OK);
+    frame_drop(&small);
+    cr_assert_eq(frame_reader_enlarge(&small, 4096, &large), GA_OK);
+    frame_reader_fini(&small);
+    put(end.peer, 3, 3, 2048, 21); /* too large for the first one */
+    for (uint16_t i = 1; i < 4; i++) {
+        enum ga_status status;
+        while ((status = frame_next(&large, &header, &values)) == GA_AGAIN) {
+            cr_assert_eq(frame_fill(&large, &end.conn), GA_OK);
+        }
+        cr_assert_eq(status, GA_OK);
+        cr_expect_eq(header.opcode, i);
+        cr_expect_eq((uintptr_t)values % 16, 0);
+        cr_expect_eq(values[header.length - 1], (uint8_t)(7 * i + header.length - 1));
+        frame_drop(&large);
+    }
+    frame_reader_fini(&large);
+    end.conn.ops->close(&end.conn);
+    close(end.peer);
+}

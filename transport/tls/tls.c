@@ -17,6 +17,7 @@ struct tls_listener {
 static void state_free(struct tls_conn *state)
 {
     SSL_free(state->ssl);
+    SSL_CTX_free(state->context);
     OPENSSL_cleanse(state->ticket, sizeof state->ticket);
     free(state->in.bytes);
     free(state->out.bytes);
@@ -26,15 +27,17 @@ static void state_free(struct tls_conn *state)
     free(state);
 }
 
-/* Makes a TLS connection of a TCP connection, which it owns. */
+/* Makes a TLS connection of a TCP connection, which it owns. A server's gets memory only when it
+ * has heard something: many connections never say anything. */
 static enum ga_status tls_conn_make(const struct transport_conn *tcp, struct tls_conn *state,
                                     SSL_CTX *context, struct transport_conn *out)
 {
     state->tcp = *tcp;
     pthread_mutex_init(&state->flush, NULL);
     pthread_mutex_init(&state->crypto, NULL);
-    state->in = (struct tls_bytes){.bytes = malloc(TLS_LOOK), .capacity = TLS_LOOK};
-    if (state->in.bytes == NULL || tls_ssl_make(state, context) != GA_OK) {
+    if (state->server && SSL_CTX_up_ref(context) == 1) {
+        state->context = context;
+    } else if (tls_ssl_make(state, context) != GA_OK) {
         state->tcp.ops->close(&state->tcp);
         state_free(state);
         return GA_NO_MEMORY;

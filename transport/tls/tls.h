@@ -35,7 +35,8 @@ struct tls_bytes {
 
 struct tls_conn {
     struct transport_conn tcp; /* the same descriptor */
-    SSL *ssl;
+    SSL *ssl;                  /* a server's: NULL until the other end has said something */
+    SSL_CTX *context;          /* a server's, for `ssl`; owned */
     bool server;
     bool began;                    /* client: TCP is connected */
     bool heard;                    /* the other end has sent something */
@@ -70,7 +71,7 @@ GA_CHECKED enum ga_status tls_context_connect(const struct transport_secret *sec
                                               char *why, size_t why_size);
 
 /* ---- tls_handshake.c; with both locks */
-/* Makes the connection's SSL object over `in` and `out`. */
+/* Makes the connection's SSL object over `in` and `out`, and `in`. */
 GA_CHECKED enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context);
 /* Continues the handshake. GA_OK: done. GA_AGAIN. GA_LOST with state->error_text. */
 GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
@@ -78,7 +79,8 @@ GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
 void tls_error_text(struct tls_conn *state);
 
 /* ---- tls_stream.c */
-/* The handshake, driven by the first operation; takes both locks. */
+/* The handshake, driven by the first operation, for which there should be bytes at a server; takes
+ * both locks. */
 GA_CHECKED enum ga_status tls_settle(struct tls_conn *state);
 /* As in struct transport_ops */
 GA_CHECKED enum ga_status tls_send(struct transport_conn *conn, const struct iovec *pieces,

@@ -106,6 +106,11 @@ static bool expect_host(SSL *ssl, const char *host)
 enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
 {
     (void)pthread_once(&method_once, method_make);
+    free(state->in.bytes); /* of a try that has failed */
+    state->in = (struct tls_bytes){.bytes = malloc(TLS_LOOK), .capacity = TLS_LOOK};
+    if (state->in.bytes == NULL) {
+        return GA_NO_MEMORY;
+    }
     BIO *bio = method != NULL ? BIO_new(method) : NULL;
     state->ssl = bio != NULL ? SSL_new(context) : NULL;
     if (state->ssl == NULL) {

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <openssl/err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +97,10 @@ enum ga_status tls_settle(struct tls_conn *state)
     pthread_mutex_lock(&state->flush);
     pthread_mutex_lock(&state->crypto);
     enum ga_status status = GA_OK;
-    if (!atomic_load(&state->ready)) {
+    if (state->ssl == NULL && tls_ssl_make(state, state->context) != GA_OK) {
+        snprintf(state->error_text, sizeof state->error_text, "no memory for it");
+        status = GA_LOST;
+    } else if (!atomic_load(&state->ready)) {
         status = state->error_text[0] == 0 ? tls_handshake(state) : GA_LOST;
     }
     pthread_mutex_unlock(&state->crypto);
