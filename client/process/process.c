@@ -23,6 +23,15 @@ void client_process_own(int fd)
     }
 }
 
+void client_process_disown(int fd)
+{
+    unsigned count = atomic_load(&owned_count);
+    for (unsigned i = 0; i < count && i < DESCRIPTORS_MAX; i++) {
+        int expected = fd + 1;
+        (void)atomic_compare_exchange_strong(&owned[i], &expected, 0);
+    }
+}
+
 /* The connections belong to the parent. Only async-signal-safe things happen here. */
 static void in_child(void)
 {

@@ -9,6 +9,8 @@ extern atomic_bool client_dead;    /* the child of a fork: nothing works */
 extern atomic_bool client_exiting; /* exit() has begun */
 /* Closes this descriptor in the child of a fork. */
 void client_process_own(int fd);
+/* No more: it is about to be closed, and its number may become another's. */
+void client_process_disown(int fd);
 /* Before anything else, once: reads the environment. */
 void client_process_begin(void);
 

@@ -81,6 +81,21 @@ void client_servers_add(struct client_server *server, const struct handshake_wel
     *last = server;
 }
 
+bool client_servers_same(const struct client_server *server,
+                         const struct handshake_welcome *welcome)
+{
+    bool same = strcmp(server->node, welcome->node) == 0 &&
+                server->driver_version == welcome->driver_version;
+    for (int i = 0; i < client_device_count; i++) {
+        const struct client_device *device = client_devices[i];
+        same = same && (device->server != server ||
+                        (device->index < welcome->device_count &&
+                         memcmp(device->uuid, welcome->devices[device->index].uuid,
+                                sizeof device->uuid) == 0));
+    }
+    return same;
+}
+
 bool client_servers_choose_device(void)
 {
     return getenv(DEVICES_OF_OWNER) != NULL || getenv(DEVICES_OF_USER) != NULL;

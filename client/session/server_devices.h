@@ -20,7 +20,9 @@ struct handshake_welcome;
 #define CLIENT_DEVICES_MAX 1024
 #define CLIENT_ATTRIBUTES  256 /* CUdevice_attribute numbers that can be known */
 
-/* One gpuaasd that answered; its control connection stays open for the client's life. */
+/* One gpuaasd that answered. Its control connection stays open for the client's life, unless
+ * gpuaasd closes that of a program that uses no device; it is made again when a device is opened.
+ */
 struct client_server {
     struct client_server *next;
     char address[300];
@@ -33,6 +35,9 @@ struct client_server {
     uint64_t control_sequence;
     uint64_t guessed_ns; /* when a ticket for its first device was asked for in advance; 0: not */
     atomic_bool lost;
+    /* For the service thread, which knows by the second that the first is another one. */
+    atomic_int watched_fd; /* of `control`; -1: none */
+    atomic_uint connected; /* how often it has been */
 };
 
 struct client_device {
@@ -59,6 +64,9 @@ extern struct client_server *client_servers;
 CUresult client_device_find(CUdevice ordinal, struct client_device **device);
 /* Adds a server that has answered, and its devices. */
 void client_servers_add(struct client_server *server, const struct handshake_welcome *welcome);
+/* Whether a server that answers again is what it was: the same node with the same devices. */
+bool client_servers_same(const struct client_server *server,
+                         const struct handshake_welcome *welcome);
 /* Whether the environment chooses devices, which may not be the first ones. */
 bool client_servers_choose_device(void);
 /* Leaves those that the environment chooses; then they have their numbers. */

@@ -287,18 +287,26 @@ static int servers_split(const char *text, struct attempt *attempts)
 
 /* ---- all of them */
 
-static void accept_server(struct attempt *attempt)
+/* It stays open from here on. */
+static void control_begin(struct client_server *server)
 {
-    struct client_server *server = attempt->server;
-    client_server_answers_add(attempt->text, server, "");
-    client_servers_add(server, &attempt->welcome);
-    frame_drop(&server->reader);
-    pthread_mutex_init(&server->control_lock, NULL);
+    frame_drop(&server->reader); /* the welcome */
     client_process_own(server->control.fd);
     if (server->control.ops->set_dead_after(&server->control,
                                             client_environment_dead_after_s() * 1000) != GA_OK) {
         ga_debug("the connection to %s cannot tell by itself that it is gone", server->address);
     }
+    atomic_fetch_add(&server->connected, 1);
+    atomic_store(&server->watched_fd, server->control.fd);
+}
+
+static void accept_server(struct attempt *attempt)
+{
+    struct client_server *server = attempt->server;
+    client_server_answers_add(attempt->text, server, "");
+    pthread_mutex_init(&server->control_lock, NULL);
+    control_begin(server);
+    client_servers_add(server, &attempt->welcome);
 }
 
 /* One line when nobody answered, one per silent server when others did. */
@@ -383,4 +391,56 @@ CUresult client_servers_connect(void)
     CU_TRY(ask_servers(servers));
     client_servers_choose();
     return client_device_count != 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+/* ---- again */
+
+static bool control_has_ended(const struct client_server *server)
+{
+    struct pollfd at = {.fd = server->control.fd, .events = POLLRDHUP};
+    return poll(&at, 1, 0) != 0;
+}
+
+/* Takes the connection of `made`, and frees the rest. */
+static void control_replace(struct client_server *server, struct client_server *made)
+{
+    atomic_store(&server->watched_fd, -1);
+    client_process_disown(server->control.fd);
+    server->control.ops->close(&server->control);
+    frame_reader_fini(&server->reader);
+    server->control = made->control;
+    server->reader = made->reader;
+    server->guessed_ns = 0;
+    free(made);
+    control_begin(server);
+}
+
+enum ga_status client_servers_connect_again(struct client_server *server, char *why,
+                                            size_t why_size)
+{
+    enum ga_status status = GA_OK;
+    if (control_has_ended(server)) {
+        struct attempt *attempt = calloc(1, sizeof *attempt);
+        if (attempt == NULL) {
+            snprintf(why, why_size, "no memory");
+            return GA_NO_MEMORY;
+        }
+        snprintf(attempt->text, sizeof attempt->text, "%s", server->address);
+        ask_all(attempt, 1);
+        if (attempt->state == ANSWERED && !client_servers_same(server, &attempt->welcome)) {
+            fail(attempt, "it has other devices than before: start the program anew");
+        }
+        if (attempt->state == ANSWERED) {
+            control_replace(server, attempt->server);
+        } else {
+            snprintf(why, why_size, "%s", attempt->why);
+            status = GA_LOST;
+        }
+        free(attempt->welcome.devices);
+        free(attempt);
+    }
+    if (status == GA_OK) {
+        atomic_store(&server->lost, false);
+    }
+    return status;
 }

@@ -5,9 +5,19 @@
 
 #include <stdint.h>
 
+#include <stddef.h>
+
 #include "api/cuda_names.h"
+#include "base/status.h"
+
+struct client_server;
 
 extern uint8_t client_application[16];
 CUresult client_servers_connect(void);
+/* Makes the control connection anew if gpuaasd has ended it: it does so when a program uses no
+ * device for a while. Under the server's control_lock, and without any connection to a backend
+ * process there. GA_LOST with `why`. */
+GA_CHECKED enum ga_status client_servers_connect_again(struct client_server *server, char *why,
+                                                       size_t why_size);
 
 #endif

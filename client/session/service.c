@@ -41,8 +41,13 @@ static uint64_t service_sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void server_lost(struct client_server *server)
+/* Without connections to backend processes there is nothing to lose: the next device that is opened
+ * connects again. */
+static void server_lost(struct client_server *server, unsigned connected)
 {
+    if (atomic_load(&server->connected) != connected) {
+        return; /* that was the connection before */
+    }
     atomic_store(&server->lost, true);
     struct client_conn *conn;
     for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
@@ -56,6 +61,7 @@ static void server_lost(struct client_server *server)
 struct watched_of {
     struct client_conn *conn; /* NULL: see server */
     struct client_server *server;
+    unsigned connected; /* the server's, when its descriptor was read */
 };
 
 /* The descriptors to poll; the arrays only grow. */
@@ -77,22 +83,23 @@ static bool watched_grow(struct watched *w)
 }
 
 /* Adds a descriptor. If there is no memory, it is served when something else wakes the thread. */
-static void service_watch(struct watched *w, int fd, short events, struct client_conn *conn,
-                          struct client_server *server)
+static void service_watch(struct watched *w, int fd, short events, struct watched_of of)
 {
     if (w->count < w->room || watched_grow(w)) {
         w->at[w->count] = (struct pollfd){.fd = fd, .events = events};
-        w->of[w->count++] = (struct watched_of){.conn = conn, .server = server};
+        w->of[w->count++] = of;
     }
 }
 
 static void service_watch_all(struct watched *w)
 {
     w->count = 0;
-    service_watch(w, wake_fd, POLLIN, NULL, NULL);
+    service_watch(w, wake_fd, POLLIN, (struct watched_of){0});
     for (struct client_server *at = client_servers; at != NULL; at = at->next) {
+        unsigned connected = atomic_load(&at->connected); /* first: a later `fd` does no harm */
         if (!atomic_load(&at->lost)) {
-            service_watch(w, at->control.fd, POLLRDHUP, NULL, at);
+            service_watch(w, atomic_load(&at->watched_fd), POLLRDHUP,
+                          (struct watched_of){.server = at, .connected = connected});
         }
     }
     struct client_conn *conn;
@@ -100,7 +107,7 @@ static void service_watch_all(struct watched *w)
         struct pollfd at[CONN_POLLS_MAX];
         unsigned count = client_conn_polls(conn, at);
         for (unsigned n = 0; n < count; n++) {
-            service_watch(w, at[n].fd, at[n].events, conn, NULL);
+            service_watch(w, at[n].fd, at[n].events, (struct watched_of){.conn = conn});
         }
     }
 }
@@ -118,7 +125,7 @@ static void handle_events(const struct watched *w)
         }
         struct client_conn *conn = w->of[i].conn;
         if (conn == NULL) {
-            server_lost(w->of[i].server);
+            server_lost(w->of[i].server, w->of[i].connected);
         } else {
             client_conn_polled(conn, w->at[i].fd);
         }

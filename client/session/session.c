@@ -16,6 +16,7 @@
 #include "client/session/connect.h"
 #include "client/session/opening.h"
 #include "client/session/server_answers.h"
+#include "client/session/servers.h"
 #include "client/session/ticket.h"
 #include "front/front.h"
 
@@ -103,10 +104,35 @@ static enum ga_status open_with_ticket(struct opening *opening, struct client_co
     return status;
 }
 
+/* gpuaasd ends the connection of a program that has opened nothing, after a while. */
+static enum ga_status server_again(struct opening *opening)
+{
+    struct client_server *server = opening->device->server;
+    const struct client_conn *conn;
+    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
+        if (client_conn_owner(conn) == server) {
+            snprintf(opening->why, sizeof opening->why, "with all that was opened there");
+            return GA_LOST;
+        }
+    }
+    opening->round_trips += server->tls ? 3 : 2;
+    return client_servers_connect_again(server, opening->why, sizeof opening->why);
+}
+
+static enum ga_status ask_ticket(struct opening *opening)
+{
+    enum ga_status status = opening_ticket(opening, OPENING_ASKED);
+    if (status == GA_LOST) {
+        GA_TRY(server_again(opening));
+        status = opening_ticket(opening, OPENING_ASKED);
+    }
+    return status;
+}
+
 static enum ga_status try_open(struct opening *opening, struct client_conn **conn)
 {
     if (atomic_load(&opening->device->server->lost)) {
-        return GA_LOST;
+        GA_TRY(server_again(opening));
     }
     enum ga_status status = opening_ticket(opening, OPENING_GUESSED);
     if (status == GA_OK) {
@@ -117,7 +143,7 @@ static enum ga_status try_open(struct opening *opening, struct client_conn **con
     }
     opening->session = 0;
     opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-    GA_TRY(opening_ticket(opening, OPENING_ASKED));
+    GA_TRY(ask_ticket(opening));
     return open_with_ticket(opening, conn);
 }
 
@@ -162,7 +188,9 @@ CUresult client_session_open(struct client_device *device, const struct handshak
     enum ga_status status = open_device(&opening, &conn);
     if (status != GA_OK && atomic_load(&server->lost) &&
         opening.result == CUDA_ERROR_DEVICE_UNAVAILABLE) {
-        snprintf(opening.why, sizeof opening.why, "its gpuaasd ended");
+        char why[sizeof opening.why];
+        snprintf(why, sizeof why, "its gpuaasd ended (%.250s)", opening.why);
+        memcpy(opening.why, why, sizeof why);
     }
     pthread_mutex_unlock(&server->control_lock);
     client_trace_setup(opening.round_trips);
