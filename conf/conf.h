@@ -46,9 +46,9 @@ struct conf_server {
     uint32_t bulk_connections;
     bool compression;
     uint64_t shared_memory;
-    uint32_t clients;
+    uint32_t clients, pending_connections;
     uint32_t spare_backends;
-    uint32_t handshake_timeout_s, open_timeout_s, ticket_s, dead_after_s;
+    uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s;
 };
 
 struct conf_gpu {

@@ -75,6 +75,7 @@ struct channel_setup {
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
+    uint32_t pending_connections;
     uint32_t seats;        /* applications that it may have to serve at once */
     uint32_t outlives;     /* 1: it goes on when its applications have ended */
     uint32_t device_count; /* GPUs of this driver */

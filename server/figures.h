@@ -59,6 +59,7 @@ struct figures {
 /* Of the applications of a process, by their seats. */
 struct figures_page {
     struct figures seats[CHANNEL_SEATS];
+    _Alignas(64) _Atomic uint32_t pending; /* connections that have not shown a ticket */
 };
 
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pending connections and tickets. */
+/* Tickets, and who shows one. */
 #include "server/backend/admission.h"
 
 #include <stdio.h>
@@ -13,8 +13,6 @@
 #include "server/backend/application.h"
 #include "server/backend/backend.h"
 #include "server/backend/control_request.h"
-
-#define ACCEPT_PAUSE_MS 200
 
 /* ---- tickets */
 
@@ -141,43 +139,7 @@ bool admission_key(void *user, const uint8_t *id, uint8_t *key)
     return found != NULL;
 }
 
-/* ---- pending connections */
-
-bool admission_accepts(const struct backend *backend)
-{
-    return backend->pending_conn_count < PENDING_CONNS_MAX &&
-           ga_clock_ns() >= backend->accept_at_ns;
-}
-
-static enum ga_status pending_conn_accept(struct backend *backend,
-                                          struct transport_listener *listener)
-{
-    struct pending_conn pending = {0};
-    GA_TRY(listener->ops->accept(listener, &pending.conn));
-    if (GA_FAILPOINT("backend: accepted") ||
-        frame_reader_init(&pending.reader, CONN_BUFFER_BYTES) != GA_OK) {
-        pending.conn.ops->close(&pending.conn);
-        return GA_NO_MEMORY;
-    }
-    pending.deadline_ns = ga_clock_ns() + backend->setup.handshake_timeout_s * GA_NS_PER_S;
-    backend->pending_conns[backend->pending_conn_count++] = pending;
-    backend->accept_at_ns = 0;
-    return GA_OK;
-}
-
-void admission_accept(struct backend *backend, struct transport_listener *listener)
-{
-    enum ga_status status = GA_OK;
-    while (status == GA_OK && admission_accepts(backend)) {
-        status = pending_conn_accept(backend, listener);
-    }
-    if (status != GA_OK && status != GA_AGAIN) {
-        if (backend->accept_at_ns == 0) { /* told once, not five times a second */
-            ga_warn("cannot accept connections for now: no descriptors or memory left");
-        }
-        backend->accept_at_ns = ga_clock_ns() + ACCEPT_PAUSE_MS * GA_NS_PER_MS;
-    }
-}
+/* ---- what pending connections say */
 
 /* A fresh connection takes so few bytes at once, or it is none. */
 static void pending_conn_say(struct pending_conn *pending, const uint8_t *frame, size_t size)
@@ -270,8 +232,12 @@ static enum ga_status pending_conn_admit(struct application *application,
                             "there is or was a data connection: open further devices on it");
         return GA_DENIED;
     }
-    return application_connect(application, &pending->conn, &pending->reader, hello,
-                               header->sequence);
+    struct frame_reader reader; /* for frames of calls */
+    GA_TRY(frame_reader_enlarge(&pending->reader, CONN_BUFFER_BYTES, &reader));
+    enum ga_status status =
+        application_connect(application, &pending->conn, &reader, hello, header->sequence);
+    frame_reader_fini(status == GA_OK ? &pending->reader : &reader);
+    return status;
 }
 
 /* Whether this is a hello of another protocol major, whose rest may have another shape. */
@@ -283,24 +249,26 @@ static bool major_differs(const uint8_t *values, uint32_t size, uint32_t *major)
     return !reader.failed && magic == WIRE_MAGIC && *major != WIRE_MAJOR;
 }
 
-/* GA_AGAIN: it has not said all. GA_OK: taken over. Everything else: to be closed. */
-static enum ga_status pending_conn_turn(struct backend *backend, struct pending_conn *pending)
+/* The first message. GA_INVALID: it is too long, which is known before all of it is there. */
+static enum ga_status hello_next(struct pending_conn *pending, struct wire_header *header,
+                                 const uint8_t **values)
 {
-    struct wire_header header;
-    const uint8_t *values;
-    enum ga_status status = frame_next(&pending->reader, &header, &values);
-    if (status == GA_AGAIN) {
-        status = frame_fill(&pending->reader, &pending->conn);
-        if (status == GA_OK) {
-            status = frame_next(&pending->reader, &header, &values);
-        }
-    }
-    if (status == GA_AGAIN && ga_clock_ns() > pending->deadline_ns) {
-        pending_conn_warn(pending, "has not said who it is in time", "");
-        return GA_TIMEOUT;
-    }
+    GA_TRY(frame_header(&pending->reader, header));
+    return header->length <= WIRE_HELLO_MAX ? frame_next(&pending->reader, header, values)
+                                            : GA_INVALID;
+}
+
+enum ga_status admission_hear(struct backend *backend, struct pending_conn *pending,
+                              enum ga_status received)
+{
+    struct wire_header header = {0};
+    const uint8_t *values = NULL;
+    enum ga_status status = received == GA_OK ? hello_next(pending, &header, &values) : received;
     if (status == GA_LOST && transport_error_text(&pending->conn) != NULL) {
         pending_conn_warn(pending, "was refused: ", transport_error_text(&pending->conn));
+    }
+    if (status == GA_INVALID) {
+        pending_conn_warn(pending, "was refused: ", "its bytes are no gpuaas protocol");
     }
     GA_TRY(status);
     uint32_t major;
@@ -329,22 +297,6 @@ static enum ga_status pending_conn_turn(struct backend *backend, struct pending_
     return pending_conn_admit(application, pending, &header, &hello);
 }
 
-static void pending_conns_turn(struct backend *backend)
-{
-    unsigned kept = 0;
-    for (unsigned i = 0; i < backend->pending_conn_count; i++) {
-        struct pending_conn pending = backend->pending_conns[i];
-        enum ga_status status = pending_conn_turn(backend, &pending);
-        if (status == GA_AGAIN) {
-            backend->pending_conns[kept++] = pending;
-        } else if (status != GA_OK) {
-            pending.conn.ops->close(&pending.conn);
-            frame_reader_fini(&pending.reader);
-        }
-    }
-    backend->pending_conn_count = kept;
-}
-
 /* ---- who is still here */
 
 /* Clients that have nothing to give back need not be asked. */
@@ -363,7 +315,6 @@ static void admission_reclaim(struct backend *backend)
 
 void admission_turn(struct backend *backend)
 {
-    pending_conns_turn(backend);
     if (atomic_exchange(&backend->trim_wanted, false)) {
         admission_reclaim(backend);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may connect to a backend process: pending connections that have not yet shown a ticket, and
- * the tickets. All of it is the main thread's; only the tickets are also asked by the submit
- * threads. */
+/* Who may connect to a backend process: the tickets, and what a pending connection must say. All of
+ * it is the main thread's; only the tickets are also asked by the submit threads and by TLS. */
 #ifndef SERVER_BACKEND_ADMISSION_H
 #define SERVER_BACKEND_ADMISSION_H
 
@@ -13,7 +12,7 @@
 
 struct application;
 struct backend;
-struct transport_listener;
+struct pending_conn;
 
 void admission_init(struct backend *backend);
 /* For transport_secret: gives the key of a ticket that may still be used; otherwise logs why not.
@@ -25,10 +24,11 @@ void admission_read(struct backend *backend);
 GA_CHECKED enum ga_status admission_ticket(struct application *application,
                                            const struct handshake_data_hello *hello,
                                            const char **why);
-/* Whether there is room for a pending connection. */
-bool admission_accepts(const struct backend *backend);
-void admission_accept(struct backend *backend, struct transport_listener *listener);
-/* Serves all pending connections, and passes on that others lack memory. */
+/* Hears what a pending connection has said; `received`: what receiving has answered. GA_AGAIN: it
+ * has not said all. GA_OK: taken over. Everything else: to be closed; the log has the reason. */
+GA_CHECKED enum ga_status admission_hear(struct backend *backend, struct pending_conn *pending,
+                                         enum ga_status received);
+/* Passes on that others lack memory. */
 void admission_turn(struct backend *backend);
 
 #endif

@@ -89,6 +89,7 @@ static void figures_map(void)
  * process ends. */
 static void applications_end(void)
 {
+    pending_conns_end(&backend);
     bool clean = seats_end(&backend);
 #ifdef __SANITIZE_ADDRESS__
     if (clean && backend.setup.outlives != 0) {
@@ -110,18 +111,18 @@ static struct transport_listener *listener_at(unsigned index)
 
 static void backend_turn(void)
 {
-    struct pollfd fds[2 + CHANNEL_SEATS * SEAT_POLL_MAX + PENDING_CONNS_MAX * TRANSPORT_POLL_MAX];
+    struct pollfd fds[2 + CHANNEL_SEATS * SEAT_POLL_MAX + PENDING_CONNS_POLLS];
     nfds_t count = 0;
     int timeout_ms = seats_timeout_ms(&backend);
     fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
     const nfds_t first = count; /* more entries than descriptors are allowed, and poll fails */
-    struct transport_listener *listeners[2 * CHANNEL_SEATS];
-    for (unsigned i = 0; i < 2 * CHANNEL_SEATS && admission_accepts(&backend); i++) {
-        listeners[count - first] = listener_at(i);
-        if (listeners[count - first] != NULL) {
-            fds[count] = (struct pollfd){.fd = listeners[count - first]->fd, .events = POLLIN};
-            count++;
+    unsigned listeners[2 * CHANNEL_SEATS];
+    for (unsigned i = 0; i < 2 * CHANNEL_SEATS && pending_conns_accepts(&backend); i++) {
+        const struct transport_listener *listener = listener_at(i);
+        if (listener != NULL) {
+            listeners[count - first] = i;
+            fds[count++] = (struct pollfd){.fd = listener->fd, .events = POLLIN};
         }
     }
     const nfds_t listened = count - first;
@@ -133,21 +134,20 @@ static void backend_turn(void)
             count += more;
         }
     }
-    for (unsigned i = 0; i < backend.pending_conn_count; i++) {
-        struct transport_conn *conn = &backend.pending_conns[i].conn;
-        unsigned more = conn->ops->poll_prepare(conn, POLLIN, fds + count);
-        timeout_ms = more != 0 ? timeout_ms : 0;
-        count += more;
-    }
+    timeout_ms = pending_conns_poll(&backend, fds + count) ? timeout_ms : 0;
+    count += PENDING_CONNS_POLLS;
     (void)poll(fds, count, timeout_ms);
     eventfd_t woken;
     (void)!eventfd_read(backend.wake_fd, &woken);
     admission_read(&backend);
     for (nfds_t i = 0; i < listened; i++) {
         if ((fds[first + i].revents & POLLIN) != 0) {
-            admission_accept(&backend, listeners[i]);
+            unsigned at = listeners[i];
+            pending_conns_accept(&backend, listener_at(at),
+                                 at % 2 == 0 && backend.applications[at / 2].identity.tls);
         }
     }
+    pending_conns_turn(&backend);
     admission_turn(&backend);
 }
 
@@ -199,6 +199,9 @@ _Noreturn void backend_main(void)
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no descriptors left");
+    }
+    if (pending_conns_init(&backend) != GA_OK) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
     }
     admission_init(&backend);
     seats_init(&backend);

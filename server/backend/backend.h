@@ -11,18 +11,10 @@
 
 #include "server/backend/application.h"
 #include "server/backend/control_request.h"
+#include "server/backend/pending_conns.h"
 #include "server/channel.h"
 #include "server/driver/driver.h"
 #include "transport/transport.h"
-
-#define PENDING_CONNS_MAX 16u /* without a ticket; more wait in the listener's queue */
-
-/* A connection that has not yet shown a ticket. */
-struct pending_conn {
-    struct transport_conn conn;
-    struct frame_reader reader;
-    uint64_t deadline_ns;
-};
 
 struct backend {
     struct channel_setup setup;
@@ -30,9 +22,7 @@ struct backend {
     struct output_redirection output; /* what the driver prints */
     struct figures_page *figures;     /* of its applications; gpuaasd sees them */
     int wake_fd; /* a data connection has ended, or gpuaasd has told something */
-    struct pending_conn pending_conns[PENDING_CONNS_MAX];
-    unsigned pending_conn_count;
-    uint64_t accept_at_ns;       /* 0, or descriptors or memory had run out: not before */
+    struct pending_conns pending;
     pthread_mutex_t ticket_lock; /* tickets of all applications, and reading of the channel */
     struct control_request request;
     struct application applications[CHANNEL_SEATS]; /* by their seats */

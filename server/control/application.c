@@ -112,6 +112,15 @@ static void seat_forget(struct control_application *application, const struct se
     }
 }
 
+bool control_application_has_seat(const struct control_application *application)
+{
+    bool has = false;
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        has = has || application->seats[i] != NULL;
+    }
+    return has;
+}
+
 void control_application_abandon(struct control_application *application, struct seat *seat)
 {
     seat_forget(application, seat);
@@ -162,6 +171,7 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
     case CHANNEL_IDLE:
         if (packet->idle.tickets == seat->tickets_sent && !is_waited_for(application, NULL)) {
             control_application_abandon(application, seat);
+            break; /* it may have become idle */
         }
         return;
     default:

@@ -48,6 +48,8 @@ void control_application_end(struct control_application *application);
 GA_CHECKED enum ga_status control_application_start(struct control_application *application,
                                                     enum conf_driver driver, char *why,
                                                     size_t why_size);
+/* Whether it has a seat in any backend process. */
+bool control_application_has_seat(const struct control_application *application);
 /* Leaves a seat of its, which serves it no more. */
 void control_application_abandon(struct control_application *application, struct seat *seat);
 

@@ -2,29 +2,61 @@
 /* The dialogue with one client: HELLO, then an OPEN for each device it wants to use.
  *
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
- * one message. What comes of an OPEN: client_open.c. */
+ * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
+ * client_open.c. */
+#include "server/control/client_limits.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
+#include "server/control/client_steps.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 
-#define CLIENT_BUFFER_BYTES 16384u /* a message of a client is far shorter */
-
 static void control_client_ready(uv_poll_t *poll, int status, int events);
 
-static void control_client_handle_closed(uv_handle_t *handle)
+enum ga_status control_clients_init(struct control *control)
 {
-    struct control_client *client = handle->data;
+    ga_list_init(&control->clients);
+    ga_list_init(&control->applications);
+    GA_TRY(control_limits_init(control));
+    enum ga_status status = control_steps_init(control);
+    if (status != GA_OK) {
+        control_limits_fini(control);
+    }
+    return status;
+}
+
+void control_clients_fini(struct control *control)
+{
+    control_steps_fini(control);
+    control_limits_fini(control);
+}
+
+void control_client_release(struct control_client *client)
+{
     if (--client->handles == 0) {
         frame_reader_fini(&client->reader);
         control_client_out_fini(&client->out);
         free(client);
     }
+}
+
+static void control_client_handle_closed(uv_handle_t *handle)
+{
+    control_client_release(handle->data);
+}
+
+const char *control_client_address(struct control_client *client)
+{
+    if (client->address[0] == 0) {
+        transport_peer(&client->conn, client->address);
+    }
+    return client->address;
 }
 
 const char *control_client_label(const struct control_client *client)
@@ -51,18 +83,20 @@ static void application_leave(struct control_client *client)
     }
 }
 
-static void control_client_close(struct control_client *client)
+void control_client_close(struct control_client *client)
 {
     if (client->state != CLIENT_NEW) {
-        ga_info_of(client->address, "%s: gone", control_client_label(client));
+        ga_info_of(control_client_address(client), "%s: gone", control_client_label(client));
     }
+    client->closed = true;
     ga_list_remove(&client->link);
+    control_client_uncount(client);
     application_leave(client);
-    client->control->client_count--;
     (void)uv_poll_stop(&client->poll);
-    client->conn.ops->close(&client->conn);
     uv_close((uv_handle_t *)&client->poll, control_client_handle_closed);
-    uv_close((uv_handle_t *)&client->deadline, control_client_handle_closed);
+    if (!client->stepping) {
+        client->conn.ops->close(&client->conn);
+    }
 }
 
 void control_client_close_all(struct control *control)
@@ -78,9 +112,10 @@ void control_client_status(const struct control *control, const struct status_si
         const struct control_client *client = ga_container(at, struct control_client, link);
         const struct status_client status = {.address = client->address,
                                              .label = control_client_label(client),
-                                             .greeted = client->state == CLIENT_GREETED,
                                              .opens = client->open_count};
-        sink->client(sink->user, &status);
+        if (client->counted) {
+            sink->client(sink->user, &status);
+        }
     }
 }
 
@@ -90,7 +125,12 @@ static bool control_client_read(struct control_client *client);
 static bool control_client_watch(struct control_client *client, short wanted)
 {
     struct pollfd at[TRANSPORT_POLL_MAX];
+    control_client_idle(client);
     while (client->conn.ops->poll_prepare(&client->conn, wanted, at) == 0) {
+        if (control_client_is_stepped(client)) {
+            control_client_step(client);
+            return true;
+        }
         if (!control_client_read(client)) {
             control_client_close(client);
             return false;
@@ -117,7 +157,8 @@ bool control_client_flush(struct control_client *client)
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason)
 {
-    ga_warn_of(client->address, "%s: refused: %s", control_client_label(client), reason);
+    ga_warn_of(control_client_address(client), "%s: refused: %s", control_client_label(client),
+               reason);
     const struct handshake_refused refused = {.result = result, .reason = reason};
     struct ga_writer *writer = control_client_out_begin(&client->out);
     handshake_refused_write(writer, &refused);
@@ -152,9 +193,8 @@ static bool control_client_hello(struct control_client *client, const struct wir
     }
     (void)GA_FAILPOINT("gpuaasd: hello read");
     client->state = CLIENT_LEAVING; /* unless the greeting succeeds */
-    (void)uv_timer_stop(&client->deadline);
     struct control_application *application = control_application_make(
-        client->control, &hello, &client->conn, client->address, client->tls);
+        client->control, &hello, &client->conn, control_client_address(client), client->tls);
     if (application == NULL) {
         control_client_refuse(client, header->sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
         return true;
@@ -171,19 +211,29 @@ static bool control_client_hello(struct control_client *client, const struct wir
     } else if (!control_application_admit(application)) {
         control_client_refuse(client, header->sequence, CUDA_ERROR_NOT_PERMITTED,
                               "this program is connected already: is this server named twice?");
+    } else if (!control_client_admit(client)) {
+        char reason[100];
+        snprintf(reason, sizeof reason, "it serves %u applications already ([server] clients)",
+                 client->control->client_count);
+        control_client_refuse(client, header->sequence, CUDA_ERROR_NO_DEVICE, reason);
     } else {
         client->state = CLIENT_GREETED;
-        ga_info_of(client->address, "%s: connected", application->label);
+        if (client->conn.ops->set_dead_after(
+                &client->conn, client->control->conf->server.dead_after_s * 1000) != GA_OK) {
+            ga_debug("a client's connection cannot tell by itself that its machine has gone");
+        }
+        ga_info_of(control_client_address(client), "%s: connected", application->label);
         control_client_welcome(client);
     }
     return true;
 }
 
-static void control_client_say_lost(const struct control_client *client)
+static void control_client_say_lost(struct control_client *client)
 {
     const char *error_text = transport_error_text(&client->conn);
     if (error_text != NULL) {
-        ga_warn_of(client->address, "%s: %s", control_client_label(client), error_text);
+        ga_warn_of(control_client_address(client), "%s: %s", control_client_label(client),
+                   error_text);
     }
 }
 
@@ -203,15 +253,29 @@ static enum ga_status hello_bounded(struct control_client *client)
     return known && header.length > WIRE_HELLO_MAX ? GA_INVALID : GA_OK;
 }
 
+/* Before its first byte a client has no buffer; later messages are shorter than the first one may
+ * be. False: there is no memory. */
+static bool begin_reading(struct control_client *client)
+{
+    return client->reader.buffer != NULL ||
+           frame_reader_init(&client->reader, PENDING_BUFFER_BYTES) == GA_OK;
+}
+
 /* Reads and answers all there is; false: the client is to be closed. */
 static bool control_client_read(struct control_client *client)
 {
+    if (!begin_reading(client)) {
+        return false;
+    }
     while (client->state != CLIENT_LEAVING) {
         struct wire_header header = {0};
         const uint8_t *values = NULL;
         enum ga_status status = hello_bounded(client);
         if (status == GA_OK) {
             status = frame_next(&client->reader, &header, &values);
+        }
+        if (status == GA_AGAIN && control_client_is_stepped(client)) {
+            return true;
         }
         if (status == GA_AGAIN) {
             status = frame_fill(&client->reader, &client->conn);
@@ -227,7 +291,7 @@ static bool control_client_read(struct control_client *client)
         if (status != GA_OK ||
             !(client->state == CLIENT_NEW ? control_client_hello(client, &header, &reader)
                                           : control_client_open(client, &header, &reader))) {
-            ga_warn_of(client->address, "%s: %s", control_client_label(client),
+            ga_warn_of(control_client_address(client), "%s: %s", control_client_label(client),
                        speaks_tls(client)
                            ? "it speaks TLS, and this port does not: listen with tls:// "
                              "here, or leave tls:// out there"
@@ -242,6 +306,16 @@ static bool control_client_read(struct control_client *client)
 static void control_client_ready(uv_poll_t *poll, int status, int events)
 {
     struct control_client *client = poll->data;
+    if (status == 0 && client->state == CLIENT_NEW) {
+        pending_entry_heard(&client->limited);
+    }
+    if (status == 0 && control_client_is_stepped(client)) {
+        if (begin_reading(client)) {
+            control_client_step(client);
+            return;
+        }
+        status = UV_ENOMEM;
+    }
     if (status != 0 || ((events & UV_READABLE) != 0 && !control_client_read(client))) {
         control_client_close(client);
         return;
@@ -249,55 +323,48 @@ static void control_client_ready(uv_poll_t *poll, int status, int events)
     (void)control_client_flush(client);
 }
 
-static void control_client_overdue(uv_timer_t *timer)
+void control_client_stepped(struct control_client *client, enum ga_status status)
 {
-    struct control_client *client = timer->data;
-    ga_warn_of(client->address, "%s: has not said who it is in time", control_client_label(client));
-    control_client_close(client);
+    if (status == GA_LOST) {
+        control_client_say_lost(client);
+    }
+    if ((status != GA_OK && status != GA_AGAIN) || !control_client_read(client)) {
+        control_client_close(client);
+        return;
+    }
+    (void)control_client_flush(client);
 }
 
-static void control_client_turn_away(const struct control *control, struct transport_conn *conn,
-                                     bool full)
+static void control_client_turn_away(struct transport_conn *conn)
 {
     char address[TRANSPORT_PEER_BYTES];
     transport_peer(conn, address);
-    if (full) {
-        ga_warn_of(address, "a client was turned away: there are %u already",
-                   control->client_count);
-    } else {
-        ga_warn_of(address, "no memory for a client, its connection is closed");
-    }
+    ga_warn_of(address, "no memory for a client, its connection is closed");
     conn->ops->close(conn);
 }
 
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
-    bool full = control->client_count >= control->conf->server.clients;
-    struct control_client *client = full ? NULL : calloc(1, sizeof *client);
-    if (client == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
-        frame_reader_init(&client->reader, CLIENT_BUFFER_BYTES) != GA_OK) {
-        control_client_turn_away(control, &taken, full);
+    struct control_client *client = calloc(1, sizeof *client);
+    if (client == NULL || GA_FAILPOINT("gpuaasd: accepted")) {
+        control_client_turn_away(&taken);
         free(client);
         return;
     }
     client->control = control;
     client->conn = taken;
     client->tls = tls;
-    if (taken.ops->set_dead_after(&client->conn, control->conf->server.dead_after_s * 1000) !=
-        GA_OK) {
-        ga_debug("a client's connection cannot tell by itself that its machine has gone");
-    }
-    client->handles = 2;
-    transport_peer(&client->conn, client->address);
+    ga_list_init(&client->link);
     ga_list_init(&client->beside);
+    if (control_client_pend(client) != GA_OK) {
+        control_client_turn_away(&taken);
+        free(client);
+        return;
+    }
+    client->handles = 1;
     client->poll.data = client;
-    client->deadline.data = client;
     ga_list_append(&control->clients, &client->link);
-    control->client_count++;
-    (void)uv_timer_init(&control->loop, &client->deadline);
-    (void)uv_timer_start(&client->deadline, control_client_overdue,
-                         (uint64_t)control->conf->server.handshake_timeout_s * 1000, 0);
     (void)uv_poll_init(&control->loop, &client->poll, client->conn.fd);
     (void)uv_poll_start(&client->poll, UV_READABLE, control_client_ready);
 }

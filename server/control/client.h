@@ -7,6 +7,10 @@
 #include "server/control/control.h"
 #include "server/control/status.h"
 
+/* Prepares a control whose configuration and loop are set. GA_NO_MEMORY. */
+GA_CHECKED enum ga_status control_clients_init(struct control *control);
+/* Ends what that has begun; all clients have been closed. */
+void control_clients_fini(struct control *control);
 /* Takes ownership of the connection. `tls`: it is encrypted, and its data must be, too. */
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls);
 /* Tells the sink each client. */

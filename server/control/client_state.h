@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a client, which client.c and client_open.c share. */
+/* The state of a client, which the files of clients share. */
 #ifndef SERVER_CONTROL_CLIENT_STATE_H
 #define SERVER_CONTROL_CLIENT_STATE_H
 
 #include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/client_send.h"
+#include "server/pending.h"
+#include "server/workers.h"
 
 #define CLIENT_OPENS_MAX 64u /* pending OPENs; our library sends one after the other */
 
@@ -25,18 +27,28 @@ struct control_client {
     struct transport_conn conn;
     bool tls;
     uv_poll_t poll;
-    uv_timer_t deadline;
-    unsigned handles;
+    unsigned handles; /* that have not been closed, and the job while a worker has it */
+    bool closed;
+    struct pending_entry limited; /* among those that have not greeted, or that use nothing */
+    bool counted;                 /* it is one of `clients` */
+    struct worker_job job;        /* a step (client_steps.h) */
+    bool stepping;                /* a worker has it, and with it the connection and the reader */
+    enum ga_status step_status;   /* the worker's answer */
     enum control_client_state state;
     struct frame_reader reader;
     struct control_client_out out;
-    char address[TRANSPORT_PEER_BYTES]; /* for the log */
+    char address[TRANSPORT_PEER_BYTES]; /* for the log; see control_client_address */
     struct control_client_open opens[CLIENT_OPENS_MAX];
     uint32_t open_count;
 };
 
+/* For the log: where it is. Finding that out takes time, which not every connection is worth. */
+const char *control_client_address(struct control_client *client);
 /* For the log: what the application is called. */
 const char *control_client_label(const struct control_client *client);
+void control_client_close(struct control_client *client);
+/* One of its handles has been closed. */
+void control_client_release(struct control_client *client);
 /* Sends what is queued; false: the client has been closed. */
 bool control_client_flush(struct control_client *client);
 /* Queues a REFUSED for the message `sequence`, and logs it. */

@@ -173,16 +173,16 @@ int control_run(struct conf *conf)
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
     control = (struct control){.conf = conf};
     control_names(&conf->server);
-    control_descriptors(conf);
+    control_descriptors(&control);
     control_seats(&control);
-    ga_list_init(&control.clients);
-    ga_list_init(&control.applications);
-    if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0) {
+    if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0 ||
+        control_clients_init(&control) != GA_OK) {
         ga_error("no memory, or no event loop");
         return 1;
     }
     backend_process_table_init(&control.processes, &control.loop);
     control.processes.emptied = control_emptied;
+    (void)uv_check_init(&control.loop, &control.accepts);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
         control.signals[i].data = &control;
@@ -195,6 +195,8 @@ int control_run(struct conf *conf)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         uv_close((uv_handle_t *)&control.signals[i], NULL);
     }
+    uv_close((uv_handle_t *)&control.accepts, NULL);
+    control_clients_fini(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&control.loop);

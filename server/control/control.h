@@ -12,6 +12,8 @@
 #include "server/control/backend_process.h"
 #include "server/control/devices.h"
 #include "server/control/warm_pool.h"
+#include "server/pending.h"
+#include "server/workers.h"
 #include "transport/transport.h"
 
 struct control;
@@ -24,7 +26,15 @@ struct control_listener {
     uv_poll_t poll;
     uv_timer_t pause; /* time until accepting is tried again, after descriptors ran out */
     bool open;
+    bool waiting;   /* connections wait */
     bool exhausted; /* descriptors have run out, and that has been logged */
+};
+
+/* Clients of a kind of which there may be only so many, for so long (client_limits.h). */
+struct control_limit {
+    struct pending_table table;
+    uint64_t limit_ns; /* 0: for ever */
+    uv_timer_t timer;
 };
 
 struct control {
@@ -35,7 +45,13 @@ struct control {
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
-    uint32_t client_count;
+    uint32_t client_count;        /* that have greeted */
+    uint32_t pending_most;        /* that have not, as far as descriptors allow */
+    struct control_limit pending; /* those that have not */
+    struct control_limit idle;    /* those that have, and use nothing */
+    struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
+    uv_poll_t steps;
+    uv_check_t accepts; /* behind all other events of a turn of the loop */
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */

@@ -13,13 +13,15 @@
 #include "api/wire.h"
 #include "base/log.h"
 #include "server/control/client.h"
+#include "server/control/client_limits.h"
 #include "server/control/control.h"
 
 #define ACCEPT_PAUSE_MS 200
-#define ACCEPT_BATCH    128 /* connections taken per turn of the loop */
+#define ACCEPT_BATCH    64 /* connections taken per turn of the loop, of each listener */
 /* For each client its connection, and what leads to its backend process; and some for ourselves. */
 #define DESCRIPTORS_OF_A_CLIENT 2u
 #define DESCRIPTORS_OF_OURS     128u
+#define PENDING_MIN             16u
 
 /* Complains about a key's file; the line that names it is not known any more. */
 static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
@@ -96,23 +98,34 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
 }
 
 /* Raises RLIMIT_NOFILE only as far as needed: code that iterates over all possible descriptors
- * would become slow. */
-void control_descriptors(const struct conf *conf)
+ * would become slow. Where that is not enough, there are fewer pending connections. */
+void control_descriptors(struct control *control)
 {
-    rlim_t wanted =
-        (rlim_t)conf->server.clients * DESCRIPTORS_OF_A_CLIENT + (rlim_t)DESCRIPTORS_OF_OURS;
+    const struct conf_server *server = &control->conf->server;
+    rlim_t needed = (rlim_t)server->clients * DESCRIPTORS_OF_A_CLIENT + (rlim_t)DESCRIPTORS_OF_OURS;
+    rlim_t wanted = needed + server->pending_connections;
     struct rlimit limit;
+    control->pending_most = server->pending_connections;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }
+    rlim_t before = limit.rlim_cur;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted) {
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        limit.rlim_cur = before;
+    }
+    if (limit.rlim_cur < needed) {
         rlim_t ours = limit.rlim_cur < DESCRIPTORS_OF_OURS ? limit.rlim_cur : DESCRIPTORS_OF_OURS;
         ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
                 "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
                 (unsigned long long)limit.rlim_cur,
                 (unsigned long long)((limit.rlim_cur - ours) / DESCRIPTORS_OF_A_CLIENT),
-                conf->server.clients);
+                server->clients);
+    }
+    rlim_t left = limit.rlim_cur > needed ? limit.rlim_cur - needed : 0;
+    if (left < control->pending_most) {
+        unsigned most = left > PENDING_MIN ? (unsigned)left : PENDING_MIN;
+        control->pending_most = most < control->pending_most ? most : control->pending_most;
     }
 }
 
@@ -166,6 +179,9 @@ enum ga_status control_listen(struct control *control)
         (void)uv_timer_init(&control->loop, &listener->pause);
         GA_TRY(
             address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
+        if (listener->tls) {
+            workers_start(&control->workers);
+        }
         if (transport_address_is(&address, "tcp")) {
             plain_note(listener->url, address.host);
         }
@@ -173,7 +189,14 @@ enum ga_status control_listen(struct control *control)
     return GA_OK;
 }
 
-static void listener_readable(uv_poll_t *poll, int status, int events);
+/* Accepting waits for the end of the loop's turn: who is served already goes first. */
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+    struct control_listener *listener = poll->data;
+    (void)status;
+    (void)events;
+    listener->waiting = true;
+}
 
 static void listener_resume(uv_timer_t *timer)
 {
@@ -181,18 +204,23 @@ static void listener_resume(uv_timer_t *timer)
     (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
 }
 
-static void listener_readable(uv_poll_t *poll, int status, int events)
+/* Descriptors or memory have run out, and no pending connection can make room. */
+static void listener_pause(struct control_listener *listener)
 {
-    struct control_listener *listener = poll->data;
-    (void)status;
-    (void)events;
+    (void)uv_poll_stop(&listener->poll);
+    (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
+}
+
+static void listener_accept(struct control_listener *listener)
+{
+    listener->waiting = false;
     for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
         struct transport_conn conn;
         enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
         if (got == GA_OK) {
-            listener->exhausted = false;
             control_client_accept(listener->control, &conn, listener->tls);
         } else if (got == GA_AGAIN) {
+            listener->exhausted = false;
             return;
         } else {
             if (!listener->exhausted) {
@@ -200,15 +228,28 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
                         listener->url);
             }
             listener->exhausted = true; /* told once, not five times a second */
-            (void)uv_poll_stop(poll);
-            (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
+            if (!control_pending_relieve(listener->control)) {
+                listener_pause(listener);
+            }
             return;
+        }
+    }
+}
+
+static void listeners_accept(uv_check_t *check)
+{
+    struct control *control = check->data;
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        if (control->listeners[i].waiting && control->listeners[i].open) {
+            listener_accept(&control->listeners[i]);
         }
     }
 }
 
 void control_accept_start(struct control *control)
 {
+    control->accepts.data = control;
+    (void)uv_check_start(&control->accepts, listeners_accept);
     for (unsigned i = 0; i < control->listener_count; i++) {
         struct control_listener *listener = &control->listeners[i];
         (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
@@ -218,6 +259,7 @@ void control_accept_start(struct control *control)
 
 void control_listeners_close(struct control *control)
 {
+    (void)uv_check_stop(&control->accepts);
     for (unsigned i = 0; i < control->listener_count; i++) {
         struct control_listener *listener = &control->listeners[i];
         if (listener->open) {

@@ -9,9 +9,9 @@
 GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
                                         conf_complain *complain, void *user);
 
-/* Raises the limit of descriptors to what clients may need; warns if that is not
- * allowed. */
-void control_descriptors(const struct conf *conf);
+/* Raises the limit of descriptors to what clients may need; warns if that is not allowed. Sets how
+ * many pending connections there may be. */
+void control_descriptors(struct control *control);
 /* GA_INVALID with a log line. */
 GA_CHECKED enum ga_status control_listen(struct control *control);
 void control_accept_start(struct control *control);

@@ -38,10 +38,23 @@ static void seat_not_ended(uv_timer_t *timer)
     seat_fail(timer->data, "has not ended the application in time");
 }
 
+/* GA_OK: it is told now, or when there is room. */
+static enum ga_status coming_tell(struct seat *seat)
+{
+    const struct control_application *application = seat->application;
+    struct channel_application packet = {
+        .kind = CHANNEL_APPLICATION, .seat = seat->number, .tls = application->tls};
+    memcpy(packet.id, application->id, sizeof packet.id);
+    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
+    memcpy(packet.client, application->address, sizeof packet.client);
+    enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
+    seat->untold = status == GA_AGAIN;
+    return seat->untold ? GA_OK : status;
+}
+
 enum ga_status seat_take(struct backend_process *process, struct control_application *application,
                          unsigned timeout_s, const struct seat_events *events, struct seat **out)
 {
-    struct channel_application packet = {.kind = CHANNEL_APPLICATION, .tls = application->tls};
     struct seat *seat = calloc(1, sizeof *seat);
     if (seat == NULL) {
         return GA_NO_MEMORY;
@@ -57,11 +70,7 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);
     process->seats[seat->number] = seat;
-    packet.seat = seat->number;
-    memcpy(packet.id, application->id, sizeof packet.id);
-    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
-    memcpy(packet.client, application->address, sizeof packet.client);
-    if (channel_send(process->fd, &packet, sizeof packet) != GA_OK) {
+    if (coming_tell(seat) != GA_OK) {
         seat->left = true; /* nobody is told */
         backend_process_end(process);
         return GA_LOST;
@@ -97,15 +106,22 @@ static void leave_tell(struct seat *seat)
 
 void seat_leave(struct seat *seat)
 {
+    bool unknown = seat->untold && seat->process->outlives && !seat->process->ending;
     seat->left = true;
+    if (unknown) {
+        seat_end(seat, "the process has never heard of it");
+        return;
+    }
     (void)uv_timer_start(&seat->timer, seat_not_ended, END_MS, 0);
     leave_tell(seat);
 }
 
 void seat_room(struct seat *seat)
 {
-    if (seat->untold) {
+    if (seat->untold && seat->left) {
         leave_tell(seat);
+    } else if (seat->untold) {
+        (void)!coming_tell(seat); /* lost: its exit comes next */
     } else if (!seat->left) {
         seat->events->room(seat);
     }

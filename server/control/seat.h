@@ -33,7 +33,7 @@ struct seat {
     const struct seat_events *events;
     struct control_application *application;
     bool left;   /* the application does not use it any more */
-    bool untold; /* that; the process does not know it yet */
+    bool untold; /* the channel was full: the process does not know yet that it comes, or leaves */
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
     bool ready;

@@ -29,6 +29,9 @@ void status_collect(const struct control *control, const struct status_sink *sin
     if (sink->node != NULL) {
         const struct node_status node = {.application_count = applications,
                                          .client_count = control->client_count,
+                                         .pending_count = control->pending.table.count,
+                                         .pending_sources = control->pending.table.source_count,
+                                         .idle_count = control->idle.table.count,
                                          .process_count = control->processes.count - spares,
                                          .spare_count = spares};
         sink->node(sink->user, &node);
@@ -71,20 +74,23 @@ static void log_application(void *user, const struct status_application *applica
 static void log_client(void *user, const struct status_client *client)
 {
     (void)user;
-    ga_info_each(client->address, "report: %s: %s, %u devices waited for", client->label,
-                 client->greeted ? "connected" : "not greeted", client->opens);
+    ga_info_each(client->address, "report: %s: connected, %u devices waited for", client->label,
+                 client->opens);
 }
 
 static void log_process(void *user, const struct status_process *process)
 {
     (void)user;
-    ga_info_each(process->client, "report: backend process %d of %s: %s, %u tickets",
-                 (int)process->pid, process->label, process->state, process->tickets);
+    ga_info_each(
+        process->client, "report: backend process %d of %s: %s, %u tickets, %u pending connections",
+        (int)process->pid, process->label, process->state, process->tickets, process->pending);
 }
 
 static void log_node(void *user, const struct node_status *node)
 {
     (void)user;
+    ga_info_each(NULL, "report: %u pending connections of %u sources, %u clients that use nothing",
+                 node->pending_count, node->pending_sources, node->idle_count);
     ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare", node->client_count,
                  node->process_count, node->spare_count);
 }

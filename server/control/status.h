@@ -19,11 +19,10 @@ struct status_application {
     uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };
 
-/* A control connection. */
+/* A control connection that has greeted. */
 struct status_client {
     const char *address, *label; /* the label is its application's */
-    bool greeted;
-    uint32_t opens; /* devices that wait for a backend process */
+    uint32_t opens;              /* devices that wait for a backend process */
 };
 
 struct status_process {
@@ -31,11 +30,14 @@ struct status_process {
     const char *client, *label; /* of its application, or its own */
     const char *state;          /* "starting", "ready", "ending", "spare", "spare, starting" */
     uint32_t tickets;           /* sent ever */
+    uint32_t pending;           /* connections to it that have not shown one */
 };
 
 struct node_status {
     uint32_t application_count, client_count;
-    uint32_t process_count, spare_count; /* the first without the second */
+    uint32_t pending_count, pending_sources; /* connections that have not greeted; from how many */
+    uint32_t idle_count;                     /* clients that use nothing */
+    uint32_t process_count, spare_count;     /* the first without the second */
 };
 
 /* Takes the snapshot, piece by piece: the log, JSON, an admin socket. Any member may be NULL. */

@@ -45,6 +45,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,
+        .pending_connections = server->pending_connections,
         .seats = control->seats,
         .outlives = control->outlives,
     };

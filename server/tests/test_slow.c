@@ -118,7 +118,7 @@ static void expect_slow_tls_cut_off(const char *url)
 Test(slow, a_greeting_has_a_limit_in_time)
 {
     const struct wire_header hello = {.opcode = WIRE_HELLO, .length = WIRE_HELLO_MAX};
-    const struct wire_header data_hello = {.opcode = WIRE_DATA_HELLO, .length = 8000};
+    const struct wire_header data_hello = {.opcode = WIRE_DATA_HELLO, .length = WIRE_HELLO_MAX};
     struct script_conn conn;
     script_connect(&conn, server.url);
     expect_cut_off(&conn, &hello, sizeof hello);

@@ -10,7 +10,7 @@ import socket
 import struct
 
 MAGIC, MAJOR, MINOR = 0x41555047, 1, 1  # api/wire.h
-HELLO, WELCOME = 1, 2
+HELLO, WELCOME, OPEN = 1, 2, 4
 HEADER = struct.Struct("<IHHQ")
 
 
@@ -31,6 +31,11 @@ def hello(number):
     return HEADER.pack(len(body), HELLO, 0, 0) + body
 
 
+def open_first():
+    """api/handshake.c: handshake_open_write, for device 0"""
+    return HEADER.pack(16, OPEN, 0, 1) + bytes(16)
+
+
 def allow_descriptors(count):
     """As many as are wanted, or what this machine allows; how many that is."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -39,10 +44,12 @@ def allow_descriptors(count):
 
 
 class Crowd:
-    """`count` connections, begun all at once; `greet` says hello on all and counts the welcomes."""
+    """`count` connections, begun all at once; `greet` says hello on all and counts the welcomes.
+    `opens`: each asks for a device at once."""
 
-    def __init__(self, address, count):
+    def __init__(self, address, count, opens=False):
         host, port = address.rsplit(":", 1)
+        self.more = open_first() if opens else b""
         self.sockets = []
         for _ in range(count):
             connection = socket.socket()
@@ -63,12 +70,11 @@ class Crowd:
                     welcomed += self.turn(waiting, key, events)
         return welcomed
 
-    @staticmethod
-    def turn(waiting, key, events):
+    def turn(self, waiting, key, events):
         """Says hello, or hears the answer; 1: it is a welcome."""
         if events & selectors.EVENT_WRITE:
             with contextlib.suppress(OSError):
-                key.fileobj.send(hello(key.data))
+                key.fileobj.send(hello(key.data) + self.more)
             waiting.modify(key.fileobj, selectors.EVENT_READ, key.data)
             return 0
         waiting.unregister(key.fileobj)

@@ -57,7 +57,7 @@ def test_why_a_client_is_refused(build):
             expect(check.victim_result(victim) in {0, 100}, victim.report())
             expect(fuse.fired(), "nobody came there")
             expect("no memory for a client" in server.err.text, server.report())
-            expect("turned away" not in server.err.text, server.report())
+            expect("applications already" not in server.err.text, server.report())
 
 
 def test_late(build):

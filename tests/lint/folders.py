@@ -37,7 +37,7 @@ ROOMS = {
         "graph": {"session", "context", "call", "memory", "copy", "stream", "module"},
     },
     "server": {
-        "control": set(),  # gpuaasd; with the backend it shares the channel alone
+        "control": set(),  # gpuaasd; with the backend it shares the folder's own files alone
         "driver": set(),
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},

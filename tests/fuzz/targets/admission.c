@@ -36,6 +36,7 @@ static void backend_begin(struct backend *backend)
     memset(ticket.id, 2, sizeof ticket.id);
     memset(ticket.key, 2, sizeof ticket.key);
     *backend = (struct backend){.setup = {.kind = CHANNEL_SETUP,
+                                          .pending_connections = 16,
                                           .ticket_s = 3600,
                                           .handshake_timeout_s = 3600,
                                           .dead_after_s = 3600}};
@@ -44,6 +45,7 @@ static void backend_begin(struct backend *backend)
     backend->figures = &figures;
     admission_init(backend);
     seats_init(backend);
+    FUZZ_CHECK(pending_conns_init(backend) == GA_OK);
     application_init(application, backend);
     uint64_t now = ga_clock_ns();
     FUZZ_CHECK(tickets_add(&application->tickets, &ticket, now + 3600 * GA_NS_PER_S, now));
@@ -52,9 +54,7 @@ static void backend_begin(struct backend *backend)
 
 static void backend_end(struct backend *backend)
 {
-    for (unsigned i = 0; i < backend->pending_conn_count; i++) {
-        frame_reader_fini(&backend->pending_conns[i].reader);
-    }
+    pending_conns_end(backend);
     if (backend->applications[0].side_open) {
         transport_side_fini(&backend->applications[0].side);
     }
@@ -67,15 +67,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     uint64_t seed = fuzz_u8(&input);
     backend_begin(&backend);
-    struct pending_conn *pending = &backend.pending_conns[0];
-    pending->conn = fuzz_conn_open(input.at, input.left, seed);
-    pending->deadline_ns = UINT64_MAX;
-    FUZZ_CHECK(frame_reader_init(&pending->reader, CONN_BUFFER_BYTES) == GA_OK);
-    backend.pending_conn_count = 1;
+    const struct transport_conn conn = fuzz_conn_open(input.at, input.left, seed);
+    FUZZ_CHECK(pending_conns_add(&backend, &conn, false) == GA_OK);
     unsigned turns = 0;
     const char *why = NULL;
-    while (why == NULL && (backend.pending_conn_count != 0 || backend.applications[0].side_open)) {
+    while (why == NULL && (backend.pending.table.count != 0 || backend.applications[0].side_open)) {
         FUZZ_CHECK(turns++ < TURNS_MAX + size); /* the stream ends, so must they */
+        pending_conns_turn(&backend);
         admission_turn(&backend);
         why = seats_turn(&backend);
     }

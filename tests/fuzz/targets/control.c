@@ -28,7 +28,8 @@ static struct client clients[CLIENTS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\nclients = 4\n"
+    static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\nclients = 2\n"
+                               "pending_connections = 16\n"
                                "[gpu.0]\ndriver = soft\n[gpu.1]\ndriver = nvidia\n";
     (void)argc;
     (void)argv;
@@ -36,9 +37,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
     control.seats = 1;
-    ga_list_init(&control.clients);
-    ga_list_init(&control.applications);
+    control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
+    FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     backend_process_table_init(&control.processes, &control.loop);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/client_limits.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/client_state.h"
+#include "server/control/control.h"
+
+#define RELIEVED      8u  /* pending clients that go at once when descriptors have run out */
+#define OVERDUE_BATCH 64u /* clients that go in a turn of the loop, in which others have a turn */
+
+static struct control_client *limited_client(struct pending_entry *entry)
+{
+    return ga_container(entry, struct control_client, limited);
+}
+
+/* ---- time */
+
+static void limit_overdue(uv_timer_t *timer);
+
+/* The timer runs for the one that has been there longest. It may come too early, when that one has
+ * gone; never too late. */
+static void limit_watch(struct control_limit *limit)
+{
+    const struct pending_entry *oldest = pending_table_oldest(&limit->table);
+    if (oldest != NULL && limit->limit_ns != 0 && !uv_is_active((uv_handle_t *)&limit->timer)) {
+        uint64_t due_ns = oldest->since_ns + limit->limit_ns, now_ns = ga_clock_ns();
+        uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+        (void)uv_timer_start(&limit->timer, limit_overdue, left_ns / GA_NS_PER_MS + 1, 0);
+    }
+}
+
+static void overdue_log(struct control_client *client)
+{
+    if (!client->counted) {
+        ga_warn_of(control_client_address(client), "%s: has not said who it is in time",
+                   control_client_label(client));
+    } else {
+        ga_info_of(control_client_address(client), "%s: has used nothing for idle_timeout_s (%u s)",
+                   control_client_label(client), client->control->conf->server.idle_timeout_s);
+    }
+}
+
+static void limit_overdue(uv_timer_t *timer)
+{
+    struct control_limit *limit = timer->data;
+    uint64_t now_ns = ga_clock_ns();
+    for (unsigned i = 0; i < OVERDUE_BATCH; i++) {
+        struct pending_entry *oldest = pending_table_oldest(&limit->table);
+        if (oldest == NULL || now_ns - oldest->since_ns < limit->limit_ns) {
+            break;
+        }
+        overdue_log(limited_client(oldest));
+        control_client_close(limited_client(oldest));
+    }
+    limit_watch(limit);
+}
+
+static enum ga_status limit_init(struct control *control, struct control_limit *limit,
+                                 unsigned most, unsigned limit_s)
+{
+    limit->limit_ns = limit_s * GA_NS_PER_S;
+    limit->timer.data = limit;
+    GA_TRY(pending_table_init(&limit->table, most));
+    (void)uv_timer_init(&control->loop, &limit->timer);
+    uv_unref((uv_handle_t *)&limit->timer);
+    return GA_OK;
+}
+
+enum ga_status control_limits_init(struct control *control)
+{
+    const struct conf_server *server = &control->conf->server;
+    GA_TRY(
+        limit_init(control, &control->pending, control->pending_most, server->handshake_timeout_s));
+    enum ga_status status =
+        limit_init(control, &control->idle, server->clients, server->idle_timeout_s);
+    if (status != GA_OK) {
+        uv_close((uv_handle_t *)&control->pending.timer, NULL);
+        pending_table_fini(&control->pending.table);
+    }
+    return status;
+}
+
+void control_limits_fini(struct control *control)
+{
+    struct control_limit *limits[] = {&control->pending, &control->idle};
+    for (unsigned i = 0; i < 2; i++) {
+        uv_close((uv_handle_t *)&limits[i]->timer, NULL);
+        pending_table_fini(&limits[i]->table);
+    }
+}
+
+/* ---- who goes */
+
+static void pending_drop(struct control_client *client, const char *why)
+{
+    ga_warn_of(control_client_address(client), "%s: has not said who it is, and %s: dropped",
+               control_client_label(client), why);
+    control_client_close(client);
+}
+
+enum ga_status control_client_pend(struct control_client *client)
+{
+    struct control *control = client->control;
+    struct pending_table *table = &control->pending.table;
+    uint8_t source[TRANSPORT_SOURCE_BYTES];
+    transport_source(&client->conn, source);
+    GA_TRY(pending_table_add(table, &client->limited, source, ga_clock_ns()));
+    if (pending_table_is_over(table)) {
+        pending_drop(limited_client(pending_table_victim(table)), "another one needs its place");
+    }
+    limit_watch(&control->pending);
+    return GA_OK;
+}
+
+bool control_pending_relieve(struct control *control)
+{
+    struct pending_entry *victim;
+    unsigned gone = 0;
+    while (gone < RELIEVED && (victim = pending_table_victim(&control->pending.table)) != NULL) {
+        pending_drop(limited_client(victim), "descriptors have run out");
+        gone++;
+    }
+    return gone != 0;
+}
+
+bool control_client_admit(struct control_client *client)
+{
+    struct control *control = client->control;
+    if (control->client_count >= control->conf->server.clients) {
+        struct pending_entry *idle = pending_table_victim(&control->idle.table);
+        if (idle == NULL) {
+            return false;
+        }
+        ga_info_of(limited_client(idle)->address,
+                   "%s: uses nothing, and another one needs its place",
+                   control_client_label(limited_client(idle)));
+        control_client_close(limited_client(idle));
+    }
+    pending_table_remove(&control->pending.table, &client->limited);
+    client->counted = true;
+    control->client_count++;
+    return true;
+}
+
+void control_client_idle(struct control_client *client)
+{
+    struct control_limit *limit = &client->control->idle;
+    uint8_t source[TRANSPORT_SOURCE_BYTES];
+    if (!client->counted) {
+        return;
+    }
+    bool idle = client->open_count == 0 && !control_application_has_seat(client->application);
+    if (!idle) {
+        pending_table_remove(&limit->table, &client->limited);
+    } else if (client->limited.source == NULL) {
+        transport_source(&client->conn, source);
+        if (pending_table_add(&limit->table, &client->limited, source, ga_clock_ns()) != GA_OK) {
+            ga_debug("no memory to look after an idle client");
+        }
+        limit_watch(limit);
+    }
+}
+
+void control_client_uncount(struct control_client *client)
+{
+    struct control *control = client->control;
+    pending_table_remove(client->counted ? &control->idle.table : &control->pending.table,
+                         &client->limited);
+    control->client_count -= client->counted;
+    client->counted = false;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that have not said who they are (pending), and clients that have and use nothing (idle):
+ * how many there may be, and for how long. Neither keeps others out. */
+#ifndef SERVER_CONTROL_CLIENT_LIMITS_H
+#define SERVER_CONTROL_CLIENT_LIMITS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+struct control;
+struct control_client;
+
+/* Of a control whose configuration and loop are set. GA_NO_MEMORY. */
+GA_CHECKED enum ga_status control_limits_init(struct control *control);
+/* Closes the handles; all clients have been closed. */
+void control_limits_fini(struct control *control);
+
+/* A new client is pending; another one that has been so for longer may have to go. GA_NO_MEMORY.
+ */
+GA_CHECKED enum ga_status control_client_pend(struct control_client *client);
+/* It has greeted, and is one of `clients` from now on. False: there are too many, none of which is
+ * idle. */
+bool control_client_admit(struct control_client *client);
+/* Looks whether it uses anything now. */
+void control_client_idle(struct control_client *client);
+/* It counts no more. */
+void control_client_uncount(struct control_client *client);
+/* Descriptors have run out: makes some pending clients go. False: there is none. */
+bool control_pending_relieve(struct control *control);
+
+#endif

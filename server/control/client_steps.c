@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Note: a client that is closed while its step is in a thread keeps its connection until the step
+ * is done. */
+#include "server/control/client_steps.h"
+
+#include "server/control/client_state.h"
+#include "server/control/control.h"
+
+bool control_client_is_stepped(const struct control_client *client)
+{
+    return client->tls && client->state == CLIENT_NEW;
+}
+
+static void step_run(struct worker_job *job)
+{
+    struct control_client *client = ga_container(job, struct control_client, job);
+    client->step_status = frame_fill(&client->reader, &client->conn);
+}
+
+/* As many as there are threads. */
+static void steps_give(struct control *control)
+{
+    while (workers_have_room(&control->workers)) {
+        struct pending_entry *entry = pending_table_next_step(&control->pending.table);
+        if (entry == NULL) {
+            return;
+        }
+        struct control_client *client = ga_container(entry, struct control_client, limited);
+        client->stepping = true;
+        client->handles++; /* the job's */
+        client->job.run = step_run;
+        workers_give(&control->workers, &client->job);
+    }
+}
+
+static void steps_take(struct control *control)
+{
+    struct worker_job *job;
+    while ((job = workers_take(&control->workers)) != NULL) {
+        struct control_client *client = ga_container(job, struct control_client, job);
+        client->stepping = false;
+        if (client->closed) {
+            client->conn.ops->close(&client->conn);
+        } else {
+            control_client_stepped(client, client->step_status);
+        }
+        control_client_release(client);
+    }
+}
+
+static void steps_done(uv_poll_t *poll, int status, int events)
+{
+    struct control *control = poll->data;
+    (void)status;
+    (void)events;
+    steps_take(control);
+    steps_give(control);
+}
+
+void control_client_step(struct control_client *client)
+{
+    (void)uv_poll_stop(&client->poll);
+    pending_table_want_step(&client->control->pending.table, &client->limited);
+    steps_give(client->control);
+}
+
+enum ga_status control_steps_init(struct control *control)
+{
+    GA_TRY(workers_init(&control->workers));
+    control->steps.data = control;
+    (void)uv_poll_init(&control->loop, &control->steps, control->workers.done_fd);
+    (void)uv_poll_start(&control->steps, UV_READABLE, steps_done);
+    uv_unref((uv_handle_t *)&control->steps);
+    return GA_OK;
+}
+
+void control_steps_fini(struct control *control)
+{
+    workers_end(&control->workers);
+    steps_take(control);
+    uv_close((uv_handle_t *)&control->steps, NULL);
+    workers_fini(&control->workers);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client with TLS says before it has greeted is received in worker threads, because the
+ * handshake takes long: a step each time that bytes have arrived. A client that waits for bytes
+ * takes no thread. */
+#ifndef SERVER_CONTROL_CLIENT_STEPS_H
+#define SERVER_CONTROL_CLIENT_STEPS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+struct control;
+struct control_client;
+
+/* GA_NO_MEMORY. */
+GA_CHECKED enum ga_status control_steps_init(struct control *control);
+/* Waits for the steps under way and closes their handles. All clients have been closed. */
+void control_steps_fini(struct control *control);
+
+/* Whether bytes of this client are received by steps. */
+bool control_client_is_stepped(const struct control_client *client);
+/* Receives once, in a worker; then control_client_stepped is called. */
+void control_client_step(struct control_client *client);
+
+/* ---- for client_steps.c, in client.c */
+
+/* The step is done, with what receiving has answered. */
+void control_client_stepped(struct control_client *client, enum ga_status status);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/pending.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct pending_source {
+    struct ga_number_node known;
+    struct ga_list link;       /* of those that have as many connections */
+    struct ga_list entries[2]; /* those that have said nothing, and the others; longest first */
+    unsigned counts[2];
+    struct ga_list steps; /* those that wait for a step, the last one to ask first */
+    struct ga_list turn;
+    unsigned count;
+};
+
+enum ga_status pending_table_init(struct pending_table *table, unsigned most)
+{
+    *table = (struct pending_table){.most = most};
+    /* While the next one is added there is one more than may stay. */
+    table->sources = calloc((size_t)most + 2, sizeof *table->sources);
+    if (table->sources == NULL) {
+        return GA_NO_MEMORY;
+    }
+    for (unsigned i = 0; i < most + 2; i++) {
+        ga_list_init(&table->sources[i]);
+    }
+    ga_list_init(&table->entries);
+    ga_list_init(&table->stepping);
+    (void)!getrandom(&table->seed, sizeof table->seed, 0);
+    return GA_OK;
+}
+
+void pending_table_fini(struct pending_table *table)
+{
+    assert(table->count == 0);
+    free(table->sources);
+    table->sources = NULL;
+}
+
+/* ---- sources */
+
+/* The finalizer of MurmurHash3: each bit of the result depends on all bits. */
+static uint64_t mixed(uint64_t word)
+{
+    word = (word ^ (word >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    word = (word ^ (word >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return word ^ (word >> 33);
+}
+
+/* Sources are told apart by a hash of which nobody outside knows the seed. */
+static uint64_t source_number(const struct pending_table *table,
+                              const uint8_t bytes[TRANSPORT_SOURCE_BYTES])
+{
+    uint64_t words[TRANSPORT_SOURCE_BYTES / 8], number = table->seed;
+    memcpy(words, bytes, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        number = mixed(number ^ words[i]) + table->seed;
+    }
+    return number;
+}
+
+static struct pending_source *source_find(struct pending_table *table,
+                                          const uint8_t bytes[TRANSPORT_SOURCE_BYTES])
+{
+    uint64_t number = source_number(table, bytes);
+    struct ga_number_node *node = ga_number_map_find(&table->by_number, number);
+    if (node != NULL) {
+        return ga_container(node, struct pending_source, known);
+    }
+    struct pending_source *made = calloc(1, sizeof *made);
+    if (made != NULL) {
+        ga_list_init(&made->link);
+        ga_list_init(&made->entries[0]);
+        ga_list_init(&made->entries[1]);
+        ga_list_init(&made->steps);
+        ga_list_init(&made->turn);
+        ga_number_map_add(&table->by_number, &made->known, number);
+        table->source_count++;
+    }
+    return made;
+}
+
+/* Moves it to the sources that have as many connections; the last one is freed with its last. */
+static void pending_source_count(struct pending_table *table, struct pending_source *source,
+                                 int more)
+{
+    ga_list_remove(&source->link);
+    source->count += (unsigned)more;
+    if (source->count == 0) {
+        ga_number_map_remove(&table->by_number, &source->known);
+        table->source_count--;
+        free(source);
+    } else {
+        ga_list_append(&table->sources[source->count], &source->link);
+        table->highest = source->count > table->highest ? source->count : table->highest;
+    }
+    while (table->highest != 0 && ga_list_empty(&table->sources[table->highest])) {
+        table->highest--;
+    }
+}
+
+/* ---- entries */
+
+static void pending_entry_enter(struct pending_entry *entry, bool heard)
+{
+    entry->heard = heard;
+    entry->source->counts[heard]++;
+    ga_list_append(&entry->source->entries[heard], &entry->of_source);
+}
+
+static void pending_entry_leave(struct pending_entry *entry)
+{
+    entry->source->counts[entry->heard]--;
+    ga_list_remove(&entry->of_source);
+}
+
+enum ga_status pending_table_add(struct pending_table *table, struct pending_entry *entry,
+                                 const uint8_t source[TRANSPORT_SOURCE_BYTES], uint64_t now_ns)
+{
+    assert(table->count <= table->most);
+    struct pending_source *of = source_find(table, source);
+    if (of == NULL) {
+        return GA_NO_MEMORY;
+    }
+    entry->source = of;
+    entry->since_ns = now_ns;
+    pending_entry_enter(entry, false);
+    ga_list_append(&table->entries, &entry->of_all);
+    ga_list_init(&entry->step);
+    table->count++;
+    pending_source_count(table, of, 1);
+    return GA_OK;
+}
+
+void pending_entry_heard(struct pending_entry *entry)
+{
+    if (!entry->heard) {
+        pending_entry_leave(entry);
+        pending_entry_enter(entry, true);
+    }
+}
+
+static void step_forget(struct pending_entry *entry)
+{
+    ga_list_remove(&entry->step);
+    if (ga_list_empty(&entry->source->steps)) {
+        ga_list_remove(&entry->source->turn);
+    }
+}
+
+void pending_table_remove(struct pending_table *table, struct pending_entry *entry)
+{
+    if (entry->source == NULL) {
+        return;
+    }
+    step_forget(entry);
+    pending_entry_leave(entry);
+    ga_list_remove(&entry->of_all);
+    table->count--;
+    pending_source_count(table, entry->source, -1);
+    entry->source = NULL;
+}
+
+struct pending_entry *pending_table_victim(const struct pending_table *table)
+{
+    if (table->count == 0) {
+        return NULL;
+    }
+    const struct pending_source *source =
+        ga_container(table->sources[table->highest].next, struct pending_source, link);
+    const struct ga_list *entries = &source->entries[source->counts[1] > source->counts[0]];
+    return ga_container(entries->next, struct pending_entry, of_source);
+}
+
+struct pending_entry *pending_table_oldest(const struct pending_table *table)
+{
+    return table->count != 0 ? ga_container(table->entries.next, struct pending_entry, of_all)
+                             : NULL;
+}
+
+/* ---- steps */
+
+void pending_table_want_step(struct pending_table *table, struct pending_entry *entry)
+{
+    struct pending_source *source = entry->source;
+    if (ga_list_empty(&source->turn)) {
+        ga_list_append(&table->stepping, &source->turn);
+    }
+    ga_list_remove(&entry->step);
+    ga_list_append(source->steps.next, &entry->step); /* in front of the first one */
+}
+
+struct pending_entry *pending_table_next_step(struct pending_table *table)
+{
+    if (ga_list_empty(&table->stepping)) {
+        return NULL;
+    }
+    struct pending_source *source = ga_container(table->stepping.next, struct pending_source, turn);
+    struct pending_entry *entry = ga_container(source->steps.next, struct pending_entry, step);
+    step_forget(entry);
+    if (!ga_list_empty(&source->steps)) {
+        ga_list_remove(&source->turn);
+        ga_list_append(&table->stepping, &source->turn); /* the others first */
+    }
+    return entry;
+}
