@@ -324,13 +324,21 @@ enum ga_status completer_wait_room(struct completer *completer)
     if (atomic_load(&completer->outstanding) < COMPLETIONS_MAX) {
         return GA_OK;
     }
+    const atomic_bool *ended = &completer->conn->ended;
     pthread_mutex_lock(&completer->lock);
-    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MAX && !completer->ended) {
+    while (atomic_load(&completer->outstanding) >= COMPLETIONS_MAX && !atomic_load(ended)) {
         pthread_cond_wait(&completer->shrunk, &completer->lock);
     }
-    enum ga_status status = completer->ended ? GA_LOST : GA_OK;
+    enum ga_status status = atomic_load(ended) ? GA_LOST : GA_OK;
     pthread_mutex_unlock(&completer->lock);
     return status;
+}
+
+void completer_interrupt(struct completer *completer)
+{
+    pthread_mutex_lock(&completer->lock);
+    pthread_cond_broadcast(&completer->shrunk);
+    pthread_mutex_unlock(&completer->lock);
 }
 
 void completer_wake(struct completer *completer)
@@ -443,7 +451,6 @@ void completer_stop(struct completer *completer)
 {
     pthread_mutex_lock(&completer->lock);
     completer->ended = true;
-    pthread_cond_broadcast(&completer->shrunk);
     pthread_mutex_unlock(&completer->lock);
     completer_wake(completer);
     (void)pthread_join(completer->thread, NULL);

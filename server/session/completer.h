@@ -102,7 +102,10 @@ bool completer_poll(struct completer *completer);
 void completer_hand_over(struct completer *completer);
 /* Whether everything that was handed in has been emitted. Submit thread only. */
 bool completer_is_idle(struct completer *completer);
-/* Waits until there are fewer than COMPLETIONS_MAX. GA_LOST: ended. */
+/* Waits until there are fewer than COMPLETIONS_MAX. GA_LOST: the connection has ended. Submit
+ * thread only. */
 GA_CHECKED enum ga_status completer_wait_room(struct completer *completer);
+/* Wakes the submit thread, if it waits for room, after the connection's end. Any thread. */
+void completer_interrupt(struct completer *completer);
 
 #endif

@@ -408,6 +408,7 @@ void conn_end(struct server_conn *conn)
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
     send_queue_end(&conn->out);
+    completer_interrupt(&conn->completer);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 

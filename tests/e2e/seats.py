@@ -23,10 +23,10 @@ TOGETHER = [
 
 
 @contextlib.contextmanager
-def one_process(build):
+def one_process(build, extra=None):
     config = harness.configuration(2).replace("[server]", "[server]\nspare_backends = 0")
     with harness.serving(build, config=config,
-                         extra={"GPUAAS_TEST_SEATS": str(SEATS)}) as server:
+                         extra={"GPUAAS_TEST_SEATS": str(SEATS), **(extra or {})}) as server:
         yield server
 
 
@@ -95,15 +95,42 @@ def test_one_is_killed(build):
             expect(other.running(), f"the other one has ended\n{other.report()}")
 
 
-def test_one_cannot_be_ended(build):
-    """A kernel without end condemns the process, which says so; the next one is served."""
+def test_one_is_killed_in_the_end_of_a_context(build):
+    """Its thread in the server waits there, and what it waits for comes when it waits no more."""
+    stacks = ":".join(["detect_leaks=0", "verify_asan_link_order=0",
+                       "detect_stack_use_after_return=1"])
+    with one_process(build, {"ASAN_OPTIONS": stacks}) as server:
+        with two(build, server, "destroy_function") as (victim, other):
+            backends = server.backends()
+            victim.kill()
+            victim.wait(10)
+            harness.run_passing([build.program("vector_add")], build.remote([server]))
+            expect(server.backends() == backends, f"the process serves on\n{server.report()}")
+            expect(other.running(), f"the other one has ended\n{other.report()}")
+
+
+def cannot_be_ended(build, what):
     with one_process(build) as server:
-        with two(build, server, "kernel") as (victim, other):
+        with two(build, server, what) as (victim, other):
             victim.kill()
             victim.wait(10)
             server.wait_for_line("an application could not be ended", 30, server.err)
+            expect("has not ended the application in time" not in server.err.text,
+                   f"the process notices by itself\n{server.report()}")
             other.wait_for_line("is lost", 30, other.err)
         harness.run_passing([build.program("vector_add")], build.remote([server]))
+
+
+def test_one_cannot_be_ended(build):
+    """A kernel without end condemns the process, which says so; the next one is served."""
+    cannot_be_ended(build, "kernel")
+
+
+def test_one_cannot_be_ended_that_waits(build):
+    """The same if its thread in the server waits at the time: for the end of a context, and for
+    room."""
+    for what in ("destroy", "copies"):
+        cannot_be_ended(build, what)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// endless kernel|copy|idle|done|past|callback|leave: does that until something ends it. A helper of
-// the end-to-end tests, which kill things meanwhile: it says "started" when it is at it, then the
-// error it gets; how long the failing call took to say so is for the test to measure.
+// endless kernel|copy|copies|idle|done|past|callback|leave|destroy|destroy_function: does that until
+// something ends it. A helper of the end-to-end tests, which kill things meanwhile: it says "started"
+// when it is at it, then the error it gets; how long the failing call took to say so is for the test
+// to measure.
 #include <atomic>
+#include <thread>
 #include <unistd.h>
 
 #include "check.h"
+#include "check_driver.h"
 
 __global__ void spin(volatile int *flag)
 {
@@ -25,16 +28,31 @@ static void started()
     fflush(stdout);
 }
 
-static int run_kernel()
+// Says so a moment later: by then the caller waits.
+static void started_soon()
+{
+    std::thread([] {
+        usleep(500000);
+        started();
+    }).detach();
+}
+
+static int *start_kernel(cudaStream_t stream)
 {
     int *flag;
     CHECK(cudaMalloc(&flag, sizeof *flag));
     CHECK(cudaMemset(flag, 0, sizeof *flag));
     CHECK(cudaDeviceSynchronize());
-    spin<<<1, 32>>>(flag);
+    spin<<<1, 32, 0, stream>>>(flag);
     CHECK(cudaGetLastError());
-    if (cudaStreamQuery(0) != cudaErrorNotReady)
+    if (cudaStreamQuery(stream) != cudaErrorNotReady)
         fail("the endless kernel has ended");
+    return flag;
+}
+
+static int run_kernel()
+{
+    int *flag = start_kernel(0);
     started();
     report("cudaDeviceSynchronize", cudaDeviceSynchronize());
     report("cudaMalloc", cudaMalloc(&flag, sizeof *flag));
@@ -56,6 +74,21 @@ static int run_copy()
             started();
         if (error == cudaSuccess)
             error = cudaStreamSynchronize(0);
+        if (error != cudaSuccess) {
+            report("copying", error);
+            return 1;
+        }
+    }
+}
+
+// More small copies to the host than a server keeps in mind at once.
+static int run_copies()
+{
+    int *device = start_kernel(0), *host;
+    CHECK(cudaMallocHost(&host, sizeof *host));
+    started_soon();
+    for (;;) {
+        cudaError_t error = cudaMemcpyAsync(host, device, sizeof *host, cudaMemcpyDeviceToHost, 0);
         if (error != cudaSuccess) {
             report("copying", error);
             return 1;
@@ -143,6 +176,22 @@ static int run_callback()
     return 1;
 }
 
+// The end of a context waits for its work.
+static int run_destroy(bool function)
+{
+    CHECK(cudaFree(0));
+    CUcontext context = create_context(0);
+    if (function)
+        CHECK(cudaLaunchHostFunc(0, busy, nullptr)); // says that it has started
+    else {
+        start_kernel(0);
+        started_soon();
+    }
+    CUresult result = cuCtxDestroy(context);
+    printf("cuCtxDestroy: error %d\n", (int)result);
+    return 1;
+}
+
 // Ends by itself while the function still runs.
 static int run_leave()
 {
@@ -159,6 +208,8 @@ int main(int argc, char **argv)
         return run_kernel();
     if (!strcmp(what, "copy"))
         return run_copy();
+    if (!strcmp(what, "copies"))
+        return run_copies();
     if (!strcmp(what, "idle"))
         return run_idle();
     if (!strcmp(what, "done"))
@@ -169,5 +220,8 @@ int main(int argc, char **argv)
         return run_callback();
     if (!strcmp(what, "leave"))
         return run_leave();
-    fail("usage: %s kernel|copy|idle|done|past|callback|leave", argv[0]);
+    if (!strncmp(what, "destroy", 7))
+        return run_destroy(what[7] != 0);
+    fail("usage: %s kernel|copy|copies|idle|done|past|callback|leave|destroy|destroy_function",
+         argv[0]);
 }
