@@ -3,10 +3,12 @@
 """Applications that are killed at each failpoint of the client, one after the other in one backend
 process: nothing of them stays in it. GPUAAS_TEST_FULL: each a hundred times."""
 
+import contextlib
 import os
 
 import check  # noqa: F401 (it finds the harness)
 import harness
+import raw
 from harness import expect, wait_until
 from points import Fuse, all_points
 
@@ -33,14 +35,22 @@ def kill_at(build, server, fuse, point):
     return fired
 
 
-def test_client(build):
+@contextlib.contextmanager
+def warm(build, extra=None):
+    """A server whose only backend process has served some, and serves nobody now."""
     config = harness.configuration(1).replace("[server]", "[server]\nspare_backends = 0")
-    with Fuse() as fuse, harness.serving(build, config=config,
-                                         extra={"GPUAAS_TEST_SEATS": str(SEATS)}) as server:
-        harness.run_passing([build.program("leaves"), "3"], build.remote([server]))
-        wait_until(lambda: not server.backends(), 20, "the first have ended")
+    with harness.serving(build, config=config,
+                         extra={"GPUAAS_TEST_SEATS": str(SEATS), **(extra or {})}) as server:
+        for _ in range(3):
+            harness.run_passing([build.program("leaves"), "1"], build.remote([server]))
+            wait_until(lambda: not server.backends(), 20, "the first have ended")
         processes = server.spares()
         expect(len(processes) == 1, f"one process serves all, not {processes}")
+        yield server, processes
+
+
+def test_client(build):
+    with Fuse() as fuse, warm(build) as (server, processes):
         points = [point for point in all_points() if point.program == "client"]
         before = holds(processes[0])
         kills = sum(kill_at(build, server, fuse, point) for point in points)
@@ -50,6 +60,49 @@ def test_client(build):
                and kills > 2 * TIMES,
                f"descriptors and threads: {before}, after {kills} kills {after}")
         print(f"{kills} kills")
+
+
+def test_side_connection_that_comes_at_the_end(build):
+    """Its application ends already: it is refused, and nothing of it stays."""
+    with Fuse() as fuse:
+        fuse.arm("backend: before the end of an application", "delay:500", 0)  # each time
+        with warm(build, fuse.env) as (server, processes):
+            come_late(server, processes)
+
+
+def come_late(server, processes):
+    before = holds(processes[0])
+    for _ in range(4):
+        with raw.Raw(server.place) as client:
+            ticket = client.open()
+            data, side = client.connect(ticket[0]), client.connect(ticket[0])
+            opcode, _ = client.show(data, ticket, raw.DATA)
+            expect(opcode == raw.DATA_WELCOME, f"opcode {opcode}")
+            client.control.close()
+            wait_until(lambda: not raw.listens(ticket[0]), 20, "the application ends")
+            opcode, said = client.show(side, ticket, raw.SIDE)
+            expect(opcode == raw.REFUSED and b"is ending" in said, f"{opcode} {said}")
+        wait_until(lambda: not server.backends(), 20, "the application has ended")
+    expect(server.spares() == processes and holds(processes[0]) == before,
+           f"before {before}, after {holds(processes[0])}\n{server.report()}")
+
+
+def test_application_without_an_id(build):
+    """One that calls itself as seats of nobody do is one as any other."""
+    with warm(build) as (server, processes):
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(raw.Raw(server.place))
+            ticket = first.open()
+            nobody = stack.enter_context(raw.Raw(server.place, bytes(16)))
+            nobody.open()
+            first.control.close()
+            wait_until(lambda: not raw.listens(ticket[0]), 20, "the first has ended")
+            ticket = nobody.open()
+            opcode, said = nobody.show(nobody.connect(ticket[0]), ticket, raw.DATA)
+            expect(opcode == raw.DATA_WELCOME, f"{opcode} {said}")
+        wait_until(lambda: not server.backends(), 20, "all have ended")
+        harness.run_passing([build.program("vector_add")], build.remote([server]))
+        wait_until(lambda: server.spares() == processes, 20, "the process serves on")
 
 
 if __name__ == "__main__":
