@@ -216,6 +216,9 @@ struct sg_launch {
     uint32_t cluster[3];
     uint32_t dynamic_shared; /* bytes */
     const void *params;      /* param_bytes bytes, borrowed until the grid is done */
+    /* Whose kernel it is: no other owner's kernels see what it leaves in shared and local memory.
+     */
+    uint64_t owner;
     const struct sg_map *map;
     uint32_t sm_count;       /* %nsmid; 0 counts as 1 */
     uint32_t clock_mhz;      /* of %clock; 0 counts as 1000 */

@@ -43,7 +43,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
     size_t passes =
         grid->launch->counts != NULL ? grid->code->cost_count * sizeof(struct sg_passes) : 0;
     size_t bytes = head + shared + local * warps + stride * warps + passes;
-    struct sg_block *block = sg_pool_take_memory(grid->pool, &bytes);
+    struct sg_block *block = sg_pool_take_memory(grid->pool, launch->owner, &bytes);
     if (block == NULL) {
         return NULL;
     }
@@ -92,7 +92,7 @@ void sg_block_destroy(struct sg_block *block)
     if (block->passes != NULL) {
         sg_cost_add(block->grid->launch->counts, block->code, block->passes);
     }
-    sg_pool_return_memory(block->grid->pool, block, block->bytes);
+    sg_pool_return_memory(block->grid->pool, block->grid->launch->owner, block, block->bytes);
 }
 
 static inline void block_start_warp(struct sg_warp *warp, uint32_t lanes)

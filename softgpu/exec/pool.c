@@ -14,6 +14,7 @@
 struct spare {
     void *memory;
     size_t bytes;
+    uint64_t owner;
 };
 
 struct sg_pool {
@@ -129,24 +130,41 @@ void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid)
     }
 }
 
-void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes)
+/* The smallest that is large enough; the owner's before others'. With the lock; NULL: none. */
+static struct spare *spare_find(struct sg_pool *pool, uint64_t owner, size_t bytes)
 {
     struct spare *best = NULL;
-    pthread_mutex_lock(&pool->lock);
     for (int i = 0; i < SPARES; i++) {
         struct spare *spare = &pool->spares[i];
-        if (spare->memory != NULL && spare->bytes >= *bytes &&
-            (best == NULL || spare->bytes < best->bytes)) {
+        if (spare->memory == NULL || spare->bytes < bytes) {
+            continue;
+        }
+        bool owned = spare->owner == owner, best_owned = best != NULL && best->owner == owner;
+        if (best == NULL || owned > best_owned ||
+            (owned == best_owned && spare->bytes < best->bytes)) {
             best = spare;
         }
     }
+    return best;
+}
+
+void *sg_pool_take_memory(struct sg_pool *pool, uint64_t owner, size_t *bytes)
+{
     void *memory = NULL;
+    bool strange = false;
+    pthread_mutex_lock(&pool->lock);
+    struct spare *best = spare_find(pool, owner, *bytes);
     if (best != NULL) {
         memory = best->memory;
+        strange = best->owner != owner;
         *bytes = best->bytes;
         best->memory = NULL;
     }
     pthread_mutex_unlock(&pool->lock);
+    if (strange && madvise(memory, *bytes, MADV_DONTNEED) != 0) {
+        munmap(memory, *bytes);
+        memory = NULL;
+    }
     if (memory == NULL) {
         memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -156,9 +174,9 @@ void *sg_pool_take_memory(struct sg_pool *pool, size_t *bytes)
 }
 
 /* Replaces the smallest spare mapping: it is the cheapest to make again. */
-void sg_pool_return_memory(struct sg_pool *pool, void *memory, size_t bytes)
+void sg_pool_return_memory(struct sg_pool *pool, uint64_t owner, void *memory, size_t bytes)
 {
-    struct spare drop = {memory, bytes};
+    struct spare drop = {memory, bytes, owner};
     if (bytes <= SPARE_BYTES_MAX) {
         pthread_mutex_lock(&pool->lock);
         struct spare *place = &pool->spares[0];

@@ -37,6 +37,7 @@ static void context_defaults(struct sg_context *context)
 CUresult sg_context_activate(struct sg_context *context)
 {
     context_defaults(context);
+    context->life = ++sg_process.next_context_life;
     context->objects = sg_objects_create();
     if (context->objects == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;

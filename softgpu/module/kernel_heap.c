@@ -4,6 +4,9 @@
  * launched. */
 #include "softgpu/module/kernel_heap.h"
 
+#include <string.h>
+#include <sys/mman.h>
+
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/process/context.h"
@@ -11,6 +14,16 @@
 static uint64_t heap_size(const struct sg_context *context)
 {
     return context->heap_bytes < SG_HEAP_MIN ? SG_HEAP_MIN : context->heap_bytes;
+}
+
+/* It may have been another context's memory. */
+static void heap_zero(const struct sg_range *range)
+{
+    void *at = (void *)(uintptr_t)range->span.base;
+    uint64_t bytes = range->chunk_count * SG_CHUNK_BYTES;
+    if (range->kind != SG_RANGE_LARGE || madvise(at, bytes, MADV_REMOVE) != 0) {
+        memset(at, 0, range->span.bytes);
+    }
 }
 
 CUresult sg_context_heap_make(struct sg_context *context)
@@ -21,6 +34,7 @@ CUresult sg_context_heap_make(struct sg_context *context)
     uint64_t bytes = heap_size(context);
     struct sg_range *range;
     CU_TRY(sg_heap_alloc(context->device, context, bytes, &range));
+    heap_zero(range);
     range->variable = true; /* not the program's allocation: cuMemFree refuses it */
     context->heap = sg_kernel_heap_make(range->span.base, range->span.bytes);
     if (context->heap == NULL) {
@@ -39,6 +53,7 @@ CUresult sg_context_heap_place(struct sg_context *context, uint64_t base, uint64
         return CUDA_ERROR_INVALID_VALUE;
     }
     CU_TRY(sg_heap_alloc_at(context->device, context, bytes, base, &range));
+    heap_zero(range);
     range->variable = true;
     enum ga_status status =
         sg_kernel_heap_remake(base, bytes, records, record_bytes, &context->heap);

@@ -90,6 +90,7 @@ static CUresult launch_run(struct sg_item *item)
                             .cluster = {shape->cluster[0], shape->cluster[1], shape->cluster[2]},
                             .dynamic_shared = shape->dynamic_shared,
                             .params = launch->params,
+                            .owner = launch->module->context->life,
                             .map = device->map,
                             .sm_count = sg_stream_sms(item->stream),
                             .clock_mhz = device->config.clock_mhz,

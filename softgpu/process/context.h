@@ -22,6 +22,7 @@ struct sg_stream;
 struct sg_context {
     uint64_t handle;
     uint64_t id;
+    uint64_t life; /* another number each time that any context begins to be alive */
     struct sg_device *device;
     bool primary;
     bool alive;

@@ -31,7 +31,7 @@ struct sg_process {
     struct ga_list waits;    /* struct sg_wait */
     _Atomic unsigned passes; /* incremented when a wait may be over */
     uint64_t sequence;       /* of the last submitted item */
-    uint64_t next_context_id, next_stream_id;
+    uint64_t next_context_id, next_context_life, next_stream_id;
     struct sg_pool *pool; /* made by the first launch */
 };
 
