@@ -108,6 +108,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .output = &backend->output,
                                              .ledger = &application->ledger,
                                              .shares_process = backend->setup.seats > 1,
+                                             .scrubs = backend->setup.outlives != 0,
                                              .objects_free = backend->winds_up ? objects_end : NULL,
                                              .end_ns = END_NS,
                                              .ended = host_ended};

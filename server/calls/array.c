@@ -10,6 +10,7 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/reply.h"
+#include "server/session/scrub.h"
 
 static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handle)
 {
@@ -75,6 +76,12 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
     return CUDA_SUCCESS;
 }
 
+static CUresult array_scrub(struct server_conn *conn, const struct server_array *array)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
+    return scrub_array(conn, array, channel_bytes(shape->Format) * shape->NumChannels);
+}
+
 static CUresult array_real_destroy(struct server_conn *conn, const struct server_array *array)
 {
     if (array->whole != 0) {
@@ -116,6 +123,12 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult rc = real_create(conn, shape, levels, array);
+    if (rc == CUDA_SUCCESS) {
+        rc = array_scrub(conn, array);
+        if (rc != CUDA_SUCCESS) {
+            (void)array_real_destroy(conn, array);
+        }
+    }
     if (rc != CUDA_SUCCESS) {
         free(array);
         return rc;

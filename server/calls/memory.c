@@ -11,6 +11,7 @@
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
+#include "server/session/scrub.h"
 
 /* ---- mapping */
 
@@ -35,6 +36,12 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     }
     CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
+    if (rc == CUDA_SUCCESS) {
+        rc = scrub_memory(conn, session, conn->current, got, bytes);
+        if (rc != CUDA_SUCCESS) {
+            (void)conn->driver->cuMemFree_v2(got);
+        }
+    }
     if (rc != CUDA_SUCCESS) {
         ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
         return rc;

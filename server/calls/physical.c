@@ -13,6 +13,7 @@
 #include "server/calls/ipc.h"
 #include "server/session/conn.h"
 #include "server/session/mapped_memory.h"
+#include "server/session/scrub.h"
 
 #define SPACE_MAX (UINT64_C(1) << 46) /* more than any GPU has, less than all addresses */
 
@@ -56,6 +57,13 @@ CUresult server_do_ga_physical_create(struct server_conn *conn,
     }
     CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
     CUresult rc = memory_create(conn, &real, args->bytes, &prop);
+    if (rc == CUDA_SUCCESS) {
+        rc = scrub_physical(conn, session, real, args->bytes);
+        if (rc != CUDA_SUCCESS) {
+            (void)conn->driver->cuMemRelease(real);
+            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, args->bytes);
+        }
+    }
     if (rc != CUDA_SUCCESS) {
         physical_drop(conn, made);
         return rc;

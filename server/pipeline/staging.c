@@ -160,11 +160,10 @@ void *staging_memory(const struct staging *staging, size_t *bytes)
     return staging->slots[0].bytes;
 }
 
-/* Here a slot gets its next lessee. All of a process are connections of one application, so it
- * needs no scrubbing: what is left in it is the application's own. Where a process serves several
- * tenants, this is the place, for a slot whose last lessee was another one's. (Nothing leaves
- * through a slot but what its lessee has put there: a piece is sent if its copy has succeeded, with
- * its padding zeroed.) */
+/* Here a slot gets its next lessee. All slots are of one connection, so of one application, and
+ * need no scrubbing: what is left in one is the application's own. (Nothing leaves through a slot
+ * but what its lessee has put there: a piece is sent if its copy has succeeded, with its padding
+ * zeroed.) */
 static struct staging_slot *slot_pop(struct staging *staging)
 {
     struct staging_slot *slot = staging->free;

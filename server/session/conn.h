@@ -61,7 +61,8 @@ struct server_host {
     /* Between two frames. NULL: nothing. Only in builds for tests. */
     void (*between_frames)(void *user, struct server_conn *conn);
     bool shares_process; /* with other applications: its contexts are its own */
-    uint64_t end_ns;     /* how long the end waits for the application's work */
+    bool scrubs; /* memory that the driver gives may have been another application's (scrub.h) */
+    uint64_t end_ns; /* how long the end waits for the application's work */
     /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
      * conn_free may be called. Called once, by the submit thread, as its last act. */
     void (*ended)(void *user, const char *why, bool clean);

@@ -3,6 +3,7 @@
 
 #include "server/session/conn.h"
 #include "server/session/peers.h"
+#include "server/session/scrub.h"
 
 static bool window_holds(const struct server_session *session, uint64_t address, uint64_t bytes)
 {
@@ -65,7 +66,10 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     if (rc == CUDA_SUCCESS) {
         rc = physical_map(conn, session, address, bytes, physical);
         if (rc == CUDA_SUCCESS) {
-            rc = peer_open(conn, owner, address, bytes);
+            rc = scrub_memory(conn, session, owner, address, bytes);
+            if (rc == CUDA_SUCCESS) {
+                rc = peer_open(conn, owner, address, bytes);
+            }
             if (rc != CUDA_SUCCESS) {
                 (void)conn->driver->cuMemUnmap(address, bytes);
             }

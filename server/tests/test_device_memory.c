@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory of every kind is charged to the ledger while it is there: whichever call of the
- * driver fails on the way to it, and when the application may have no more. */
+ * driver fails on the way to it, and when the application may have no more. Where it may have been
+ * another application's, all of it is zeroed first. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -120,6 +121,95 @@ static CUresult fake_mipmap_end(CUmipmappedArray mipmap)
     return CUDA_SUCCESS;
 }
 
+/* ---- the driver's calls that zero it */
+
+static uint64_t zeroed;
+
+static CUresult fake_stream(CUstream *stream, unsigned flags)
+{
+    cr_assert_eq(flags, CU_STREAM_NON_BLOCKING);
+    *stream = (CUstream)&held;
+    return driver_call(1);
+}
+
+static CUresult fake_stream_wait(CUstream stream)
+{
+    (void)stream;
+    return driver_call(0);
+}
+
+static CUresult fake_stream_end(CUstream stream)
+{
+    (void)stream;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_memset(CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
+{
+    (void)address;
+    (void)stream;
+    cr_assert_eq(value, 0);
+    zeroed += count;
+    return driver_call(0);
+}
+
+static CUresult fake_copy(const CUDA_MEMCPY3D *copy, CUstream stream)
+{
+    (void)stream;
+    cr_assert(copy->srcMemoryType == CU_MEMORYTYPE_HOST &&
+              copy->dstMemoryType == CU_MEMORYTYPE_ARRAY);
+    zeroed += copy->WidthInBytes * copy->Height * copy->Depth;
+    return driver_call(0);
+}
+
+static CUresult fake_level(CUarray *array, CUmipmappedArray mipmap, unsigned level)
+{
+    (void)mipmap;
+    (void)level;
+    *array = (CUarray)&held;
+    return driver_call(0);
+}
+
+static CUresult fake_reserve(CUdeviceptr *address, size_t bytes, size_t alignment,
+                             CUdeviceptr wanted, unsigned long long flags)
+{
+    (void)bytes;
+    (void)alignment;
+    (void)wanted;
+    (void)flags;
+    *address = BASE;
+    return driver_call(1);
+}
+
+static CUresult fake_reserve_end(CUdeviceptr address, size_t bytes)
+{
+    (void)address;
+    (void)bytes;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_retain(CUcontext *primary, CUdevice device)
+{
+    (void)device;
+    *primary = (CUcontext)&held;
+    return driver_call(1);
+}
+
+static CUresult fake_retain_end(CUdevice device)
+{
+    (void)device;
+    held--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_current(CUcontext real)
+{
+    (void)real;
+    return CUDA_SUCCESS;
+}
+
 static const struct cuda_driver driver = {.cuMemCreate = fake_create,
                                           .cuMemRelease = fake_release,
                                           .cuMemMap = fake_map,
@@ -130,10 +220,22 @@ static const struct cuda_driver driver = {.cuMemCreate = fake_create,
                                           .cuArray3DCreate_v2 = fake_array,
                                           .cuArrayDestroy = fake_array_end,
                                           .cuMipmappedArrayCreate = fake_mipmap,
-                                          .cuMipmappedArrayDestroy = fake_mipmap_end};
+                                          .cuMipmappedArrayDestroy = fake_mipmap_end,
+                                          .cuStreamCreate = fake_stream,
+                                          .cuStreamSynchronize = fake_stream_wait,
+                                          .cuStreamDestroy_v2 = fake_stream_end,
+                                          .cuMemsetD8Async = fake_memset,
+                                          .cuMemcpy3DAsync_v2 = fake_copy,
+                                          .cuMipmappedArrayGetLevel = fake_level,
+                                          .cuMemAddressReserve = fake_reserve,
+                                          .cuMemAddressFree = fake_reserve_end,
+                                          .cuDevicePrimaryCtxRetain = fake_retain,
+                                          .cuDevicePrimaryCtxRelease_v2 = fake_retain_end,
+                                          .cuCtxSetCurrent = fake_current};
 
 /* ---- the application */
 
+static struct server_host host;
 static struct server_conn *conn;
 static struct server_session session;
 static struct server_context context;
@@ -142,6 +244,7 @@ static void start(void)
 {
     conn = calloc(1, sizeof *conn);
     conn->driver = &driver;
+    conn->host = &host;
     conn->ledger = &fake_ledger;
     objects_init(&conn->objects, &fake_figures);
     session = (struct server_session){
@@ -169,10 +272,12 @@ static uint64_t device_bytes(void)
 }
 
 /* Each call of the driver fails once, then the limit is too low, then all is well. */
-static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
+static void check_once(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
 {
     int failed = 0;
+    uint64_t most = fake_ledger.most[FIGURE_DEVICE_BYTES];
     for (calls_left = 0;; calls_left = ++failed) {
+        zeroed = 0;
         CUresult rc = make();
         if (rc == CUDA_SUCCESS) {
             break;
@@ -181,6 +286,7 @@ static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
         cr_assert_eq(held, 0);
     }
     cr_assert_gt(failed, 0);
+    cr_assert_eq(zeroed, host.scrubs ? bytes : 0);
     calls_left = -1;
     cr_assert_eq(device_bytes(), bytes);
     cr_assert_eq(held, 1);
@@ -194,6 +300,16 @@ static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
     cr_assert_eq(make(), CUDA_SUCCESS);
     cr_assert_eq(end(), CUDA_SUCCESS);
     cr_assert_eq(device_bytes(), 0);
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = most;
+}
+
+/* In a process of its own, and in one that others have used. */
+static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
+{
+    check_once(make, bytes, end);
+    host.scrubs = true;
+    check_once(make, bytes, end);
+    host.scrubs = false;
 }
 
 static CUresult end_range(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// endless kernel|copy|copies|idle|done|past|callback|leave|destroy|destroy_function: does that until
-// something ends it. A helper of the end-to-end tests, which kill things meanwhile: it says "started"
-// when it is at it, then the error it gets; how long the failing call took to say so is for the test
-// to measure.
+// endless kernel|copy|copies|idle|done|past|callback|leave|destroy|destroy_function: does that
+// until something ends it. A helper of the end-to-end tests, which kill things meanwhile: it says
+// "started" when it is at it, then the error it gets; how long the failing call took to say so is
+// for the test to measure.
 #include <atomic>
 #include <thread>
 #include <unistd.h>
