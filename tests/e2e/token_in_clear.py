@@ -104,6 +104,33 @@ def test_another_machine(build):
         net.__exit__()
 
 
+def test_both_in_one_list(build):
+    """semantics S147: Of two servers the one by tls:// alone gets it."""
+    net = cut.Net()
+    try:
+        net.__enter__()
+    except OSError as error:
+        print(f"skipped: no network namespaces ({error})")
+        return
+    try:
+        with net.inside("server"):
+            clear = Listener(net.ENDS["server"])
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*harness.certificate(net.ENDS["server"]))
+            encrypted = Listener(net.ENDS["server"], context)
+        with net.inside("client"):
+            process = harness.run([build.program("devices")], build.environment(
+                build.path("lib", "gpuaas"),
+                {"GPUAAS_SERVERS": f"tls://{encrypted.place},{clear.place}",
+                 "GPUAAS_TOKEN": TOKEN, "GPUAAS_CA": harness.authority().ca}), status=None)
+        expect(TOKEN.encode() in encrypted.greeting(), "by tls:// it goes")
+        expect(TOKEN.encode() not in clear.greeting(), "in clear it does not go")
+        lines = [line for line in process.err.lines if "token" in line]
+        expect(len(lines) == 1 and clear.place in lines[0] and "not encrypted" in lines[0], lines)
+    finally:
+        net.__exit__()
+
+
 def token_file(mode=0o600):
     path = os.path.join(harness.authority().folder, "token")
     with open(path, "w", encoding="utf-8") as f:
