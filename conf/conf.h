@@ -37,6 +37,8 @@ struct conf_server {
     bool shm, rdma;
     char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];
     char advertise_address[CONF_TEXT_MAX];
+    char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
+    bool sandbox;
     char pool[CONF_TEXT_MAX];
     char node[CONF_TEXT_MAX];
     enum ga_log_level log_level;

@@ -93,11 +93,13 @@ static bool text_is_allowed(const struct conf_key *key, const char *text)
     if (strcmp(key->name, "driver_path") == 0 || strncmp(key->name, "tls_", 4) == 0) {
         return *text == '/';
     }
+    bool is_list = strcmp(key->name, "backend_groups") == 0;
     bool is_name = key->section == CONF_SECTION_GPU; /* of a software GPU: for people */
     for (const char *at = text; *at != 0; at++) {
         bool word = isalnum((unsigned char)*at) || strchr(".-_", *at) != NULL;
         bool fine = is_name ? isprint((unsigned char)*at) && strchr(",;=", *at) == NULL
-                            : word || (*at == ':' && strcmp(key->name, "advertise_address") == 0);
+                            : word || (*at == ':' && strcmp(key->name, "advertise_address") == 0) ||
+                                  (strchr(", ", *at) != NULL && is_list);
         if (!fine) {
             return false;
         }

@@ -25,6 +25,7 @@ packages=(
     libcriterion-dev # unit tests
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files
+    libseccomp-dev   # the sandbox of backend processes
     liblz4-dev libzstd-dev # compressed device code
     libibverbs-dev         # RDMA
     # RDMA is tested in a machine of its own (tests/rdma/vm.sh), next to its usual tools.

@@ -61,6 +61,8 @@ static size_t packet_size(uint32_t kind)
     case CHANNEL_LEAVE:
     case CHANNEL_ENDED:
         return sizeof(struct channel_seat);
+    case CHANNEL_FORBIDDEN:
+        return sizeof(struct channel_forbidden);
     case CHANNEL_IDLE:
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:
@@ -152,5 +154,21 @@ enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *p
         if (errno != EINTR) {
             return errno == EAGAIN ? GA_AGAIN : GA_LOST;
         }
+    }
+}
+
+uint32_t channel_packet_seat(const union channel_packet *packet)
+{
+    switch (packet->kind) {
+    case CHANNEL_READY:
+        return packet->ready.seat;
+    case CHANNEL_FAILED:
+        return packet->failed.seat;
+    case CHANNEL_IDLE:
+        return packet->idle.seat;
+    case CHANNEL_ENDED:
+        return packet->seat.seat;
+    default:
+        return CHANNEL_SEATS;
     }
 }

@@ -11,6 +11,7 @@
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     LEAVE ------------------------------->     the application at this seat is to end
  *     <------------------------------- ENDED     it has, and the seat is free
+ *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <----------------------------- REQUEST     what applications share (sharing.h), perhaps
  *     REQUEST ---------------------------->     with a descriptor; and the answer, likewise;
@@ -30,10 +31,11 @@
 #include "conf/conf.h"
 #include "transport/transport.h"
 
-#define CHANNEL_FD        3 /* the backend process's end */
-#define CHANNEL_TEXT_MAX  256u
-#define CHANNEL_KEY_BYTES 32u
-#define CHANNEL_SEATS     8u /* of a process */
+#define CHANNEL_FD         3 /* the backend process's end */
+#define CHANNEL_TEXT_MAX   256u
+#define CHANNEL_KEY_BYTES  32u
+#define CHANNEL_SEATS      8u /* of a process */
+#define CHANNEL_GROUPS_MAX 32u
 
 enum channel_kind {
     CHANNEL_SETUP = 1,
@@ -47,6 +49,7 @@ enum channel_kind {
     CHANNEL_REQUEST,
     CHANNEL_LEAVE,
     CHANNEL_ENDED,
+    CHANNEL_FORBIDDEN,
 };
 
 enum channel_verb {
@@ -59,6 +62,13 @@ enum channel_verb {
     CHANNEL_TRIMMED, /* it has been done */
 };
 enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
+
+/* As whom a process runs once its driver is open. */
+struct channel_identity {
+    uint32_t change; /* 0: as whom it has been started */
+    uint32_t uid, gid, group_count;
+    uint32_t groups[CHANNEL_GROUPS_MAX];
+};
 
 struct channel_setup {
     uint32_t kind;
@@ -76,6 +86,8 @@ struct channel_setup {
     uint64_t shared_memory_bytes; /* of one application, at most */
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t pending_connections;
+    struct channel_identity identity;
+    uint32_t sandbox;      /* 1: it may make only the system calls that it needs */
     uint32_t seats;        /* applications that it may have to serve at once */
     uint32_t outlives;     /* 1: it goes on when its applications have ended */
     uint32_t device_count; /* GPUs of this driver */
@@ -135,6 +147,11 @@ struct channel_seat {
     uint32_t seat;
 };
 
+struct channel_forbidden {
+    uint32_t kind;
+    int32_t call; /* number of the system call */
+};
+
 struct channel_facts {
     uint32_t kind;
     uint32_t device; /* as in SETUP */
@@ -173,6 +190,7 @@ union channel_packet {
     struct channel_ticket ticket;
     struct channel_idle idle;
     struct channel_seat seat;
+    struct channel_forbidden forbidden;
     struct channel_facts facts;
     struct channel_request request;
 };
@@ -185,5 +203,7 @@ GA_CHECKED enum ga_status channel_send_with(int fd, const void *packet, size_t s
 GA_CHECKED enum ga_status channel_receive(int fd, union channel_packet *packet);
 /* The same; `*passed`: the descriptor that came with a REQUEST, the caller's; -1: none. */
 GA_CHECKED enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed);
+/* The seat that the packet is about; CHANNEL_SEATS: it is about the process. */
+uint32_t channel_packet_seat(const union channel_packet *packet);
 
 #endif

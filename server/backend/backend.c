@@ -26,6 +26,8 @@
 #include "base/log.h"
 #include "base/shared_memory.h"
 #include "server/backend/admission.h"
+#include "server/backend/privileges.h"
+#include "server/backend/sandbox.h"
 #include "server/backend/seats.h"
 #include "server/driver/probe.h"
 
@@ -168,12 +170,32 @@ _Noreturn static void backend_serve(void)
     backend_leave(why);
 }
 
+static bool is_confined(void)
+{
+    return backend.setup.sandbox != 0 && backend.setup.probe == 0;
+}
+
+/* The driver is open: from here on the process has no rights that it does not need. */
+static void confine(void)
+{
+    char why[300];
+    const struct sandbox_needs needs = {
+        .soft = backend.setup.driver == CONF_DRIVER_SOFT,
+        .rdma = backend.setup.rdma != 0 && transport_is_useful("rdma"),
+    };
+    if (privileges_drop(&backend.setup, why, sizeof why) != GA_OK ||
+        (is_confined() && sandbox_calls(&needs, why, sizeof why) != GA_OK)) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    }
+}
+
 _Noreturn void backend_main(void)
 {
     char why[600];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "gpuaasd-start");
     signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
+    privileges_begin();
     ga_log_set_name("gpuaasd-backend");
     ga_log_begin(); /* as gpuaasd has it: devices_env() */
     (void)GA_FAILPOINT("backend: started");
@@ -185,6 +207,12 @@ _Noreturn void backend_main(void)
 #endif
     (void)GA_FAILPOINT("backend: setup read");
     figures_map();
+    if (privileges_limit(&backend.setup, why, sizeof why) != GA_OK) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    }
+    if (is_confined() && backend.setup.driver == CONF_DRIVER_SOFT) {
+        sandbox_files();
+    }
     if (backend.setup.probe == 0 &&
         output_open(&backend.output, backend.setup.driver == CONF_DRIVER_NVIDIA) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
@@ -205,5 +233,6 @@ _Noreturn void backend_main(void)
     }
     admission_init(&backend);
     seats_init(&backend);
+    confine();
     backend_serve();
 }

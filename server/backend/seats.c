@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/backend/admission.h"
 #include "server/backend/backend.h"
+#include "server/backend/sandbox.h"
 
 #define TURN_MS     500 /* deadlines are seconds */
 #define END_TURN_MS 20  /* while applications end: the main thread reads gpuaasd's answers */
@@ -37,6 +38,9 @@ static const char *seat_begin(struct application *application)
     (void)prctl(PR_SET_NAME, "gpuaasd-backend");
     application_init(application, backend);
     if (application_listen(application)) {
+        if (backend->setup.outlives == 0) {
+            sandbox_listens();
+        }
         return NULL;
     }
     if (backend->setup.outlives == 0) {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/shared_memory.h"
 #include "server/control/application.h"
+#include "server/control/forbidden.h"
 #include "server/control/reclaim.h"
 #include "server/control/seat.h"
 
@@ -169,23 +170,6 @@ static void sharing_take(struct backend_process *process, const union channel_pa
     explicit_bzero(&answer, sizeof answer);
 }
 
-/* The seat that the packet is about; CHANNEL_SEATS: it is about the process. */
-static uint32_t packet_seat(const union channel_packet *packet)
-{
-    switch (packet->kind) {
-    case CHANNEL_READY:
-        return packet->ready.seat;
-    case CHANNEL_FAILED:
-        return packet->failed.seat;
-    case CHANNEL_IDLE:
-        return packet->idle.seat;
-    case CHANNEL_ENDED:
-        return packet->seat.seat;
-    default:
-        return CHANNEL_SEATS;
-    }
-}
-
 /* What is wrong with the process is wrong for all that wait for it. */
 static void failure_take(struct backend_process *process, const union channel_packet *packet)
 {
@@ -197,9 +181,17 @@ static void failure_take(struct backend_process *process, const union channel_pa
     }
 }
 
+/* It ends by itself. */
+static void forbidden_take(struct backend_process *process, const struct channel_forbidden *packet)
+{
+    snprintf(process->why, sizeof process->why,
+             "the backend process made a system call that its sandbox does not allow");
+    forbidden_log(client_of(process), process->child.pid, label_of(process), packet->call);
+}
+
 static void packet_take(struct backend_process *process, const union channel_packet *packet)
 {
-    struct seat *seat = seat_of(process, packet_seat(packet));
+    struct seat *seat = seat_of(process, channel_packet_seat(packet));
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
         (void)uv_timer_stop(&process->timer);
@@ -209,6 +201,8 @@ static void packet_take(struct backend_process *process, const union channel_pac
         seat_packet(seat, packet);
     } else if (packet->kind == CHANNEL_FAILED) {
         failure_take(process, packet);
+    } else if (packet->kind == CHANNEL_FORBIDDEN) {
+        forbidden_take(process, &packet->forbidden);
     }
     if (process->owner != NULL) {
         process->events->packet(process, packet);

@@ -2,6 +2,7 @@
 /* The life of gpuaasd: listen, probe the drivers, serve, stop. */
 #include "server/control/control.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,11 @@
 
 #include "base/log.h"
 #include "server/control/client.h"
+#include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/status.h"
+
+#define OOM_SCORE (-500) /* in thousandths of the machine's memory */
 
 static void control_stop(struct control *control, int exit_status)
 {
@@ -51,9 +55,20 @@ static void control_signalled(uv_signal_t *signal, int number)
 
 /* ---- the probes */
 
+static void identity_note(const struct channel_identity *identity)
+{
+    if (identity->change != 0 && identity->uid == 0) {
+        ga_warn("backend processes run as root: whoever takes one over can change files of this "
+                "machine ([server] backend_user prevents that)");
+    } else if (identity->change != 0) {
+        ga_info("backend processes run as user %u, group %u", identity->uid, identity->gid);
+    }
+}
+
 static void control_serve(struct control *control)
 {
     devices_publish(&control->devices);
+    identity_note(&control->identity);
     for (uint32_t i = 0; i < control->devices.count; i++) {
         const struct device *device = &control->devices.all[i];
         if (device->known) {
@@ -107,7 +122,7 @@ static const struct backend_process_events probe_events = {.packet = probe_packe
 
 static enum ga_status probe_start(struct control *control, enum conf_driver driver)
 {
-    struct channel_setup setup = {.kind = CHANNEL_SETUP};
+    struct channel_setup setup = {.kind = CHANNEL_SETUP, .identity = control->identity};
     devices_setup(&control->devices, driver, true, &setup);
     char **env = devices_env(&control->devices, control->conf, driver);
     if (env == NULL) {
@@ -167,14 +182,46 @@ static void control_seats(struct control *control)
     }
 }
 
+/* If memory runs out, those whose applications have used it go first. Only root may, if at all; and
+ * who has protected it better knows why. */
+static void control_protect(void)
+{
+    char text[16] = "";
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strtol(text, NULL, 10) > OOM_SCORE) {
+        int length = snprintf(text, sizeof text, "%d", OOM_SCORE);
+        (void)!pwrite(fd, text, (size_t)length, 0);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* control_check has found nothing wrong with it, and the machine may have changed since. */
+static enum ga_status control_identity(struct control *control)
+{
+    const char *key;
+    char why[300];
+    enum ga_status status =
+        identity_find(&control->conf->server, &control->identity, &key, why, sizeof why);
+    if (status != GA_OK) {
+        ga_error("[server] %s: %s", key, why);
+    }
+    return status;
+}
+
 int control_run(struct conf *conf)
 {
     static struct control control;
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
     control = (struct control){.conf = conf};
+    control_protect();
     control_names(&conf->server);
     control_descriptors(&control);
     control_seats(&control);
+    if (control_identity(&control) != GA_OK) {
+        return 1;
+    }
     if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0 ||
         control_clients_init(&control) != GA_OK) {
         ga_error("no memory, or no event loop");

@@ -41,6 +41,7 @@ struct control {
     uv_loop_t loop;
     struct conf *conf;
     struct devices devices;
+    struct channel_identity identity; /* of backend processes */
     struct backend_process_table processes;
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */

@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/wire.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "server/control/client.h"
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
+#include "server/control/identity.h"
 
 #define ACCEPT_PAUSE_MS 200
 #define ACCEPT_BATCH    64 /* connections taken per turn of the loop, of each listener */
@@ -53,13 +54,20 @@ static bool file_check(const char *file, const char *key, const char *path, conf
 static bool private_check(const char *file, const char *key, const char *path,
                           conf_complain *complain, void *user)
 {
-    struct stat of;
-    if (path[0] == 0 || stat(path, &of) != 0 || (of.st_mode & S_IRWXO) == 0) {
-        return true;
-    }
-    return file_complain(file, key, complain, user,
+    return path[0] == 0 || ga_file_is_private(path) ||
+           file_complain(file, key, complain, user,
                          "every user may read or change %s, which holds a private key: chmod o= %s",
                          path, path);
+}
+
+static bool identity_check(const char *file, const struct conf_server *server,
+                           conf_complain *complain, void *user)
+{
+    struct channel_identity identity;
+    const char *key;
+    char why[300];
+    return identity_find(server, &identity, &key, why, sizeof why) == GA_OK ||
+           file_complain(file, key, complain, user, "%s", why);
 }
 
 enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
@@ -72,6 +80,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     readable &= file_check(file, "tls_key", server->tls_key, complain, user);
     readable &= private_check(file, "tls_key", server->tls_key, complain, user);
     readable &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
+    readable &= identity_check(file, server, complain, user);
     for (unsigned i = 0; i < conf->server.listen_count; i++) {
         const struct conf_listen *listen = &conf->server.listen[i];
         struct transport_address address;

@@ -46,6 +46,8 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,
         .pending_connections = server->pending_connections,
+        .identity = control->identity,
+        .sandbox = server->sandbox,
         .seats = control->seats,
         .outlives = control->outlives,
     };

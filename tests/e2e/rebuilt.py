@@ -46,6 +46,7 @@ class Plan:
 
     def __init__(self):
         self.file = tempfile.NamedTemporaryFile("w", suffix=".rebuild")
+        os.chmod(self.file.name, 0o644)  # backend processes are another user's
         self.write(0, 0, 0)
 
     def write(self, seed, boundaries, times):

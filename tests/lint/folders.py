@@ -147,7 +147,7 @@ MAY_USE = {
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},
-    "server": {"cuda", "libuv", "xxhash", "uthash"},
+    "server": {"cuda", "libseccomp", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},
     "cmd": {"cuda"},
 }

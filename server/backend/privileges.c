@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Note: the kernel forgets PR_SET_PDEATHSIG when the user changes, and makes the process one that
+ * other processes of its new user cannot look into (PR_SET_DUMPABLE), which is as it should be. */
+#include "server/backend/privileges.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "server/figures.h"
+
+/* Not an error: a kernel without it, or a /proc that cannot be written. */
+static void oom_score_set(void)
+{
+    char text[16];
+    int length = snprintf(text, sizeof text, "%d", PRIVILEGES_OOM_SCORE);
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, text, (size_t)length);
+        close(fd);
+    }
+}
+
+void privileges_begin(void)
+{
+    const unsigned last = CHANNEL_FD > FIGURES_FD ? CHANNEL_FD : FIGURES_FD;
+    (void)syscall(SYS_close_range, last + 1, ~0U, 0);
+    oom_score_set();
+}
+
+static bool capabilities_drop(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    return syscall(SYS_capset, &header, none) == 0;
+}
+
+/* Refused to who has no capabilities, and then there is nothing that could be gained. */
+static void bounds_drop(void)
+{
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
+         capability++) {
+        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+    }
+}
+
+/* Memory for RDMA is locked; root may lock all it wants. */
+static void memlock_keep(void)
+{
+    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    (void)setrlimit(RLIMIT_MEMLOCK, &all);
+}
+
+/* NVIDIA's driver may start a program that belongs to root, to make its devices. */
+static bool limits_early(const struct channel_setup *setup)
+{
+    return setup->driver != CONF_DRIVER_NVIDIA;
+}
+
+/* Who stays the same user needs no right to become another one, nor to find the driver. */
+static bool drops_early(const struct channel_setup *setup)
+{
+    const struct channel_identity *identity = &setup->identity;
+    return limits_early(setup) && (identity->change == 0 || identity->uid == geteuid());
+}
+
+static bool user_change(const struct channel_identity *identity)
+{
+    gid_t groups[CHANNEL_GROUPS_MAX];
+    size_t count = identity->group_count;
+    for (size_t i = 0; i < count; i++) {
+        groups[i] = identity->groups[i];
+    }
+    return setgroups(count, groups) == 0 &&
+           setresgid(identity->gid, identity->gid, identity->gid) == 0 &&
+           setresuid(identity->uid, identity->uid, identity->uid) == 0;
+}
+
+static enum ga_status privileges_give_up(const struct channel_identity *identity, char *why,
+                                         size_t why_size)
+{
+    if (identity->change != 0 && !user_change(identity)) {
+        snprintf(why, why_size, "cannot become user %u, group %u: %s", identity->uid, identity->gid,
+                 strerror(errno));
+        return GA_INVALID;
+    }
+    if (!capabilities_drop() || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        snprintf(why, why_size, "cannot give up capabilities: %s", strerror(errno));
+        return GA_INVALID;
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return GA_OK;
+}
+
+enum ga_status privileges_limit(const struct channel_setup *setup, char *why, size_t why_size)
+{
+    memlock_keep();
+    if (limits_early(setup)) {
+        bounds_drop();
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    }
+    return drops_early(setup) ? privileges_give_up(&setup->identity, why, why_size) : GA_OK;
+}
+
+enum ga_status privileges_drop(const struct channel_setup *setup, char *why, size_t why_size)
+{
+    if (!limits_early(setup)) {
+        bounds_drop();
+    }
+    return drops_early(setup) ? GA_OK : privileges_give_up(&setup->identity, why, why_size);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend process gives up: user, groups, capabilities, descriptors that it has inherited by
+ * accident; and its place among those that the kernel ends when memory runs out. */
+#ifndef SERVER_BACKEND_PRIVILEGES_H
+#define SERVER_BACKEND_PRIVILEGES_H
+
+#include "server/channel.h"
+
+/* How much likelier than others a backend process is to be ended when the machine has no memory
+ * left, in thousandths of its memory: of several the largest one goes first, and gpuaasd last. */
+#define PRIVILEGES_OOM_SCORE 500
+
+/* Before SETUP is read: closes descriptors that gpuaasd has not meant it to have, and takes its
+ * place for the kernel's memory killer. */
+void privileges_begin(void);
+
+/* What has to be before threads start, because each has capabilities of its own. (A thread loses
+ * them if the user changes.) GA_INVALID: `why`. */
+GA_CHECKED enum ga_status privileges_limit(const struct channel_setup *setup, char *why,
+                                           size_t why_size);
+
+/* The rest, once the driver is open. */
+GA_CHECKED enum ga_status privileges_drop(const struct channel_setup *setup, char *why,
+                                          size_t why_size);
+
+#endif
