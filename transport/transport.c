@@ -239,6 +239,15 @@ void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPOR
     }
 }
 
+struct transport_identity transport_identify(const struct transport_conn *conn)
+{
+    struct transport_identity identity = {.proof = TRANSPORT_PROVES_NOTHING};
+    if (conn->ops->identify == NULL || !conn->ops->identify(conn, &identity)) {
+        return (struct transport_identity){.proof = TRANSPORT_PROVES_NOTHING};
+    }
+    return identity;
+}
+
 enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms, char *why,
                                    size_t why_size)
 {

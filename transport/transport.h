@@ -114,6 +114,18 @@ struct transport_one_sided {
     GA_CHECKED enum ga_status (*stored)(struct transport_conn *conn, uint64_t *count);
 };
 
+/* The identity of the other end, as far as it has proved it. */
+enum transport_proof {
+    TRANSPORT_PROVES_NOTHING,
+    TRANSPORT_PROVES_KEY,  /* `id`: SHA-256 of the public key of a certificate that was demanded */
+    TRANSPORT_PROVES_USER, /* `id`: begins with the number of a user of this machine (u32) */
+};
+
+struct transport_identity {
+    enum transport_proof proof;
+    uint8_t id[32];
+};
+
 /* A transport. Functions return a status, and write the reason into `why`; errno is meaningless
  * unless a function says otherwise. */
 struct transport_ops {
@@ -167,6 +179,9 @@ struct transport_ops {
     /* Makes the connection GA_LOST when the other machine gives no sign of life for so long. For
      * connections whose other end always reads: a full receive window counts as silence. */
     GA_CHECKED enum ga_status (*set_dead_after)(struct transport_conn *conn, unsigned timeout_ms);
+    /* Tells whose the other end is; at the end that accepted, once bytes have come from the other
+     * one. `out` proves nothing yet. False: it has proved nothing. NULL: it never can. */
+    bool (*identify)(const struct transport_conn *conn, struct transport_identity *out);
     /* The reason of the loss, if the transport knows it, otherwise NULL. For the thread that got
      * GA_LOST. NULL: the transport never knows. */
     const char *(*error_text)(const struct transport_conn *conn);
@@ -204,6 +219,8 @@ void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_
  * machine that uses shared memory the user. Zeros: it is not known. */
 #define TRANSPORT_SOURCE_BYTES 16
 void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES]);
+/* The identity of the other end, for the end that has accepted the connection and read from it. */
+struct transport_identity transport_identify(const struct transport_conn *conn);
 /* The reason of the loss, if the transport knows it, otherwise NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
 /* Waits until a connection of connect_begin is connected; on failure the caller must close it. */

@@ -483,6 +483,7 @@ const struct transport_ops transport_fault = {
     .poll_prepare = fault_poll_prepare,
     .descriptors = fault_descriptors,
     .set_dead_after = fault_set_dead_after,
+    .identify = fault_identify,
     .error_text = fault_error_text,
     .local_address = fault_local_address,
     .close_listener = fault_close_listener,

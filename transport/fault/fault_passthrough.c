@@ -14,6 +14,12 @@ enum ga_status fault_receive_fd(struct transport_conn *conn, int *fd)
     return inner->ops->receive_fd != NULL ? inner->ops->receive_fd(inner, fd) : GA_UNSUPPORTED;
 }
 
+bool fault_identify(const struct transport_conn *conn, struct transport_identity *out)
+{
+    *out = transport_identify(fault_inner(conn));
+    return out->proof != TRANSPORT_PROVES_NOTHING;
+}
+
 static enum ga_status through_share(struct transport_conn *conn, void *memory, size_t bytes,
                                     enum transport_use use, struct transport_memory *out)
 {

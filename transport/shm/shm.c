@@ -384,6 +384,24 @@ static void shm_close(struct transport_conn *conn)
     *conn = (struct transport_conn){.ops = &transport_shm, .fd = -1};
 }
 
+#define USER_UNKNOWN 65534u /* how the kernel calls all users of another namespace */
+
+/* The kernel tells which user's process has connected. */
+static bool shm_identify(const struct transport_conn *conn, struct transport_identity *out)
+{
+    struct ucred theirs;
+    socklen_t size = sizeof theirs;
+    const struct shm_conn *state = conn->state;
+    if (!state->server || getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &theirs, &size) != 0 ||
+        theirs.uid == USER_UNKNOWN) {
+        return false;
+    }
+    uint32_t user = theirs.uid;
+    out->proof = TRANSPORT_PROVES_USER;
+    memcpy(out->id, &user, sizeof user);
+    return true;
+}
+
 const struct transport_ops transport_shm = {
     .scheme = "shm",
     .send_is_cheap = true,
@@ -400,6 +418,7 @@ const struct transport_ops transport_shm = {
     .poll_prepare = shm_poll_prepare,
     .descriptors = shm_descriptors,
     .set_dead_after = shm_set_dead_after,
+    .identify = shm_identify,
     .local_address = shm_local_address,
     .close_listener = shm_close_listener,
     .close = shm_close,
