@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import facts as fact_table  # noqa: E402  (found by the line above)
 import far_facts  # noqa: E402
 import figures as figure_table  # noqa: E402
+import image_figures  # noqa: E402
 import mix  # noqa: E402
 import rdma_figures  # noqa: E402
 import soft_figures  # noqa: E402
@@ -26,7 +27,7 @@ MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 
 FIGURES = (figure_table.all_figures() + tls_figures.all_figures() + mix.all_figures() +
-           soft_figures.all_figures())
+           image_figures.all_figures() + soft_figures.all_figures())
 BY_NAME = rdma_figures.all_figures()  # only for who says "rdma"
 FACTS = {**fact_table.ALL, **far_facts.ALL, **tls_figures.FACTS, **soft_figures.FACTS}
 
