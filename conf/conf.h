@@ -43,7 +43,7 @@ struct conf_server {
     char node[CONF_TEXT_MAX];
     enum ga_log_level log_level;
     enum ga_log_format log_format;
-    uint64_t session_queue_bytes, copy_overflow, client_cache;
+    uint64_t session_queue_bytes, copy_overflow, image_store, client_cache;
     uint32_t copy_overflow_wait_s;
     uint32_t bulk_connections;
     bool compression;

@@ -13,8 +13,9 @@
  *     <------------------------------- ENDED     it has, and the seat is free
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
- *     <----------------------------- REQUEST     what applications share (sharing.h), perhaps
- *     REQUEST ---------------------------->     with a descriptor; and the answer, likewise;
+ *     <----------------------------- REQUEST     what applications share (sharing.h), and images
+ *     REQUEST ---------------------------->     (images.h), perhaps with a descriptor; and the
+ *                                                answer, likewise;
  *                                                or, unasked, that others lack memory
  *
  * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
@@ -60,6 +61,10 @@ enum channel_verb {
      * many have not yet. From gpuaasd, with number 0: return cached memory. */
     CHANNEL_TRIM,
     CHANNEL_TRIMMED, /* it has been done */
+    /* Images of modules (control/images.h): `key` is the name, `bytes` the size. KEEP has the
+     * descriptor of one, and no answer. The answer to FIND has it, or CUDA_ERROR_NOT_FOUND. */
+    CHANNEL_IMAGE_KEEP,
+    CHANNEL_IMAGE_FIND,
 };
 enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
 
@@ -81,6 +86,7 @@ struct channel_setup {
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
     uint64_t session_queue_bytes, copy_overflow, client_cache;
     uint32_t copy_overflow_wait_s;
+    uint32_t image_store; /* 1: gpuaasd keeps images */
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */

@@ -39,6 +39,7 @@ struct client_conn_facts {
     unsigned index;  /* among the process's connections */
     bool lacks;      /* the server lacks some of our calls: see `lacking` */
     struct api_op_set lacking;
+    atomic_bool nameless;       /* the server keeps no images of modules */
     _Atomic uint64_t submitted; /* sequence of the last call */
     _Atomic uint64_t worked;    /* the last call that may have left work on a GPU */
     _Atomic uint64_t lasting;   /* the last call of class API_WORK_LASTING */

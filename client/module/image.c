@@ -3,7 +3,6 @@
 #include "client/module/image.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -63,6 +62,13 @@ CUresult client_image_find(const void *image, struct client_image *found)
     }
     *found = (struct client_image){.bytes = container.bytes, .size = container.size};
     return container.prelinked != NULL ? bundle(&container, found) : CUDA_SUCCESS;
+}
+
+bool client_image_name(const void *image, uint64_t bytes, uint8_t name[TRANSPORT_DIGEST_BYTES])
+{
+    struct transport_digest *digest = transport_digest_begin();
+    transport_digest_add(digest, image, bytes);
+    return transport_digest_end(digest, name);
 }
 
 static bool image_read_all(int fd, char *to, size_t bytes)

@@ -4,11 +4,13 @@
 #ifndef CLIENT_MODULE_IMAGE_H
 #define CLIENT_MODULE_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "api/cuda_names.h"
 #include "front/front.h"
+#include "transport/transport.h"
 
 #define CLIENT_NAME_MAX 60000u /* of a kernel or variable; mangled names are long */
 
@@ -21,6 +23,8 @@ struct client_image {
 /* Of a linked program (nvcc -rdc=true), which is spread over several images, one is made. The
  * caller frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
 CUresult client_image_find(const void *image, struct client_image *found);
+/* Its name, as API_OP_ga_module_load_named takes it. False: it cannot be computed. */
+bool client_image_name(const void *image, uint64_t bytes, uint8_t name[TRANSPORT_DIGEST_BYTES]);
 /* Where a driver refuses an image: whose it is, on stderr, as far as that can be known. `given`: as
  * the program passed it; `path`: the file that it was read from, or NULL. */
 void client_image_refused(const void *given, const char *path, CUresult rc);

@@ -3,9 +3,7 @@
 #include "client/module/module.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "api/calls.h"
 #include "api/client_calls.h"
 #include "client/call/call.h"
 #include "client/context/context.h"
@@ -17,99 +15,6 @@
 #include "front/front.h"
 
 /* ---- loading */
-
-static void give_logs(struct front_jit *jit, struct ga_reader *reader)
-{
-    struct ga_module_load_results results;
-    if (reader->at >= reader->size) {
-        return; /* the connection was lost */
-    }
-    ga_module_load_results_read(reader, &results);
-    if (!reader->failed) {
-        front_jit_write(&jit->info, results.info_log);
-        front_jit_write(&jit->error, results.error_log);
-    }
-}
-
-static uint32_t log_room(size_t bytes)
-{
-    return bytes > API_LOG_MAX ? API_LOG_MAX : (uint32_t)bytes;
-}
-
-/* Asks for the facts of the module's functions, behind the call that loads it. An older server does
- * not know the question. */
-static bool facts_ask(struct client_call *call, const struct client_module *module)
-{
-    struct ga_module_facts_args args = {.module = module->object.handle};
-    CUresult rc = client_call_enter_in(call, API_OP_ga_module_facts, module->object.context);
-    if (rc == CUDA_SUCCESS && !client_call_lacking(call)) {
-        rc = client_call_begin(call, ga_module_facts_args_bound(&args));
-    } else {
-        rc = CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_module_facts_args_write(&call->writer, &args);
-        rc = client_call_start(call, NULL, NULL, 0);
-    }
-    return rc == CUDA_SUCCESS;
-}
-
-/* Without facts each function is asked for by itself. */
-static void facts_take(struct client_call *call, struct client_module *module)
-{
-    struct ga_reader reader;
-    struct ga_module_facts_results results;
-    if (client_call_finish(call, true, &reader) == CUDA_SUCCESS) {
-        ga_module_facts_results_read(&reader, &results);
-        uint8_t *facts = !reader.failed && results.bytes != 0
-                             ? aligned_alloc(16, (results.bytes + 15u) & ~15u)
-                             : NULL;
-        if (facts != NULL) {
-            memcpy(facts, results.facts, results.bytes);
-            module->facts = facts;
-            module->facts_bytes = results.bytes;
-        }
-    }
-    client_call_end(call);
-}
-
-CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
-                            struct front_jit *jit, struct client_module **out)
-{
-    struct client_call call, more;
-    CUresult rc = client_call_enter_in(&call, API_OP_ga_module_load, context);
-    struct client_module *module =
-        rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_MODULE, context) : NULL;
-    if (module == NULL) {
-        return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    struct ga_module_load_args args = {.module = module->object.handle,
-                                       .image_bytes = bytes,
-                                       .max_registers = jit->max_registers,
-                                       .optimization = jit->optimization,
-                                       .log_bytes = log_room(jit->info.size),
-                                       .error_log_bytes = log_room(jit->error.size)};
-    rc = client_call_begin(&call, ga_module_load_args_bound(&args));
-    if (rc == CUDA_SUCCESS) {
-        ga_module_load_args_write(&call.writer, &args);
-        rc = client_call_start(&call, NULL, image, bytes);
-    }
-    if (rc == CUDA_SUCCESS) {
-        struct ga_reader reader;
-        if (facts_ask(&more, module)) {
-            facts_take(&more, module); /* its answer comes last: then both are here */
-        }
-        rc = client_call_finish(&call, true, &reader);
-        give_logs(jit, &reader);
-        client_call_end(&call);
-    }
-    if (rc != CUDA_SUCCESS) {
-        client_object_drop(module);
-        return rc;
-    }
-    *out = module;
-    return CUDA_SUCCESS;
-}
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
                                     CUjit_option *options, void **optionValues)

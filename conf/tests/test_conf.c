@@ -185,6 +185,7 @@ Test(conf, wrong_server_values)
         {"log_level = loud", "error, warn, info or debug"},
         {"clients = -1", "1 to 65536"},
         {"session_queue_bytes = 1KiB", "1MiB to 1GiB"},
+        {"image_store = 2TiB", "[server] image_store: \"2TiB\" is not allowed; allowed: 0 to 1TiB"},
         {"pool = a b", "[server] pool"},
         {"listen =", "[server] listen: \"\" is not allowed"},
         {"listen = ,", "[server] listen"},

@@ -88,6 +88,14 @@ static enum ga_status host_request(void *user, struct channel_request *packet, i
     return control_request_ask(application->backend, packet, fd);
 }
 
+static void host_tell(void *user, struct channel_request *packet, int fd)
+{
+    const struct application *application = user;
+    packet->kind = CHANNEL_REQUEST;
+    packet->seat = application->seat;
+    (void)!channel_send_with(CHANNEL_FD, packet, sizeof *packet, fd);
+}
+
 /* ---- its life */
 
 void application_init(struct application *application, struct backend *backend)
@@ -103,6 +111,8 @@ void application_init(struct application *application, struct backend *backend)
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
                                              .request = host_request,
+                                             .tell = host_tell,
+                                             .keeps_images = backend->setup.image_store != 0,
                                              .bulk_tickets = host_bulk_tickets,
                                              .compresses = host_compresses,
                                              .output = &backend->output,

@@ -2,11 +2,13 @@
 /* Loading of modules. An image comes from the client, so its container is walked within its length
  * before the driver, which is told no length, sees it. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/bundle.h"
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "base/failpoint.h"
 #include "server/calls/module.h"
 #include "server/session/conn.h"
 #include "server/session/image.h"
@@ -227,6 +229,60 @@ static CUresult load_and_answer(struct server_conn *conn, const struct ga_module
     return SERVER_ANSWERED;
 }
 
+/* ---- images that are there already */
+
+_Static_assert(TRANSPORT_DIGEST_BYTES == CHANNEL_KEY_BYTES &&
+                   TRANSPORT_DIGEST_BYTES == API_NAME_WORDS * sizeof(uint64_t),
+               "a name travels as it is");
+
+/* The owner's own image of this name. CUDA_ERROR_NOT_FOUND: he has not sent it, whoever else may
+ * have; or nobody can say. CUDA_ERROR_NOT_PERMITTED: this server keeps none. */
+static CUresult image_named(struct server_conn *conn, const uint8_t *name, uint64_t size,
+                            struct image **out)
+{
+    struct channel_request packet = {.verb = CHANNEL_IMAGE_FIND, .bytes = size};
+    int fd = -1;
+    if (!conn->host->keeps_images || conn->host->request == NULL) {
+        return CUDA_ERROR_NOT_PERMITTED;
+    }
+    *out = image_find(&conn->objects.images, name, size);
+    if (*out != NULL) {
+        return CUDA_SUCCESS;
+    }
+    memcpy(packet.key, name, sizeof packet.key);
+    conn_flush(conn);
+    if (GA_FAILPOINT("backend: before an image is asked for") ||
+        conn->host->request(conn->host->user, &packet, &fd) != GA_OK || fd < 0) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    CUresult rc = image_adopt(&conn->objects.images, name, size, fd, out);
+    close(fd);
+    return rc;
+}
+
+CUresult server_do_ga_module_load_named(struct server_conn *conn,
+                                        const struct ga_module_load_named_args *args,
+                                        struct ga_module_load_named_results *results)
+{
+    (void)results; /* they are those of ga_module_load */
+    uint8_t name[TRANSPORT_DIGEST_BYTES];
+    struct image *image;
+    memcpy(name, args->name, sizeof name);
+    CUresult rc = image_named(conn, name, args->image_bytes, &image);
+    if (rc != CUDA_SUCCESS) {
+        return rc;
+    }
+    const struct ga_module_load_args load = {.module = args->module,
+                                             .image_bytes = args->image_bytes,
+                                             .max_registers = args->max_registers,
+                                             .optimization = args->optimization,
+                                             .log_bytes = args->log_bytes,
+                                             .error_log_bytes = args->error_log_bytes};
+    CUresult answered = load_and_answer(conn, &load, image);
+    image_unref(image);
+    return answered;
+}
+
 /* ---- images that come with the call */
 
 #define PIECE_BYTES ((size_t)256 << 10) /* is still in the cache when its digest is computed */
@@ -250,6 +306,18 @@ static bool image_read(struct server_conn *conn, struct image *image, size_t bul
     return true;
 }
 
+/* gpuaasd keeps it for the owner of the application; or not: then it is sent again. */
+static void image_keep(struct server_conn *conn, const struct image *image, int fd)
+{
+    struct channel_request packet = {.verb = CHANNEL_IMAGE_KEEP, .bytes = image_size(image)};
+    if (!image->named || !conn->host->keeps_images || conn->host->tell == NULL ||
+        GA_FAILPOINT("backend: before an image is kept")) {
+        return;
+    }
+    memcpy(packet.key, image->name, sizeof packet.key);
+    conn->host->tell(conn->host->user, &packet, fd);
+}
+
 /* The image of the call's bulk bytes. NULL: it is more than the application may have. False: the
  * connection has ended. */
 static bool image_take(struct server_conn *conn, uint64_t size, size_t bulk, struct image **out)
@@ -269,6 +337,7 @@ static bool image_take(struct server_conn *conn, uint64_t size, size_t bulk, str
     if (image_finish(&image, named ? name : NULL, &fd) == CUDA_SUCCESS) {
         *out = image;
         if (fd >= 0) {
+            image_keep(conn, image, fd);
             close(fd);
         }
     }

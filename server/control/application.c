@@ -40,7 +40,8 @@ struct control_application *control_application_make(struct control *control,
     if (made == NULL) {
         return NULL;
     }
-    *made = (struct control_application){.control = control, .tls = tls, .users = 1};
+    *made = (struct control_application){
+        .control = control, .owner = owner_of(conn, hello->application), .tls = tls, .users = 1};
     memcpy(made->id, hello->application, sizeof made->id);
     snprintf(made->address, sizeof made->address, "%s", address);
     snprintf(made->label, sizeof made->label, "%.64s (pid %u)",
@@ -98,6 +99,9 @@ void control_application_end(struct control_application *application)
         ga_number_map_remove(&application->control->applications_by_number, &application->known);
         ga_list_remove(&application->link);
         application->admitted = false;
+        if (!owner_lasts(&application->owner)) {
+            images_forget(&application->control->processes.images, &application->owner);
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/control/devices.h"
+#include "server/control/owner.h"
 #include "server/control/status.h"
 
 struct control;
@@ -20,6 +21,7 @@ struct control_application {
     struct ga_list link;         /* of all that are admitted */
     struct ga_number_node known; /* of the same, by number */
     struct control *control;
+    struct owner owner;
     uint8_t id[16];
     char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: where it is; program and pid */
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */

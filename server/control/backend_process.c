@@ -18,16 +18,17 @@
 #include "base/shared_memory.h"
 #include "server/control/application.h"
 #include "server/control/forbidden.h"
-#include "server/control/reclaim.h"
 #include "server/control/seat.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
-void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop)
+void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop,
+                                uint64_t image_store)
 {
     *table = (struct backend_process_table){.loop = loop};
     ga_list_init(&table->processes);
     sharing_init(&table->sharing);
+    images_init(&table->images, image_store);
 }
 
 static void backend_process_free(struct backend_process *process)
@@ -152,7 +153,7 @@ static void channel_close(struct backend_process *process)
 }
 
 /* A process that does not read its answers goes without. */
-static void sharing_take(struct backend_process *process, const union channel_packet *packet,
+static void request_take(struct backend_process *process, const union channel_packet *packet,
                          int fd)
 {
     struct channel_request answer = packet->request;
@@ -163,10 +164,9 @@ static void sharing_take(struct backend_process *process, const union channel_pa
         }
         return;
     }
-    if (!reclaim_answer(process, &answer, &fd)) {
-        sharing_answer(&process->table->sharing, &seat->share, &answer, &fd);
+    if (seat_request(seat, &answer, &fd)) {
+        (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
     }
-    (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
     explicit_bzero(&answer, sizeof answer);
 }
 
@@ -284,7 +284,7 @@ static void channel_read(struct backend_process *process, int status)
         return;
     }
     if (packet.kind == CHANNEL_REQUEST) {
-        sharing_take(process, &packet, fd);
+        request_take(process, &packet, fd);
     } else {
         packet_take(process, &packet);
     }

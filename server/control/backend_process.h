@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "server/channel.h"
 #include "server/figures.h"
+#include "server/control/images.h"
 #include "server/control/sharing.h"
 #include "server/control/status.h"
 
@@ -35,6 +36,7 @@ struct backend_process_table {
     struct ga_list processes;
     unsigned count;
     struct sharing sharing; /* what their applications share */
+    struct images images;   /* what their applications have sent */
     void (*emptied)(
         struct backend_process_table *table); /* called when the last one has gone; or NULL */
 };
@@ -63,7 +65,9 @@ struct backend_process {
     char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */
 };
 
-void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop);
+/* `image_store`: bytes of images that are kept. */
+void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop,
+                                uint64_t image_store);
 
 /* Starts a backend process with the environment `env` (NULL-ended) and sends it `setup`. GA_LOST
  * with `why` when it cannot be started. It must be WARM or have exited within timeout_s. */

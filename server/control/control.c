@@ -227,7 +227,7 @@ int control_run(struct conf *conf)
         ga_error("no memory, or no event loop");
         return 1;
     }
-    backend_process_table_init(&control.processes, &control.loop);
+    backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -244,6 +244,7 @@ int control_run(struct conf *conf)
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
     control_clients_fini(&control);
+    images_fini(&control.processes.images);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&control.loop);

@@ -16,6 +16,7 @@
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/identity.h"
+#include "server/control/images.h"
 
 #define ACCEPT_PAUSE_MS 200
 #define ACCEPT_BATCH    64 /* connections taken per turn of the loop, of each listener */
@@ -111,7 +112,8 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
 void control_descriptors(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
-    rlim_t needed = (rlim_t)server->clients * DESCRIPTORS_OF_A_CLIENT + (rlim_t)DESCRIPTORS_OF_OURS;
+    rlim_t ours = DESCRIPTORS_OF_OURS + (server->image_store != 0 ? IMAGES_MAX : 0);
+    rlim_t needed = (rlim_t)server->clients * DESCRIPTORS_OF_A_CLIENT + ours;
     rlim_t wanted = needed + server->pending_connections;
     struct rlimit limit;
     control->pending_most = server->pending_connections;
@@ -124,7 +126,7 @@ void control_descriptors(struct control *control)
         limit.rlim_cur = before;
     }
     if (limit.rlim_cur < needed) {
-        rlim_t ours = limit.rlim_cur < DESCRIPTORS_OF_OURS ? limit.rlim_cur : DESCRIPTORS_OF_OURS;
+        ours = limit.rlim_cur < ours ? limit.rlim_cur : ours;
         ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
                 "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
                 (unsigned long long)limit.rlim_cur,

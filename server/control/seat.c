@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
+#include "server/control/reclaim.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -144,6 +145,19 @@ void seat_packet(struct seat *seat, const union channel_packet *packet)
     if (!seat->left) {
         seat->events->packet(seat, packet);
     }
+}
+
+bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
+{
+    struct backend_process *process = seat->process;
+    if (packet->verb == CHANNEL_IMAGE_KEEP || packet->verb == CHANNEL_IMAGE_FIND) {
+        const struct owner *owner = &seat->application->owner;
+        return images_answer(&process->table->images, seat->left ? NULL : owner, packet, fd);
+    }
+    if (!reclaim_answer(process, packet, fd)) {
+        sharing_answer(&process->table->sharing, &seat->share, packet, fd);
+    }
+    return true;
 }
 
 void seat_end(struct seat *seat, const char *why)

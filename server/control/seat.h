@@ -63,6 +63,10 @@ void seat_leave(struct seat *seat);
 void seat_room(struct seat *seat);
 /* Takes a packet about the application. */
 void seat_packet(struct seat *seat, const union channel_packet *packet);
+/* Answers a request of the application: `*packet` becomes the answer. Takes the descriptor `*fd`
+ * that came with it (or -1); `*fd` becomes that of the answer (or -1), which stays whose it is.
+ * False: there is no answer. */
+bool seat_request(struct seat *seat, struct channel_request *packet, int *fd);
 /* The process has died, or the application has ended: the seat is no more. */
 void seat_end(struct seat *seat, const char *why);
 

@@ -46,6 +46,10 @@ struct server_host {
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` goes along
      * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
     enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
+    /* The same, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
+    void (*tell)(void *user, struct channel_request *packet, int fd);
+    /* gpuaasd keeps images of modules for their owners. */
+    bool keeps_images;
     /* Whether bulk may be compressed. May be NULL: no. */
     bool (*compresses)(void *user);
     /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */

@@ -105,15 +105,19 @@ uint8_t *image_room(struct image *image)
     return image->bytes;
 }
 
+static bool image_map_frozen(struct image *image, int fd)
+{
+    uint64_t extent = image_extent(image->size);
+    image->mapped = true;
+    image->bytes = (uint8_t *)(uintptr_t)ga_shared_memory_map_frozen(fd, extent);
+    return image->bytes != NULL;
+}
+
 /* From now on its bytes can be read alone. */
 static bool image_freeze(struct image *image)
 {
     image_unmap(image);
-    if (ga_shared_memory_freeze(image->fd)) {
-        image->bytes =
-            (uint8_t *)(uintptr_t)ga_shared_memory_map_frozen(image->fd, image_extent(image->size));
-    }
-    return image->bytes != NULL;
+    return ga_shared_memory_freeze(image->fd) && image_map_frozen(image, image->fd);
 }
 
 /* ---- names */
@@ -143,6 +147,23 @@ struct image *image_find(struct image_table *table, const uint8_t *name, uint64_
     }
     image_ref(image);
     return image;
+}
+
+CUresult image_adopt(struct image_table *table, const uint8_t *name, uint64_t size, int fd,
+                     struct image **out)
+{
+    struct image *image;
+    if (!image_is_large(size) || !ga_shared_memory_is_frozen(fd, image_extent(size))) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    CU_TRY(image_charged(table, size, &image));
+    if (!image_map_frozen(image, fd)) {
+        image_free(image);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    image_name(image, name);
+    *out = image;
+    return CUDA_SUCCESS;
 }
 
 CUresult image_finish(struct image **image, const uint8_t *name, int *fd)

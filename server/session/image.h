@@ -54,6 +54,10 @@ CUresult image_finish(struct image **image, const uint8_t *name, int *fd);
 
 /* The application's own of this name, with one more user. NULL: there is none. */
 struct image *image_find(struct image_table *table, const uint8_t *name, uint64_t size);
+/* An image that gpuaasd has kept, with one user; the descriptor stays the caller's.
+ * CUDA_ERROR_NOT_FOUND: it is no such memory. CUDA_ERROR_OUT_OF_MEMORY: as of image_begin. */
+CUresult image_adopt(struct image_table *table, const uint8_t *name, uint64_t size, int fd,
+                     struct image **out);
 
 /* ---- using one */
 

@@ -47,6 +47,19 @@ def test_new_client_and_old_server(build):
             harness.run_passing([build.program(program)], build.remote([server]))
 
 
+def test_an_image_that_could_be_named(build):
+    """The older end knows no names of images: the bytes are sent, each time."""
+    with harness.serving(build) as server:
+        env = build.environment(released(build, "lib", "gpuaas"),
+                                {"GPUAAS_SERVERS": server.address})
+        process = harness.run_passing([build.program("load_image"), "1", "2"], env)
+        expect(not process.err.lines, f"nothing to complain about\n{process.report()}")
+    with harness.serving(build, kind=OldServer) as server:
+        process = harness.run_passing([build.program("load_image"), "1", "2"],
+                                      build.remote([server]))
+        expect(not process.err.lines, f"nothing to complain about\n{process.report()}")
+
+
 def test_new_call_and_old_server(build):
     """cuLaunchHostFunc is younger than the release: 801, its name, and everything else works."""
     with harness.serving(build, kind=OldServer) as server:

@@ -9,6 +9,7 @@
 
 #include "api/cuda_driver.h"
 #include "base/clock.h"
+#include "base/shared_memory.h"
 #include "server/calls/objects_end.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/ranges.h"
@@ -118,6 +119,28 @@ static void tell_end(void *user, const char *why, bool clean)
     sem_post(&ended);
 }
 
+#define KEPT_BYTES (UINT64_C(2) << 20) /* a size that the grammar has */
+
+/* gpuaasd, which has images of half of all names, of one size; of nothing else it knows. */
+static enum ga_status some_images(void *user, struct channel_request *packet, int *fd)
+{
+    static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry nothing()\n{\n    ret;\n}\n";
+    (void)user;
+    *fd = -1;
+    if (packet->verb != CHANNEL_IMAGE_FIND) {
+        return GA_LOST;
+    }
+    packet->result = CUDA_ERROR_NOT_FOUND;
+    if (packet->bytes == KEPT_BYTES && packet->key[0] % 2 == 0) {
+        *fd = ga_shared_memory_begin("fuzz", KEPT_BYTES + 1);
+        FUZZ_CHECK(*fd >= 0 && pwrite(*fd, text, sizeof text - 1, 0) == sizeof text - 1);
+        FUZZ_CHECK(packet->key[1] % 2 == 0 ? ga_shared_memory_freeze(*fd) : true);
+        packet->result = CUDA_SUCCESS;
+    }
+    return GA_OK;
+}
+
 static struct figures figures;
 static struct ledger ledger;
 static bool all_free(struct server_conn *conn);
@@ -126,6 +149,8 @@ static const struct server_host host = {.ticket = every_ticket,
                                         .objects_free = all_free,
                                         .end_ns = 2 * PATIENCE_NS,
                                         .ended = tell_end,
+                                        .request = some_images,
+                                        .keeps_images = true,
                                         .gate = every_gate,
                                         .ledger = &ledger};
 

@@ -40,7 +40,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
-    backend_process_table_init(&control.processes, &control.loop);
+    backend_process_table_init(&control.processes, &control.loop, 0);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};

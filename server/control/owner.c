@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/owner.h"
+
+#include <string.h>
+
+struct owner owner_of(const struct transport_conn *control, const uint8_t id[16])
+{
+    const struct transport_identity identity = transport_identify(control);
+    struct owner owner = {.kind = identity.proof == TRANSPORT_PROVES_KEY    ? OWNER_KEY
+                                  : identity.proof == TRANSPORT_PROVES_USER ? OWNER_USER
+                                                                            : OWNER_APPLICATION};
+    if (owner.kind == OWNER_APPLICATION) {
+        memcpy(owner.id, id, 16);
+    } else {
+        memcpy(owner.id, identity.id, sizeof owner.id);
+    }
+    return owner;
+}
+
+bool owner_same(const struct owner *one, const struct owner *other)
+{
+    return one->kind == other->kind && memcmp(one->id, other->id, sizeof one->id) == 0;
+}
+
+bool owner_lasts(const struct owner *owner)
+{
+    return owner->kind != OWNER_APPLICATION;
+}
