@@ -33,7 +33,8 @@ void status_collect(const struct control *control, const struct status_sink *sin
                                          .pending_sources = control->pending.table.source_count,
                                          .idle_count = control->idle.table.count,
                                          .process_count = control->processes.count - spares,
-                                         .spare_count = spares};
+                                         .spare_count = spares,
+                                         .image_bytes = control->processes.images.held};
         sink->node(sink->user, &node);
     }
 }
@@ -91,6 +92,7 @@ static void log_node(void *user, const struct node_status *node)
     (void)user;
     ga_info_each(NULL, "report: %u pending connections of %u sources, %u clients that use nothing",
                  node->pending_count, node->pending_sources, node->idle_count);
+    ga_info_each(NULL, "report: %llu bytes of images kept", (unsigned long long)node->image_bytes);
     ga_info_each(NULL, "report: %u clients, %u backend processes, %u spare", node->client_count,
                  node->process_count, node->spare_count);
 }

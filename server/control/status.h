@@ -38,6 +38,7 @@ struct node_status {
     uint32_t pending_count, pending_sources; /* connections that have not greeted; from how many */
     uint32_t idle_count;                     /* clients that use nothing */
     uint32_t process_count, spare_count;     /* the first without the second */
+    uint64_t image_bytes;                    /* of the store, as they count there */
 };
 
 /* Takes the snapshot, piece by piece: the log, JSON, an admin socket. Any member may be NULL. */

@@ -6,9 +6,10 @@ program; nobody else has any use of it."""
 
 import os
 import re
+import signal
 
 import harness
-from harness import expect
+from harness import expect, wait_until
 
 MIB = 20
 FEW = 64 << 10  # bytes that the second start may send, all in all
@@ -32,6 +33,17 @@ def expect_sent(build, env, whole, what, **options):
     expect(good, f"{what}: {bytes_out} bytes sent, {due} is due")
 
 
+def kept(server):
+    """Bytes of images that gpuaasd says it has."""
+    begin = len(server.err.lines)
+
+    def told():
+        lines = "\n".join(server.err.lines[begin:])
+        return re.search(r"report: (\d+) bytes of images kept", lines)
+    server.kill(signal.SIGUSR1)
+    return int(wait_until(told, 20, "gpuaasd reports").group(1))
+
+
 def test_a_user_over_shared_memory(build):
     name = f"gpuaas-images-{os.getpid()}"
     config = with_lines(harness.configuration(1), f"listen = shm:{name}")
@@ -39,6 +51,7 @@ def test_a_user_over_shared_memory(build):
         env = {**build.remote([server], GPUAAS_TRANSPORT="auto"), "GPUAAS_SERVERS": f"shm:{name}"}
         expect_sent(build, env, True, "the first start")
         expect_sent(build, env, False, "the second start")
+        expect(kept(server) >= MIB << 20, server.report())
         env = build.remote([server], GPUAAS_TRANSPORT="auto")
         if harness.TRANSPORT != "tls":
             expect_sent(build, env, True, "a program that has not proved whose it is")
@@ -69,6 +82,7 @@ def test_nobody_in_particular(build):
         expect(once >= MIB << 20, f"{once} bytes sent by the first start")
         more = sent(build, env, times=3) - once
         expect(abs(more) < FEW, f"{more} bytes more for three times")
+        wait_until(lambda: kept(server) == 0, 10, "they go with their program")
 
 
 def test_a_server_that_keeps_nothing(build):
