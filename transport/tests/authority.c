@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define DAY_S 86400L
 
@@ -80,6 +81,7 @@ void authority_sign(const struct authority *authority, const char *folder, const
     snprintf(path, sizeof path, "%s/%s.key", folder, name);
     FILE *file = fopen(path, "w");
     cr_assert_not_null(file);
+    cr_assert_eq(fchmod(fileno(file), S_IRUSR | S_IWUSR), 0);
     cr_assert_eq(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
     cr_assert_eq(fclose(file), 0);
     X509_free(certificate);
