@@ -95,6 +95,7 @@ static int narrow_add(scmp_filter_ctx filter)
         {SCMP_SYS(process_vm_readv), 1, {IS(0, getpid())}},
         {SCMP_SYS(prctl), 1, {IS(0, PR_SET_NAME)}},
         {SCMP_SYS(prctl), 1, {IS(0, PR_GET_NAME)}},
+        {SCMP_SYS(prctl), 1, {IS(0, PR_SET_TIMERSLACK)}},
         {SCMP_SYS(prctl), 1, {IS(0, PR_SET_NO_NEW_PRIVS)}},
         {SCMP_SYS(prctl), 1, {IS(0, NAMES_OF_MEMORY)}},
     };
