@@ -121,7 +121,8 @@ set_source_files_properties(exec/atomic.c exec/collective.c exec/matrix.c exec/m
     PROPERTIES COMPILE_OPTIONS
     "-O2;-ffp-contract=off;-fno-sanitize=all")
 
-gpuaas_library(softgpu_engine engine/permission_map.c engine/texture.c engine/texture_objects.c
+gpuaas_library(softgpu_engine engine/budget.c engine/permission_map.c engine/texture.c
+    engine/texture_objects.c
     ${SG_PTX_SOURCES} ${SG_EXEC_SOURCES}
     $<TARGET_OBJECTS:sg_handlers_v3> $<TARGET_OBJECTS:sg_handlers_base>)
 target_link_libraries(softgpu_engine PUBLIC base m)
@@ -179,7 +180,8 @@ foreach(name
     carry
     op_digests
     video
-    accuracy)
+    accuracy
+    budget)
     if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/test_${name}.c)
         continue()
     endif()

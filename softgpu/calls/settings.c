@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and preferences of a context. */
 #include "softgpu/calls/call.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/module/kernel_heap.h"
 #include "softgpu/process/print.h"
 
@@ -50,6 +51,9 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE) {
         if (context->printed) {
             return sg_leave(CUDA_ERROR_INVALID_VALUE);
+        }
+        if (limit_cut(limit, value) > sg_budget_most() - sg_budget_held()) {
+            return sg_leave(CUDA_ERROR_OUT_OF_MEMORY);
         }
         sg_print_resize(context->print, limit_cut(limit, value));
     }

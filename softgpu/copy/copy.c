@@ -128,6 +128,7 @@ static bool copy_stage(struct copy *copy)
     box.to.slice = box.width * box.height;
     copy_rows(&box, stage, (const char *)(uintptr_t)box.from.start);
     copy->stage = stage;
+    copy->item.bytes += box.width * box.height * box.depth;
     copy->box.from.pitch = box.to.pitch;
     copy->box.from.slice = box.to.slice;
     return true;

@@ -247,6 +247,12 @@ struct sg_launch {
         *counts; /* the counts of executed instructions are added here; NULL: nothing is counted */
 };
 
+/* Local memory of a block of so many threads, which counts towards the budget (budget.h). A grid
+ * whose blocks cannot all run beside each other for lack of it runs with fewer at a time; one that
+ * has not even one, or that is cooperative, ends with SG_FAULT_NO_MEMORY. */
+uint64_t sg_launch_local_bytes(const struct sg_kernel *kernel, uint32_t threads,
+                               uint32_t stack_bytes);
+
 #define SG_GRID_WORKSPACE 8
 #define SG_CLUSTER_MAX    16
 

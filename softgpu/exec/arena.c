@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/budget.h"
+
 struct sg_arena_block {
     struct sg_arena_block *next;
     size_t used, size;
@@ -36,7 +38,14 @@ static struct sg_arena_block *arena_block_take(size_t size)
         }
         pthread_mutex_unlock(&spares.lock);
     }
-    return block != NULL ? block : malloc(sizeof *block + size);
+    if (block != NULL || !sg_budget_take(sizeof *block + size, "parsed PTX")) {
+        return block;
+    }
+    block = malloc(sizeof *block + size);
+    if (block == NULL) {
+        sg_budget_give(sizeof *block + size);
+    }
+    return block;
 }
 
 static void arena_block_give(struct sg_arena_block *block)
@@ -51,7 +60,10 @@ static void arena_block_give(struct sg_arena_block *block)
         }
         pthread_mutex_unlock(&spares.lock);
     }
-    free(block);
+    if (block != NULL) {
+        sg_budget_give(sizeof *block + block->size);
+        free(block);
+    }
 }
 
 void *sg_arena_try(struct sg_arena *arena, size_t bytes)
@@ -63,12 +75,18 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
     struct sg_arena_block *block = arena->head;
     if (block == NULL || block->size - block->used < bytes) {
         size_t size = bytes > ARENA_BLOCK_SIZE ? bytes : ARENA_BLOCK_SIZE;
+        if (arena->allowance != NULL && size > *arena->allowance) {
+            return NULL;
+        }
         block = arena_block_take(size);
         if (block == NULL) {
             return NULL;
         }
         *block = (struct sg_arena_block){.size = size, .next = arena->head};
         arena->head = block;
+        if (arena->allowance != NULL) {
+            *arena->allowance -= size;
+        }
     }
     void *at = block->bytes + block->used;
     block->used += bytes;
@@ -79,6 +97,9 @@ void sg_arena_free(struct sg_arena *arena)
 {
     while (arena->head != NULL) {
         struct sg_arena_block *next = arena->head->next;
+        if (arena->allowance != NULL) {
+            *arena->allowance += arena->head->size;
+        }
         arena_block_give(arena->head);
         arena->head = next;
     }

@@ -8,6 +8,9 @@
 struct sg_arena_block;
 struct sg_arena { /* zero-initialised = empty */
     struct sg_arena_block *head;
+    /* Bytes that arenas may still take together, counted down by what they take and up by what they
+     * free; NULL: the budget decides alone (softgpu/engine/budget.h). */
+    size_t *allowance;
 };
 
 /* Zeroed memory, or NULL. */

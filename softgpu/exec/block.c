@@ -31,6 +31,13 @@ static size_t block_round_up(size_t value, size_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
+static _Atomic uint32_t alive; /* blocks of all grids */
+
+uint32_t sg_blocks_alive(void)
+{
+    return atomic_load(&alive);
+}
+
 struct sg_block *sg_block_create(struct sg_grid *grid)
 {
     const struct sg_launch *launch = grid->launch;
@@ -48,6 +55,7 @@ struct sg_block *sg_block_create(struct sg_grid *grid)
         return NULL;
     }
     memset(block, 0, sizeof *block);
+    atomic_fetch_add(&alive, 1);
     block->grid = grid;
     block->code = grid->code;
     block->own.count = 1;
@@ -86,12 +94,11 @@ void sg_block_destroy(struct sg_block *block)
     if (block == NULL) {
         return;
     }
-    for (uint32_t w = 0; w < block->warp_count; w++) {
-        sg_call_free_frames(sg_block_warp(block, w));
-    }
+    sg_call_end(block);
     if (block->passes != NULL) {
         sg_cost_add(block->grid->launch->counts, block->code, block->passes);
     }
+    atomic_fetch_sub(&alive, 1);
     sg_pool_return_memory(block->grid->pool, block->grid->launch->owner, block, block->bytes);
 }
 

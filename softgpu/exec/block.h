@@ -7,6 +7,8 @@
 
 struct sg_block *sg_block_create(struct sg_grid *grid);
 void sg_block_destroy(struct sg_block *block);
+/* How many there are, of all grids. */
+uint32_t sg_blocks_alive(void);
 
 /* Begins block `linear` of the grid. */
 void sg_block_begin(struct sg_block *block, uint64_t linear);

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/budget.h"
 #include "softgpu/exec/fault.h"
 #include "softgpu/exec/group.h"
 #include "softgpu/exec/warp.h"
 
 #define CALL_DEPTH_MAX 100000
+#define FRAME_GRAIN    ((size_t)256 << 10) /* of the budget, taken for many frames */
 
 static uint8_t *frame_at(struct sg_warp *warp, unsigned lane, uint64_t at)
 {
@@ -49,6 +51,27 @@ static uint64_t frame_limit(const struct sg_warp *warp, uint32_t mask)
     return limit;
 }
 
+static size_t call_frame_bytes(const struct sg_callee *callee)
+{
+    return sizeof(struct sg_frame) + callee->save_bytes;
+}
+
+static struct sg_frame *frame_make(struct sg_block *block, const struct sg_callee *callee)
+{
+    size_t bytes = call_frame_bytes(callee);
+    if (block->frame_room < bytes) {
+        size_t grain = bytes > FRAME_GRAIN ? bytes : FRAME_GRAIN;
+        if (!sg_budget_take(grain, "nested calls of a kernel")) {
+            return NULL;
+        }
+        block->frame_room += grain;
+        block->frame_grains += grain;
+    }
+    struct sg_frame *frame = malloc(bytes);
+    block->frame_room -= frame != NULL ? bytes : 0;
+    return frame;
+}
+
 static bool call_frame_enter(struct sg_warp *warp, struct sg_group *group, const struct sg_insn *in,
                              const struct sg_call *call, const struct sg_callee *callee)
 {
@@ -59,7 +82,7 @@ static bool call_frame_enter(struct sg_warp *warp, struct sg_group *group, const
         sg_warp_fault(warp, in, lane, SG_FAULT_STACK, 0, "calls nested deeper than the stack");
         return false;
     }
-    struct sg_frame *frame = malloc(sizeof *frame + callee->save_bytes);
+    struct sg_frame *frame = frame_make(warp->block, callee);
     if (frame == NULL) {
         sg_warp_fault(warp, in, lane, SG_FAULT_NO_MEMORY, 0, "no memory for a call");
         return false;
@@ -164,11 +187,13 @@ static void restore(struct sg_warp *warp, const struct sg_frame *frame, uint32_t
     }
 }
 
-static struct sg_frame *call_frame_drop(struct sg_frame *frame, uint32_t lanes)
+static struct sg_frame *call_frame_drop(struct sg_block *block, struct sg_frame *frame,
+                                        uint32_t lanes)
 {
     struct sg_frame *parent = frame->parent;
     frame->lanes_left -= lanes;
     if (frame->lanes_left == 0) {
+        block->frame_room += call_frame_bytes(frame->callee);
         free(frame);
     }
     return parent;
@@ -185,16 +210,15 @@ void sg_call_leave(struct sg_warp *warp, struct sg_group *group)
     }
     restore(warp, frame, group->mask);
     group->pc = frame->return_pc;
-    group->frame = call_frame_drop(frame, (uint32_t)__builtin_popcount(group->mask));
+    group->frame = call_frame_drop(warp->block, frame, (uint32_t)__builtin_popcount(group->mask));
     warp->sp = caller_sp;
 }
 
 /* Lanes that exit inside a call leave all their frames. */
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask)
 {
-    (void)warp;
     for (struct sg_frame *frame = group->frame; frame != NULL;) {
-        frame = call_frame_drop(frame, (uint32_t)__builtin_popcount(mask));
+        frame = call_frame_drop(warp->block, frame, (uint32_t)__builtin_popcount(mask));
     }
 }
 
@@ -206,4 +230,13 @@ void sg_call_free_frames(struct sg_warp *warp)
         sg_call_drop_lanes(warp, group, group->mask);
     }
     warp->group_count = 0;
+}
+
+void sg_call_end(struct sg_block *block)
+{
+    for (uint32_t w = 0; w < block->warp_count; w++) {
+        sg_call_free_frames(sg_block_warp(block, w));
+    }
+    sg_budget_give(block->frame_grains);
+    block->frame_room = block->frame_grains = 0;
 }

@@ -15,5 +15,7 @@ bool sg_call_enter_pointer(struct sg_warp *warp, struct sg_group *group, const s
 void sg_call_leave(struct sg_warp *warp, struct sg_group *group);
 void sg_call_drop_lanes(struct sg_warp *warp, struct sg_group *group, uint32_t mask);
 void sg_call_free_frames(struct sg_warp *warp);
+/* Frees all frames of a block, and gives back what it has of the budget for them. */
+void sg_call_end(struct sg_block *block);
 
 #endif

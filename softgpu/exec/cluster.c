@@ -125,7 +125,7 @@ static void cluster_destroy(struct sg_cluster *cluster)
     free(cluster);
 }
 
-static struct sg_cluster *cluster_create(struct sg_grid *grid)
+static void *cluster_create(struct sg_grid *grid)
 {
     struct sg_cluster *cluster = calloc(1, sizeof *cluster);
     for (uint32_t b = 0; cluster != NULL && b < grid->cluster_blocks; b++) {
@@ -163,10 +163,9 @@ static struct sg_cluster *cluster_take(struct sg_grid *grid, struct sg_cluster *
     if (atomic_load_explicit(&grid->next_block, memory_order_relaxed) >= grid->blocks) {
         return NULL;
     }
-    struct sg_cluster *cluster = *spare != NULL ? *spare : cluster_create(grid);
+    struct sg_cluster *cluster = *spare != NULL ? *spare : sg_grid_memory(grid, cluster_create);
     *spare = NULL;
     if (cluster == NULL) {
-        sg_grid_no_memory(grid);
         return NULL;
     }
     uint64_t first = atomic_fetch_add(&grid->next_block, grid->cluster_blocks);
@@ -198,7 +197,8 @@ void sg_cluster_work(struct sg_grid *grid)
     uint32_t resident = 0;
     bool cooperative = grid->launch->workspace != NULL;
     while (!sg_grid_over(grid)) {
-        bool room = cooperative || resident < RESIDENT_CLUSTERS;
+        bool full = spare == NULL && first != NULL && atomic_load(&grid->full);
+        bool room = cooperative || (resident < RESIDENT_CLUSTERS && !full);
         struct sg_cluster *cluster = room ? cluster_take(grid, &spare) : NULL;
         if (cluster == NULL) {
             cluster = first;

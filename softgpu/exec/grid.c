@@ -7,8 +7,10 @@
 #include <immintrin.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/engine/texture.h"
 #include "softgpu/engine/texture_objects.h"
 #include "softgpu/exec/block.h"
@@ -51,7 +53,12 @@ bool sg_grid_over(struct sg_grid *grid)
 void sg_grid_no_memory(struct sg_grid *grid)
 {
     if (sg_grid_claim_fault(grid)) {
-        sg_grid_set_fault(grid, SG_FAULT_NO_MEMORY, "no memory for a block");
+        char text[128];
+        snprintf(text, sizeof text,
+                 "no memory for a block: SOFTGPU_HOST_MEMORY or application_host_memory is %llu "
+                 "bytes",
+                 (unsigned long long)sg_budget_most());
+        sg_grid_set_fault(grid, SG_FAULT_NO_MEMORY, text);
     }
 }
 
@@ -74,6 +81,58 @@ static bool take_share(struct sg_grid *grid, struct share *share)
     return share->next < share->end;
 }
 
+/* How long a grid waits for the memory of blocks of other grids, which run beside it. */
+#define MEMORY_TRIES 10000
+#define MEMORY_PAUSE GA_NS_PER_MS
+
+/* The first worker with memory does the work until there is none left, so only the first one must
+ * have it. One after another, or several would find none because of each other. */
+static void *grid_begin(struct sg_grid *grid, void *(*make)(struct sg_grid *grid))
+{
+    const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
+    void *made = NULL;
+    pthread_mutex_lock(&grid->begin_lock);
+    if (!atomic_load(&grid->begun)) {
+        made = make(grid);
+        for (unsigned i = 0;
+             made == NULL && i < MEMORY_TRIES && sg_blocks_alive() != 0 && !sg_grid_over(grid);
+             i++) {
+            (void)nanosleep(&pause, NULL);
+            made = make(grid);
+        }
+        if (made == NULL) {
+            sg_grid_no_memory(grid);
+        }
+        atomic_store(&grid->begun, made != NULL);
+    }
+    pthread_mutex_unlock(&grid->begin_lock);
+    return made;
+}
+
+void *sg_grid_memory(struct sg_grid *grid, void *(*make)(struct sg_grid *grid))
+{
+    void *made = NULL;
+    if (!atomic_load_explicit(&grid->begun, memory_order_relaxed)) {
+        made = grid_begin(grid, make);
+    }
+    if (made != NULL || sg_grid_over(grid)) {
+        return made;
+    }
+    made = make(grid);
+    if (made == NULL) {
+        atomic_store(&grid->full, true);
+        if (grid->launch->workspace != NULL) {
+            sg_grid_no_memory(grid);
+        }
+    }
+    return made;
+}
+
+static void *grid_block_make(struct sg_grid *grid)
+{
+    return sg_block_create(grid);
+}
+
 static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare,
                                    struct share *share)
 {
@@ -83,9 +142,8 @@ static struct sg_block *take_block(struct sg_grid *grid, struct sg_block **spare
     }
     struct sg_block *block = *spare;
     if (block == NULL) {
-        block = sg_block_create(grid);
+        block = sg_grid_memory(grid, grid_block_make);
         if (block == NULL) {
-            sg_grid_no_memory(grid);
             return NULL;
         }
     }
@@ -118,7 +176,8 @@ static void work(struct sg_grid *grid)
             most *= 2;
             unfinished = 0;
         }
-        bool room = cooperative || resident < most;
+        bool full = spare == NULL && first != NULL && atomic_load(&grid->full);
+        bool room = cooperative || (resident < most && !full);
         struct sg_block *block = room ? take_block(grid, &spare, &share) : NULL;
         if (block == NULL) {
             block = first;
@@ -228,10 +287,29 @@ static void grid_finish(struct sg_grid *grid, struct sg_fault *out)
     *out = grid->fault;
 }
 
+/* Local memory of a thread. */
+static uint64_t grid_local_bytes(const struct sg_kernel_code *code, uint32_t stack_bytes)
+{
+    uint64_t bytes = code->kernel.local_bytes;
+    if (code->recursive || code->allocates) {
+        uint64_t stack = stack_bytes > STACK_MIN ? stack_bytes : STACK_MIN;
+        bytes += (stack + 63) / 64 * 64;
+    }
+    return bytes;
+}
+
+uint64_t sg_launch_local_bytes(const struct sg_kernel *kernel, uint32_t threads,
+                               uint32_t stack_bytes)
+{
+    const struct sg_kernel_code *code = (const struct sg_kernel_code *)(const void *)kernel;
+    return grid_local_bytes(code, stack_bytes) * threads;
+}
+
 void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
 {
     static _Atomic uint64_t last_id;
     memset(grid, 0, sizeof *grid);
+    pthread_mutex_init(&grid->begin_lock, NULL);
     grid->id = atomic_fetch_add(&last_id, 1) + 1;
     grid->launch = launch;
     /* struct sg_kernel is the first member of struct sg_kernel_code */
@@ -244,13 +322,9 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
         grid->cluster_blocks *= grid->cluster[i];
     }
     grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
-    grid->local_bytes = grid->code->kernel.local_bytes;
+    grid->local_bytes = grid_local_bytes(grid->code, launch->stack_bytes);
     grid->begun_ns = launch->limit_ns != 0 ? ga_clock_ns() : 0;
     grid->fast = grid->code->fast != NULL && launch->block[0] % SG_HALF == 0;
-    if (grid->code->recursive || grid->code->allocates) {
-        uint64_t stack = launch->stack_bytes > STACK_MIN ? launch->stack_bytes : STACK_MIN;
-        grid->local_bytes += (stack + 63) / 64 * 64;
-    }
     if (launch->workspace != NULL) {
         const struct workspace fresh = {.bytes = sizeof fresh};
         memcpy(launch->workspace, &fresh, sizeof fresh);

@@ -23,6 +23,9 @@ struct sg_grid {
     _Atomic uint64_t
         begun_ns; /* if there is a limit; moved later by the time in which the grid stood still */
     _Atomic bool faulted;
+    pthread_mutex_t begin_lock; /* held by who gets the first memory for a block */
+    _Atomic bool begun;         /* somebody has got it */
+    _Atomic bool full;          /* there is no memory for more: no more workers */
     _Alignas(128) _Atomic uint64_t
         next_block; /* all threads write it: apart from fields that they only read */
     _Alignas(128) struct sg_fault
@@ -36,6 +39,10 @@ struct sg_grid {
 bool sg_grid_over(struct sg_grid *grid);
 
 /* Ends the grid with a fault, since there is no memory for a block. */
+/* Memory to run a block or a cluster in. NULL: there is none, and the grid goes on with what its
+ * other workers have; or it has a fault, because they have none, or because it is cooperative and
+ * needs all blocks. */
+void *sg_grid_memory(struct sg_grid *grid, void *(*make)(struct sg_grid *grid));
 void sg_grid_no_memory(struct sg_grid *grid);
 
 /* Runs blocks of the grid until none are left. */

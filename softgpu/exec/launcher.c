@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softgpu/engine/budget.h"
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/grid.h"
 
@@ -14,6 +15,7 @@
 #define LAUNCHER_DEPTH_MAX 24u /* as in CUDA */
 #define SHARED_MAX         49152u
 #define HANDLE_UNIT        16u
+#define ERRORS_MAX         65536u /* threads whose last error is kept */
 
 struct slot {
     uint64_t root; /* the launch by the host that uses the slot; 0: free */
@@ -35,6 +37,7 @@ struct sg_launcher {
     uint32_t pending;
     uint64_t last_handle;
     struct thread_error *errors;
+    uint32_t error_count;
     struct slot slots[];
 };
 
@@ -237,6 +240,28 @@ struct sg_child *sg_child_pop(struct sg_child_list *list)
     return child;
 }
 
+/* NULL: no memory. */
+static struct sg_child *child_alloc(uint32_t param_bytes)
+{
+    uint32_t bytes = (uint32_t)sizeof(struct sg_child) + param_bytes;
+    if (!sg_budget_take(bytes, "launches by a kernel")) {
+        return NULL;
+    }
+    struct sg_child *child = calloc(1, bytes);
+    if (child == NULL) {
+        sg_budget_give(bytes);
+        return NULL;
+    }
+    child->budget = bytes;
+    return child;
+}
+
+static void child_drop(struct sg_child *child)
+{
+    sg_budget_give(child->budget);
+    free(child);
+}
+
 /* Under the lock. Takes the child over, or frees it. */
 static enum sg_runtime_error launcher_submit(struct sg_grid *grid, struct sg_child *child,
                                              bool tail)
@@ -246,7 +271,7 @@ static enum sg_runtime_error launcher_submit(struct sg_grid *grid, struct sg_chi
         return SG_RUNTIME_NO_MEMORY;
     }
     if (launcher->pending >= grid->launch->pending_launches) {
-        free(child);
+        child_drop(child);
         return SG_RUNTIME_PENDING;
     }
     launcher->pending++;
@@ -258,7 +283,7 @@ static enum sg_runtime_error launcher_submit(struct sg_grid *grid, struct sg_chi
 static struct sg_child *launcher_child_make(const struct slot *slot, const void *params)
 {
     uint32_t bytes = slot->code->kernel.param_bytes;
-    struct sg_child *child = calloc(1, sizeof *child + bytes);
+    struct sg_child *child = child_alloc(bytes);
     if (child != NULL) {
         child->kind = SG_CHILD_GRID;
         child->code = slot->code;
@@ -297,9 +322,11 @@ enum sg_runtime_error sg_launcher_order(struct sg_grid *grid, const struct sg_ch
     if (launcher == NULL) {
         return SG_RUNTIME_NOT_SUPPORTED;
     }
-    struct sg_child *child = malloc(sizeof *child);
+    struct sg_child *child = child_alloc(0);
     if (child != NULL) {
+        const uint32_t budget = child->budget;
         *child = *what;
+        child->budget = budget;
     }
     pthread_mutex_lock(&launcher->lock);
     enum sg_runtime_error error = launcher_submit(grid, child, tail);
@@ -329,7 +356,7 @@ void sg_child_free(struct sg_launcher *launcher, struct sg_child *child)
     pthread_mutex_lock(&launcher->lock);
     launcher->pending--;
     pthread_mutex_unlock(&launcher->lock);
-    free(child);
+    child_drop(child);
 }
 
 bool sg_child_move(const struct sg_child *child, const struct sg_map *map, uint64_t *address)
@@ -378,6 +405,7 @@ enum sg_runtime_error sg_launcher_error(struct sg_grid *grid, uint64_t thread, b
     if (found != NULL && take) {
         *at = found->next;
         free(found);
+        launcher->error_count--;
     }
     pthread_mutex_unlock(&launcher->lock);
     return error;
@@ -391,7 +419,8 @@ void sg_launcher_set_error(struct sg_grid *grid, uint64_t thread, enum sg_runtim
     }
     pthread_mutex_lock(&launcher->lock);
     struct thread_error *at = *error_of(grid, thread);
-    if (at == NULL && (at = calloc(1, sizeof *at)) != NULL) {
+    if (at == NULL && launcher->error_count < ERRORS_MAX && (at = calloc(1, sizeof *at)) != NULL) {
+        launcher->error_count++;
         at->root = grid->root;
         at->grid = grid->id;
         at->thread = thread;
@@ -445,6 +474,7 @@ void sg_launcher_leave(struct sg_launcher *launcher, uint64_t root, struct sg_ch
         if (error->root == root) {
             *at = error->next;
             free(error);
+            launcher->error_count--;
         } else {
             at = &error->next;
         }

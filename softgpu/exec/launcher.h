@@ -23,6 +23,7 @@ struct sg_child {
     uint32_t grid[3], block[3], dynamic_shared;
     uint64_t to, from, to_pitch, from_pitch, width, height; /* COPY and FILL */
     uint8_t value;
+    uint32_t budget; /* bytes of it that this takes */
     _Alignas(16) uint8_t params[];
 };
 

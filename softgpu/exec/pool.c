@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "softgpu/engine/budget.h"
 #include "softgpu/exec/grid.h"
 
 #define SPARES          16
@@ -27,12 +28,18 @@ struct sg_pool {
     pthread_t workers[];
 };
 
+static void spare_unmap(void *memory, size_t bytes)
+{
+    munmap(memory, bytes);
+    sg_budget_give(bytes);
+}
+
 static struct sg_grid *next_grid(struct sg_pool *pool)
 {
     for (struct sg_grid *grid = pool->grids; grid != NULL; grid = grid->next) {
         if (grid->workers < grid->max_workers &&
             atomic_load_explicit(&grid->next_block, memory_order_relaxed) < grid->blocks &&
-            !sg_grid_over(grid)) {
+            !atomic_load_explicit(&grid->full, memory_order_relaxed) && !sg_grid_over(grid)) {
             return grid;
         }
     }
@@ -93,7 +100,7 @@ void sg_pool_destroy(struct sg_pool *pool)
     }
     for (int i = 0; i < SPARES; i++) {
         if (pool->spares[i].memory != NULL) {
-            munmap(pool->spares[i].memory, pool->spares[i].bytes);
+            spare_unmap(pool->spares[i].memory, pool->spares[i].bytes);
         }
     }
     pthread_cond_destroy(&pool->left);
@@ -130,6 +137,22 @@ void sg_pool_help(struct sg_pool *pool, struct sg_grid *grid)
     }
 }
 
+/* Gives all of them back to the budget. False: there are none. */
+static bool spares_unmap(struct sg_pool *pool)
+{
+    bool any = false;
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 0; i < SPARES; i++) {
+        if (pool->spares[i].memory != NULL) {
+            spare_unmap(pool->spares[i].memory, pool->spares[i].bytes);
+            pool->spares[i].memory = NULL;
+            any = true;
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return any;
+}
+
 /* The smallest that is large enough; the owner's before others'. With the lock; NULL: none. */
 static struct spare *spare_find(struct sg_pool *pool, uint64_t owner, size_t bytes)
 {
@@ -162,22 +185,32 @@ void *sg_pool_take_memory(struct sg_pool *pool, uint64_t owner, size_t *bytes)
     }
     pthread_mutex_unlock(&pool->lock);
     if (strange && madvise(memory, *bytes, MADV_DONTNEED) != 0) {
-        munmap(memory, *bytes);
+        spare_unmap(memory, *bytes);
         memory = NULL;
     }
-    if (memory == NULL) {
+    if (memory == NULL &&
+        (sg_budget_take(*bytes, NULL) || (spares_unmap(pool) && sg_budget_take(*bytes, NULL)))) {
         memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        memory = memory == MAP_FAILED ? NULL : memory;
+        if (memory == MAP_FAILED) {
+            sg_budget_give(*bytes);
+            memory = NULL;
+        }
     }
     return memory;
+}
+
+/* Spares are an eighth of what there may be. */
+static bool is_worth_keeping(size_t bytes)
+{
+    return bytes <= SPARE_BYTES_MAX && bytes <= sg_budget_most() / 8 / SPARES;
 }
 
 /* Replaces the smallest spare mapping: it is the cheapest to make again. */
 void sg_pool_return_memory(struct sg_pool *pool, uint64_t owner, void *memory, size_t bytes)
 {
     struct spare drop = {memory, bytes, owner};
-    if (bytes <= SPARE_BYTES_MAX) {
+    if (is_worth_keeping(bytes)) {
         pthread_mutex_lock(&pool->lock);
         struct spare *place = &pool->spares[0];
         for (int i = 0; i < SPARES; i++) {
@@ -192,6 +225,6 @@ void sg_pool_return_memory(struct sg_pool *pool, uint64_t owner, void *memory, s
         pthread_mutex_unlock(&pool->lock);
     }
     if (drop.memory != NULL) {
-        munmap(drop.memory, drop.bytes);
+        spare_unmap(drop.memory, drop.bytes);
     }
 }

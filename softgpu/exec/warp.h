@@ -103,7 +103,8 @@ struct sg_block {
     struct sg_cluster *cluster; /* `own` without clusters */
     uint32_t cluster_rank;
     struct sg_cluster own;
-    size_t warp_stride, bytes; /* bytes: of the whole mapping */
+    size_t warp_stride, bytes;       /* bytes: of the whole mapping */
+    size_t frame_room, frame_grains; /* bytes of the budget for frames of calls: left, and all */
     uint8_t *warps, *shared, *local;
     struct sg_passes *passes; /* by basic block (exec/cost.h); NULL: not counted */
 };

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/amount.h"
 #include "base/log.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/engine/cost.h"
 #include "softgpu/lifetime/context_lifetime.h"
 #include "softgpu/memory/ranges.h"
@@ -140,6 +142,21 @@ static CUresult process_make(const char *text, const char *node)
     return CUDA_SUCCESS;
 }
 
+#define BUDGET_MIN (UINT64_C(1) << 20)
+
+static CUresult budget_read(const char *text)
+{
+    uint64_t bytes = soft_machine_memory() / 2;
+    if (text != NULL && *text != 0 && (!ga_bytes_read(text, &bytes) || bytes < BUDGET_MIN)) {
+        ga_error(
+            "softgpu: SOFTGPU_HOST_MEMORY=%s is not allowed; allowed: 1MiB or more: " GA_BYTES_FORM,
+            text);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    sg_budget_set(bytes);
+    return CUDA_SUCCESS;
+}
+
 static CUresult process_init(const char *devices, const char *node, const char *trace)
 {
     sg_lock();
@@ -158,6 +175,7 @@ CUresult sg_process_init_with(const char *devices)
 
 CUresult sg_process_init(void)
 {
+    CU_TRY(budget_read(getenv("SOFTGPU_HOST_MEMORY")));
     return process_init(getenv("SOFTGPU_DEVICES"), getenv("SOFTGPU_NODE"), getenv("SOFTGPU_TRACE"));
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "front/front.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/engine/cost.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/module/device_launch.h"
@@ -14,6 +15,7 @@
 #include "softgpu/node/time_slices.h"
 #include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
+#include "softgpu/process/report.h"
 #include "softgpu/stream/green.h"
 #include "softgpu/stream/streams.h"
 
@@ -202,6 +204,26 @@ static CUresult shape_check(const struct sg_function *function, const struct sg_
                : CUDA_SUCCESS;
 }
 
+/* Blocks that must run side by side have their local memory at once, or there is no launch. */
+static CUresult local_memory_check(const struct sg_function *function,
+                                   const struct sg_launch_shape *shape)
+{
+    const uint32_t *blocks = shape->cooperative ? shape->grid : shape->cluster;
+    unsigned __int128 bytes =
+        sg_launch_local_bytes(function->kernel, shape->block[0] * shape->block[1] * shape->block[2],
+                              (uint32_t)function->module->context->stack_bytes);
+    for (unsigned i = 0; i < 3; i++) {
+        bytes *= blocks[i] != 0 ? blocks[i] : 1;
+    }
+    if (bytes > sg_budget_most()) {
+        sg_tell("%s: %llu bytes of local memory are needed at once, %llu are the most",
+                function->kernel->name, bytes > UINT64_MAX ? UINT64_MAX : (unsigned long long)bytes,
+                (unsigned long long)sg_budget_most());
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* The packed buffer of `extra`, or NULL with *bytes 0. */
 static CUresult launch_extra_read(void **extra, const void **buffer, size_t *bytes)
 {
@@ -271,6 +293,9 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
 {
     struct sg_context *context = function->module->context;
     CUresult rc = shape_check(function, shape);
+    if (rc == CUDA_SUCCESS) {
+        rc = local_memory_check(function, shape);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = sg_process_pool();
     }

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "front/front.h"
+#include "softgpu/engine/budget.h"
 
 /* Text may be this many times longer than its arguments; beyond that, it counts towards the size of
  * the FIFO, too. */
@@ -64,13 +65,15 @@ static bool print_make_room(struct sg_print *print, size_t bytes)
     while (room < 2 * (held + bytes)) {
         room *= 2;
     }
-    struct front_output *made = front_output_make(room);
+    struct front_output *made =
+        sg_budget_take(room, "what kernels print") ? front_output_make(room) : NULL;
     if (made == NULL) {
         return false;
     }
     if (old != NULL) {
         made->end = held;
         memcpy(made->records, old->records + old->begin, held);
+        sg_budget_give(old->room);
         free(old);
     }
     print->chunk = made;
@@ -131,6 +134,7 @@ void sg_print_drop(struct sg_print *print)
     assert(print->references > 0);
     if (--print->references == 0) {
         pthread_mutex_destroy(&print->lock);
+        sg_budget_give(print->chunk != NULL ? print->chunk->room : 0);
         free(print->chunk);
         free(print);
     }
@@ -178,6 +182,7 @@ void sg_print_due(struct sg_print *print)
     if (chunk != NULL) {
         print->chunk = NULL;
         print->charged = 0;
+        sg_budget_give(chunk->room); /* it is written at once */
         chunk->context = print->context;
         front_output_put(chunk);
     }

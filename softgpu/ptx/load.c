@@ -10,7 +10,8 @@ void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {
     void *memory = sg_arena_try(arena, bytes);
     if (memory == NULL) {
-        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory");
+        sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory%s",
+                     bytes > load->allowance ? ": a text of this size may not take so much" : "");
     }
     return memory;
 }

@@ -35,6 +35,7 @@ struct sg_load {
     struct sg_arena parsed;  /* the module's AST; freed when loading ends */
     struct sg_arena scratch; /* for one stage; freed after each kernel */
     struct sg_arena *keep;   /* lives as long as the program */
+    size_t allowance;        /* of the arenas together */
 };
 
 /* Zeroed memory; out of memory ends the load. */

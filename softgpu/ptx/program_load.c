@@ -152,7 +152,7 @@ static void load_module(struct sg_load *load, struct sg_program *program)
 {
     struct sg_ptx_module *module = sg_parse_module(load);
     load->parsed = load->scratch;
-    load->scratch = (struct sg_arena){NULL};
+    load->scratch = (struct sg_arena){.allowance = &load->allowance};
     program->target = module->target;
     module->code_base = program->code_base;
     keep_files(load, module);
@@ -186,6 +186,19 @@ enum sg_load_result sg_program_load(const char *text, size_t bytes, struct sg_lo
 {
     struct sg_unit unit = {text, bytes, NULL};
     return sg_program_link(&unit, 1, log, out);
+}
+
+/* Memory that loading a text may take: a small one cannot become gigabytes. */
+#define LOAD_BYTES_BASE ((size_t)64 << 20)
+#define LOAD_BYTES_EACH 1024u /* of the text */
+
+static size_t allowance(const struct sg_unit *units, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += units[i].bytes;
+    }
+    return LOAD_BYTES_BASE + bytes * LOAD_BYTES_EACH;
 }
 
 enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
@@ -236,6 +249,8 @@ enum sg_load_result sg_program_link_at(const struct sg_unit *units, size_t count
     load->units = units;
     load->unit_count = count;
     load->keep = &program->arena;
+    load->allowance = allowance(units, count);
+    load->scratch.allowance = load->keep->allowance = &load->allowance;
     if (setjmp(load->escape) == 0) {
         if (count == 0 || count > SG_UNITS_MAX) {
             sg_load_fail(load, SG_LOAD_UNSUPPORTED, (struct sg_place){0},
@@ -247,6 +262,7 @@ enum sg_load_result sg_program_link_at(const struct sg_unit *units, size_t count
     enum sg_load_result rc = load->result;
     sg_arena_free(&load->scratch);
     sg_arena_free(&load->parsed);
+    load->keep->allowance = NULL;
     free(load);
     if (rc == SG_LOAD_OK) {
         *out = program;

@@ -17,9 +17,11 @@
 
 /* Items of all streams at most; submitting waits beyond it, since an application that never waits
  * must not use up the machine's memory. */
-#define ITEMS_MAX 65536
+#define ITEMS_MAX       65536
+#define ITEMS_BYTES_MAX ((size_t)512 << 20)
 
-static unsigned items_pending; /* under the lock */
+static unsigned items_pending; /* under the lock, like: */
+static size_t items_bytes;
 
 static struct sg_item *stream_head(const struct sg_stream *stream)
 {
@@ -88,6 +90,7 @@ static uint64_t record_ns(const struct sg_item *item)
 static void item_unlink(struct sg_item *item)
 {
     struct sg_stream *stream = item->stream;
+    const size_t bytes = item->bytes;
     ga_list_remove(&item->in_stream);
     if (item->mark != NULL) {
         if (item->kind == SG_ITEM_RECORD) {
@@ -102,6 +105,7 @@ static void item_unlink(struct sg_item *item)
     }
     free(item);
     items_pending--;
+    items_bytes -= bytes;
     if (ga_list_empty(&stream->items)) {
         ga_list_remove(&stream->in_active);
     }
@@ -194,6 +198,7 @@ void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(str
     struct sg_item *item = calloc(1, bytes);
     if (item != NULL) {
         item->kind = SG_ITEM_WORK;
+        item->bytes = bytes;
         item->engine = engine;
         item->run = run;
         ga_list_init(&item->in_stream);
@@ -205,14 +210,14 @@ void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(str
 static bool queue_has_room(const void *argument)
 {
     (void)argument;
-    return items_pending < ITEMS_MAX;
+    return items_pending < ITEMS_MAX && items_bytes < ITEMS_BYTES_MAX;
 }
 
 /* Appends the item; the caller starts it. */
 static void stream_append(struct sg_stream *stream, struct sg_item *item)
 {
     sg_stream_hold(stream);
-    if (items_pending >= ITEMS_MAX && !item->at_once) {
+    if (!queue_has_room(NULL) && !item->at_once) {
         (void)sg_wait_for(queue_has_room,
                           NULL); /* in a condemned process the item is dropped later, like all */
     }
@@ -225,6 +230,7 @@ static void stream_append(struct sg_stream *stream, struct sg_item *item)
     }
     ga_list_append(&stream->items, &item->in_stream);
     items_pending++;
+    items_bytes += item->bytes;
 }
 
 void sg_submit(struct sg_stream *stream, struct sg_item *item)

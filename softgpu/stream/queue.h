@@ -47,6 +47,7 @@ struct sg_item {
     enum sg_engine_kind engine;
     bool prioritised; /* it has a priority of its own; otherwise submitting gives it the stream's */
     int priority;
+    size_t bytes; /* of memory that it holds */
     bool always;  /* WORK: runs also in a condemned process */
     bool at_once; /* submitting it never waits, because the caller bounds their number */
     /* The timing model: the demand on its engine, known when it has run; the times of submission

@@ -249,3 +249,40 @@ Test(queue, chains_of_many_threads_keep_their_order, .init = setup)
     cr_assert(ga_list_empty(&sg_process.active));
     cr_assert_eq(sg_process.streams.live, 0);
 }
+
+/* ---- what waits has a bound in bytes */
+
+static struct sg_stream *filled;
+static _Atomic int filled_ran[3], filled_gate, submitted;
+
+static void *fill_stream(void *unused)
+{
+    sg_lock();
+    for (int i = 0; i < 3; i++) {
+        struct probe *probe = probe_make(&filled_gate, &filled_ran[i]);
+        probe->item.bytes = (size_t)300 << 20; /* as if it held so much */
+        sg_submit(filled, &probe->item);
+        atomic_fetch_add(&submitted, 1);
+    }
+    sg_unlock();
+    return unused;
+}
+
+Test(queue, who_submits_waits_while_too_many_bytes_wait, .init = setup, .timeout = 60)
+{
+    const struct timespec moment = {.tv_nsec = 200000000};
+    pthread_t thread;
+    filled = stream_make(CU_STREAM_NON_BLOCKING);
+    sg_unlock();
+    cr_assert_eq(pthread_create(&thread, NULL, fill_stream, NULL), 0);
+    while (atomic_load(&submitted) < 2) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    (void)nanosleep(&moment, NULL);
+    cr_assert_eq(atomic_load(&submitted), 2, "the third one waits");
+    atomic_store(&filled_gate, 1);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    sg_lock();
+    cr_assert_eq(sg_stream_wait(filled), CUDA_SUCCESS);
+    cr_assert_eq(atomic_load(&filled_ran[2]), 3);
+}
