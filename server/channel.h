@@ -15,8 +15,9 @@
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <----------------------------- REQUEST     what applications share (sharing.h), and images
  *     REQUEST ---------------------------->     (images.h), perhaps with a descriptor; and the
- *                                                answer, likewise;
- *                                                or, unasked, that others lack memory
+ *                                                answer, likewise; or, unasked, that others lack
+ *                                                memory, or that
+ *     <----------------------------- REQUEST     one opens what this one shares: the descriptor
  *
  * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
  *
@@ -37,6 +38,9 @@
 #define CHANNEL_KEY_BYTES  32u
 #define CHANNEL_SEATS      8u /* of a process */
 #define CHANNEL_GROUPS_MAX 32u
+/* Memory and events that one application lets others use, at most. For each of memory its backend
+ * process keeps a descriptor. */
+#define CHANNEL_SHARES_MAX 1024u
 
 enum channel_kind {
     CHANNEL_SETUP = 1,
@@ -57,6 +61,7 @@ enum channel_verb {
     CHANNEL_SHARE = 1,
     CHANNEL_OPEN,
     CHANNEL_WITHDRAW,
+    CHANNEL_FETCH, /* from gpuaasd, with a number of its own; and the answer, with the descriptor */
     /* To gpuaasd: others shall return cached memory (request: `bytes` 1); the answer's `bytes`: how
      * many have not yet. From gpuaasd, with number 0: return cached memory. */
     CHANNEL_TRIM,
@@ -178,7 +183,7 @@ struct channel_request {
     uint32_t number; /* the answer has it, too */
     uint32_t verb, what;
     int32_t result;                 /* CUresult; of an answer */
-    uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN; and the answer to SHARE */
+    uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN, FETCH; and the answer to SHARE */
     /* MEMORY: its address in the owner, and its offset in the mapping that the descriptor is of.
      * WITHDRAW: everything that begins in [address, address + bytes). PHYSICAL, which has no
      * address: the owner's handle, and its bytes. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
@@ -74,6 +75,16 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
     (void)!eventfd_write(backend->wake_fd, 1);
 }
 
+static void fetch_told(const struct backend *backend, const struct channel_request *packet, int fd)
+{
+    if (fd >= 0) {
+        close(fd); /* it asks for one, and brings none */
+    }
+    if (packet->seat < CHANNEL_SEATS) {
+        application_fetched(&backend->applications[packet->seat], packet);
+    }
+}
+
 void admission_read(struct backend *backend)
 {
     union channel_packet packet;
@@ -85,6 +96,10 @@ void admission_read(struct backend *backend)
             packet.request.number == 0) {
             atomic_store(&backend->trim_wanted, true);
             (void)!eventfd_write(backend->wake_fd, 1); /* the main thread does it */
+            continue;
+        }
+        if (packet.kind == CHANNEL_REQUEST && packet.request.verb == CHANNEL_FETCH) {
+            fetch_told(backend, &packet.request, fd);
             continue;
         }
         if (packet.kind == CHANNEL_REQUEST) {

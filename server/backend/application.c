@@ -81,11 +81,58 @@ static void host_between_frames(void *user, struct server_conn *conn)
     rebuild_trigger_boundary(application->rebuild, conn);
 }
 
+/* The descriptor stays here; gpuaasd gets it when somebody opens what it stands for. */
+static enum ga_status application_share(struct application *application,
+                                        struct channel_request *packet, int *fd)
+{
+    struct backend *backend = application->backend;
+    struct export_entry *entry = *fd >= 0 ? export_make(*fd) : NULL;
+    if (*fd >= 0 && entry == NULL) {
+        packet->result = CUDA_ERROR_OUT_OF_MEMORY;
+        *fd = -1;
+        ga_warn("no memory or descriptors left for what it lets others use");
+        return GA_OK;
+    }
+    *fd = -1;
+    enum ga_status status = control_request_ask(backend, packet, fd);
+    if (status == GA_OK && packet->result == CUDA_SUCCESS && entry != NULL) {
+        pthread_mutex_lock(&backend->ticket_lock);
+        exports_add(&application->exports, entry, packet);
+        pthread_mutex_unlock(&backend->ticket_lock);
+        return status;
+    }
+    export_free(entry);
+    if (status == GA_OK && packet->result == CUDA_ERROR_OUT_OF_MEMORY) {
+        ga_warn("it lets others use %u allocations and events, which is the most",
+                CHANNEL_SHARES_MAX);
+    }
+    return status;
+}
+
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
 {
-    const struct application *application = user;
+    struct application *application = user;
+    struct backend *backend = application->backend;
     packet->seat = application->seat;
-    return control_request_ask(application->backend, packet, fd);
+    if (packet->verb == CHANNEL_SHARE) {
+        return application_share(application, packet, fd);
+    }
+    if (packet->verb == CHANNEL_WITHDRAW) {
+        pthread_mutex_lock(&backend->ticket_lock);
+        exports_withdraw(&application->exports, packet);
+        pthread_mutex_unlock(&backend->ticket_lock);
+    }
+    return control_request_ask(backend, packet, fd);
+}
+
+void application_fetched(const struct application *application,
+                         const struct channel_request *packet)
+{
+    struct channel_request answer = *packet;
+    int fd = exports_find(&application->exports, packet->key);
+    answer.result = fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    (void)!channel_send_with(CHANNEL_FD, &answer, sizeof answer,
+                             fd); /* else who asks waits in vain */
 }
 
 static void host_tell(void *user, struct channel_request *packet, int fd)
@@ -281,6 +328,9 @@ void application_end_turn(struct application *application)
     }
     rebuild_trigger_destroy(application->rebuild);
     application->rebuild = NULL;
+    pthread_mutex_lock(&application->backend->ticket_lock);
+    exports_fini(&application->exports);
+    pthread_mutex_unlock(&application->backend->ticket_lock);
     ledger_check_empty(&application->ledger);
     application->state = APPLICATION_ENDED;
 }
@@ -293,5 +343,6 @@ void application_clear(struct application *application)
     explicit_bzero(application, sizeof *application);
     application->backend = backend;
     application->seat = seat;
+    exports_init(&application->exports);
     pthread_mutex_unlock(&backend->ticket_lock);
 }

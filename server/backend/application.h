@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "server/backend/exports.h"
 #include "server/backend/tickets.h"
 #include "server/channel.h"
 #include "server/session/conn.h"
@@ -35,7 +36,8 @@ struct application {
     struct server_host host; /* of its connection */
     struct ledger ledger;
     struct rebuild_trigger *rebuild; /* of tests; else NULL */
-    struct ticket_table tickets;     /* under the backend's ticket_lock */
+    struct ticket_table tickets;     /* under the backend's ticket_lock, like: */
+    struct exports exports;
     bool side_open;
     struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */
@@ -71,6 +73,9 @@ GA_CHECKED enum ga_status application_side_open(struct application *application,
                                                 const struct transport_conn *conn,
                                                 const struct frame_reader *reader,
                                                 uint64_t sequence);
+/* Answers gpuaasd, which asks for the descriptor of what it shares. Under the ticket lock. */
+void application_fetched(const struct application *application,
+                         const struct channel_request *packet);
 /* Asks its client to give cached device memory back. False: it has nothing, or cannot. */
 bool application_reclaim(struct application *application);
 

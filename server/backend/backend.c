@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -30,6 +31,9 @@
 #include "server/backend/sandbox.h"
 #include "server/backend/seats.h"
 #include "server/driver/probe.h"
+
+/* Connections, the driver, its files. */
+#define DESCRIPTORS_OF_OURS 512u
 
 static struct backend backend;
 
@@ -75,6 +79,17 @@ static void setup_receive(struct channel_setup *setup)
         _exit(2);
     }
     *setup = packet.setup;
+}
+
+/* What an application may share, it may have descriptors for, whatever gpuaasd itself needs. */
+static void descriptors_raise(void)
+{
+    const rlim_t wanted = CHANNEL_SHARES_MAX + DESCRIPTORS_OF_OURS;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 /* gpuaasd has made them. */
@@ -200,6 +215,7 @@ _Noreturn void backend_main(void)
     ga_log_begin(); /* as gpuaasd has it: devices_env() */
     (void)GA_FAILPOINT("backend: started");
     setup_receive(&backend.setup);
+    descriptors_raise();
 #ifdef GPUAAS_FAILPOINTS
     backend.winds_up = true;
 #else

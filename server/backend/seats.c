@@ -19,6 +19,7 @@ void seats_init(struct backend *backend)
     for (uint32_t i = 0; i < CHANNEL_SEATS; i++) {
         backend->applications[i].seat = i;
         backend->applications[i].backend = backend;
+        exports_init(&backend->applications[i].exports);
     }
 }
 

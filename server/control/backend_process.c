@@ -96,7 +96,7 @@ static void shares_end(struct backend_process *process)
 {
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            sharing_share_end(&process->seats[i]->share);
+            sharing_share_end(&process->table->sharing, &process->seats[i]->share);
         }
     }
 }

@@ -2,8 +2,6 @@
 /* Passing on requests to return cached memory. */
 #include "server/control/reclaim.h"
 
-#include <unistd.h>
-
 #include "api/cuda_names.h"
 #include "base/clock.h"
 
@@ -37,20 +35,17 @@ static uint64_t reclaim_others(const struct backend_process *asker, bool start)
     return pending;
 }
 
-bool reclaim_answer(struct backend_process *process, struct channel_request *packet, int *fd)
+bool reclaim_is(const struct channel_request *packet)
 {
-    if (packet->verb != CHANNEL_TRIM && packet->verb != CHANNEL_TRIMMED) {
-        return false;
-    }
-    if (*fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
+    return packet->verb == CHANNEL_TRIM || packet->verb == CHANNEL_TRIMMED;
+}
+
+void reclaim_answer(struct backend_process *process, struct channel_request *packet)
+{
     if (packet->verb == CHANNEL_TRIM) {
         packet->bytes = reclaim_others(process, packet->bytes != 0);
     } else {
         process->trim_ns = 0;
     }
     packet->result = CUDA_SUCCESS;
-    return true;
 }

@@ -8,8 +8,9 @@
 
 #include "server/control/backend_process.h"
 
-/* Answers a packet of that kind: `*packet` becomes the answer. `*fd` is closed and becomes -1.
- * False: it is of another kind, and nothing has happened. */
-bool reclaim_answer(struct backend_process *process, struct channel_request *packet, int *fd);
+/* Whether a packet of a backend process is of that kind. */
+bool reclaim_is(const struct channel_request *packet);
+/* Answers one: `*packet` becomes the answer. */
+void reclaim_answer(struct backend_process *process, struct channel_request *packet);
 
 #endif

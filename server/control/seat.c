@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/seat.h"
 
+#include <unistd.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,12 @@ static enum ga_status coming_tell(struct seat *seat)
     return seat->untold ? GA_OK : status;
 }
 
+static enum ga_status share_send(void *user, const struct channel_request *packet, int fd)
+{
+    const struct backend_process *process = user;
+    return process->fd >= 0 ? channel_send_with(process->fd, packet, sizeof *packet, fd) : GA_LOST;
+}
+
 enum ga_status seat_take(struct backend_process *process, struct control_application *application,
                          unsigned timeout_s, const struct seat_events *events, struct seat **out)
 {
@@ -66,7 +74,7 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
                           .application = application,
                           .prompt = process->warm};
     seat->figures = &process->figures->seats[seat->number];
-    sharing_share_init(&seat->share, process->number);
+    sharing_share_init(&seat->share, seat->number, share_send, process);
     seat->timer.data = seat;
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);
@@ -154,9 +162,16 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
         const struct owner *owner = &seat->application->owner;
         return images_answer(&process->table->images, seat->left ? NULL : owner, packet, fd);
     }
-    if (!reclaim_answer(process, packet, fd)) {
-        sharing_answer(&process->table->sharing, &seat->share, packet, fd);
+    if (!reclaim_is(packet)) {
+        sharing_take(&process->table->sharing, &seat->share, packet, *fd);
+        *fd = -1;
+        return false;
     }
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    reclaim_answer(process, packet);
     return true;
 }
 
@@ -164,7 +179,7 @@ void seat_end(struct seat *seat, const char *why)
 {
     struct control_application *application = seat->application;
     seat->process->seats[seat->number] = NULL;
-    sharing_share_end(&seat->share);
+    sharing_share_end(&seat->process->table->sharing, &seat->share);
     if (!seat->left) {
         seat->left = true;
         seat->events->ended(seat, why);

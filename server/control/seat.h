@@ -65,7 +65,7 @@ void seat_room(struct seat *seat);
 void seat_packet(struct seat *seat, const union channel_packet *packet);
 /* Answers a request of the application: `*packet` becomes the answer. Takes the descriptor `*fd`
  * that came with it (or -1); `*fd` becomes that of the answer (or -1), which stays whose it is.
- * False: there is no answer. */
+ * False: there is none, or it is sent later. */
 bool seat_request(struct seat *seat, struct channel_request *packet, int *fd);
 /* The process has died, or the application has ended: the seat is no more. */
 void seat_end(struct seat *seat, const char *why);

@@ -2,6 +2,7 @@
 /* The table of what applications share. */
 #include "server/control/sharing.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,37 +13,137 @@
 struct sharing_entry {
     struct ga_list link, of_owner;
     struct sharing_share *owner;
-    int fd; /* of memory; else -1 */
     struct channel_request what;
+};
+
+/* The descriptor of an entry is on its way from the owner to who opens it. An application opens one
+ * thing at a time, so it has one of these at most. */
+struct sharing_fetch {
+    struct ga_list link;
+    uint32_t number;
+    const struct sharing_entry *entry;
+    struct sharing_share *asker;
+    uint32_t question; /* number of the asker's request */
 };
 
 void sharing_init(struct sharing *sharing)
 {
+    *sharing = (struct sharing){.last_fetch = 0};
     ga_list_init(&sharing->entries);
+    ga_list_init(&sharing->fetches);
 }
 
-void sharing_share_init(struct sharing_share *share, uint64_t number)
+void sharing_share_init(struct sharing_share *share, uint32_t seat,
+                        enum ga_status (*send)(void *user, const struct channel_request *packet,
+                                               int fd),
+                        void *user)
 {
-    *share = (struct sharing_share){.number = number};
+    *share = (struct sharing_share){.seat = seat, .send = send, .user = user};
     ga_list_init(&share->entries);
 }
 
-static void entry_free(struct sharing_entry *entry)
+static bool sharing_of_memory(uint32_t what)
 {
+    return what == CHANNEL_MEMORY || what == CHANNEL_PHYSICAL;
+}
+
+/* ---- fetching */
+
+static void fetch_free(struct sharing_fetch *fetch)
+{
+    ga_list_remove(&fetch->link);
+    free(fetch);
+}
+
+/* Tells who opens it, and frees the fetch. `fd` stays the caller's. */
+static void sharing_fetch_end(struct sharing_fetch *fetch, int32_t result, int fd)
+{
+    struct channel_request answer = {.verb = CHANNEL_OPEN};
+    if (result == CUDA_SUCCESS) {
+        answer = fetch->entry->what;
+        answer.verb = CHANNEL_OPEN;
+    }
+    answer.kind = CHANNEL_REQUEST;
+    answer.seat = fetch->asker->seat;
+    answer.number = fetch->question;
+    answer.result = result;
+    (void)!fetch->asker->send(fetch->asker->user, &answer, result == CUDA_SUCCESS ? fd : -1);
+    explicit_bzero(&answer, sizeof answer);
+    fetch_free(fetch);
+}
+
+/* One that has given up the last wait (see control_request.c) asks anew: that was the last. */
+static void fetches_give_up(struct sharing *sharing, const struct sharing_share *asker)
+{
+    ga_list_each (at, next, &sharing->fetches) {
+        struct sharing_fetch *fetch = ga_container(at, struct sharing_fetch, link);
+        if (fetch->asker == asker) {
+            fetch_free(fetch);
+        }
+    }
+}
+
+/* True: the answer comes later. */
+static bool sharing_fetch_begin(struct sharing *sharing, const struct sharing_entry *entry,
+                                struct sharing_share *asker, uint32_t question)
+{
+    struct sharing_fetch *fetch = malloc(sizeof *fetch);
+    if (fetch == NULL) {
+        return false;
+    }
+    fetches_give_up(sharing, asker);
+    *fetch = (struct sharing_fetch){
+        .number = ++sharing->last_fetch, .entry = entry, .asker = asker, .question = question};
+    ga_list_append(&sharing->fetches, &fetch->link);
+    struct channel_request packet = {.kind = CHANNEL_REQUEST,
+                                     .seat = entry->owner->seat,
+                                     .number = fetch->number,
+                                     .verb = CHANNEL_FETCH,
+                                     .what = entry->what.what};
+    memcpy(packet.key, entry->what.key, sizeof packet.key);
+    bool sent = entry->owner->send(entry->owner->user, &packet, -1) == GA_OK;
+    explicit_bzero(&packet, sizeof packet);
+    if (!sent) {
+        fetch_free(fetch);
+    }
+    return sent;
+}
+
+/* The owner's answer. */
+static void fetched(struct sharing *sharing, const struct sharing_share *owner,
+                    const struct channel_request *packet, int fd)
+{
+    ga_list_each (at, next, &sharing->fetches) {
+        struct sharing_fetch *fetch = ga_container(at, struct sharing_fetch, link);
+        if (fetch->number == packet->number && fetch->entry->owner == owner) {
+            bool good = packet->result == CUDA_SUCCESS && fd >= 0;
+            sharing_fetch_end(fetch, good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE, fd);
+        }
+    }
+}
+
+/* ---- entries */
+
+static void entry_free(struct sharing *sharing, struct sharing_entry *entry)
+{
+    ga_list_each (at, next, &sharing->fetches) {
+        struct sharing_fetch *fetch = ga_container(at, struct sharing_fetch, link);
+        if (fetch->entry == entry) {
+            sharing_fetch_end(fetch, CUDA_ERROR_INVALID_HANDLE, -1);
+        }
+    }
     ga_list_remove(&entry->link);
     ga_list_remove(&entry->of_owner);
     entry->owner->count--;
-    if (entry->fd >= 0) {
-        close(entry->fd);
-    }
     explicit_bzero(entry, sizeof *entry);
     free(entry);
 }
 
-void sharing_share_end(struct sharing_share *share)
+void sharing_share_end(struct sharing *sharing, struct sharing_share *share)
 {
+    fetches_give_up(sharing, share);
     ga_list_each (at, next, &share->entries) {
-        entry_free(ga_container(at, struct sharing_entry, of_owner));
+        entry_free(sharing, ga_container(at, struct sharing_entry, of_owner));
     }
 }
 
@@ -73,15 +174,14 @@ static int32_t sharing_may(const struct sharing_entry *entry, const struct shari
     return entry->owner == asker ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-/* Takes `fd` if it answers CUDA_SUCCESS. */
 static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
-                           struct channel_request *packet, int fd)
+                           struct channel_request *packet)
 {
-    bool memory = packet->what == CHANNEL_MEMORY || packet->what == CHANNEL_PHYSICAL;
-    if ((!memory && packet->what != CHANNEL_EVENT) || memory != (fd >= 0)) {
+    if (!sharing_of_memory(packet->what) && packet->what != CHANNEL_EVENT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct sharing_entry *entry = share->count < SHARING_MAX ? calloc(1, sizeof *entry) : NULL;
+    struct sharing_entry *entry =
+        share->count < CHANNEL_SHARES_MAX ? calloc(1, sizeof *entry) : NULL;
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -89,65 +189,76 @@ static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
         free(entry);
         return CUDA_ERROR_UNKNOWN;
     }
-    *entry = (struct sharing_entry){.owner = share, .fd = fd, .what = *packet};
+    *entry = (struct sharing_entry){.owner = share, .what = *packet};
     ga_list_append(&sharing->entries, &entry->link);
     ga_list_append(&share->entries, &entry->of_owner);
     share->count++;
     return CUDA_SUCCESS;
 }
 
-static int32_t sharing_get(const struct sharing *sharing, const struct sharing_share *share,
-                           struct channel_request *packet, int *fd)
+/* True: the answer comes later. */
+static bool sharing_open(struct sharing *sharing, struct sharing_share *share,
+                         struct channel_request *packet)
 {
     const struct sharing_entry *entry = sharing_find(sharing, packet->key);
     if (entry == NULL || entry->what.what != packet->what) {
-        return CUDA_ERROR_INVALID_HANDLE;
+        packet->result = CUDA_ERROR_INVALID_HANDLE;
+        return false;
     }
-    int32_t result = sharing_may(entry, share);
-    if (result == CUDA_SUCCESS) {
-        const uint32_t number = packet->number;
-        *packet = entry->what;
-        packet->number = number;
-        *fd = entry->fd;
+    packet->result = sharing_may(entry, share);
+    if (packet->result != CUDA_SUCCESS) {
+        return false;
     }
-    return result;
+    if (sharing_of_memory(entry->what.what)) {
+        packet->result = CUDA_ERROR_OPERATING_SYSTEM; /* unless it begins */
+        return sharing_fetch_begin(sharing, entry, share, packet->number);
+    }
+    memcpy(packet->event, entry->what.event, sizeof packet->event);
+    return false;
 }
 
 /* Withdraws entries that begin in these addresses of their owner, or this physical memory. */
-static void withdraw(struct sharing_share *share, const struct channel_request *packet)
+static void withdraw(struct sharing *sharing, struct sharing_share *share,
+                     const struct channel_request *packet)
 {
     ga_list_each (at, next, &share->entries) {
         struct sharing_entry *entry = ga_container(at, struct sharing_entry, of_owner);
         if (entry->what.what == packet->what &&
             entry->what.address - packet->address < packet->bytes) {
-            entry_free(entry);
+            entry_free(sharing, entry);
         }
     }
 }
 
-void sharing_answer(struct sharing *sharing, struct sharing_share *share,
-                    struct channel_request *packet, int *fd)
+void sharing_take(struct sharing *sharing, struct sharing_share *share,
+                  const struct channel_request *packet, int fd)
 {
-    int given = *fd;
-    bool taken = false;
-    *fd = -1;
+    struct channel_request answer = *packet;
+    bool later = false;
     switch (packet->verb) {
     case CHANNEL_SHARE:
-        packet->result = sharing_put(sharing, share, packet, given);
-        taken = packet->result == CUDA_SUCCESS;
+        answer.result = sharing_put(sharing, share, &answer);
         break;
     case CHANNEL_OPEN:
-        packet->result = sharing_get(sharing, share, packet, fd);
+        later = sharing_open(sharing, share, &answer);
         break;
     case CHANNEL_WITHDRAW:
-        withdraw(share, packet);
-        packet->result = CUDA_SUCCESS;
+        withdraw(sharing, share, packet);
+        answer.result = CUDA_SUCCESS;
+        break;
+    case CHANNEL_FETCH:
+        fetched(sharing, share, packet, fd);
+        later = true; /* it was an answer */
         break;
     default:
-        packet->result = CUDA_ERROR_INVALID_VALUE;
+        answer.result = CUDA_ERROR_INVALID_VALUE;
         break;
     }
-    if (given >= 0 && !taken) {
-        close(given);
+    if (fd >= 0) {
+        close(fd);
     }
+    if (!later) {
+        (void)!share->send(share->user, &answer, -1);
+    }
+    explicit_bzero(&answer, sizeof answer);
 }

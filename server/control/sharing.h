@@ -8,6 +8,10 @@
  * number that could be guessed. As long as gpuaasd authenticates nobody, all its clients have the
  * same rights; sharing_may is the place to tell them apart.
  *
+ * What a reader would get wrong: gpuaasd keeps no descriptor. That of an entry stays in the process
+ * of its owner (server/backend/exports.h), and is fetched from there for each that opens it, so
+ * applications that share much use up no descriptors but their own.
+ *
  * An entry lives until its owner withdraws it, or ends in whatever way. */
 #ifndef SERVER_CONTROL_SHARING_H
 #define SERVER_CONTROL_SHARING_H
@@ -17,28 +21,33 @@
 #include "base/list.h"
 #include "server/channel.h"
 
-#define SHARING_MAX 1024u /* of one backend process: each may be a descriptor of gpuaasd */
-
 struct sharing {
     struct ga_list entries; /* struct sharing_entry */
+    struct ga_list fetches; /* struct sharing_fetch */
+    uint32_t last_fetch;    /* its number */
 };
 
-/* The entries of one process. */
+/* The entries of one application, and the way to its process: `send` never blocks, and the
+ * descriptor `fd` (-1: none) stays the caller's. */
 struct sharing_share {
     struct ga_list entries;
-    uint64_t number; /* the process's */
-    uint32_t count;
+    uint32_t seat, count;
+    enum ga_status (*send)(void *user, const struct channel_request *packet, int fd);
+    void *user;
 };
 
 void sharing_init(struct sharing *sharing);
-void sharing_share_init(struct sharing_share *share, uint64_t number);
-/* Withdraws all entries of the process. */
-void sharing_share_end(struct sharing_share *share);
+void sharing_share_init(struct sharing_share *share, uint32_t seat,
+                        enum ga_status (*send)(void *user, const struct channel_request *packet,
+                                               int fd),
+                        void *user);
+/* Withdraws all entries of the application, and gives up what it is about to open. */
+void sharing_share_end(struct sharing *sharing, struct sharing_share *share);
 
-/* Answers a request of a backend process: `*packet` becomes the answer. Takes the descriptor `*fd`
- * that came with the request (or -1); `*fd` becomes that of the answer (or -1), which the table
- * keeps. */
-void sharing_answer(struct sharing *sharing, struct sharing_share *share,
-                    struct channel_request *packet, int *fd);
+/* Takes a packet of the application's process, with the descriptor `fd` (-1: none), and sends the
+ * answer: at once, or, to OPEN of memory, when its owner has sent the descriptor. A process that
+ * does not read its answers goes without. */
+void sharing_take(struct sharing *sharing, struct sharing_share *share,
+                  const struct channel_request *packet, int fd);
 
 #endif

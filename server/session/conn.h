@@ -43,8 +43,9 @@ struct server_host {
     /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
      * of this process. */
     int (*ordinal)(void *user, const struct handshake_data_hello *hello);
-    /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` goes along
-     * (-1: none) and stays the caller's; it becomes that of the answer, the caller's too. */
+    /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
+     * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
+     * too. */
     enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
     /* The same, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
     void (*tell)(void *user, struct channel_request *packet, int fd);

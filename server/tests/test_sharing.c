@@ -10,20 +10,45 @@
 #include "server/control/sharing.h"
 
 static struct sharing registry;
-static struct sharing_share one, other;
+
+/* A process: what it was sent last. */
+struct process {
+    struct sharing_share share;
+    struct channel_request got;
+    int got_fd; /* as it was sent; still the sender's */
+    unsigned count;
+    bool deaf;
+};
+
+static struct process one, other, third;
+
+static enum ga_status process_told(void *user, const struct channel_request *packet, int fd)
+{
+    struct process *process = user;
+    if (process->deaf) {
+        return GA_AGAIN;
+    }
+    process->got = *packet;
+    process->got_fd = fd;
+    process->count++;
+    return GA_OK;
+}
 
 static void setup(void)
 {
     sharing_init(&registry);
-    sharing_share_init(&one, 1);
-    sharing_share_init(&other, 2);
+    sharing_share_init(&one.share, 0, process_told, &one);
+    sharing_share_init(&other.share, 3, process_told, &other);
+    sharing_share_init(&third.share, 0, process_told, &third);
 }
 
 static void teardown(void)
 {
-    sharing_share_end(&one);
-    sharing_share_end(&other);
+    sharing_share_end(&registry, &one.share);
+    sharing_share_end(&registry, &other.share);
+    sharing_share_end(&registry, &third.share);
     cr_assert(ga_list_empty(&registry.entries));
+    cr_assert(ga_list_empty(&registry.fetches));
 }
 
 TestSuite(sharing, .init = setup, .fini = teardown);
@@ -40,113 +65,186 @@ static int descriptor(void)
     return fd;
 }
 
-static int32_t share(struct sharing_share *owner, uint64_t address, int fd,
-                     struct channel_request *packet)
+/* What it is answered; nothing comes later. */
+static const struct channel_request *ask(struct process *process, struct channel_request packet)
 {
-    *packet = (struct channel_request){.kind = CHANNEL_REQUEST,
-                                       .number = 7,
-                                       .verb = CHANNEL_SHARE,
-                                       .what = CHANNEL_MEMORY,
-                                       .address = address,
-                                       .bytes = 100,
-                                       .offset = 5,
-                                       .mapping_bytes = 4096};
-    sharing_answer(&registry, owner, packet, &fd);
-    cr_assert_eq(fd, -1);
-    cr_assert_eq(packet->number, 7);
-    return packet->result;
+    unsigned before = process->count;
+    packet.kind = CHANNEL_REQUEST;
+    packet.number = 7;
+    sharing_take(&registry, &process->share, &packet, -1);
+    cr_assert_eq(process->count, before + 1);
+    cr_assert_eq(process->got.number, 7);
+    cr_assert_eq(process->got_fd, -1);
+    return &process->got;
 }
 
-static int32_t get(struct sharing_share *asker, uint32_t what, const uint8_t *key,
-                   struct channel_request *packet, int *fd)
+/* The key of new memory. */
+static struct channel_request share(struct process *owner, uint64_t address)
 {
-    *packet = (struct channel_request){
-        .kind = CHANNEL_REQUEST, .number = 9, .verb = CHANNEL_OPEN, .what = what};
-    memcpy(packet->key, key, sizeof packet->key);
-    *fd = -1;
-    sharing_answer(&registry, asker, packet, fd);
-    cr_assert_eq(packet->number, 9);
-    return packet->result;
+    const struct channel_request memory = {.verb = CHANNEL_SHARE,
+                                           .what = CHANNEL_MEMORY,
+                                           .address = address,
+                                           .bytes = 100,
+                                           .offset = 5,
+                                           .mapping_bytes = 4096};
+    const struct channel_request *made = ask(owner, memory);
+    cr_assert_eq(made->result, CUDA_SUCCESS);
+    return *made;
 }
 
-Test(sharing, who_knows_the_key_opens_it_until_its_owner_withdraws_it)
+static struct channel_request question(const struct channel_request *made, uint32_t what)
 {
-    struct channel_request made, again, got;
-    int mine = descriptor(), second = descriptor(), fd;
-    cr_assert_eq(share(&one, 1000, mine, &made), CUDA_SUCCESS);
-    cr_assert_eq(share(&one, 2000, second, &again), CUDA_SUCCESS);
+    struct channel_request packet = {
+        .kind = CHANNEL_REQUEST, .verb = CHANNEL_OPEN, .what = what, .number = 9};
+    memcpy(packet.key, made->key, sizeof packet.key);
+    return packet;
+}
+
+/* Begins to open memory: the owner is asked for the descriptor, with this packet. */
+static struct channel_request begin(struct process *asker, struct process *owner,
+                                    const struct channel_request *made)
+{
+    const struct channel_request packet = question(made, CHANNEL_MEMORY);
+    unsigned before = asker->count, asked = owner->count;
+    sharing_take(&registry, &asker->share, &packet, -1);
+    cr_assert_eq(asker->count, before, "answered without its descriptor");
+    cr_assert_eq(owner->count, asked + 1);
+    cr_assert_eq(owner->got.verb, CHANNEL_FETCH);
+    cr_assert_eq(owner->got.seat, owner->share.seat);
+    cr_assert_eq(memcmp(owner->got.key, made->key, sizeof made->key), 0);
+    return owner->got;
+}
+
+static int32_t refused(struct process *asker, const struct channel_request *made, uint32_t what)
+{
+    return ask(asker, question(made, what))->result;
+}
+
+Test(sharing, who_knows_the_key_opens_it_with_the_descriptor_that_its_owner_has)
+{
+    const struct channel_request made = share(&one, 1000), again = share(&one, 2000);
     cr_assert_neq(memcmp(made.key, again.key, sizeof made.key), 0);
-    cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_SUCCESS);
-    cr_assert_eq(fd, mine);
-    cr_assert_eq(got.bytes, 100);
-    cr_assert_eq(got.offset, 5);
-    cr_assert_eq(got.mapping_bytes, 4096);
-    cr_assert_eq(get(&one, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_ERROR_INVALID_CONTEXT);
-    cr_assert_eq(fd, -1);
-    cr_assert_eq(get(&other, CHANNEL_EVENT, made.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
+    struct channel_request fetch = begin(&other, &one, &made);
+    int fd = descriptor();
+    fetch.result = CUDA_SUCCESS;
+    sharing_take(&registry, &one.share, &fetch, fd);
+    cr_assert_not(is_open(fd), "gpuaasd keeps none");
+    cr_assert_eq(other.got_fd, fd);
+    cr_assert_eq(other.got.result, CUDA_SUCCESS);
+    cr_assert_eq(other.got.number, 9);
+    cr_assert_eq(other.got.seat, 3);
+    cr_assert_eq(other.got.verb, CHANNEL_OPEN);
+    cr_assert_eq(other.got.bytes, 100);
+    cr_assert_eq(other.got.offset, 5);
+    cr_assert_eq(other.got.mapping_bytes, 4096);
+    unsigned told = other.count;
+    fd = descriptor();
+    sharing_take(&registry, &one.share, &fetch, fd);
+    cr_assert_eq(other.count, told, "an answer that nobody waits for");
+    cr_assert_not(is_open(fd));
 
-    struct channel_request withdraw = {
-        .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .bytes = UINT64_MAX};
-    fd = -1;
-    sharing_answer(&registry, &other, &withdraw, &fd);
-    cr_assert(is_open(mine), "another process withdraws nothing of it");
-    withdraw = (struct channel_request){
-        .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .address = 900, .bytes = 101};
-    sharing_answer(&registry, &one, &withdraw, &fd);
-    cr_assert_not(is_open(mine));
-    cr_assert(is_open(second));
-    cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
-    sharing_share_end(&one);
-    cr_assert_not(is_open(second));
-    cr_assert_eq(get(&other, CHANNEL_MEMORY, again.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(refused(&one, &made, CHANNEL_MEMORY), CUDA_ERROR_INVALID_CONTEXT);
+    cr_assert_eq(refused(&other, &made, CHANNEL_EVENT), CUDA_ERROR_INVALID_HANDLE);
+}
+
+Test(sharing, an_entry_lives_until_its_owner_withdraws_it)
+{
+    const struct channel_request made = share(&one, 1000), again = share(&one, 2000);
+    ask(&other, (struct channel_request){
+                    .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .bytes = UINT64_MAX});
+    (void)begin(&other, &one, &made); /* another process withdraws nothing of it */
+    unsigned told = other.count;
+    ask(&one, (struct channel_request){
+                  .verb = CHANNEL_WITHDRAW, .what = CHANNEL_MEMORY, .address = 900, .bytes = 101});
+    cr_assert_eq(other.count, told + 1, "who was opening it is told");
+    cr_assert_eq(other.got.result, CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(other.got.number, 9);
+    cr_assert_eq(refused(&other, &made, CHANNEL_MEMORY), CUDA_ERROR_INVALID_HANDLE);
+    (void)begin(&other, &one, &again);
+    sharing_share_end(&registry, &one.share);
+    cr_assert_eq(other.got.result, CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(refused(&other, &again, CHANNEL_MEMORY), CUDA_ERROR_INVALID_HANDLE);
+}
+
+Test(sharing, an_owner_that_has_nothing_or_does_not_read_costs_who_opens_an_error)
+{
+    const struct channel_request made = share(&one, 1000);
+    struct channel_request fetch = begin(&other, &one, &made);
+    fetch.result = CUDA_SUCCESS;
+    sharing_take(&registry, &one.share, &fetch, -1);
+    cr_assert_eq(other.got.result, CUDA_ERROR_INVALID_HANDLE, "success without a descriptor");
+    one.deaf = true;
+    cr_assert_eq(refused(&other, &made, CHANNEL_MEMORY), CUDA_ERROR_OPERATING_SYSTEM);
+    one.deaf = false;
+    (void)begin(&other, &one, &made);
+}
+
+Test(sharing, nobody_answers_for_another)
+{
+    const struct channel_request made = share(&one, 1000);
+    struct channel_request fetch = begin(&other, &one, &made);
+    unsigned told = other.count;
+    int fd = descriptor();
+    fetch.result = CUDA_SUCCESS;
+    sharing_take(&registry, &third.share, &fetch, fd);
+    cr_assert_eq(other.count, told);
+    cr_assert_not(is_open(fd));
+    sharing_share_end(&registry, &other.share); /* who is gone, is told nothing */
+    sharing_take(&registry, &one.share, &fetch, -1);
+    cr_assert_eq(other.count, told);
+}
+
+Test(sharing, one_application_opens_one_thing_at_a_time)
+{
+    const struct channel_request made = share(&one, 1000);
+    struct channel_request first = begin(&other, &one, &made);
+    (void)begin(&other, &one, &made); /* it has given up waiting for the first */
+    unsigned told = other.count;
+    sharing_take(&registry, &one.share, &first, -1);
+    cr_assert_eq(other.count, told);
 }
 
 Test(sharing, each_bit_of_a_key_counts)
 {
-    struct channel_request made, got;
-    int fd;
-    cr_assert_eq(share(&one, 1, descriptor(), &made), CUDA_SUCCESS);
+    struct channel_request made = share(&one, 1);
     for (unsigned bit = 0; bit < 8 * sizeof made.key; bit++) {
         made.key[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_ERROR_INVALID_HANDLE);
+        cr_assert_eq(refused(&other, &made, CHANNEL_MEMORY), CUDA_ERROR_INVALID_HANDLE);
         made.key[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    cr_assert_eq(get(&other, CHANNEL_MEMORY, made.key, &got, &fd), CUDA_SUCCESS);
+    (void)begin(&other, &one, &made);
+}
+
+Test(sharing, an_event_needs_no_descriptor)
+{
+    struct channel_request event = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
+    memset(event.event, 77, sizeof event.event);
+    const struct channel_request made = *ask(&one, event);
+    const struct channel_request *got = ask(&other, question(&made, CHANNEL_EVENT));
+    cr_assert_eq(got->result, CUDA_SUCCESS);
+    cr_assert_eq(memcmp(got->event, event.event, sizeof event.event), 0);
 }
 
 Test(sharing, nonsense_is_refused_and_its_descriptor_closed)
 {
-    struct channel_request packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
-    int fd = descriptor(), given = fd;
-    sharing_answer(&registry, &one, &packet, &fd);
-    cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE, "an event with a descriptor");
-    cr_assert_not(is_open(given));
-    cr_assert_eq(share(&one, 1, -1, &packet), CUDA_ERROR_INVALID_VALUE, "memory without one");
-    packet = (struct channel_request){.verb = CHANNEL_SHARE, .what = 99};
-    fd = -1;
-    sharing_answer(&registry, &one, &packet, &fd);
-    cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE);
-    packet = (struct channel_request){.verb = 99};
-    fd = given = descriptor();
-    sharing_answer(&registry, &one, &packet, &fd);
-    cr_assert_eq(packet.result, CUDA_ERROR_INVALID_VALUE);
-    cr_assert_eq(fd, -1);
-    cr_assert_not(is_open(given));
+    cr_assert_eq(ask(&one, (struct channel_request){.verb = CHANNEL_SHARE, .what = 99})->result,
+                 CUDA_ERROR_INVALID_VALUE);
+    const struct channel_request packet = {.kind = CHANNEL_REQUEST, .verb = 99};
+    int fd = descriptor();
+    sharing_take(&registry, &one.share, &packet, fd);
+    cr_assert_eq(one.got.result, CUDA_ERROR_INVALID_VALUE);
+    cr_assert_eq(one.got_fd, -1);
+    cr_assert_not(is_open(fd));
 }
 
-Test(sharing, a_greedy_process_meets_a_bound)
+Test(sharing, a_greedy_application_meets_a_bound)
 {
-    struct channel_request packet = {.result = 0};
-    for (unsigned i = 0; i < SHARING_MAX; i++) {
-        packet = (struct channel_request){.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
-        int fd = -1;
-        sharing_answer(&registry, &one, &packet, &fd);
-        cr_assert_eq(packet.result, CUDA_SUCCESS);
+    const struct channel_request event = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
+    for (unsigned i = 0; i < CHANNEL_SHARES_MAX; i++) {
+        cr_assert_eq(ask(&one, event)->result, CUDA_SUCCESS);
     }
-    int fd = descriptor();
-    cr_assert_eq(share(&one, 1, fd, &packet), CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert_not(is_open(fd));
-    cr_assert_eq(share(&other, 1, descriptor(), &packet), CUDA_SUCCESS);
+    cr_assert_eq(ask(&one, event)->result, CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_eq(ask(&other, event)->result, CUDA_SUCCESS);
 }
 
 Test(channel, a_descriptor_travels_with_a_request_and_with_nothing_else)
