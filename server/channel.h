@@ -62,8 +62,9 @@ enum channel_verb {
     CHANNEL_OPEN,
     CHANNEL_WITHDRAW,
     CHANNEL_FETCH, /* from gpuaasd, with a number of its own; and the answer, with the descriptor */
-    /* To gpuaasd: others shall return cached memory (request: `bytes` 1); the answer's `bytes`: how
-     * many have not yet. From gpuaasd, with number 0: return cached memory. */
+    /* To gpuaasd: the others on the GPU `address` (an index into the list that clients see) shall
+     * return cached memory (`bytes` 1), or have been asked to (0); the answer's `bytes`: 1: not all
+     * of them have. From gpuaasd, with number 0: return cached memory. */
     CHANNEL_TRIM,
     CHANNEL_TRIMMED, /* it has been done */
     /* Images of modules (control/images.h): `key` is the name, `bytes` the size. KEEP has the

@@ -109,11 +109,24 @@ static enum ga_status application_share(struct application *application,
     return status;
 }
 
+/* Of an ordinal of the driver. */
+static uint32_t gpu_of(const struct channel_setup *setup, uint64_t ordinal)
+{
+    uint32_t i = 0;
+    while (i + 1 < setup->device_count && setup->devices[i].ordinal != ordinal) {
+        i++;
+    }
+    return setup->devices[i].device;
+}
+
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
 {
     struct application *application = user;
     struct backend *backend = application->backend;
     packet->seat = application->seat;
+    if (packet->verb == CHANNEL_TRIM) {
+        packet->address = gpu_of(&backend->setup, packet->address);
+    }
     if (packet->verb == CHANNEL_SHARE) {
         return application_share(application, packet, fd);
     }

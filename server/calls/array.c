@@ -9,6 +9,7 @@
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 #include "server/session/scrub.h"
 
@@ -67,6 +68,7 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
     CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
     CUresult rc = levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
                               : conn->driver->cuArray3DCreate_v2(&array->array, shape);
+    memory_answered(conn, conn->current->session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
         ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
         return rc;

@@ -36,6 +36,7 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     }
     CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
+    memory_answered(conn, session, bytes, rc);
     if (rc == CUDA_SUCCESS) {
         rc = scrub_memory(conn, session, conn->current, got, bytes);
         if (rc != CUDA_SUCCESS) {
@@ -151,10 +152,17 @@ CUresult server_do_ga_memory_reclaim(struct server_conn *conn,
                                      const struct ga_memory_reclaim_args *args,
                                      struct ga_memory_reclaim_results *results)
 {
-    struct channel_request packet = {.verb = CHANNEL_TRIM, .bytes = args->start != 0};
+    const struct server_session *session = conn->call.session;
+    struct channel_request packet = {.verb = CHANNEL_TRIM, .address = session->ordinal};
     int fd = -1;
+    if (args->start != 0) {
+        packet.bytes = memory_lacks(conn, session);
+        if (packet.bytes == 0) {
+            return CUDA_SUCCESS; /* it lacks nothing that others could give back */
+        }
+    }
     CUresult rc = ipc_ask(conn, &packet, &fd);
-    results->pending = (uint32_t)packet.bytes;
+    results->pending = rc == CUDA_SUCCESS && packet.bytes != 0;
     return rc;
 }
 

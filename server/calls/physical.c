@@ -46,17 +46,13 @@ CUresult server_do_ga_physical_create(struct server_conn *conn,
                                       const struct ga_physical_create_args *args)
 {
     const struct server_session *session = conn->call.session;
-    const CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
     if (!session->mappable) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     CU_TRY(physical_put(conn, session, args->physical, args->bytes, &made));
-    CUresult rc = memory_create(conn, &real, args->bytes, &prop);
+    CUresult rc = memory_create(conn, session, &real, args->bytes);
     if (rc == CUDA_SUCCESS) {
         rc = scrub_physical(conn, session, real, args->bytes);
         if (rc != CUDA_SUCCESS) {

@@ -38,6 +38,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     seat->tickets_sent++;
+    seat->gpus[open->gpu / 64] |= UINT64_C(1) << open->gpu % 64;
     struct handshake_ticket message = {.address = seat->url,
                                        .local = seat->local,
                                        .process = seat->process->number,

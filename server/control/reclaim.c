@@ -3,7 +3,10 @@
 #include "server/control/reclaim.h"
 
 #include "api/cuda_names.h"
-#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/seat.h"
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
 
@@ -15,14 +18,35 @@ static void reclaim_ask(struct backend_process *process, uint64_t now)
     }
 }
 
-/* How many others have not given theirs back. */
-static uint64_t reclaim_others(const struct backend_process *asker, bool start)
+/* Whether it may make others be asked now; that is counted. */
+static bool has_a_turn(struct reclaim_asker *asker, uint64_t now)
 {
-    uint64_t pending = 0, now = ga_clock_ns();
+    uint64_t used = asker->used_ns > now ? asker->used_ns : now;
+    if (used - now > (RECLAIM_BURST - 1) * RECLAIM_EVERY_NS) {
+        return false;
+    }
+    asker->used_ns = used + RECLAIM_EVERY_NS;
+    return true;
+}
+
+static bool uses_gpu(const struct backend_process *process, uint32_t gpu)
+{
+    bool uses = false;
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        const struct seat *seat = process->seats[i];
+        uses = uses || (seat != NULL && (seat->gpus[gpu / 64] >> gpu % 64 & 1) != 0);
+    }
+    return uses;
+}
+
+/* Whether any other one there has not given its own back. */
+static bool reclaim_others(const struct backend_process *asker, uint32_t gpu, bool start,
+                           uint64_t now)
+{
+    bool pending = false;
     ga_list_each (at, next, &asker->table->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (process == asker || backend_process_seats(process) == 0 || process->ending ||
-            process->fd < 0) {
+        if (process == asker || !uses_gpu(process, gpu) || process->ending || process->fd < 0) {
             continue;
         }
         bool asked = process->trim_ns != 0 && now - process->trim_ns < PATIENCE_NS;
@@ -30,7 +54,7 @@ static uint64_t reclaim_others(const struct backend_process *asker, bool start)
             reclaim_ask(process, now);
             asked = process->trim_ns == now;
         }
-        pending += asked;
+        pending = pending || asked;
     }
     return pending;
 }
@@ -40,12 +64,30 @@ bool reclaim_is(const struct channel_request *packet)
     return packet->verb == CHANNEL_TRIM || packet->verb == CHANNEL_TRIMMED;
 }
 
-void reclaim_answer(struct backend_process *process, struct channel_request *packet)
+void reclaim_answer(struct seat *seat, struct channel_request *packet)
 {
-    if (packet->verb == CHANNEL_TRIM) {
-        packet->bytes = reclaim_others(process, packet->bytes != 0);
-    } else {
-        process->trim_ns = 0;
-    }
+    struct reclaim_asker *asker = &seat->reclaim;
+    uint64_t now = ga_clock_ns();
+    bool start = packet->bytes != 0;
     packet->result = CUDA_SUCCESS;
+    if (packet->verb == CHANNEL_TRIMMED) {
+        seat->process->trim_ns = 0;
+        return;
+    }
+    packet->bytes = 0;
+    if (packet->address >= CONF_GPUS_MAX || !uses_gpu(seat->process, (uint32_t)packet->address)) {
+        return;
+    }
+    if (start && !has_a_turn(asker, now)) {
+        ga_warn_of(seat->application->address,
+                   "%s lacks memory of a GPU more often than %u times in %u s: others are asked to "
+                   "give memory back no more often",
+                   seat->application->label, RECLAIM_BURST,
+                   (unsigned)(RECLAIM_BURST * RECLAIM_EVERY_NS / GA_NS_PER_S));
+        return;
+    }
+    asker->asked_ns = start ? now : asker->asked_ns;
+    if (asker->asked_ns != 0 && now - asker->asked_ns < PATIENCE_NS) {
+        packet->bytes = reclaim_others(seat->process, (uint32_t)packet->address, start, now);
+    }
 }

@@ -171,7 +171,7 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
         close(*fd);
         *fd = -1;
     }
-    reclaim_answer(process, packet);
+    reclaim_answer(seat, packet);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "server/channel.h"
+#include "server/control/reclaim.h"
 #include "server/control/sharing.h"
 #include "server/figures.h"
 
@@ -41,6 +42,8 @@ struct seat {
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
+    uint64_t gpus[(CONF_GPUS_MAX + 63) / 64]; /* bit n: a ticket was for the GPU n */
+    struct reclaim_asker reclaim;
     struct sharing_share share;
     const struct figures *figures; /* which the process writes: a stranger's */
     uv_timer_t timer; /* until it is ready: the limit; when it is left: until its end */

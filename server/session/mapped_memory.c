@@ -31,11 +31,31 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
     return rc;
 }
 
-CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
-                       uint64_t bytes, const CUmemAllocationProp *prop)
+void memory_answered(struct server_conn *conn, const struct server_session *session, uint64_t bytes,
+                     CUresult rc)
 {
+    conn->sessions[session->number]->lacked_bytes = rc == CUDA_ERROR_OUT_OF_MEMORY ? bytes : 0;
+}
+
+bool memory_lacks(struct server_conn *conn, const struct server_session *session)
+{
+    size_t all = 0;
+    uint64_t bytes = session->lacked_bytes;
+    memory_answered(conn, session, 0, CUDA_SUCCESS);
+    return bytes != 0 && conn->driver->cuDeviceTotalMem_v2(&all, session->real) == CUDA_SUCCESS &&
+           bytes <= all;
+}
+
+CUresult memory_create(struct server_conn *conn, const struct server_session *session,
+                       CUmemGenericAllocationHandle *physical, uint64_t bytes)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
     CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
-    CUresult rc = conn->driver->cuMemCreate(physical, bytes, prop, 0);
+    CUresult rc = conn->driver->cuMemCreate(physical, bytes, &prop, 0);
+    memory_answered(conn, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
         ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
     }
@@ -45,10 +65,6 @@ CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *p
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes)
 {
-    const CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
     if (!window_holds(session, address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -62,7 +78,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = memory_create(conn, &physical, bytes, &prop);
+    CUresult rc = memory_create(conn, session, &physical, bytes);
     if (rc == CUDA_SUCCESS) {
         rc = physical_map(conn, session, address, bytes, physical);
         if (rc == CUDA_SUCCESS) {

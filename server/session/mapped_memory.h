@@ -3,6 +3,7 @@
 #ifndef SERVER_SESSION_MAPPED_MEMORY_H
 #define SERVER_SESSION_MAPPED_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "api/cuda_names.h"
@@ -15,9 +16,15 @@ struct server_session;
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
 
-/* cuMemCreate, charged to the ledger. Who releases it returns it. */
-CUresult memory_create(struct server_conn *conn, CUmemGenericAllocationHandle *physical,
-                       uint64_t bytes, const CUmemAllocationProp *prop);
+/* cuMemCreate on the session's device, charged to the ledger. Who releases it returns it. */
+CUresult memory_create(struct server_conn *conn, const struct server_session *session,
+                       CUmemGenericAllocationHandle *physical, uint64_t bytes);
+/* Remembers whether the driver has just refused memory of the session's device because too little
+ * is left. */
+void memory_answered(struct server_conn *conn, const struct server_session *session, uint64_t bytes,
+                     CUresult rc);
+/* Whether it has, though the device is large enough; asked once for each refusal. */
+bool memory_lacks(struct server_conn *conn, const struct server_session *session);
 /* Maps an allocation of the driver for the current context at an address of the session's window;
  * on success it goes with the mapping. */
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,

@@ -28,8 +28,9 @@ struct server_conn;
 
 /* A device of the node as the application sees it. */
 struct server_session {
-    uint16_t number; /* in the frames; 0: free */
-    uint32_t device; /* index into the list that clients see */
+    uint16_t number;  /* in the frames; 0: free */
+    uint32_t device;  /* index into the list that clients see */
+    uint32_t ordinal; /* of the GPU in the driver */
     CUdevice real;
     bool agreed; /* both ends have reserved the window, or do without (bytes 0: unpinned) */
     unsigned rounds;
@@ -37,6 +38,7 @@ struct server_session {
     bool mappable; /* its driver can map memory at given addresses */
     uint64_t granularity_bytes;
     unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
+    uint64_t lacked_bytes; /* that the driver has last refused for lack of memory; 0: it gave */
     struct gate *gate;     /* NULL: its calls may work at any time */
     struct handshake_context
         wanted; /* the context to make with the session; handle 0: none (left) */

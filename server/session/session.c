@@ -227,7 +227,8 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     int ordinal = conn->host->ordinal(conn->host->user, hello);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
-        *session = (struct server_session){.device = hello->device, .wanted = hello->context};
+        *session = (struct server_session){
+            .device = hello->device, .ordinal = (uint32_t)ordinal, .wanted = hello->context};
         rc = conn->driver->cuDeviceGet(&session->real, ordinal);
     }
     if (rc == CUDA_SUCCESS) {

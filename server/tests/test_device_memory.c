@@ -210,7 +210,15 @@ static CUresult fake_current(CUcontext real)
     return CUDA_SUCCESS;
 }
 
-static const struct cuda_driver driver = {.cuMemCreate = fake_create,
+static CUresult fake_total(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = 4 * BYTES;
+    return CUDA_SUCCESS;
+}
+
+static const struct cuda_driver driver = {.cuDeviceTotalMem_v2 = fake_total,
+                                          .cuMemCreate = fake_create,
                                           .cuMemRelease = fake_release,
                                           .cuMemMap = fake_map,
                                           .cuMemSetAccess = fake_access,
@@ -413,4 +421,49 @@ Test(device_memory, mipmapped_arrays_with_all_levels)
     const struct server_array *mipmap = ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle);
     cr_assert(mipmap->made_from.shape.Width == 8 && mipmap->made_from.levels == 4);
     cr_assert_eq(end_mipmap(), CUDA_SUCCESS);
+}
+
+/* ---- what others may be asked to give back */
+
+static CUresult make_large(uint64_t bytes)
+{
+    const struct ga_memory_allocate_args args = {.bytes = bytes};
+    struct ga_memory_allocate_results results;
+    return server_do_ga_memory_allocate(conn, &args, &results);
+}
+
+static void expect_lack(CUresult (*make)(void), CUresult (*end)(void))
+{
+    cr_assert_not(memory_lacks(conn, &session), "nothing has been refused");
+    calls_left = 0;
+    cr_assert_eq(make(), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(memory_lacks(conn, &session));
+    cr_assert_not(memory_lacks(conn, &session), "one refusal, one lack");
+    cr_assert_eq(make(), CUDA_ERROR_OUT_OF_MEMORY);
+    calls_left = -1;
+    cr_assert_eq(make(), CUDA_SUCCESS);
+    cr_assert_not(memory_lacks(conn, &session), "it has got it meanwhile");
+    cr_assert_eq(end(), CUDA_SUCCESS);
+}
+
+Test(device_memory, it_lacks_what_the_driver_has_refused)
+{
+    expect_lack(make_allocation, end_range);
+    expect_lack(make_array, end_array);
+    expect_lack(make_mipmap, end_mipmap);
+    expect_lack(make_physical, end_physical);
+    session.window = (struct handshake_window){.base = BASE, .bytes = 16 * BYTES};
+    expect_lack(make_block, end_range);
+}
+
+Test(device_memory, it_does_not_lack_what_no_one_could_give)
+{
+    calls_left = 0;
+    cr_assert_eq(make_large(4 * BYTES), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(memory_lacks(conn, &session));
+    cr_assert_eq(make_large(4 * BYTES + 1), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_not(memory_lacks(conn, &session), "the device is smaller");
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = BYTES - 1;
+    cr_assert_eq(make_allocation(), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_not(memory_lacks(conn, &session), "it is its own limit");
 }
