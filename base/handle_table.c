@@ -12,6 +12,19 @@ static void live_change(struct ga_handle_table *table, int32_t by)
     }
 }
 
+static bool object_pay(struct ga_handle_table *table)
+{
+    return table->budget.take == NULL ||
+           table->budget.take(table->budget.user, table->object_bytes);
+}
+
+static void object_repay(struct ga_handle_table *table, uint32_t objects)
+{
+    if (table->budget.give != NULL && objects != 0) {
+        table->budget.give(table->budget.user, (uint64_t)objects * table->object_bytes);
+    }
+}
+
 void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type type, uint32_t limit)
 {
     *table = (struct ga_handle_table){.type = type, .limit = limit, .used = 1};
@@ -23,6 +36,7 @@ void ga_handle_table_fini(struct ga_handle_table *table)
         free(atomic_load(&table->blocks[i]));
         atomic_store(&table->blocks[i], NULL);
     }
+    object_repay(table, table->live);
     live_change(table, -(int32_t)table->live);
 }
 
@@ -30,6 +44,13 @@ void ga_handle_table_show(struct ga_handle_table *table, _Atomic uint64_t *shown
 {
     table->shown = shown;
     atomic_store_explicit(shown, table->live, memory_order_relaxed);
+}
+
+void ga_handle_table_charge(struct ga_handle_table *table, const struct ga_handle_budget *budget,
+                            uint32_t object_bytes)
+{
+    table->budget = *budget;
+    table->object_bytes = object_bytes;
 }
 
 /* Block 0 has the slots 0 to 15, block n the 16 * 2^(n - 1) slots from 16 * 2^(n - 1) on. */
@@ -79,9 +100,15 @@ enum ga_status ga_handle_table_make(struct ga_handle_table *table, void *object,
     if (index == 0) {
         index = table->used;
         GA_TRY(slot_need(table, index, &slot));
-        table->used++;
     } else {
         slot = handle_slot_at(table, index);
+    }
+    if (!object_pay(table)) {
+        return GA_NO_MEMORY;
+    }
+    if (table->free_head == 0) {
+        table->used++;
+    } else {
         table->free_head = slot->next_free;
     }
     uint32_t generation = (atomic_load(&slot->generation) + 1) & 0xffffffu;
@@ -107,6 +134,9 @@ enum ga_status ga_handle_table_take(struct ga_handle_table *table, uint64_t hand
     GA_TRY(slot_need(table, index, &slot));
     if (atomic_load(&slot->object) != NULL) {
         return GA_INVALID;
+    }
+    if (!object_pay(table)) {
+        return GA_NO_MEMORY;
     }
     atomic_store(&slot->generation, ga_handle_generation(handle));
     atomic_store_explicit(&slot->object, object, memory_order_release);
@@ -148,6 +178,7 @@ void *ga_handle_table_remove(struct ga_handle_table *table, uint64_t handle)
     atomic_store(&slot->object, NULL);
     slot->next_free = table->free_head;
     table->free_head = ga_handle_index(handle);
+    object_repay(table, 1);
     live_change(table, -1);
     return object;
 }

@@ -7,6 +7,7 @@
 #define BASE_HANDLE_TABLE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,13 @@ struct ga_handle_slot {
 
 #define GA_HANDLE_BLOCKS 29u /* of 16, 16, 32, 64, ... slots; blocks never move */
 
+/* It pays for live objects. */
+struct ga_handle_budget {
+    bool (*take)(void *user, uint64_t bytes); /* false: it has no more */
+    void (*give)(void *user, uint64_t bytes);
+    void *user;
+};
+
 struct ga_handle_table {
     enum ga_handle_type type;
     uint32_t limit; /* largest number of live objects */
@@ -28,13 +36,19 @@ struct ga_handle_table {
     uint32_t free_head; /* 0: none */
     uint32_t used;      /* slots that have been used at least once; slot 0 never is */
     _Atomic(struct ga_handle_slot *) blocks[GA_HANDLE_BLOCKS];
-    _Atomic uint64_t *shown; /* a copy of `live` for other threads; or NULL */
+    _Atomic uint64_t *shown;        /* a copy of `live` for other threads; or NULL */
+    struct ga_handle_budget budget; /* take NULL: nobody pays */
+    uint32_t object_bytes;          /* that each object costs it */
 };
 
 /* `limit` caps live objects, because a peer may create them. */
 void ga_handle_table_init(struct ga_handle_table *table, enum ga_handle_type type, uint32_t limit);
 /* Keeps a copy of the number of live objects there, for other threads and processes. */
 void ga_handle_table_show(struct ga_handle_table *table, _Atomic uint64_t *shown);
+/* From now on, while there is no object yet, each live object takes so many bytes of the budget;
+ * making one is GA_NO_MEMORY if it has no more. */
+void ga_handle_table_charge(struct ga_handle_table *table, const struct ga_handle_budget *budget,
+                            uint32_t object_bytes);
 /* Frees the table, not the objects. */
 void ga_handle_table_fini(struct ga_handle_table *table);
 

@@ -284,6 +284,17 @@ static void gpus_check(struct reading *r)
     }
 }
 
+#define HOST_MEMORY_SHARE 4 /* of the machine's memory, for one application */
+#define HOST_MEMORY_MIN   (UINT64_C(64) << 20)
+
+static void host_memory_complete(struct conf_server *server)
+{
+    uint64_t share = soft_machine_memory() / HOST_MEMORY_SHARE;
+    if (server->application_host_memory == 0) {
+        server->application_host_memory = share > HOST_MEMORY_MIN ? share : HOST_MEMORY_MIN;
+    }
+}
+
 /* Each application has a backend process; spares and the probe at the start count as well. */
 static void processes_check(struct reading *r)
 {
@@ -328,6 +339,7 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     }
     gpus_check(r);
     processes_check(r);
+    host_memory_complete(&conf->server);
     enum ga_status status = r->errors == 0 ? GA_OK : GA_INVALID;
     free(r);
     return status;

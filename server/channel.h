@@ -96,6 +96,7 @@ struct channel_setup {
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */
+    uint64_t host_memory_bytes;   /* the same: of this machine, for what it asks for */
     uint32_t ticket_s, handshake_timeout_s, dead_after_s;
     uint32_t pending_connections;
     struct channel_identity identity;

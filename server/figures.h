@@ -18,9 +18,10 @@
  * asked for; not what a driver takes by itself (contexts, code, heaps and stacks of kernels,
  * padding of arrays), nor memory of another application that this one has opened. Host memory of
  * the node: staging slots and overflow, words of host calls, images of modules, logs of their
- * loading, shared buffers. Ways of bytes, to the node (in) and from it (out): frames of the data
- * connection with what they carry, bulk connections, shared buffers, and the network card by itself
- * (RDMA). */
+ * loading, objects and nodes of graphs (for each a fixed amount, for what server and driver keep of
+ * it); not what the program shares, which is its own. Ways of bytes, to the node (in) and from it
+ * (out): frames of the data connection with what they carry, bulk connections, shared buffers, and
+ * the network card by itself (RDMA). */
 #define FIGURES(X)                                                                                 \
     X(DEVICE_BYTES, "bytes of device memory")                                                      \
     X(HOST_BYTES, "bytes of host memory")                                                          \
@@ -43,7 +44,8 @@
     X(TEXTURES, "textures and surfaces")                                                           \
     X(GRAPHS, "executable graphs")                                                                 \
     X(PHYSICALS, "allocations without address")                                                    \
-    X(GREENS, "green contexts")
+    X(GREENS, "green contexts")                                                                    \
+    X(SHARED_BYTES, "bytes of memory that the program shares")
 
 enum figure {
 #define FIGURE(name, text) FIGURE_##name,

@@ -127,3 +127,47 @@ Test(handle_table, others_find_meanwhile)
     pthread_join(owner, NULL);
     ga_handle_table_fini(&table);
 }
+
+static bool purse_take(void *user, uint64_t bytes)
+{
+    uint64_t *purse = user;
+    bool enough = bytes <= *purse;
+    *purse -= enough ? bytes : 0;
+    return enough;
+}
+
+static void purse_give(void *user, uint64_t bytes)
+{
+    *(uint64_t *)user += bytes;
+}
+
+Test(handle_table, objects_are_paid_for_while_they_live)
+{
+    uint64_t purse = 250, handles[3];
+    const struct ga_handle_budget budget = {purse_take, purse_give, &purse};
+    struct ga_handle_table made, taken;
+    int object;
+    ga_handle_table_init(&made, GA_HANDLE_EVENT, 100);
+    ga_handle_table_charge(&made, &budget, 100);
+    cr_assert_eq(ga_handle_table_make(&made, &object, &handles[0]), GA_OK);
+    cr_assert_eq(ga_handle_table_make(&made, &object, &handles[1]), GA_OK);
+    cr_assert_eq(ga_handle_table_make(&made, &object, &handles[2]), GA_NO_MEMORY);
+    cr_assert_eq(purse, 50);
+    cr_assert_eq(ga_handle_table_remove(&made, handles[0]), &object);
+    cr_assert_null(ga_handle_table_remove(&made, handles[0]));
+    cr_assert_eq(purse, 150, "it is paid back once");
+    cr_assert_eq(ga_handle_table_make(&made, &object, &handles[2]), GA_OK);
+    cr_assert_eq(ga_handle_table_find(&made, handles[2]), &object);
+
+    ga_handle_table_init(&taken, GA_HANDLE_STREAM, 100);
+    ga_handle_table_charge(&taken, &budget, 30);
+    uint64_t handle = ga_handle_make(GA_HANDLE_STREAM, 1, 5);
+    cr_assert_eq(ga_handle_table_take(&taken, handle, &object), GA_OK);
+    cr_assert_eq(ga_handle_table_take(&taken, handle, &object), GA_INVALID);
+    cr_assert_eq(purse, 20, "what is refused costs nothing");
+    cr_assert_eq(ga_handle_table_take(&taken, ga_handle_make(GA_HANDLE_STREAM, 1, 6), &object),
+                 GA_NO_MEMORY);
+    ga_handle_table_fini(&taken);
+    ga_handle_table_fini(&made);
+    cr_assert_eq(purse, 250);
+}

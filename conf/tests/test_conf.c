@@ -184,6 +184,7 @@ Test(conf, wrong_server_values)
         {"data_ports = 70000", "data_ports"},
         {"log_level = loud", "error, warn, info or debug"},
         {"clients = -1", "1 to 65536"},
+        {"application_host_memory = 1MiB", "64MiB to 16TiB"},
         {"session_queue_bytes = 1KiB", "1MiB to 1GiB"},
         {"image_store = 2TiB", "[server] image_store: \"2TiB\" is not allowed; allowed: 0 to 1TiB"},
         {"pool = a b", "[server] pool"},

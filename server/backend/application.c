@@ -165,6 +165,7 @@ void application_init(struct application *application, struct backend *backend)
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
     ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
+    application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.host_memory_bytes;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,
                                              .client_cache = backend->setup.client_cache,

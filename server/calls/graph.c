@@ -18,6 +18,7 @@
 
 void graph_build_free(struct server_conn *conn, struct server_graph_build *build)
 {
+    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)build->count * NODE_BYTES);
     frame_record_fini(&build->record, conn->ledger);
     free(build->nodes);
     free(build->bodies);
@@ -61,6 +62,11 @@ static void append(struct server_graph_build *build, CUgraphNode node)
         }
         build->nodes = nodes;
         build->room = room;
+    }
+    CUresult rc = ledger_charge(build->ledger, FIGURE_HOST_BYTES, NODE_BYTES);
+    if (rc != CUDA_SUCCESS) {
+        graph_build_fail(build, rc);
+        return;
     }
     build->nodes[build->count++] = node;
 }
@@ -106,6 +112,7 @@ CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_grap
     if (build == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    build->ledger = conn->ledger;
     /* RELAXED: calls of others are carried out meanwhile, by this thread too. */
     CUresult rc =
         conn->driver->cuStreamBeginCapture_v2(stream->real, CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -214,6 +221,7 @@ CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
         second = conn->driver->cuGraphDestroy(graph->graph);
     }
     graph_record_free(conn, graph->made_from);
+    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)graph->count * NODE_BYTES);
     free(graph->nodes);
     free(graph);
     return rc != CUDA_SUCCESS ? rc : second;
@@ -261,7 +269,8 @@ CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_
         free(graph);
         return rc;
     }
-    build->nodes = NULL; /* the graph's now */
+    build->nodes = NULL; /* the graph's now, as is their charge */
+    build->count = 0;
     graph_build_free(conn, build);
     ga_list_append(&conn->current->graphs, &graph->link);
     return CUDA_SUCCESS;

@@ -8,7 +8,8 @@
 
 #include "server/session/conn.h"
 
-#define NODES_MAX 1048576u /* of a graph: they are kept, 8 bytes each */
+#define NODES_MAX  1048576u /* of a graph: they are kept, 8 bytes each */
+#define NODE_BYTES 2048u    /* of this machine, for one: what server and driver keep of it */
 
 struct server_condition_graph;
 
@@ -20,6 +21,7 @@ struct server_graph_bodies {
 
 /* A graph that is being captured. */
 struct server_graph_build {
+    struct ledger *ledger; /* charged with the nodes */
     uint32_t count, room;
     CUgraphNode *nodes;
     uint32_t first;   /* node of what is captured now: the graph, or a body */

@@ -298,6 +298,7 @@ CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
     if (build == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    build->ledger = conn->ledger;
     CUresult rc = capture_to(conn->driver, stream->real, of->real);
     if (rc != CUDA_SUCCESS) {
         free(build);

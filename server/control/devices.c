@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define ENV_MAX 16u
+#define ENV_MAX 20u
 
 /* Variables that a backend process inherits: the trace file of software GPUs, and the options of
  * sanitizers, in builds with one. */
@@ -141,6 +141,10 @@ char **devices_env(const struct devices *devices, const struct conf *conf, enum 
     if (complete && driver == CONF_DRIVER_SOFT) { /* all its processes share these GPUs */
         complete = asprintf(&env[used], "SOFTGPU_NODE=gpuaasd-%016llx",
                             (unsigned long long)devices->soft_node) >= 0;
+        used += complete;
+        complete =
+            complete && asprintf(&env[used], "SOFTGPU_HOST_MEMORY=%llu",
+                                 (unsigned long long)conf->server.application_host_memory) >= 0;
         used += complete;
     }
     const char *logs[] = {"GPUAAS_LOG", ga_log_level_name(conf->server.log_level),

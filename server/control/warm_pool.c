@@ -41,6 +41,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .bulk_connections = server->bulk_connections,
         .compression = server->compression,
         .shared_memory_bytes = server->shared_memory,
+        .host_memory_bytes = server->application_host_memory,
         .client_cache = server->client_cache,
         .image_store = server->image_store != 0,
         .ticket_s = server->ticket_s,

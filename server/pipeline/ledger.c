@@ -19,6 +19,12 @@ CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes
     uint64_t held = atomic_load_explicit(at, memory_order_relaxed), most = ledger->most[memory];
     do {
         if (most != UINT64_MAX && (held > most || bytes > most - held)) {
+            ga_warn(
+                "%llu %s are all that the application may have; it has %llu, and wants %llu more"
+                "%s",
+                (unsigned long long)most, ledger_figure_name(memory), (unsigned long long)held,
+                (unsigned long long)bytes,
+                memory == FIGURE_HOST_BYTES ? " ([server] application_host_memory)" : "");
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
     } while (!atomic_compare_exchange_weak_explicit(at, &held, held + bytes, memory_order_relaxed,

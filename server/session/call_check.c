@@ -8,13 +8,15 @@
 
 #ifdef GPUAAS_FAILPOINTS
 
-/* What a call must say that makes the figure rise; 0: bytes that have been moved. */
+/* One of these a call must say that makes the figure rise; 0: bytes that have been moved. Objects
+ * are charged as host memory, too. */
 static unsigned charge_of(enum figure figure)
 {
-    return figure == FIGURE_DEVICE_BYTES ? API_CHARGE_DEVICE
-           : figure == FIGURE_HOST_BYTES ? API_CHARGE_HOST
-           : ledger_is_held(figure)      ? API_CHARGE_OBJECT
-                                         : 0;
+    return figure == FIGURE_DEVICE_BYTES   ? API_CHARGE_DEVICE
+           : figure == FIGURE_HOST_BYTES   ? API_CHARGE_HOST | API_CHARGE_OBJECT
+           : figure == FIGURE_SHARED_BYTES ? API_CHARGE_HOST
+           : ledger_is_held(figure)        ? API_CHARGE_OBJECT
+                                           : 0;
 }
 
 void call_check_begin(struct call_check *check, const struct ledger *ledger)

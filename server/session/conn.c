@@ -437,7 +437,7 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     host_calls_init(&conn->host_calls, driver, conn->ledger);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
-    objects_init(&conn->objects, conn->ledger->figures);
+    objects_init(&conn->objects, conn->ledger);
     image_table_init(&conn->objects.images, conn->ledger);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);

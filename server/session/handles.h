@@ -9,10 +9,11 @@
 #include "base/handle.h"
 #include "server/session/objects.h"
 
+struct ledger;
 struct server_conn;
 
-/* How many there are of each kind is told to the figures. */
-void objects_init(struct server_objects *objects, struct figures *figures);
+/* How many there are of each kind is told to the ledger's figures, and each is charged to it. */
+void objects_init(struct server_objects *objects, struct ledger *ledger);
 
 /* NULL: there is none. */
 struct server_stream *server_stream_find(struct server_conn *conn, uint64_t wire);

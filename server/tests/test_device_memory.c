@@ -254,7 +254,7 @@ static void start(void)
     conn->driver = &driver;
     conn->host = &host;
     conn->ledger = &fake_ledger;
-    objects_init(&conn->objects, &fake_figures);
+    objects_init(&conn->objects, &fake_ledger);
     session = (struct server_session){
         .number = 1, .agreed = true, .mappable = true, .granularity_bytes = 1u << 21};
     context = (struct server_context){.session = &session};

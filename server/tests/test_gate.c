@@ -29,6 +29,7 @@ static enum ga_status count(struct gate *gate, struct server_conn *conn, enum ap
 }
 
 static struct figures figures;
+static struct ledger ledger;
 static struct counting_gate one = {.base.enter = count}, other = {.base.enter = count};
 static struct server_session sessions[2] = {{.number = 1}, {.number = 2}};
 static struct server_context contexts[2] = {{.session = &sessions[0]}, {.session = &sessions[1]}};
@@ -45,7 +46,8 @@ static uint64_t stream(uint32_t which)
 static void start(void)
 {
     conn = calloc(1, sizeof *conn);
-    objects_init(&conn->objects, &figures);
+    ledger_init(&ledger, &figures);
+    objects_init(&conn->objects, &ledger);
     for (uint32_t i = IDLE; i <= CAPTURES; i++) {
         cr_assert_eq(ga_handle_table_take(&conn->objects.streams, stream(i), &streams[i]), GA_OK);
     }

@@ -180,6 +180,18 @@ Test(ranges, holds_what_lies_in_one_range)
     range_table_fini(&table);
 }
 
+Test(ranges, there_are_so_many_and_no_more)
+{
+    struct range_table table = {0};
+    for (uint64_t i = 0; i < RANGES_MAX; i++) {
+        cr_assert_eq(add(&table, (i + 1) << 21, 1u << 21), GA_OK);
+    }
+    cr_assert_eq(add(&table, UINT64_C(1) << 46, 1u << 21), GA_NO_MEMORY);
+    range_table_remove(&table, 1u << 21);
+    cr_assert_eq(add(&table, UINT64_C(1) << 46, 1u << 21), GA_OK);
+    range_table_fini(&table);
+}
+
 Test(ranges, overlaps_and_rubbish_are_refused)
 {
     struct range_table table = {0};

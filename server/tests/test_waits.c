@@ -70,7 +70,7 @@ static void start(void)
     conn->driver = &driver;
     conn->host = &host;
     conn->ledger = &fake_ledger;
-    objects_init(&conn->objects, &fake_figures);
+    objects_init(&conn->objects, &fake_ledger);
     send_queue_init(&conn->out, &nowhere, &conn->staging);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);

@@ -76,6 +76,81 @@ def open_shared(key):
     return code
 
 
+HEAD = ".version 6.4\n.target sm_75\n.address_size 64\n"
+
+
+def load(text, kernel=None):
+    """The error of loading PTX; or the function, if it is to be used."""
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    code = cuda.cuModuleLoadData(ctypes.byref(module), (HEAD + text).encode())
+    if code != 0 or kernel is None:
+        return code
+    check(cuda.cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()),
+          "cuModuleGetFunction")
+    return function
+
+
+def launch(text, threads, blocks=1):
+    """The error of a kernel `start` without parameters, told by the launch or by the wait."""
+    function = load(text, "start")
+    code = cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, None, None, None)
+    return code if code != 0 else cuda.cuCtxSynchronize()
+
+
+def loads(most):
+    """Loads a module that takes some megabytes while it is there, until one cannot be loaded."""
+    body = "".join(f"    add.u32 %r{i % 500}, %r{(i + 7) % 500}, {i};\n" for i in range(4000))
+    text = ".visible .entry start()\n{\n    .reg .u32 %r<500>;\n" + body + "    ret;\n}\n"
+    for count in range(most):
+        code = load(text)
+        if code != 0:
+            return count, code
+    return most, 0
+
+
+def limit(which, value):
+    return cuda.cuCtxSetLimit(which, ctypes.c_size_t(value))
+
+
+def events(most):
+    """Makes events until one cannot be made, which the program learns when it waits: roughly how
+    many, and the error."""
+    event = ctypes.c_void_p()
+    for count in range(0, most, 1000):
+        codes = {cuda.cuEventCreate(ctypes.byref(event), 0) for _ in range(1000)}
+        codes |= {cuda.cuEventRecord(event, None), cuda.cuEventSynchronize(event)}
+        if codes != {0}:
+            return count, max(codes)
+    return most, 0
+
+
+class Fill(ctypes.Structure):
+    """CUDA_MEMSET_NODE_PARAMS"""
+    _fields_ = [("address", ctypes.c_uint64), ("pitch", ctypes.c_size_t),
+                ("value", ctypes.c_uint), ("element_bytes", ctypes.c_uint),
+                ("width", ctypes.c_size_t), ("height", ctypes.c_size_t)]
+
+
+def graph(nodes):
+    """The error of making a graph of so many nodes executable, which it is no more afterwards."""
+    context = ctypes.c_void_p()
+    check(cuda.cuCtxGetCurrent(ctypes.byref(context)), "cuCtxGetCurrent")
+    check(allocate(512), "cuMemAlloc")
+    fill = Fill(memory[-1], 0, 7, 1, 16, 1)
+    made, node, executable = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    check(cuda.cuGraphCreate(ctypes.byref(made), 0), "cuGraphCreate")
+    for _ in range(nodes):
+        check(cuda.cuGraphAddMemsetNode(ctypes.byref(node), made, None, ctypes.c_size_t(0),
+                                        ctypes.byref(fill), context), "cuGraphAddMemsetNode")
+    code = cuda.cuGraphInstantiateWithFlags(ctypes.byref(executable), made, ctypes.c_ulonglong(0))
+    check(cuda.cuGraphDestroy(made), "cuGraphDestroy")
+    if code == 0:
+        code = cuda.cuGraphLaunch(executable, None)
+        code = code if code != 0 else cuda.cuCtxSynchronize()
+        check(cuda.cuGraphExecDestroy(executable), "cuGraphExecDestroy")
+    return code
+
+
 def main():
     for line in sys.stdin:
         try:
