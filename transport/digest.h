@@ -12,7 +12,7 @@
 
 struct transport_digest;
 
-/* NULL: no memory, or OpenSSL has no SHA-256. The other functions take NULL. */
+/* NULL: no memory. The other functions take NULL. */
 struct transport_digest *transport_digest_begin(void);
 void transport_digest_add(struct transport_digest *digest, const void *bytes, size_t size);
 /* Frees the digest. False: there is none, and `out` is not set. */
