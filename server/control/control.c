@@ -228,6 +228,7 @@ int control_run(struct conf *conf)
         return 1;
     }
     backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
+    images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -47,6 +47,7 @@ struct control {
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
     uint32_t client_count;        /* that have greeted */
+    uint32_t images_most;         /* that are kept, as far as descriptors allow */
     uint32_t pending_most;        /* that have not, as far as descriptors allow */
     struct control_limit pending; /* those that have not */
     struct control_limit idle;    /* those that have, and use nothing */

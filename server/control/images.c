@@ -28,8 +28,13 @@ struct images_entry {
 
 void images_init(struct images *images, uint64_t most)
 {
-    *images = (struct images){.most = most};
+    *images = (struct images){.most = most, .count_most = IMAGES_MAX};
     ga_list_init(&images->holders);
+}
+
+void images_bound(struct images *images, unsigned count_most)
+{
+    images->count_most = count_most < IMAGES_MAX ? count_most : IMAGES_MAX;
 }
 
 /* ---- holders and what they hold */
@@ -103,7 +108,7 @@ void images_fini(struct images *images)
 
 static uint64_t images_weight(const struct images *images, uint64_t size)
 {
-    uint64_t least = (images->most + IMAGES_MAX - 1) / IMAGES_MAX;
+    uint64_t least = (images->most + images->count_most - 1) / images->count_most;
     return size > least ? size : least;
 }
 

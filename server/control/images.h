@@ -23,9 +23,12 @@
 struct images {
     struct ga_list holders; /* struct images_holder: owners with an image */
     uint64_t most, held;    /* bytes; 0: nothing is kept */
+    unsigned count_most;    /* images */
 };
 
 void images_init(struct images *images, uint64_t most);
+/* There are no more descriptors for it than so many (at least one). */
+void images_bound(struct images *images, unsigned count_most);
 void images_fini(struct images *images);
 
 /* Keeps an image for its owner. Takes the descriptor if it answers GA_OK. GA_INVALID: it is no

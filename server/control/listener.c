@@ -24,6 +24,7 @@
 #define DESCRIPTORS_OF_A_CLIENT 2u
 #define DESCRIPTORS_OF_OURS     128u
 #define PENDING_MIN             16u
+#define IMAGES_FEW              8u /* that are kept where there are few descriptors */
 
 /* Complains about a key's file; the line that names it is not known any more. */
 static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
@@ -112,11 +113,13 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
 void control_descriptors(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
-    rlim_t ours = DESCRIPTORS_OF_OURS + (server->image_store != 0 ? IMAGES_MAX : 0);
+    rlim_t images = server->image_store != 0 ? IMAGES_MAX : 0;
+    rlim_t ours = DESCRIPTORS_OF_OURS + images;
     rlim_t needed = (rlim_t)server->clients * DESCRIPTORS_OF_A_CLIENT + ours;
     rlim_t wanted = needed + server->pending_connections;
     struct rlimit limit;
     control->pending_most = server->pending_connections;
+    control->images_most = IMAGES_MAX;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;
     }
@@ -124,6 +127,11 @@ void control_descriptors(struct control *control)
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
         limit.rlim_cur = before;
+    }
+    if (limit.rlim_cur < needed && images != 0) { /* clients go before images */
+        control->images_most = IMAGES_FEW;
+        needed -= images - IMAGES_FEW;
+        ours -= images - IMAGES_FEW;
     }
     if (limit.rlim_cur < needed) {
         ours = limit.rlim_cur < ours ? limit.rlim_cur : ours;
