@@ -53,11 +53,21 @@ static void bounds_drop(void)
     }
 }
 
-/* Memory for RDMA is locked; root may lock all it wants. */
+static bool has_capability(unsigned capability)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return syscall(SYS_capget, &header, data) == 0 &&
+           (data[capability / 32].effective >> capability % 32 & 1) != 0;
+}
+
+/* Memory for RDMA is locked: who might lock all he wants goes on so. */
 static void memlock_keep(void)
 {
     const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
-    (void)setrlimit(RLIMIT_MEMLOCK, &all);
+    if (has_capability(CAP_IPC_LOCK)) {
+        (void)setrlimit(RLIMIT_MEMLOCK, &all);
+    }
 }
 
 /* NVIDIA's driver may start a program that belongs to root, to make its devices. */
