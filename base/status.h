@@ -13,6 +13,8 @@ enum ga_status {
     GA_TIMEOUT,     /* the time limit has been reached */
     GA_LOST,        /* the other end is gone */
     GA_UNSUPPORTED, /* known, but not provided */
+    GA_NOT_FOUND,   /* there is nothing of this name or number */
+    GA_CONFLICT,    /* it is there already, or somebody else has changed it meanwhile */
 };
 
 /* A result that must not be ignored. */

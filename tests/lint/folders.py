@@ -87,7 +87,7 @@ ROOMS = {
 # and nvJitLink are given.
 PREFIXES = {
     "base": {"ga_"},
-    "api": {"api_", "cuda_driver_", "handshake_", "soft_"},
+    "api": {"api_", "cuda_driver_", "handshake_", "limits_", "soft_"},
     "conf": {"conf_"},
     "transport": {"transport_"},
     "front": {"front_"},
