@@ -44,8 +44,8 @@ struct limits {
     uint64_t of[LIMIT_COUNT]; /* in the limit's unit; LIMIT_NONE */
 };
 
-/* What is kept apart. `app`: each application has its own backend process. `exclusive`: a GPU
- * serves one tenant at a time, too. */
+/* How applications are kept apart. `app`: each application has its own backend process.
+ * `exclusive`: a GPU serves one tenant at a time, too. */
 enum isolation { ISOLATION_APP, ISOLATION_EXCLUSIVE };
 /* When the GPU time of a day or month is used up: new sessions are refused; or the tenant's
  * running sessions end, too. */
@@ -73,8 +73,8 @@ GA_CHECKED enum ga_status limits_value_check(enum limit limit, uint64_t value, c
 /* "40GiB", "100h", "-". */
 void limits_value_write(enum limit limit, uint64_t value, char text[LIMITS_TEXT_MAX]);
 
-/* Whether no limit of `part` is above that of `whole`; *which is the first that is. What `part`
- * does not limit is not above. */
+/* Whether no limit of `part` is above that of `whole`; *which is the first that is. A limit that
+ * `part` does not have is not above. */
 bool limits_within(const struct limits *part, const struct limits *whole, enum limit *which);
 /* The stricter of both, limit by limit. */
 void limits_stricter(const struct limits *one, const struct limits *other, struct limits *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tenant has besides numbers: isolation, what happens when GPU time is used up, and types
+/* Rights of a tenant that are no numbers: isolation, what happens when GPU time is used up, types
  * of GPU. */
 #include <ctype.h>
 #include <stdio.h>
