@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "api/handshake.h"
+#include "api/limits.h"
 #include "base/status.h"
 #include "conf/conf.h"
 #include "transport/transport.h"
@@ -121,6 +122,8 @@ struct channel_application {
     char bind_host[CONF_TEXT_MAX];     /* where to listen */
     bool tls;                          /* and whether with tls, by tickets */
     char client[TRANSPORT_PEER_BYTES]; /* its address, for the log */
+    uint32_t tenant;                   /* its number, which no other tenant has had */
+    struct limits limits;              /* of the tenant, for all its applications together */
 };
 
 struct channel_ready {

@@ -49,6 +49,7 @@ struct control_application *control_application_make(struct control *control,
     (void)!conn->ops->local_address(conn->fd, url, sizeof url);
     host_of(url, made->host);
     ga_list_init(&made->clients);
+    ga_list_init(&made->fellow);
     return made;
 }
 
@@ -60,7 +61,7 @@ static uint64_t application_number(const uint8_t *id)
     return number;
 }
 
-bool control_application_admit(struct control_application *application)
+bool control_application_admit(struct control_application *application, struct tenant *tenant)
 {
     struct control *control = application->control;
     uint64_t number = application_number(application->id);
@@ -72,6 +73,7 @@ bool control_application_admit(struct control_application *application)
     }
     ga_number_map_add(&control->applications_by_number, &application->known, number);
     ga_list_append(&control->applications, &application->link);
+    tenant_join(tenant, application);
     application->admitted = true;
     return true;
 }
@@ -84,6 +86,9 @@ void control_application_keep(struct control_application *application)
 void control_application_drop(struct control_application *application)
 {
     if (--application->users == 0) {
+        if (application->tenant != NULL) {
+            tenant_drop(application->tenant);
+        }
         free(application);
     }
 }
@@ -98,6 +103,7 @@ void control_application_end(struct control_application *application)
     if (application->admitted) {
         ga_number_map_remove(&application->control->applications_by_number, &application->known);
         ga_list_remove(&application->link);
+        tenant_leave(application);
         application->admitted = false;
         if (!owner_lasts(&application->owner)) {
             images_forget(&application->control->processes.images, &application->owner);

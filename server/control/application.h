@@ -13,6 +13,7 @@
 #include "server/control/devices.h"
 #include "server/control/owner.h"
 #include "server/control/status.h"
+#include "server/control/tenant.h"
 
 struct control;
 struct seat;
@@ -22,6 +23,10 @@ struct control_application {
     struct ga_number_node known; /* of the same, by number */
     struct control *control;
     struct owner owner;
+    struct tenant *tenant;            /* a use of it; NULL: it is not admitted yet */
+    struct ga_list fellow;            /* of the tenant's applications */
+    char user[TENANT_NAME_MAX];       /* of the tenant; "": not known */
+    char credential[TENANT_NAME_MAX]; /* the number of what has proved it; "": none */
     uint8_t id[16];
     char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: where it is; program and pid */
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
@@ -38,8 +43,8 @@ struct control_application *control_application_make(struct control *control,
                                                      const struct handshake_hello *hello,
                                                      const struct transport_conn *conn,
                                                      const char *address, bool tls);
-/* Enters it among those of gpuaasd. False: there is one of this id. */
-bool control_application_admit(struct control_application *application);
+/* Enters it among those of gpuaasd, and of this tenant. False: there is one of this id. */
+bool control_application_admit(struct control_application *application, struct tenant *tenant);
 /* Begins and ends a use; the last one frees it. */
 void control_application_keep(struct control_application *application);
 void control_application_drop(struct control_application *application);

@@ -184,6 +184,31 @@ static void control_client_welcome(struct control_client *client)
     control_client_out_end(&client->out, WIRE_WELCOME, 0);
 }
 
+/* As yet everybody is the tenant "default". False: it has been refused. */
+static bool client_admit(struct control_client *client, uint64_t sequence)
+{
+    const struct tenant_terms terms = tenant_default();
+    struct tenant *tenant = tenant_find(client->control, &terms);
+    char why[300] = "no memory";
+    int32_t result = CUDA_ERROR_OUT_OF_MEMORY;
+    bool good = tenant != NULL && tenant_admits(tenant, why, sizeof why);
+    if (tenant != NULL && !good) {
+        result = CUDA_ERROR_NOT_PERMITTED;
+    }
+    if (good && !control_application_admit(client->application, tenant)) {
+        good = false;
+        result = CUDA_ERROR_NOT_PERMITTED;
+        snprintf(why, sizeof why, "this program is connected already: is this server named twice?");
+    }
+    if (tenant != NULL) {
+        tenant_drop(tenant);
+    }
+    if (!good) {
+        control_client_refuse(client, sequence, result, why);
+    }
+    return good;
+}
+
 static bool control_client_hello(struct control_client *client, const struct wire_header *header,
                                  struct ga_reader *reader)
 {
@@ -208,9 +233,8 @@ static bool control_client_hello(struct control_client *client, const struct wir
                  hello.major, hello.build, WIRE_MAJOR, GPUAAS_VERSION,
                  hello.major < WIRE_MAJOR ? "client" : "server");
         control_client_refuse(client, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
-    } else if (!control_application_admit(application)) {
-        control_client_refuse(client, header->sequence, CUDA_ERROR_NOT_PERMITTED,
-                              "this program is connected already: is this server named twice?");
+    } else if (!client_admit(client, header->sequence)) {
+        return true;
     } else if (!control_client_admit(client)) {
         char reason[100];
         snprintf(reason, sizeof reason, "it serves %u applications already ([server] clients)",

@@ -216,6 +216,7 @@ int control_run(struct conf *conf)
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
     control = (struct control){.conf = conf};
     control_protect();
+    tenant_table_init(&control.tenants);
     control_names(&conf->server);
     control_descriptors(&control);
     control_seats(&control);

@@ -11,6 +11,7 @@
 #include "conf/conf.h"
 #include "server/control/backend_process.h"
 #include "server/control/devices.h"
+#include "server/control/tenant.h"
 #include "server/control/warm_pool.h"
 #include "server/pending.h"
 #include "server/workers.h"
@@ -46,6 +47,7 @@ struct control {
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
+    struct tenant_table tenants;
     uint32_t client_count;        /* that have greeted */
     uint32_t images_most;         /* that are kept, as far as descriptors allow */
     uint32_t pending_most;        /* that have not, as far as descriptors allow */

@@ -50,6 +50,8 @@ static enum ga_status coming_tell(struct seat *seat)
     memcpy(packet.id, application->id, sizeof packet.id);
     memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
     memcpy(packet.client, application->address, sizeof packet.client);
+    packet.tenant = application->tenant->number;
+    packet.limits = application->tenant->terms.limits;
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;
     return seat->untold ? GA_OK : status;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tenant as gpuaasd sees it: who has applications here now, and what they may have together.
+ *
+ * What a reader would get wrong: a tenant is here only as long as an application of it is, or a
+ * backend process of such a one; what is kept of tenants is kept elsewhere. Figures of backend
+ * processes are strangers' numbers: they decide nothing but what their own tenant is told. */
+#ifndef SERVER_CONTROL_TENANT_H
+#define SERVER_CONTROL_TENANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "api/limits.h"
+#include "base/list.h"
+#include "base/status.h"
+
+#define TENANT_NAME_MAX 65u       /* with the NUL */
+#define TENANT_DEFAULT  "default" /* whose everybody is while nobody is asked who he is */
+
+struct control;
+struct control_application;
+
+/* What is agreed on with a tenant. */
+struct tenant_terms {
+    char name[TENANT_NAME_MAX];
+    uint64_t generation; /* rises with each change of the others */
+    struct limits limits;
+    char gpu_types[LIMITS_TYPES_MAX]; /* "": any */
+    enum isolation isolation;
+    enum exhausted exhausted;
+};
+
+struct tenant {
+    struct ga_list link; /* of the table */
+    struct control *control;
+    uint32_t number; /* no other one has had it */
+    struct tenant_terms terms;
+    struct ga_list applications; /* struct control_application that are admitted, by `fellow` */
+    uint32_t application_count;
+    unsigned users;
+};
+
+struct tenant_table {
+    struct ga_list all; /* struct tenant */
+    uint32_t last_number;
+};
+
+void tenant_table_init(struct tenant_table *table);
+
+/* The terms of the tenant "default", who has no limits. */
+struct tenant_terms tenant_default(void);
+/* The tenant of this name, with a use of it for the caller; makes it if it is not here. Terms of a
+ * newer generation than the known ones hold from now on, for running applications as well. NULL: no
+ * memory. */
+struct tenant *tenant_find(struct control *control, const struct tenant_terms *terms);
+/* The same for a tenant whose terms have changed; nothing happens if it is not here. */
+void tenant_renew(struct control *control, const struct tenant_terms *terms);
+/* NULL: not here. */
+struct tenant *tenant_known(const struct control *control, const char *name);
+/* Begins and ends a use; with the last one it is not here any more. */
+void tenant_keep(struct tenant *tenant);
+void tenant_drop(struct tenant *tenant);
+
+/* Whether one more application may begin. False: `why` names the limit, in one sentence. */
+bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size);
+/* An application of it begins, and ends. */
+void tenant_join(struct tenant *tenant, struct control_application *application);
+void tenant_leave(struct control_application *application);
+
+#endif
