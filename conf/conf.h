@@ -33,6 +33,7 @@ struct conf_ports {
 struct conf_server {
     struct conf_listen listen[CONF_LISTENS_MAX];
     unsigned listen_count;
+    bool auth, insecure;
     struct conf_ports data_ports;
     bool shm, rdma;
     char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];

@@ -178,6 +178,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return key_flag_read(text, "yes", "no", member);
     case CONF_TYPE_AUTO:
         return key_flag_read(text, "auto", "off", member);
+    case CONF_TYPE_SWITCH:
+        return key_flag_read(text, "on", "off", member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
     case CONF_TYPE_FORMAT:

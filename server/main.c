@@ -13,8 +13,8 @@
 #include "base/nearest.h"
 #include "conf/conf.h"
 #include "server/backend/backend.h"
+#include "server/control/check.h"
 #include "server/control/control.h"
-#include "server/control/listener.h"
 
 enum { EXIT_USAGE = 2 };
 

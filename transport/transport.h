@@ -31,9 +31,10 @@ struct transport_ops;
  * function and `user` are borrowed as long as it and its connections live. */
 struct transport_secret {
     /* Files (PEM); NULL: none. A listener without tickets needs `cert` and `key`; with `ca` it
-     * demands certificates of clients. The connecting end needs `ca` (NULL: the machine's
-     * authorities). */
+     * demands certificates of clients, or, with `optional`, takes clients that have none, too.
+     * The connecting end needs `ca` (NULL: the machine's authorities). */
     const char *cert, *key, *ca;
+    bool optional;
     /* The ticket of the connecting end; NULL: certificates */
     const uint8_t *ticket_id, *ticket_key;
     /* For a listener of tickets: gives the key of a valid ticket. False: the ticket is invalid;
@@ -117,13 +118,23 @@ struct transport_one_sided {
 /* The identity of the other end, as far as it has proved it. */
 enum transport_proof {
     TRANSPORT_PROVES_NOTHING,
-    TRANSPORT_PROVES_KEY,  /* `id`: SHA-256 of the public key of a certificate that was demanded */
-    TRANSPORT_PROVES_USER, /* `id`: begins with the number of a user of this machine (u32) */
+    TRANSPORT_PROVES_KEY,  /* it has the private key of a certificate that an authority of the
+                              listener has signed */
+    TRANSPORT_PROVES_USER, /* it is a process of a user of this machine */
 };
+
+#define TRANSPORT_URI_BYTES 256
 
 struct transport_identity {
     enum transport_proof proof;
-    uint8_t id[32];
+    /* KEY: SHA-256 of the public key, which a renewed certificate may share, and of the
+     * certificate; and the URI among its names (subjectAltName) that begins with "gpuaas://". "":
+     * it has none, or several, or an unprintable or longer one. */
+    uint8_t key[32], certificate[32];
+    char uri[TRANSPORT_URI_BYTES];
+    /* USER: as it was when the process connected */
+    uint32_t uid, gid;
+    int32_t pid;
 };
 
 /* A transport. Functions return a status, and write the reason into `why`; errno is meaningless
@@ -138,6 +149,12 @@ struct transport_ops {
      * should pause. */
     GA_CHECKED enum ga_status (*accept)(struct transport_listener *listener,
                                         struct transport_conn *out);
+    /* Reads the files of `secret` anew, for the connections that it accepts from now on; others
+     * keep what they have. On failure, GA_INVALID with `why`, nothing changes. NULL: the transport
+     * has no secrets. */
+    GA_CHECKED enum ga_status (*renew)(struct transport_listener *listener,
+                                       const struct transport_secret *secret, char *why,
+                                       size_t why_size);
     /* Starts to connect. GA_OK: poll as `poll_prepare` says for POLLOUT, then call connect_end.
      * A host may have several addresses: connect_end tries the next one if one does not answer,
      * on the same `fd`. */

@@ -2,20 +2,15 @@
 /* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
 #include "server/control/listener.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "api/wire.h"
 #include "base/log.h"
-#include "base/private_file.h"
+#include "server/control/check.h"
 #include "server/control/client.h"
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
-#include "server/control/identity.h"
 #include "server/control/images.h"
 
 #define ACCEPT_PAUSE_MS 200
@@ -25,88 +20,6 @@
 #define DESCRIPTORS_OF_OURS     128u
 #define PENDING_MIN             16u
 #define IMAGES_FEW              8u /* that are kept where there are few descriptors */
-
-/* Complains about a key's file; the line that names it is not known any more. */
-static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
-                          const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
-                          const char *format, ...)
-{
-    char why[600], line[900];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(why, sizeof why, format, values);
-    va_end(values);
-    snprintf(line, sizeof line, "%s: [server] %s: %s", file, key, why);
-    complain(user, line);
-    return false;
-}
-
-static bool file_check(const char *file, const char *key, const char *path, conf_complain *complain,
-                       void *user)
-{
-    if (path[0] == 0 || access(path, R_OK) == 0) {
-        return true;
-    }
-    return file_complain(file, key, complain, user, "cannot read %s: %s", path, strerror(errno));
-}
-
-/* Who can read the private key can answer in this server's name. */
-static bool private_check(const char *file, const char *key, const char *path,
-                          conf_complain *complain, void *user)
-{
-    return path[0] == 0 || ga_file_is_private(path) ||
-           file_complain(file, key, complain, user,
-                         "every user may read or change %s, which holds a private key: chmod o= %s",
-                         path, path);
-}
-
-static bool identity_check(const char *file, const struct conf_server *server,
-                           conf_complain *complain, void *user)
-{
-    struct channel_identity identity;
-    const char *key;
-    char why[300];
-    return identity_find(server, &identity, &key, why, sizeof why) == GA_OK ||
-           file_complain(file, key, complain, user, "%s", why);
-}
-
-enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
-                             void *user)
-{
-    enum ga_status status = GA_OK;
-    const struct conf_server *server = &conf->server;
-    bool certified = server->tls_cert[0] != 0 && server->tls_key[0] != 0;
-    bool readable = file_check(file, "tls_cert", server->tls_cert, complain, user);
-    readable &= file_check(file, "tls_key", server->tls_key, complain, user);
-    readable &= private_check(file, "tls_key", server->tls_key, complain, user);
-    readable &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
-    readable &= identity_check(file, server, complain, user);
-    for (unsigned i = 0; i < conf->server.listen_count; i++) {
-        const struct conf_listen *listen = &conf->server.listen[i];
-        struct transport_address address;
-        char why[600], line[900];
-        enum ga_status status_here;
-        status_here =
-            transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why);
-        if (status_here == GA_OK && transport_address_is(&address, "tls") && !certified) {
-            snprintf(why, sizeof why, "tls:// needs tls_cert and tls_key");
-            status_here = GA_INVALID;
-        }
-        if (status_here == GA_OK && transport_address_is(&address, "rdma")) {
-            snprintf(why, sizeof why,
-                     "clients connect over tcp:// first; their data goes by RDMA with rdma = yes");
-            status_here = GA_INVALID;
-        }
-        if (status_here != GA_OK) {
-            snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, why);
-            complain(user, line);
-            status = GA_INVALID;
-        }
-    }
-    return readable ? status : GA_INVALID;
-}
 
 /* Raises RLIMIT_NOFILE only as far as needed: code that iterates over all possible descriptors
  * would become slow. Where that is not enough, there are fewer pending connections. */
@@ -154,10 +67,9 @@ static const char *given(const char *text)
 }
 
 /* Tickets pass there as they are, and whoever reads one may use it. */
-static void plain_note(const char *url, const char *host)
+static void plain_note(const char *url, const struct transport_address *address)
 {
-    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
-        strcmp(host, "localhost") == 0) {
+    if (control_check_is_here(address)) {
         ga_info_each(NULL, "%s is not encrypted: it is for programs on this machine", url);
     } else {
         ga_log_write(NULL, GA_LOG_WARN, NULL,
@@ -202,7 +114,7 @@ enum ga_status control_listen(struct control *control)
             workers_start(&control->workers);
         }
         if (transport_address_is(&address, "tcp")) {
-            plain_note(listener->url, address.host);
+            plain_note(listener->url, &address);
         }
     }
     return GA_OK;

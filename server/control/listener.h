@@ -5,10 +5,6 @@
 
 #include "server/control/control.h"
 
-/* Checks what conf/ cannot: the addresses to listen on. Complains like conf_read_file. */
-GA_CHECKED enum ga_status control_check(const char *file, const struct conf *conf,
-                                        conf_complain *complain, void *user);
-
 /* Raises the limit of descriptors to what clients may need; warns if that is not allowed. Sets how
  * many pending connections there may be. */
 void control_descriptors(struct control *control);

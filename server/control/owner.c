@@ -9,10 +9,12 @@ struct owner owner_of(const struct transport_conn *control, const uint8_t id[16]
     struct owner owner = {.kind = identity.proof == TRANSPORT_PROVES_KEY    ? OWNER_KEY
                                   : identity.proof == TRANSPORT_PROVES_USER ? OWNER_USER
                                                                             : OWNER_APPLICATION};
-    if (owner.kind == OWNER_APPLICATION) {
-        memcpy(owner.id, id, 16);
+    if (owner.kind == OWNER_KEY) {
+        memcpy(owner.id, identity.key, sizeof owner.id);
+    } else if (owner.kind == OWNER_USER) {
+        memcpy(owner.id, &identity.uid, sizeof identity.uid);
     } else {
-        memcpy(owner.id, identity.id, sizeof owner.id);
+        memcpy(owner.id, id, 16);
     }
     return owner;
 }

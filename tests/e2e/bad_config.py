@@ -76,6 +76,29 @@ def test_address_of_data_only(build):
     expect_words(text, r":2\b", "listen", "tcp://", "rdma = yes")
 
 
+def test_open_to_strangers(build):
+    """Whoever lets other machines in without asking who they are must say so."""
+    start = "[server]\nlisten = {}\nauth = off\n{}[gpu.0]\ndriver = soft\n"
+    cert, key = harness.certificate("127.0.0.1")
+    tls = f"tls_cert = {cert}\ntls_key = {key}\n"
+    for url, more in (("tcp://0.0.0.0:0", ""), ("tcp://[::]:0", ""), ("tls://0.0.0.0:0", tls),
+                      ("127.0.0.1:0, tcp://0.0.0.0:0", ""), ("tcp://0.0.0.0:0", "insecure = no\n"),
+                      ("tcp://0.0.0.0:0",
+                       f"{tls}tls_client_ca = {harness.authority().ca}\n")):
+        text = start_wrong(build, start.format(url, more))
+        expect_words(text, r":2\b", "listen", "insecure = yes", "tls_client_ca",
+                     "whoever does may use all GPUs")
+    with harness.serving(build, config=start.format("tcp://0.0.0.0:0", "insecure = yes\n")):
+        pass
+    more = f"{tls}tls_client_ca = {harness.authority().ca}\n"
+    with harness.serving(build, config=start.format("tls://0.0.0.0:0", more)):
+        pass
+    name = f"gpuaas-test-{os.getpid()}"
+    config = start.format(f"tcp://127.0.0.1:0, tcp://localhost:0, shm:{name}", "")
+    with harness.serving(build, config=config):
+        pass
+
+
 def test_certificate_that_is_not_there(build):
     """Also said by --check-config, before a restart fails of it."""
     text = start_wrong(build, "[server]\nlisten = tls://127.0.0.1:0\ntls_cert = /nonexistent.pem\n"

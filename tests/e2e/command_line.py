@@ -162,7 +162,8 @@ def test_server_without_a_place(build):
                            ("tcp://192.0.2.1:0", ["no such address"]),
                            ("tcp://no-such-host.invalid:0", ["no host of this name"])):
             with open(config, "w", encoding="ascii") as file:
-                file.write(f"[server]\nlisten = {url}\n[gpu.0]\ndriver = soft\n")
+                file.write(f"[server]\nlisten = {url}\ninsecure = yes\n[gpu.0]\n"
+                           "driver = soft\n")
             expect_line(build, "gpuaasd", ["--config", config], 1, f"listen = {url} (line 2)",
                         *texts)
 

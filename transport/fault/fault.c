@@ -132,6 +132,13 @@ static enum ga_status fault_accept(struct transport_listener *listener, struct t
     return GA_OK;
 }
 
+static enum ga_status fault_renew(struct transport_listener *listener,
+                                  const struct transport_secret *secret, char *why, size_t why_size)
+{
+    struct transport_listener inner = inner_of(listener);
+    return inner.ops->renew != NULL ? inner.ops->renew(&inner, secret, why, why_size) : GA_OK;
+}
+
 static enum ga_status fault_connect_begin(const struct transport_address *address,
                                           struct transport_conn *out, char *why, size_t why_size)
 {
@@ -471,6 +478,7 @@ const struct transport_ops transport_fault = {
     .scheme = "fault",
     .listen = fault_listen,
     .accept = fault_accept,
+    .renew = fault_renew,
     .connect_begin = fault_connect_begin,
     .connect_end = fault_connect_end,
     .upgrade = fault_upgrade,

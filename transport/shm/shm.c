@@ -396,9 +396,8 @@ static bool shm_identify(const struct transport_conn *conn, struct transport_ide
         theirs.uid == USER_UNKNOWN) {
         return false;
     }
-    uint32_t user = theirs.uid;
-    out->proof = TRANSPORT_PROVES_USER;
-    memcpy(out->id, &user, sizeof user);
+    *out = (struct transport_identity){
+        .proof = TRANSPORT_PROVES_USER, .uid = theirs.uid, .gid = theirs.gid, .pid = theirs.pid};
     return true;
 }
 

@@ -272,10 +272,10 @@ Test(shm, the_kernel_tells_whose_the_other_process_is)
     struct transport_listener listener = listen_somewhere(url);
     struct transport_conn client = connect_to(url, true), server = accept_from(&listener);
     struct transport_identity found = transport_identify(&server);
-    uint32_t user;
-    memcpy(&user, found.id, sizeof user);
     cr_expect_eq(found.proof, TRANSPORT_PROVES_USER);
-    cr_expect_eq(user, geteuid());
+    cr_expect_eq(found.uid, geteuid());
+    cr_expect_eq(found.gid, getegid());
+    cr_expect_eq(found.pid, getpid());
     cr_expect_eq(transport_identify(&client).proof, TRANSPORT_PROVES_NOTHING);
     client.ops->close(&client);
     server.ops->close(&server);

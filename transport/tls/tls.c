@@ -3,7 +3,6 @@
 #include "transport/tls/tls.h"
 
 #include <openssl/err.h>
-#include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,27 +135,15 @@ static const char *tls_conn_error_text(const struct transport_conn *conn)
     return state->error_text[0] != 0 ? state->error_text : NULL;
 }
 
-/* The other end has shown in the handshake that it has the private key of its certificate. Another
- * certificate of the same key, a renewed one, is the same one. */
-static bool tls_identify(const struct transport_conn *conn, struct transport_identity *out)
+static enum ga_status tls_renew(struct transport_listener *listener,
+                                const struct transport_secret *secret, char *why, size_t why_size)
 {
-    struct tls_conn *state = conn->state;
-    uint8_t *key = NULL;
-    pthread_mutex_lock(&state->crypto);
-    X509 *certificate = NULL;
-    if (state->server && atomic_load(&state->ready) &&
-        (SSL_get_verify_mode(state->ssl) & SSL_VERIFY_PEER) != 0 &&
-        SSL_get_verify_result(state->ssl) == X509_V_OK) {
-        certificate = SSL_get0_peer_certificate(state->ssl);
-    }
-    int bytes = certificate != NULL ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key) : 0;
-    pthread_mutex_unlock(&state->crypto);
-    struct transport_digest *digest = bytes > 0 ? transport_digest_begin() : NULL;
-    transport_digest_add(digest, key, bytes > 0 ? (size_t)bytes : 0);
-    out->proof = TRANSPORT_PROVES_KEY;
-    bool known = transport_digest_end(digest, out->id);
-    OPENSSL_free(key);
-    return known;
+    struct tls_listener *state = listener->state;
+    SSL_CTX *context;
+    GA_TRY(tls_context_listen(secret, &context, why, why_size));
+    SSL_CTX_free(state->context); /* connections have references of their own */
+    state->context = context;
+    return GA_OK;
 }
 
 /* ---- the rest is TCP's */
@@ -216,6 +203,7 @@ const struct transport_ops transport_tls = {
     .scheme = "tls",
     .listen = tls_listen,
     .accept = tls_accept,
+    .renew = tls_renew,
     .connect_begin = tls_connect_begin,
     .connect_end = tls_connect_end,
     .send = tls_send,

@@ -70,6 +70,9 @@ GA_CHECKED enum ga_status tls_context_listen(const struct transport_secret *secr
 GA_CHECKED enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CTX **out,
                                               char *why, size_t why_size);
 
+/* ---- tls_identity.c: as in struct transport_ops */
+bool tls_identify(const struct transport_conn *conn, struct transport_identity *out);
+
 /* ---- tls_handshake.c; with both locks */
 /* Makes the connection's SSL object over `in` and `out`, and `in`. */
 GA_CHECKED enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context);

@@ -104,9 +104,8 @@ static enum ga_status certificates_load(SSL_CTX *context, const struct transport
         return file_error("certificates of authorities", secret->ca, why, why_size);
     }
     if (server) {
-        SSL_CTX_set_verify(context,
-                           secret->ca != NULL ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT
-                                              : SSL_VERIFY_NONE,
+        int demand = secret->optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+        SSL_CTX_set_verify(context, secret->ca != NULL ? SSL_VERIFY_PEER | demand : SSL_VERIFY_NONE,
                            NULL);
         return GA_OK;
     }

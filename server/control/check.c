@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What conf/ cannot check: files, users, and addresses to listen on. */
+#include "server/control/check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/wire.h"
+#include "base/private_file.h"
+#include "server/control/identity.h"
+
+/* Complains about a key's file; the line that names it is not known any more. */
+static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
+                          const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,
+                          const char *format, ...)
+{
+    char why[600], line[900];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(why, sizeof why, format, values);
+    va_end(values);
+    snprintf(line, sizeof line, "%s: [server] %s: %s", file, key, why);
+    complain(user, line);
+    return false;
+}
+
+static bool file_check(const char *file, const char *key, const char *path, conf_complain *complain,
+                       void *user)
+{
+    if (path[0] == 0 || access(path, R_OK) == 0) {
+        return true;
+    }
+    return file_complain(file, key, complain, user, "cannot read %s: %s", path, strerror(errno));
+}
+
+/* Who can read the private key can answer in this server's name. */
+static bool private_check(const char *file, const char *key, const char *path,
+                          conf_complain *complain, void *user)
+{
+    return path[0] == 0 || ga_file_is_private(path) ||
+           file_complain(file, key, complain, user,
+                         "every user may read or change %s, which holds a private key: chmod o= %s",
+                         path, path);
+}
+
+static bool identity_check(const char *file, const struct conf_server *server,
+                           conf_complain *complain, void *user)
+{
+    struct channel_identity identity;
+    const char *key;
+    char why[300];
+    return identity_find(server, &identity, &key, why, sizeof why) == GA_OK ||
+           file_complain(file, key, complain, user, "%s", why);
+}
+
+/* ---- addresses */
+
+bool control_check_is_here(const struct transport_address *address)
+{
+    return transport_address_is(address, "shm") || strncmp(address->host, "127.", 4) == 0 ||
+           strcmp(address->host, "::1") == 0 || strcmp(address->host, "localhost") == 0;
+}
+
+/* Where nobody is asked who he is, the operator must have said that he means it. NULL: all is
+ * well. */
+static const char *open_to_strangers(const struct conf_server *server,
+                                     const struct transport_address *address)
+{
+    bool tls = transport_address_is(address, "tls");
+    if (server->insecure || control_check_is_here(address)) {
+        return NULL;
+    }
+    if (!server->auth && !(tls && server->tls_client_ca[0] != 0)) {
+        return "other machines can reach it, and with auth = off whoever does may use all GPUs; "
+               "either let only known programs in (listen = tls://... with tls_client_ca), or, "
+               "where every machine and every user of the network can be trusted, write "
+               "insecure = yes; programs of this machine need listen = tcp://127.0.0.1 alone";
+    }
+    return NULL;
+}
+
+static const char *listen_wrong(const struct conf_server *server,
+                                const struct transport_address *address)
+{
+    bool certified = server->tls_cert[0] != 0 && server->tls_key[0] != 0;
+    if (transport_address_is(address, "tls") && !certified) {
+        return "tls:// needs tls_cert and tls_key";
+    }
+    if (transport_address_is(address, "rdma")) {
+        return "clients connect over tcp:// first; their data goes by RDMA with rdma = yes";
+    }
+    return open_to_strangers(server, address);
+}
+
+static bool listen_check(const char *file, const struct conf_server *server,
+                         const struct conf_listen *listen, conf_complain *complain, void *user)
+{
+    struct transport_address address;
+    char why[600], line[900];
+    const char *wrong = why;
+    if (transport_address_parse(listen->url, WIRE_DEFAULT_PORT, &address, why, sizeof why) ==
+        GA_OK) {
+        wrong = listen_wrong(server, &address);
+    }
+    if (wrong != NULL) {
+        snprintf(line, sizeof line, "%s:%u: [server] listen: %s", file, listen->line, wrong);
+        complain(user, line);
+    }
+    return wrong == NULL;
+}
+
+enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
+                             void *user)
+{
+    const struct conf_server *server = &conf->server;
+    bool right = file_check(file, "tls_cert", server->tls_cert, complain, user);
+    right &= file_check(file, "tls_key", server->tls_key, complain, user);
+    right &= private_check(file, "tls_key", server->tls_key, complain, user);
+    right &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
+    right &= identity_check(file, server, complain, user);
+    right &= !server->auth ||
+             file_complain(file, "auth", complain, user, "on: this version has no tenants yet");
+    for (unsigned i = 0; i < server->listen_count; i++) {
+        right &= listen_check(file, server, &server->listen[i], complain, user);
+    }
+    return right ? GA_OK : GA_INVALID;
+}
