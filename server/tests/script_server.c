@@ -104,10 +104,11 @@ void script_server_start_with(struct script_server *server, const char *more, co
         dprintf(file, "[server]\ntls_cert = %s\ntls_key = %s\n", server->certificate, server->key);
     }
     dprintf(file,
-            "[server]\nlisten = %s://%s:0\ndata_ports = 0\n%s%s"
+            "[server]\nlisten = %s://%s:0\ndata_ports = 0\ninsecure = %s\n%s%s"
             "[gpu.0]\ndriver = soft\nname = one\nmemory = %s\n"
             "[gpu.1]\ndriver = soft\nname = two\nmemory = 64MiB\n",
             script_tls ? "tls" : "tcp", script_rdma != NULL ? script_rdma : "127.0.0.1",
+            script_rdma != NULL ? "yes" : "no",
             strstr(more, "spare_backends") == NULL ? "spare_backends = 0\n" : "", more, memory);
     close(file);
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
