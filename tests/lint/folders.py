@@ -7,11 +7,12 @@ MAY_INCLUDE = {
     "base": set(),
     "api": {"base"},
     "conf": {"base", "api"},
+    "store": {"base", "api"},
     "transport": {"base", "api"},
     "front": {"base", "api"},
     "softgpu": {"base", "api", "front"},
     "client": {"base", "api", "front", "transport"},
-    "server": {"base", "api", "conf", "transport"},
+    "server": {"base", "api", "conf", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
 }
@@ -89,6 +90,7 @@ PREFIXES = {
     "base": {"ga_"},
     "api": {"api_", "cuda_driver_", "handshake_", "limits_", "soft_"},
     "conf": {"conf_"},
+    "store": {"store_"},
     "transport": {"transport_"},
     "front": {"front_"},
     "softgpu": {"sg_"},
@@ -99,7 +101,7 @@ PREFIXES = {
 }
 
 # In these folders a word of the name of a file of the same room stands in the prefix's place.
-BARE_NOUNS = {"server", "transport"}
+BARE_NOUNS = {"server", "store", "transport"}
 
 # Nouns of a room besides: what only the room itself uses, or has no file of its name.
 ROOM_PREFIXES = {
@@ -143,6 +145,7 @@ MAY_USE = {
     "base": {"xxhash", "uthash"},
     "api": {"cuda", "xxhash", "uthash"},
     "conf": {"inih", "uthash"},
+    "store": {"sqlite"},
     "transport": {"lz4", "openssl", "verbs", "xxhash", "uthash"},
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
