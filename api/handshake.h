@@ -12,7 +12,9 @@
  *
  * A client that does not choose devices sends the first OPEN right behind HELLO, and both
  * connections to the backend process begin at once: four round trips lead to a context.
- * The control connection stays open for the client's life: its end ends the application.
+ * The control connection stays open for the client's life. When it ends, so does the application,
+ * unless its data and side connections live; a client that says HELLO again with the same number
+ * joins it then.
  * Strings and arrays in a read struct are borrowed from the message. Within a protocol major,
  * fields are only added at the end of a message: a reader ignores fields that a newer peer has
  * added, and reads fields that an older one does not send as zero. */

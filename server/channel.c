@@ -60,6 +60,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_ticket);
     case CHANNEL_LEAVE:
     case CHANNEL_ENDED:
+    case CHANNEL_SERVED:
+    case CHANNEL_ALONE:
         return sizeof(struct channel_seat);
     case CHANNEL_FORBIDDEN:
         return sizeof(struct channel_forbidden);
@@ -167,6 +169,7 @@ uint32_t channel_packet_seat(const union channel_packet *packet)
     case CHANNEL_IDLE:
         return packet->idle.seat;
     case CHANNEL_ENDED:
+    case CHANNEL_SERVED:
         return packet->seat.seat;
     default:
         return CHANNEL_SEATS;

@@ -9,6 +9,9 @@
  *     <------ READY (its address), or FAILED
  *     TICKET ------------------------------>     one for each device that the client opens
  *     <-------------------------------- IDLE     no session, no ticket that is still good
+ *     <------------------------------ SERVED     its data and side connections are open
+ *     ALONE ------------------------------->     its control connection has ended: SERVED, please,
+ *                                                if the others have not
  *     LEAVE ------------------------------->     the application at this seat is to end
  *     <------------------------------- ENDED     it has, and the seat is free
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
@@ -56,6 +59,8 @@ enum channel_kind {
     CHANNEL_LEAVE,
     CHANNEL_ENDED,
     CHANNEL_FORBIDDEN,
+    CHANNEL_SERVED,
+    CHANNEL_ALONE,
 };
 
 enum channel_verb {
@@ -157,7 +162,7 @@ struct channel_idle {
     uint32_t tickets; /* how many have arrived: one that has not is why IDLE comes too early */
 };
 
-/* LEAVE and ENDED. */
+/* SERVED, ALONE, LEAVE and ENDED. */
 struct channel_seat {
     uint32_t kind;
     uint32_t seat;

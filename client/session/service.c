@@ -41,20 +41,15 @@ static uint64_t service_sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Without connections to backend processes there is nothing to lose: the next device that is opened
- * connects again. */
+/* What the program has there goes on: the connections to backend processes end with these, and it
+ * is they who say so. */
 static void server_lost(struct client_server *server, unsigned connected)
 {
     if (atomic_load(&server->connected) != connected) {
         return; /* that was the connection before */
     }
     atomic_store(&server->lost, true);
-    struct client_conn *conn;
-    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (client_conn_owner(conn) == server) {
-            client_conn_lose(conn, "its gpuaasd ended or cannot be reached");
-        }
-    }
+    ga_debug("the control connection to %s has ended", server->address);
 }
 
 /* The owner of a descriptor. */

@@ -104,17 +104,11 @@ static enum ga_status open_with_ticket(struct opening *opening, struct client_co
     return status;
 }
 
-/* gpuaasd ends the connection of a program that has opened nothing, after a while. */
+/* gpuaasd ends the connection of a program that has opened nothing, after a while; and anybody
+ * between may cut it. What has been opened there is gpuaasd's still, and this program's. */
 static enum ga_status server_again(struct opening *opening)
 {
     struct client_server *server = opening->device->server;
-    const struct client_conn *conn;
-    for (unsigned i = 0; (conn = client_conn_at_index(i)) != NULL; i++) {
-        if (client_conn_owner(conn) == server) {
-            snprintf(opening->why, sizeof opening->why, "with all that was opened there");
-            return GA_LOST;
-        }
-    }
     opening->round_trips += server->tls ? 3 : 2;
     return client_servers_connect_again(server, opening->why, sizeof opening->why);
 }

@@ -71,7 +71,10 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
         application->identity = packet->application;
         atomic_store(&application->leaving, false); /* LEAVE may have crossed the last one's end */
     }
-    atomic_store(arrives ? &application->arrived : &application->leaving, true);
+    atomic_store(arrives                         ? &application->arrived
+                 : packet->kind == CHANNEL_LEAVE ? &application->leaving
+                                                 : &application->asked,
+                 true);
     (void)!eventfd_write(backend->wake_fd, 1);
 }
 
@@ -106,7 +109,8 @@ void admission_read(struct backend *backend)
             control_request_answered(backend, &packet.request, fd);
             continue;
         }
-        if (packet.kind == CHANNEL_APPLICATION || packet.kind == CHANNEL_LEAVE) {
+        if (packet.kind == CHANNEL_APPLICATION || packet.kind == CHANNEL_LEAVE ||
+            packet.kind == CHANNEL_ALONE) {
             seat_told(backend, &packet);
             continue;
         }

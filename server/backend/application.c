@@ -186,6 +186,7 @@ void application_init(struct application *application, struct backend *backend)
     application->idle_at_ns = ga_clock_ns() + backend_ticket_ns(backend);
     application->rebuild = rebuild_trigger_create();
     application->host.between_frames = application->rebuild != NULL ? host_between_frames : NULL;
+    atomic_store(&application->asked, true);
 }
 
 /* Besides, for programs on this machine, at a random name that no other process has; who may speak
@@ -285,6 +286,16 @@ static void idle_tell(struct application *application)
     application->idle_at_ns = now + GA_NS_PER_S;
 }
 
+/* Once, and whenever gpuaasd asks. */
+static void served_tell(struct application *application)
+{
+    const struct channel_seat served = {.kind = CHANNEL_SERVED, .seat = application->seat};
+    if (application->conn != NULL && application->side_open &&
+        atomic_exchange(&application->asked, false)) {
+        (void)!channel_send(CHANNEL_FD, &served, sizeof served); /* it asks again, or is gone */
+    }
+}
+
 const char *application_turn(struct application *application)
 {
     if (atomic_load(&application->conn_ended)) {
@@ -301,6 +312,7 @@ const char *application_turn(struct application *application)
         return "no side connection";
     }
     idle_tell(application);
+    served_tell(application);
     return NULL;
 }
 

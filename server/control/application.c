@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
+#include "base/log.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -61,14 +62,23 @@ static uint64_t application_number(const uint8_t *id)
     return number;
 }
 
+/* The admitted one of the same id; NULL: there is none. */
+static struct control_application *application_known(const struct control_application *application)
+{
+    uint64_t number = application_number(application->id);
+    struct ga_number_node *node =
+        ga_number_map_find(&application->control->applications_by_number, number);
+    struct control_application *known =
+        node != NULL ? ga_container(node, struct control_application, known) : NULL;
+    bool same = known != NULL && memcmp(known->id, application->id, sizeof known->id) == 0;
+    return same ? known : NULL;
+}
+
 bool control_application_admit(struct control_application *application, struct tenant *tenant)
 {
     struct control *control = application->control;
     uint64_t number = application_number(application->id);
-    const struct ga_number_node *node =
-        ga_number_map_find(&control->applications_by_number, number);
-    if (node != NULL && memcmp(ga_container(node, struct control_application, known)->id,
-                               application->id, sizeof application->id) == 0) {
+    if (application_known(application) != NULL) {
         return false;
     }
     ga_number_map_add(&control->applications_by_number, &application->known, number);
@@ -93,6 +103,15 @@ void control_application_drop(struct control_application *application)
     }
 }
 
+static void application_not_alone(struct control_application *application)
+{
+    if (application->alone) {
+        application->alone = false;
+        application->control->alone_count--;
+        control_application_drop(application);
+    }
+}
+
 void control_application_end(struct control_application *application)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
@@ -109,15 +128,35 @@ void control_application_end(struct control_application *application)
             images_forget(&application->control->processes.images, &application->owner);
         }
     }
+    application_not_alone(application); /* the last: it may have been the last use */
 }
 
-/* ---- its seats */
-
-static void seat_forget(struct control_application *application, const struct seat *seat)
+static bool seat_goes_on(const struct seat *seat)
 {
+    return seat != NULL && seat->served && !seat->left;
+}
+
+void control_application_left(struct control_application *application)
+{
+    struct control *control = application->control;
+    bool alone = false;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        if (application->seats[i] == seat) {
-            application->seats[i] = NULL;
+        alone = alone || seat_goes_on(application->seats[i]);
+    }
+    if (!alone || control->stopping || !application->admitted) {
+        control_application_end(application);
+        return;
+    }
+    application->alone = true;
+    application->alone_told = false;
+    control->alone_count++;
+    control_application_keep(application);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        struct seat *seat = application->seats[i];
+        if (seat_goes_on(seat)) {
+            seat_watch(seat);
+        } else if (seat != NULL) {
+            control_application_abandon(application, seat);
         }
     }
 }
@@ -129,6 +168,44 @@ bool control_application_has_seat(const struct control_application *application)
         has = has || application->seats[i] != NULL;
     }
     return has;
+}
+
+/* It has lost a seat. */
+static void application_alone_look(struct control_application *application)
+{
+    if (application->alone && !control_application_has_seat(application)) {
+        control_application_end(application);
+    }
+}
+
+struct control_application *
+control_application_rejoin(const struct control_application *application,
+                           const struct tenant *tenant)
+{
+    struct control_application *known = application_known(application);
+    if (known == NULL || !known->alone || known->tls != application->tls ||
+        known->tenant != tenant || !owner_same(&known->owner, &application->owner)) {
+        return NULL;
+    }
+    control_application_keep(known);
+    application_not_alone(known);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (known->seats[i] != NULL) {
+            seat_watch_end(known->seats[i]);
+        }
+    }
+    return known;
+}
+
+/* ---- its seats */
+
+static void seat_forget(struct control_application *application, const struct seat *seat)
+{
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (application->seats[i] == seat) {
+            application->seats[i] = NULL;
+        }
+    }
 }
 
 void control_application_abandon(struct control_application *application, struct seat *seat)
@@ -178,9 +255,18 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
     case CHANNEL_FAILED:
         clients_answer(application, seat, packet->failed.result, packet->failed.reason);
         break;
+    case CHANNEL_SERVED:
+        if (application->alone && !application->alone_told) {
+            application->alone_told = true;
+            ga_info_of(application->address,
+                       "%s: goes on without its control connection, which has ended",
+                       application->label);
+        }
+        return;
     case CHANNEL_IDLE:
         if (packet->idle.tickets == seat->tickets_sent && !is_waited_for(application, NULL)) {
             control_application_abandon(application, seat);
+            application_alone_look(application);
             break; /* it may have become idle */
         }
         return;
@@ -210,6 +296,7 @@ static void application_seat_ended(struct seat *seat, const char *why)
     clients_answer(application, seat, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     seat_forget(application, seat);
     clients_flush(application);
+    application_alone_look(application);
 }
 
 static const struct seat_events application_events = {

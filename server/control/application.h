@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An application as gpuaasd sees it: one program of a user, which has named itself in a HELLO. It
  * has control connections (as yet one) and backend processes (one for each driver whose devices it
- * has opened). With its last control connection its processes end, and nothing is kept.
+ * has opened). When its last control connection ends, the program may still be there: then its
+ * processes go on, and their ends are its end.
  *
  * What a reader would get wrong: a struct control_application outlives its connections, until the
  * deaths of its processes are reported. */
@@ -32,7 +33,8 @@ struct control_application {
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
     bool tls;                 /* its data is encrypted */
     bool admitted;
-    struct ga_list clients;              /* struct control_client, by `beside` */
+    bool alone, alone_told; /* it has no control connection, and has others; that was logged */
+    struct ga_list clients; /* struct control_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
     unsigned users;                      /* connections, seats, and who is at work with it */
 };
@@ -48,8 +50,18 @@ bool control_application_admit(struct control_application *application, struct t
 /* Begins and ends a use; the last one frees it. */
 void control_application_keep(struct control_application *application);
 void control_application_drop(struct control_application *application);
-/* Ends its processes and forgets it: it has no control connection any more. */
+/* It has no control connection any more. If its program is there all the same, as its backend
+ * processes see, it is alone from now on, until they end; else its processes end, and it is
+ * forgotten. */
+void control_application_left(struct control_application *application);
+/* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
+ * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
+/* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
+ * and not alone any more; NULL: there is none, or its data goes another way (tls). */
+struct control_application *
+control_application_rejoin(const struct control_application *application,
+                           const struct tenant *tenant);
 
 /* Gives it a seat in a backend process of this driver, where it has none. An error with `why`. */
 GA_CHECKED enum ga_status control_application_start(struct control_application *application,

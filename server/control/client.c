@@ -77,7 +77,7 @@ static void application_leave(struct control_client *client)
     if (application != NULL) {
         ga_list_remove(&client->beside);
         if (ga_list_empty(&application->clients)) {
-            control_application_end(application);
+            control_application_left(application);
         }
         control_application_drop(application);
     }
@@ -184,6 +184,21 @@ static void control_client_welcome(struct control_client *client)
     control_client_out_end(&client->out, WIRE_WELCOME, 0);
 }
 
+/* To its application, which has gone on without a control connection. */
+static bool application_rejoin(struct control_client *client, const struct tenant *tenant)
+{
+    struct control_application *made = client->application;
+    struct control_application *known = control_application_rejoin(made, tenant);
+    if (known == NULL) {
+        return false;
+    }
+    ga_list_remove(&client->beside);
+    control_application_drop(made);
+    application_join(client, known);
+    ga_info_of(control_client_address(client), "%s: connected again", known->label);
+    return true;
+}
+
 /* As yet everybody is the tenant "default". False: it has been refused. */
 static bool client_admit(struct control_client *client, uint64_t sequence)
 {
@@ -191,11 +206,12 @@ static bool client_admit(struct control_client *client, uint64_t sequence)
     struct tenant *tenant = tenant_find(client->control, &terms);
     char why[300] = "no memory";
     int32_t result = CUDA_ERROR_OUT_OF_MEMORY;
-    bool good = tenant != NULL && tenant_admits(tenant, why, sizeof why);
+    bool again = tenant != NULL && application_rejoin(client, tenant);
+    bool good = again || (tenant != NULL && tenant_admits(tenant, why, sizeof why));
     if (tenant != NULL && !good) {
         result = CUDA_ERROR_NOT_PERMITTED;
     }
-    if (good && !control_application_admit(client->application, tenant)) {
+    if (good && !again && !control_application_admit(client->application, tenant)) {
         good = false;
         result = CUDA_ERROR_NOT_PERMITTED;
         snprintf(why, sizeof why, "this program is connected already: is this server named twice?");
@@ -246,7 +262,7 @@ static bool control_client_hello(struct control_client *client, const struct wir
                 &client->conn, client->control->conf->server.dead_after_s * 1000) != GA_OK) {
             ga_debug("a client's connection cannot tell by itself that its machine has gone");
         }
-        ga_info_of(control_client_address(client), "%s: connected", application->label);
+        ga_info_of(control_client_address(client), "%s: connected", client->application->label);
         control_client_welcome(client);
     }
     return true;

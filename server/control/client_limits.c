@@ -127,7 +127,7 @@ bool control_pending_relieve(struct control *control)
 bool control_client_admit(struct control_client *client)
 {
     struct control *control = client->control;
-    if (control->client_count >= control->conf->server.clients) {
+    if (control->client_count + control->alone_count >= control->conf->server.clients) {
         struct pending_entry *idle = pending_table_victim(&control->idle.table);
         if (idle == NULL) {
             return false;

@@ -55,7 +55,8 @@ struct control {
     struct control_limit idle;    /* those that have, and use nothing */
     struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
     uv_poll_t steps;
-    uv_check_t accepts; /* behind all other events of a turn of the loop */
+    uv_check_t accepts;   /* behind all other events of a turn of the loop */
+    uint32_t alone_count; /* applications without a control connection */
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */

@@ -15,6 +15,10 @@
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
+#define WATCH_MS 3000  /* how often a process is asked whether it serves */
+
+/* So often it may have said nothing: its application may just be ending. */
+#define SILENCES_MAX 3
 
 static void seat_closed(uv_handle_t *timer)
 {
@@ -100,6 +104,36 @@ enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
     return seat->left ? GA_LOST : backend_process_send(seat->process, packet, size);
 }
 
+static void seat_ask(struct seat *seat)
+{
+    const struct channel_seat alone = {.kind = CHANNEL_ALONE, .seat = seat->number};
+    seat->answered = false;
+    (void)!backend_process_send(seat->process, &alone, sizeof alone); /* else with the next look */
+}
+
+static void seat_watched(uv_timer_t *timer)
+{
+    struct seat *seat = timer->data;
+    seat->silences = seat->answered ? 0 : seat->silences + 1;
+    if (seat->silences == SILENCES_MAX) {
+        seat_fail(seat, "does not say whether its program is there, and nobody else can");
+    } else {
+        seat_ask(seat);
+    }
+}
+
+void seat_watch(struct seat *seat)
+{
+    seat->silences = 0;
+    seat_ask(seat);
+    (void)uv_timer_start(&seat->timer, seat_watched, WATCH_MS, WATCH_MS);
+}
+
+void seat_watch_end(struct seat *seat)
+{
+    (void)uv_timer_stop(&seat->timer);
+}
+
 /* The others of a process whose channel is full lose nothing: it is told when there is room. */
 static void leave_tell(struct seat *seat)
 {
@@ -149,6 +183,9 @@ void seat_packet(struct seat *seat, const union channel_packet *packet)
         if (!seat->left) {
             (void)uv_timer_stop(&seat->timer);
         }
+    } else if (packet->kind == CHANNEL_SERVED) {
+        seat->served = true;
+        seat->answered = true;
     } else if (packet->kind == CHANNEL_FAILED) {
         snprintf(seat->process->why, sizeof seat->process->why, "%s", packet->failed.reason);
     }

@@ -20,7 +20,7 @@ struct seat;
 
 /* Callbacks to the application that has the seat; none after it has left. */
 struct seat_events {
-    /* A packet about the application came: READY, FAILED, IDLE. */
+    /* A packet about the application came: READY, SERVED, FAILED, IDLE. */
     void (*packet)(struct seat *seat, const union channel_packet *packet);
     /* There is room again in the process's channel, after seat_send has found none. */
     void (*room)(struct seat *seat);
@@ -38,6 +38,9 @@ struct seat {
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
     bool ready;
+    bool served;                     /* its data and side connections have been opened */
+    bool answered;                   /* the process has said so since it was last asked */
+    unsigned silences;               /* looks since, in vain */
     char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
@@ -46,7 +49,9 @@ struct seat {
     struct reclaim_asker reclaim;
     struct sharing_share share;
     const struct figures *figures; /* which the process writes: a stranger's */
-    uv_timer_t timer; /* until it is ready: the limit; when it is left: until its end */
+    /* Until it is ready: the limit; while its application is alone: when to ask the process again;
+     * when it is left: until its end */
+    uv_timer_t timer;
 };
 
 /* Gives the application a seat in the process, which has one free: it must be READY within
@@ -57,6 +62,11 @@ GA_CHECKED enum ga_status seat_take(struct backend_process *process,
 /* Sends a packet to the process. GA_AGAIN: the channel is full; `room` is called when it is not.
  * GA_LOST: the process is dying. */
 GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_t size);
+/* Its application has no control connection any more, but is served: from now on the process is
+ * asked every 3 s whether it still is, and killed if it does not answer within some 10 s. */
+void seat_watch(struct seat *seat);
+/* Its application has a control connection again. */
+void seat_watch_end(struct seat *seat);
 /* The application uses it no more, and must end. No more callbacks. */
 void seat_leave(struct seat *seat);
 

@@ -86,14 +86,24 @@ Test(life, a_hundred_applications_leave_nothing)
                  script_server_descriptors(&server), before);
 }
 
-Test(life, each_connection_of_a_client_ends_its_process)
+Test(life, data_and_side_connection_of_a_client_end_its_process)
 {
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < 2; which++) {
         script_app_start(&app, server.url, 0);
-        script_close(which == 0 ? &app.control : which == 1 ? &app.data : &app.side);
+        script_close(which == 0 ? &app.data : &app.side);
         script_server_wait_backends(&server, 0);
         script_app_close(&app);
     }
+}
+
+Test(life, client_without_its_control_connection_is_served_on)
+{
+    script_app_start(&app, server.url, 0);
+    script_close(&app.control);
+    script_server_says(&server, "goes on without its control connection");
+    cr_assert_eq(script_server_backends(&server, NULL, 0), 1);
+    script_app_close(&app);
+    script_server_wait_backends(&server, 0);
 }
 
 Test(life, client_that_dies_in_a_kernel_and_a_copy_leaves_nothing)

@@ -68,7 +68,7 @@ Test(seats, a_connection_to_an_application_that_ends_is_refused)
         script_connect_backend(&app, &late[i], false);
     }
     cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0, "it has accepted them meanwhile");
-    script_close(&app.control);
+    script_close(&app.side);
     script_expect_end(&app.data); /* but its kernel does not end */
     for (unsigned i = 0; i < 2; i++) {
         script_data_hello_fill(&app, &hello, i == 0 ? HANDSHAKE_SIDE : HANDSHAKE_DATA, 1, 0);
@@ -106,7 +106,9 @@ static unsigned tickets_until_full(void)
 Test(seats, an_application_leaves_while_the_channel_is_full)
 {
     script_app_start(&app, server.url, 0);
-    script_app_start(&other, server.url, 0);
+    script_hello(&other, server.url);
+    script_expect(&other.control, WIRE_WELCOME);
+    script_open(&other, 0); /* it is not served yet, so that its end is its control connection's */
     pid_t pid = backend();
     cr_assert_eq(kill(pid, SIGSTOP), 0);
     unsigned given = tickets_until_full();
@@ -115,7 +117,6 @@ Test(seats, an_application_leaves_while_the_channel_is_full)
     cr_assert_eq(kill(pid, SIGCONT), 0);
     script_expect(&app.control, WIRE_TICKET);
     cr_assert_eq(app.control.header.sequence, 100 + given);
-    script_expect_end(&other.data);
     cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
     cr_assert_eq(backend(), pid);
     do { /* until the seat is free again; until then another process has one */
@@ -123,6 +124,22 @@ Test(seats, an_application_leaves_while_the_channel_is_full)
         script_app_start(&other, server.url, 1);
     } while (other.ticket.process != app.ticket.process);
     cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
+}
+
+/* Nor can it be asked at once whether it serves one on that is alone. */
+Test(seats, an_application_loses_its_control_connection_while_the_channel_is_full)
+{
+    script_app_start(&app, server.url, 0);
+    script_app_start(&other, server.url, 0);
+    pid_t pid = backend();
+    cr_assert_eq(kill(pid, SIGSTOP), 0);
+    (void)tickets_until_full();
+    script_close(&other.control);
+    usleep(100000); /* gpuaasd sees it */
+    cr_assert_eq(kill(pid, SIGCONT), 0);
+    script_server_says(&server, "goes on without its control connection");
+    cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
+    cr_assert_eq(backend(), pid);
 }
 
 /* As gpuaasd reports it of the only application. */
