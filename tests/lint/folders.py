@@ -8,11 +8,12 @@ MAY_INCLUDE = {
     "api": {"base"},
     "conf": {"base", "api"},
     "store": {"base", "api"},
+    "auth": {"base", "api", "store"},
     "transport": {"base", "api"},
     "front": {"base", "api"},
     "softgpu": {"base", "api", "front"},
     "client": {"base", "api", "front", "transport"},
-    "server": {"base", "api", "conf", "store", "transport"},
+    "server": {"base", "api", "auth", "conf", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
 }
@@ -91,6 +92,7 @@ PREFIXES = {
     "api": {"api_", "cuda_driver_", "handshake_", "limits_", "soft_"},
     "conf": {"conf_"},
     "store": {"store_"},
+    "auth": {"auth_"},
     "transport": {"transport_"},
     "front": {"front_"},
     "softgpu": {"sg_"},
@@ -101,7 +103,7 @@ PREFIXES = {
 }
 
 # In these folders a word of the name of a file of the same room stands in the prefix's place.
-BARE_NOUNS = {"server", "store", "transport"}
+BARE_NOUNS = {"auth", "server", "store", "transport"}
 
 # Nouns of a room besides: what only the room itself uses, or has no file of its name.
 ROOM_PREFIXES = {
@@ -146,6 +148,7 @@ MAY_USE = {
     "api": {"cuda", "xxhash", "uthash"},
     "conf": {"inih", "uthash"},
     "store": {"sqlite"},
+    "auth": {"jansson", "openssl"},
     "transport": {"lz4", "openssl", "verbs", "xxhash", "uthash"},
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},

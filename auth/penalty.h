@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Penalties: who has failed to say who he is must wait, the longer the more often: 1 s, 2 s, 4 s up
+ * to 64 s, by source. A success, or five quiet minutes, and all is forgotten.
+ *
+ * Note: the table never grows. Each source has one of four places; who finds them taken takes that
+ * of the one whose penalty ends first. */
+#ifndef AUTH_PENALTY_H
+#define AUTH_PENALTY_H
+
+#include "auth/auth.h"
+
+#define PENALTY_FIRST_MS 1000u
+#define PENALTY_LAST_MS  64000u
+#define PENALTY_QUIET_MS 300000u
+
+#define PENALTY_SETS 1024u
+#define PENALTY_WAYS 4u
+
+struct penalty {
+    uint8_t source[AUTH_SOURCE_BYTES];
+    uint64_t until_ns; /* 0: the place is free */
+    uint32_t failures;
+};
+
+struct penalties {
+    uint64_t seed; /* random: nobody can aim at a neighbour's places */
+    struct penalty all[PENALTY_SETS][PENALTY_WAYS];
+};
+
+/* False: the machine has no random numbers. */
+bool penalty_init(struct penalties *penalties);
+/* The rest of a penalty in ms, at least 1; 0: none. */
+uint64_t penalty_left_ms(const struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+                         uint64_t now_ns);
+/* Notes a failure; returns the wait in ms. */
+uint64_t penalty_add(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+                     uint64_t now_ns);
+void penalty_forget(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES]);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tokens and certificates have in common: ids and hashes. */
+#ifndef AUTH_TOKEN_H
+#define AUTH_TOKEN_H
+
+#include "auth/auth.h"
+
+#define TOKEN_ID_CHARS 12u /* 62 bits */
+#define TOKEN_TTL_MIN  INT64_C(60)
+#define TOKEN_TTL_MAX  (INT64_C(3653) * 86400)
+
+/* A random id of a credential. False: the machine has no random numbers. */
+bool token_id_make(char id[STORE_ID_MAX + 1]);
+/* SHA-256. False: no memory. */
+bool token_hash(const void *bytes, size_t size, uint8_t hash[AUTH_HASH_BYTES]);
+
+#endif
