@@ -28,9 +28,8 @@
 
 #include "api/limits.h"
 #include "base/status.h"
+#include "store/usage.h" /* IWYU pragma: export */
 
-#define STORE_NAME_MAX   64u
-#define STORE_TEXT_MAX   255u
 #define STORE_HASH_BYTES 32u
 #define STORE_ID_MAX     32u /* characters of the id of a credential */
 #define STORE_LIVE_MAX   2u  /* tokens of a tenant, or of a user of it, that are valid at a time */
@@ -41,8 +40,6 @@
 /* The tenant of applications that say nothing of themselves where that is allowed (auth = off). It
  * is always there: it cannot be renamed or removed. */
 #define STORE_DEFAULT_TENANT "default"
-
-struct store;
 
 /* ---- opening */
 

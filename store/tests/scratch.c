@@ -71,6 +71,20 @@ void scratch_sql(const char *path, const char *text)
     sqlite3_close(db);
 }
 
+long long scratch_number(const char *path, const char *text)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK, "%s",
+                 sqlite3_errmsg(db));
+    cr_assert_eq(sqlite3_step(statement), SQLITE_ROW, "%s", sqlite3_errmsg(db));
+    long long number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
 void scratch_tenant(struct store *store, const char *name, const char *setting)
 {
     struct store_tenant tenant;

@@ -17,6 +17,8 @@ void scratch_refused(enum ga_status status, enum ga_status wanted, const struct 
 void scratch_closed(const char *path, enum ga_status wanted, const char *part);
 /* Carries out SQL behind the store's back. */
 void scratch_sql(const char *path, const char *text);
+/* The number that a query behind the store's back gives. */
+long long scratch_number(const char *path, const char *text);
 /* Makes a tenant, perhaps with one setting ("gpus=2"). */
 void scratch_tenant(struct store *store, const char *name, const char *setting);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of usage, and the sums by day that grow with them. */
+#include "store/usage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/name.h"
+
+#define USAGE_DAY_S 86400
+#define USAGE_LOST  "gpuaasd ended"
+
+#define USAGE_FIGURES "gpu_ns, wall_ms, memory_mib_s, memory_peak, bytes_in, bytes_out, launches"
+
+/* The figures as an array, in the order of USAGE_FIGURES. */
+#define USAGE_COUNT (sizeof(struct store_figures) / sizeof(uint64_t))
+#define USAGE_PEAK  3
+
+_Static_assert(USAGE_COUNT == 7 &&
+                   offsetof(struct store_figures, memory_peak) == USAGE_PEAK * sizeof(uint64_t),
+               "as the statements have them");
+
+struct usage_grown {
+    int64_t now[USAGE_COUNT], more[USAGE_COUNT]; /* of the peak `more` is the peak */
+    bool first, any;
+    char user[STORE_NAME_MAX + 1];
+};
+
+static enum ga_status row_check(struct store *store, const struct store_usage *row)
+{
+    uint64_t figures[USAGE_COUNT];
+    memcpy(figures, &row->figures, sizeof figures);
+    for (unsigned i = 0; i < USAGE_COUNT; i++) {
+        if (figures[i] > INT64_MAX) {
+            return sql_refuse(store, GA_INVALID, "usage of session %s: a figure is too large",
+                              row->session);
+        }
+    }
+    if (row->epoch > INT64_MAX || row->last < 0) {
+        return sql_refuse(store, GA_INVALID, "usage of session %s: its epoch or time is wrong",
+                          row->session);
+    }
+    return name_check_text(store, "reason", row->reason);
+}
+
+/* The tenant's number, which may be that of a removed one. */
+static enum ga_status row_tenant(struct store *store, const struct store_usage *row,
+                                 int64_t *number)
+{
+    if (row->tenant_number == 0) {
+        return name_tenant(store, row->tenant, number);
+    }
+    enum ga_status status = sql_number(store, number, "SELECT number FROM tenant WHERE number = ?1",
+                                       "i", (int64_t)row->tenant_number);
+    if (status == GA_NOT_FOUND) {
+        return sql_refuse(store, GA_NOT_FOUND, "usage of session %s: there is no tenant %llu",
+                          row->session, (unsigned long long)row->tenant_number);
+    }
+    return status;
+}
+
+/* Compares with the row that is there. */
+static enum ga_status row_compare(struct store *store, const struct store_usage *row,
+                                  int64_t tenant, struct usage_grown *grown)
+{
+    sqlite3_stmt *statement;
+    bool has;
+    memset(grown, 0, sizeof *grown);
+    memcpy(grown->now, &row->figures, sizeof grown->now);
+    memcpy(grown->more, &row->figures, sizeof grown->more);
+    memcpy(grown->user, row->user, sizeof grown->user);
+    GA_TRY(sql_query(store, &statement,
+                     "SELECT " USAGE_FIGURES ", user FROM usage WHERE tenant = ?1 AND node = ?2 "
+                     "AND epoch = ?3 AND session = ?4 AND gpu = ?5",
+                     "ititt", tenant, row->node, (int64_t)row->epoch, row->session, row->gpu));
+    GA_TRY(sql_row(store, statement, &has));
+    grown->first = !has;
+    grown->any = !has;
+    for (int i = 0; has && i < (int)USAGE_COUNT; i++) {
+        int64_t old = sqlite3_column_int64(statement, i);
+        grown->any |= grown->now[i] > old;
+        if (grown->now[i] < old) {
+            grown->now[i] = old;
+        }
+        grown->more[i] = i == USAGE_PEAK ? grown->now[i] : grown->now[i] - old;
+    }
+    if (has) {
+        sql_text(statement, (int)USAGE_COUNT, grown->user, sizeof grown->user);
+        sqlite3_reset(statement);
+    }
+    return GA_OK;
+}
+
+static enum ga_status row_write(struct store *store, const struct store_usage *row)
+{
+    struct usage_grown grown;
+    int64_t tenant;
+    int changed;
+    GA_TRY(row_check(store, row));
+    GA_TRY(row_tenant(store, row, &tenant));
+    GA_TRY(row_compare(store, row, tenant, &grown));
+    const int64_t *now = grown.now, *more = grown.more;
+    GA_TRY(sql_run(store, &changed,
+                   "INSERT INTO usage (tenant, node, epoch, session, gpu, user, isolation, began, "
+                   "last, ended, reason, " USAGE_FIGURES ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+                   "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) "
+                   "ON CONFLICT (tenant, node, epoch, session, gpu) DO UPDATE SET "
+                   "last = max(last, ?9), reason = iif(ended = 0, ?11, reason), "
+                   "ended = iif(ended = 0, ?10, ended), gpu_ns = ?12, wall_ms = ?13, "
+                   "memory_mib_s = ?14, memory_peak = ?15, bytes_in = ?16, bytes_out = ?17, "
+                   "launches = ?18",
+                   "itittttiiitiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
+                   row->gpu, grown.user, limits_isolation_name(row->isolation), row->began,
+                   row->last, row->ended, row->reason, now[0], now[1], now[2], now[3], now[4],
+                   now[5], now[6]));
+    if (changed != 1) {
+        return sql_refuse(store, GA_LOST, "%s: a row of usage was not written", store->path);
+    }
+    if (!grown.any) {
+        return GA_OK;
+    }
+    GA_TRY(sql_run(store, &changed,
+                   "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, " USAGE_FIGURES
+                   ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+                   "ON CONFLICT (tenant, day, user, node, gpu) DO UPDATE SET "
+                   "sessions = sessions + ?6, gpu_ns = gpu_ns + ?7, wall_ms = wall_ms + ?8, "
+                   "memory_mib_s = memory_mib_s + ?9, memory_peak = max(memory_peak, ?10), "
+                   "bytes_in = bytes_in + ?11, bytes_out = bytes_out + ?12, "
+                   "launches = launches + ?13",
+                   "iitttiiiiiiii", tenant, row->last / USAGE_DAY_S, grown.user, row->node,
+                   row->gpu, (int64_t)grown.first, more[0], more[1], more[2], more[3], more[4],
+                   more[5], more[6]));
+    return changed == 1
+               ? GA_OK
+               : sql_refuse(store, GA_LOST, "%s: a sum of usage was not written", store->path);
+}
+
+enum ga_status store_usage_write(struct store *store, const struct store_usage *rows, size_t count)
+{
+    enum ga_status status = GA_OK;
+    GA_TRY(sql_begin(store));
+    for (size_t i = 0; i < count && status == GA_OK; i++) {
+        status = row_write(store, &rows[i]);
+    }
+    return sql_end(store, status);
+}
+
+static enum ga_status epoch_next(struct store *store, const char *node, uint64_t *epoch)
+{
+    int64_t found;
+    GA_TRY(sql_run(store, NULL,
+                   "INSERT INTO node VALUES (?1, 1) ON CONFLICT (name) DO UPDATE "
+                   "SET epoch = epoch + 1",
+                   "t", node));
+    GA_TRY(sql_number(store, &found, "SELECT epoch FROM node WHERE name = ?1", "t", node));
+    *epoch = (uint64_t)found;
+    return sql_run(store, NULL,
+                   "UPDATE usage SET ended = max(last, 1), reason = ?2 "
+                   "WHERE node = ?1 AND ended = 0",
+                   "tt", node, USAGE_LOST);
+}
+
+enum ga_status store_epoch_next(struct store *store, const char *node, uint64_t *epoch)
+{
+    uint64_t found;
+    GA_TRY(name_check(store, "node", node));
+    GA_TRY(sql_begin(store));
+    GA_TRY(sql_end(store, epoch_next(store, node, &found)));
+    *epoch = found;
+    return GA_OK;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Usage: what sessions have used, and sums of it; a part of store.h.
+ *
+ * A row is the state of one session on one GPU, with absolute figures. Writing it again changes
+ * nothing, and no figure ever gets smaller: who does not know whether a row was written writes it
+ * again. Sums by day are kept with the rows, in the same transaction; what a row has grown by
+ * belongs to the day of its `last`. */
+#ifndef STORE_USAGE_H
+#define STORE_USAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/limits.h"
+#include "base/status.h"
+
+#define STORE_NAME_MAX 64u
+#define STORE_TEXT_MAX 255u
+
+struct store;
+
+struct store_figures {
+    uint64_t gpu_ns;       /* for which the session kept an engine of the GPU busy */
+    uint64_t wall_ms;      /* from its beginning */
+    uint64_t memory_mib_s; /* memory of the GPU times time, in MiB seconds */
+    uint64_t memory_peak;  /* in bytes; a sum has the largest one */
+    uint64_t bytes_in, bytes_out, launches;
+};
+
+struct store_usage {
+    uint64_t tenant_number;          /* of struct store_tenant; 0: `tenant` names it */
+    char tenant[STORE_NAME_MAX + 1]; /* only if there is no number */
+    char node[STORE_NAME_MAX + 1];
+    uint64_t epoch; /* of the node */
+    char session[STORE_NAME_MAX + 1];
+    char gpu[STORE_NAME_MAX + 1];
+    char user[STORE_NAME_MAX + 1]; /* "": none. The first row of a session decides */
+    enum isolation isolation;
+    int64_t began, last;             /* `last`: the time of these figures */
+    int64_t ended;                   /* 0: it runs. Once set, it stays */
+    char reason[STORE_TEXT_MAX + 1]; /* of the end */
+    struct store_figures figures;
+};
+
+/* All or none. GA_NOT_FOUND: one is of a tenant that is not known, which why names; the others can
+ * be written without it. (A removed tenant is known by its number.) */
+GA_CHECKED enum ga_status store_usage_write(struct store *store, const struct store_usage *rows,
+                                            size_t count);
+
+#define STORE_BY_TENANT 1u
+#define STORE_BY_USER   2u
+#define STORE_BY_NODE   4u
+#define STORE_BY_GPU    8u
+#define STORE_BY_DAY    16u
+
+struct store_usage_query {
+    const char *tenant, *user, *node, *gpu; /* NULL: all */
+    int64_t from, to; /* whole days of UTC that have a part in from <= time < to; 0: no bound */
+    unsigned by;      /* STORE_BY_...: a sum for each; 0: one sum */
+};
+
+struct store_usage_sum {
+    /* "": not asked for (`by`), or none */
+    char tenant[STORE_NAME_MAX + 1], user[STORE_NAME_MAX + 1], node[STORE_NAME_MAX + 1],
+        gpu[STORE_NAME_MAX + 1];
+    bool removed;      /* the tenant has been */
+    int64_t day;       /* its beginning; 0: not asked for */
+    uint64_t sessions; /* that have begun; one that uses two GPUs counts on each */
+    struct store_figures figures;
+};
+
+/* Ordered by tenant, user, node, GPU, day. GA_NOT_FOUND: there is no such tenant. */
+GA_CHECKED enum ga_status
+store_usage_each(struct store *store, const struct store_usage_query *query,
+                 void (*each)(void *user, const struct store_usage_sum *sum), void *user);
+
+enum store_period { STORE_DAY, STORE_MONTH };
+
+/* The beginning of the day or month (UTC) that `now` is in, and of the next one. */
+void store_period_bounds(enum store_period period, int64_t now, int64_t *from, int64_t *to);
+/* The sum of the tenant (`user` NULL), or of one user, in the day or month of `now`. */
+GA_CHECKED enum ga_status store_usage_period(struct store *store, uint64_t tenant_number,
+                                             const char *user, enum store_period period,
+                                             int64_t now, struct store_figures *out);
+
+/* The next epoch of a node, to be taken when its gpuaasd starts: 1, 2, ... Sessions of earlier ones
+ * that still run, by their rows, end with what their last row says. */
+GA_CHECKED enum ga_status store_epoch_next(struct store *store, const char *node, uint64_t *epoch);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of usage. They are made of usage_day alone, whose rows are as many as there are tenants,
+ * users and GPUs in a day, however many sessions there were. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "store/name.h"
+
+#define SUM_DAY_S 86400
+#define SUM_FIGURES                                                                                \
+    "coalesce(sum(gpu_ns), 0), coalesce(sum(wall_ms), 0), coalesce(sum(memory_mib_s), 0), "        \
+    "coalesce(max(memory_peak), 0), coalesce(sum(bytes_in), 0), coalesce(sum(bytes_out), 0), "     \
+    "coalesce(sum(launches), 0)"
+
+static void figures_read(sqlite3_stmt *row, int column, struct store_figures *out)
+{
+    uint64_t figures[sizeof *out / sizeof(uint64_t)];
+    for (int i = 0; i < (int)(sizeof figures / sizeof *figures); i++) {
+        figures[i] = (uint64_t)sqlite3_column_int64(row, column + i);
+    }
+    memcpy(out, figures, sizeof *out);
+}
+
+/* The text of the query: the inner one sums, the outer one gives names to the few rows that are
+ * left. To be freed with sqlite3_free; NULL: no memory. */
+static char *query_text(const struct store_usage_query *query)
+{
+    unsigned by = query->by;
+    const char *group = by & STORE_BY_TENANT ? "tenant" : "0";
+    const char *user = by & STORE_BY_USER ? "user" : "''";
+    const char *node = by & STORE_BY_NODE ? "node" : "''";
+    const char *gpu = by & STORE_BY_GPU ? "gpu" : "''";
+    const char *day = by & STORE_BY_DAY ? "day" : "0";
+    return sqlite3_mprintf(
+        "SELECT coalesce(t.name, ''), coalesce(t.removed, 0), s.* FROM ("
+        "SELECT %s AS tenant, %s AS user, %s AS node, %s AS gpu, %s AS day, "
+        "coalesce(sum(sessions), 0), " SUM_FIGURES " FROM usage_day WHERE "
+        "day >= ?1 AND day < ?2 AND %s AND %s AND %s AND %s GROUP BY 1, 2, 3, 4, 5) s "
+        "LEFT JOIN tenant t ON t.number = s.tenant ORDER BY 1, s.tenant, s.user, s.node, s.gpu, "
+        "s.day",
+        group, user, node, gpu, day, query->tenant != NULL ? "tenant = ?3" : "?3 = -1",
+        query->user != NULL ? "user = ?4" : "?4 = ''",
+        query->node != NULL ? "node = ?5" : "?5 = ''", query->gpu != NULL ? "gpu = ?6" : "?6 = ''");
+}
+
+static void sum_read(sqlite3_stmt *row, const struct store_usage_query *query,
+                     struct store_usage_sum *out)
+{
+    memset(out, 0, sizeof *out);
+    sql_text(row, 0, out->tenant, sizeof out->tenant);
+    out->removed = sqlite3_column_int64(row, 1) != 0;
+    sql_text(row, 3, out->user, sizeof out->user);
+    sql_text(row, 4, out->node, sizeof out->node);
+    sql_text(row, 5, out->gpu, sizeof out->gpu);
+    out->day = query->by & STORE_BY_DAY ? sqlite3_column_int64(row, 6) * SUM_DAY_S : 0;
+    out->sessions = (uint64_t)sqlite3_column_int64(row, 7);
+    figures_read(row, 8, &out->figures);
+}
+
+/* A removed tenant is found by its name, too, if nobody has it now. */
+static enum ga_status tenant_number(struct store *store, const char *tenant, int64_t *number)
+{
+    enum ga_status status = sql_number(store, number,
+                                       "SELECT number FROM tenant WHERE name = ?1 "
+                                       "ORDER BY removed = 0 DESC, removed DESC LIMIT 1",
+                                       "t", tenant);
+    return status == GA_NOT_FOUND ? name_tenant(store, tenant, number) : status;
+}
+
+enum ga_status store_usage_each(struct store *store, const struct store_usage_query *query,
+                                void (*each)(void *user, const struct store_usage_sum *sum),
+                                void *user)
+{
+    int64_t number = -1, from = query->from / SUM_DAY_S, to = INT64_MAX;
+    sqlite3_stmt *statement;
+    if (query->to > 0) {
+        to = (query->to - 1) / SUM_DAY_S + 1;
+    }
+    if (query->tenant != NULL) {
+        GA_TRY(tenant_number(store, query->tenant, &number));
+    }
+    char *text = query_text(query);
+    if (text == NULL) {
+        return sql_refuse(store, GA_NO_MEMORY, "%s: there is no memory", store->path);
+    }
+    enum ga_status status = sql_query_own(
+        store, &statement, text, "iiittt", from, to, number, query->user != NULL ? query->user : "",
+        query->node != NULL ? query->node : "", query->gpu != NULL ? query->gpu : "");
+    sqlite3_free(text);
+    GA_TRY(status);
+    bool has = true;
+    while (status == GA_OK && has) {
+        status = sql_row(store, statement, &has);
+        if (status == GA_OK && has) {
+            struct store_usage_sum sum;
+            sum_read(statement, query, &sum);
+            each(user, &sum);
+        }
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+void store_period_bounds(enum store_period period, int64_t now, int64_t *from, int64_t *to)
+{
+    time_t seconds = (time_t)now;
+    struct tm day;
+    gmtime_r(&seconds, &day);
+    day.tm_sec = 0;
+    day.tm_min = 0;
+    day.tm_hour = 0;
+    day.tm_mday = period == STORE_MONTH ? 1 : day.tm_mday;
+    struct tm next = day;
+    next.tm_mday += period == STORE_DAY;
+    next.tm_mon += period == STORE_MONTH;
+    *from = timegm(&day);
+    *to = timegm(&next);
+}
+
+enum ga_status store_usage_period(struct store *store, uint64_t number, const char *user,
+                                  enum store_period period, int64_t now, struct store_figures *out)
+{
+    int64_t from, to;
+    sqlite3_stmt *statement;
+    bool has;
+    store_period_bounds(period, now, &from, &to);
+    if (user == NULL) {
+        GA_TRY(sql_query(store, &statement,
+                         "SELECT " SUM_FIGURES
+                         " FROM usage_day WHERE tenant = ?1 AND day >= ?2 AND day < ?3",
+                         "iii", (int64_t)number, from / SUM_DAY_S, to / SUM_DAY_S));
+    } else {
+        GA_TRY(sql_query(store, &statement,
+                         "SELECT " SUM_FIGURES " FROM usage_day WHERE tenant = ?1 AND day >= ?2 "
+                         "AND day < ?3 AND user = ?4",
+                         "iiit", (int64_t)number, from / SUM_DAY_S, to / SUM_DAY_S, user));
+    }
+    GA_TRY(sql_row(store, statement, &has));
+    if (!has) { /* a sum has a row, of nothing too */
+        return sql_refuse(store, GA_LOST, "%s: no sum", store->path);
+    }
+    figures_read(statement, 0, out);
+    sqlite3_reset(statement);
+    return GA_OK;
+}
