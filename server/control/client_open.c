@@ -11,8 +11,38 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/client_state.h"
+#include "server/control/occupancy.h"
 #include "server/control/placement.h"
 #include "server/control/seat.h"
+
+static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
+{
+    char why[300];
+    occupancy_refusal(client->application->tenant, why, sizeof why);
+    control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+}
+
+/* The GPU for the device that it opens. False: there is none, and the client has been told. */
+static bool open_place(struct control_client *client, struct control_client_open *open)
+{
+    const struct node_view node = occupancy_view(client->control, client->application->tenant);
+    open->gpu = placement_pick(&node, open->device);
+    if (open->gpu == PLACEMENT_TAKEN) {
+        open_refuse_taken(client, open);
+    } else if (open->gpu == PLACEMENT_NONE) {
+        control_client_refuse(client, open->sequence, CUDA_ERROR_INVALID_DEVICE,
+                              "there is no such device");
+    }
+    return open->gpu < node.gpu_count;
+}
+
+/* Others may have come while it waited. */
+static bool device_is_free(const struct control_client *client,
+                           const struct control_client_open *open)
+{
+    const struct node_view node = occupancy_view(client->control, client->application->tenant);
+    return placement_allows(&node, open->gpu);
+}
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
  * answered. GA_AGAIN: the process is told later, there is no room now. GA_LOST: it is ending. */
@@ -22,6 +52,10 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
     struct channel_ticket ticket = {
         .kind = CHANNEL_TICKET, .device = open->device, .gpu = open->gpu, .seat = seat->number};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
+    if (!device_is_free(client, open)) {
+        open_refuse_taken(client, open);
+        return GA_OK;
+    }
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         control_client_refuse(client, open->sequence, CUDA_ERROR_UNKNOWN,
                               "this machine has no randomness");
@@ -124,17 +158,10 @@ bool control_client_open(struct control_client *client, const struct wire_header
         return false;
     }
     (void)GA_FAILPOINT("gpuaasd: open read");
-    struct control *control = client->control;
-    const struct node_view node = {.gpu_count = control->devices.visible_count};
-    struct control_client_open wanted = {.sequence = header->sequence,
-                                         .device = open.device,
-                                         .gpu = placement_pick(&node, open.device)};
-    if (wanted.gpu == PLACEMENT_NONE) {
-        control_client_refuse(client, header->sequence, CUDA_ERROR_INVALID_DEVICE,
-                              "there is no such device");
-        return true;
+    struct control_client_open wanted = {.sequence = header->sequence, .device = open.device};
+    if (open_place(client, &wanted)) {
+        const struct devices *devices = &client->control->devices;
+        client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);
     }
-    enum conf_driver driver = devices_visible(&control->devices, wanted.gpu)->gpu->driver;
-    client_open_device(client, driver, &wanted);
     return true;
 }

@@ -74,6 +74,26 @@ Test(placement, each_device_is_the_gpu_of_its_number)
     }
     cr_expect_eq(placement_pick(&node, 3), PLACEMENT_NONE);
     cr_expect_eq(placement_pick(&node, UINT32_MAX), PLACEMENT_NONE);
+    cr_expect_eq(placement_pick(&node, PLACEMENT_TAKEN), PLACEMENT_NONE);
+}
+
+/* Whether one who asks gets a GPU on which somebody else is. */
+static bool beside(enum isolation asks, enum isolation is_there)
+{
+    struct node_view node = {.gpu_count = 100, .isolation = asks};
+    node.others[1] = 1 << 6;
+    node.kept[1] = is_there == ISOLATION_EXCLUSIVE ? 1 << 6 : 0;
+    cr_expect_eq(placement_pick(&node, 69), 69, "another GPU is free");
+    cr_expect_eq(placement_pick(&node, 70), placement_allows(&node, 70) ? 70 : PLACEMENT_TAKEN);
+    return placement_allows(&node, 70);
+}
+
+Test(placement, exclusive_has_a_gpu_for_itself)
+{
+    cr_expect(beside(ISOLATION_APP, ISOLATION_APP));
+    cr_expect_not(beside(ISOLATION_APP, ISOLATION_EXCLUSIVE));
+    cr_expect_not(beside(ISOLATION_EXCLUSIVE, ISOLATION_APP));
+    cr_expect_not(beside(ISOLATION_EXCLUSIVE, ISOLATION_EXCLUSIVE));
 }
 
 /* ---- tickets again */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/occupancy.h"
+
+#include <stdio.h>
+
+#include "server/control/application.h"
+#include "server/control/control.h"
+#include "server/control/seat.h"
+#include "server/control/tenant.h"
+
+static void seat_view(const struct seat *seat, const struct tenant *tenant, struct node_view *node)
+{
+    const struct tenant *other = seat->application->tenant;
+    if (other == NULL || other == tenant) {
+        return;
+    }
+    for (unsigned i = 0; i < PLACEMENT_WORDS; i++) {
+        node->others[i] |= seat->gpus[i];
+        node->kept[i] |= other->terms.isolation == ISOLATION_EXCLUSIVE ? seat->gpus[i] : 0;
+    }
+}
+
+struct node_view occupancy_view(const struct control *control, const struct tenant *tenant)
+{
+    struct node_view node = {.gpu_count = control->devices.visible_count,
+                             .isolation = tenant->terms.isolation};
+    ga_list_each (at, next, &control->processes.processes) {
+        const struct backend_process *process = ga_container(at, struct backend_process, link);
+        for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+            if (process->seats[i] != NULL) {
+                seat_view(process->seats[i], tenant, &node);
+            }
+        }
+    }
+    return node;
+}
+
+void occupancy_refusal(const struct tenant *tenant, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "%s",
+             tenant->terms.isolation == ISOLATION_EXCLUSIVE
+                 ? "its tenant has GPUs for itself (isolation exclusive), and others use this one: "
+                   "use another GPU, or wait"
+                 : "another tenant has it for itself (isolation exclusive): use another GPU, or "
+                   "wait");
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who uses which GPU of this node.
+ *
+ * Note: an application uses a GPU from its first ticket for it until its backend process has ended,
+ * also while that is ending: until then its work may run. */
+#ifndef SERVER_CONTROL_OCCUPANCY_H
+#define SERVER_CONTROL_OCCUPANCY_H
+
+#include "server/control/placement.h"
+
+struct control;
+struct tenant;
+
+/* The node as an application of this tenant finds it. */
+struct node_view occupancy_view(const struct control *control, const struct tenant *tenant);
+/* Why placement_pick has answered PLACEMENT_TAKEN: one sentence for the client. */
+void occupancy_refusal(const struct tenant *tenant, char *why, size_t why_size);
+
+#endif

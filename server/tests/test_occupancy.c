@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who uses which GPU, as placement is told. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "server/control/application.h"
+#include "server/control/control.h"
+#include "server/control/occupancy.h"
+#include "server/control/seat.h"
+#include "server/control/tenant.h"
+
+static struct control control;
+static struct tenant mine, other;
+static struct control_application my_program, other_program;
+static struct seat my_seat, other_seat;
+static struct backend_process process;
+
+static void setup(void)
+{
+    control.devices.visible_count = 80;
+    ga_list_init(&control.processes.processes);
+    ga_list_append(&control.processes.processes, &process.link);
+    my_program.tenant = &mine;
+    other_program.tenant = &other;
+    my_seat.application = &my_program;
+    other_seat.application = &other_program;
+    process.seats[0] = &my_seat;
+    process.seats[CHANNEL_SEATS - 1] = &other_seat;
+}
+
+TestSuite(occupancy, .init = setup);
+
+static uint32_t pick(uint32_t device)
+{
+    const struct node_view node = occupancy_view(&control, &mine);
+    return placement_pick(&node, device);
+}
+
+Test(occupancy, applications_of_the_same_tenant_are_no_others)
+{
+    mine.terms.isolation = ISOLATION_EXCLUSIVE;
+    my_seat.gpus[1] = 1 << 3;
+    cr_expect_eq(pick(67), 67);
+    cr_expect_eq(pick(80), PLACEMENT_NONE);
+}
+
+Test(occupancy, others_use_a_gpu_until_their_process_has_ended)
+{
+    other_seat.gpus[1] = 1 << 3;
+    other_seat.left = true;
+    cr_expect_eq(pick(67), 67);
+    mine.terms.isolation = ISOLATION_EXCLUSIVE;
+    cr_expect_eq(pick(67), PLACEMENT_TAKEN);
+    cr_expect_eq(pick(66), 66);
+    process.seats[CHANNEL_SEATS - 1] = NULL;
+    cr_expect_eq(pick(67), 67);
+}
+
+Test(occupancy, terms_hold_as_they_are_now)
+{
+    char why[300];
+    other_seat.gpus[0] = 1;
+    other.terms.isolation = ISOLATION_EXCLUSIVE;
+    cr_expect_eq(pick(0), PLACEMENT_TAKEN);
+    occupancy_refusal(&mine, why, sizeof why);
+    cr_expect_not_null(strstr(why, "another tenant has it for itself"));
+    other.terms.isolation = ISOLATION_APP;
+    cr_expect_eq(pick(0), 0);
+}
