@@ -3,7 +3,7 @@
 # target `installed` builds that, and nothing else (./dev build --installed).
 include(GNUInstallDirs)
 add_custom_target(installed)
-foreach(_pair gpuaasd:bin gpuaas:bin client_cuda:lib/gpuaas softgpu_cuda:lib/softgpu
+foreach(_pair gpuaasd:bin gpuaasctl:bin gpuaas:bin client_cuda:lib/gpuaas softgpu_cuda:lib/softgpu
         jit_nvrtc:lib/gpuaas/jit jit_nvJitLink:lib/gpuaas/jit)
     string(REPLACE ":" ";" _pair ${_pair})
     list(GET _pair 0 _target)
@@ -11,7 +11,9 @@ foreach(_pair gpuaasd:bin gpuaas:bin client_cuda:lib/gpuaas softgpu_cuda:lib/sof
     install(TARGETS ${_target} RUNTIME DESTINATION ${_folder} LIBRARY DESTINATION ${_folder})
     add_dependencies(installed ${_target})
 endforeach()
-install(FILES docs/man/gpuaas.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/share/bash-completion/completions/gpuaasctl
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES docs/man/gpuaas.1 docs/man/gpuaasctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/gpuaasd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES docs/man/gpuaasd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES docs/gpuaasd.conf.example README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

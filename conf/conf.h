@@ -38,6 +38,7 @@ struct conf_server {
     bool shm, rdma;
     char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];
     char advertise_address[CONF_TEXT_MAX];
+    char admin_socket[CONF_TEXT_MAX], admin_group[CONF_TEXT_MAX];
     char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
     bool sandbox;
     char pool[CONF_TEXT_MAX];
@@ -79,6 +80,12 @@ GA_CHECKED enum ga_status conf_read_file(const char *path, struct conf *conf,
 /* Reads a text in memory; complaints have `name` in the place of the file. */
 GA_CHECKED enum ga_status conf_read_text(const char *name, const char *text, struct conf *conf,
                                          conf_complain *complain, void *user);
+
+/* Gets a value of a configuration; the texts are lent. `section`: "server", "gpu.0". */
+typedef void conf_value(void *user, const char *section, const char *key, const char *value);
+/* Tells all values that are in force, those that the file leaves out as well; `listen` once for
+ * each address. Keys of a software GPU are one value, `software`, as SOFTGPU_DEVICES has them. */
+void conf_values_tell(const struct conf *conf, conf_value *tell, void *user);
 
 /* The example file: every key with its help, its default and the allowed values. It is a valid
  * configuration, equal to the smallest one. */

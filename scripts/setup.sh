@@ -28,6 +28,7 @@ packages=(
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files
     libseccomp-dev   # the sandbox of backend processes
+    libjansson-dev   # JSON of admins
     liblz4-dev libzstd-dev # compressed device code
     libibverbs-dev         # RDMA
     # RDMA is tested in a machine of its own (tests/rdma/vm.sh), next to its usual tools.

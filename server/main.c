@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "conf/conf.h"
+#include "server/admin/admin.h"
 #include "server/backend/backend.h"
 #include "server/control/check.h"
 #include "server/control/control.h"
@@ -96,7 +97,8 @@ static int serve(const char *file, bool check_only)
     static struct conf conf;
     enum ga_status status = conf_read_file(file, &conf, complain, NULL);
     enum ga_status addresses = control_check(file, &conf, complain, NULL);
-    if (status != GA_OK || addresses != GA_OK) {
+    enum ga_status admins = admin_check(file, &conf, complain, NULL);
+    if (status != GA_OK || addresses != GA_OK || admins != GA_OK) {
         return 1;
     }
     if (check_only) {
@@ -105,7 +107,8 @@ static int serve(const char *file, bool check_only)
     }
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
-    int result = control_run(&conf);
+    static const struct control_part *const parts[] = {&admin_part, NULL};
+    int result = control_run(&conf, parts);
     ga_log_end();
     return result;
 }

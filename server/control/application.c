@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
-#include "base/log.h"
+#include "base/clock.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -41,8 +41,14 @@ struct control_application *control_application_make(struct control *control,
     if (made == NULL) {
         return NULL;
     }
-    *made = (struct control_application){
-        .control = control, .owner = owner_of(conn, hello->application), .tls = tls, .users = 1};
+    *made = (struct control_application){.control = control,
+                                         .owner = owner_of(conn, hello->application),
+                                         .tls = tls,
+                                         .way = tls               ? "tls"
+                                                : address[0] == 0 ? "shm"
+                                                                  : "tcp",
+                                         .since_ns = ga_clock_ns(),
+                                         .users = 1};
     memcpy(made->id, hello->application, sizeof made->id);
     snprintf(made->address, sizeof made->address, "%s", address);
     snprintf(made->label, sizeof made->label, "%.64s (pid %u)",
@@ -62,26 +68,23 @@ static uint64_t application_number(const uint8_t *id)
     return number;
 }
 
-/* The admitted one of the same id; NULL: there is none. */
-static struct control_application *application_known(const struct control_application *application)
+struct control_application *control_application_find(struct control *control, const uint8_t id[16])
 {
-    uint64_t number = application_number(application->id);
-    struct ga_number_node *node =
-        ga_number_map_find(&application->control->applications_by_number, number);
-    struct control_application *known =
+    const struct ga_number_node *node =
+        ga_number_map_find(&control->applications_by_number, application_number(id));
+    struct control_application *found =
         node != NULL ? ga_container(node, struct control_application, known) : NULL;
-    bool same = known != NULL && memcmp(known->id, application->id, sizeof known->id) == 0;
-    return same ? known : NULL;
+    return found != NULL && memcmp(found->id, id, sizeof found->id) == 0 ? found : NULL;
 }
 
 bool control_application_admit(struct control_application *application, struct tenant *tenant)
 {
     struct control *control = application->control;
-    uint64_t number = application_number(application->id);
-    if (application_known(application) != NULL) {
+    if (control_application_find(control, application->id) != NULL) {
         return false;
     }
-    ga_number_map_add(&control->applications_by_number, &application->known, number);
+    ga_number_map_add(&control->applications_by_number, &application->known,
+                      application_number(application->id));
     ga_list_append(&control->applications, &application->link);
     tenant_join(tenant, application);
     application->admitted = true;
@@ -129,6 +132,16 @@ void control_application_end(struct control_application *application)
         }
     }
     application_not_alone(application); /* the last: it may have been the last use */
+}
+
+void control_application_kill(struct control_application *application)
+{
+    control_application_keep(application);
+    control_application_end(application);
+    ga_list_each (at, next, &application->clients) {
+        control_client_close(ga_container(at, struct control_client, beside));
+    }
+    control_application_drop(application);
 }
 
 static bool seat_goes_on(const struct seat *seat)
@@ -182,7 +195,8 @@ struct control_application *
 control_application_rejoin(const struct control_application *application,
                            const struct tenant *tenant)
 {
-    struct control_application *known = application_known(application);
+    struct control_application *known =
+        control_application_find(application->control, application->id);
     if (known == NULL || !known->alone || known->tls != application->tls ||
         known->tenant != tenant || !owner_same(&known->owner, &application->owner)) {
         return NULL;
@@ -332,10 +346,13 @@ enum ga_status control_application_start(struct control_application *application
 
 /* ---- status */
 
-static void seat_status(const struct seat *seat, struct status_application *status)
+static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus)
 {
     if (seat != NULL) {
         status->processes++;
+        for (unsigned i = 0; i < sizeof seat->gpus / sizeof *seat->gpus; i++) {
+            gpus[i] |= seat->gpus[i];
+        }
         for (unsigned i = 0; i < FIGURE_COUNT; i++) {
             status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
         }
@@ -347,13 +364,20 @@ void control_application_status(const struct control *control, const struct stat
     ga_list_each (at, next, &control->applications) {
         const struct control_application *application =
             ga_container(at, struct control_application, link);
-        struct status_application status = {
-            .id = application->id, .address = application->address, .label = application->label};
+        uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0};
+        struct status_application status = {.id = application->id,
+                                            .address = application->address,
+                                            .label = application->label,
+                                            .tenant = application->tenant->terms.name,
+                                            .user = application->user,
+                                            .age_ns = ga_clock_ns() - application->since_ns,
+                                            .way = application->way,
+                                            .gpus = gpus};
         ga_list_each (client, after, &application->clients) {
             status.connections++;
         }
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            seat_status(application->seats[i], &status);
+            seat_status(application->seats[i], &status, gpus);
         }
         sink->application(sink->user, &status);
     }

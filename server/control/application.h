@@ -32,6 +32,8 @@ struct control_application {
     char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: where it is; program and pid */
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
     bool tls;                 /* its data is encrypted */
+    const char *way;          /* of its control connection: "tls", "tcp", "shm" */
+    uint64_t since_ns;        /* it has greeted */
     bool admitted;
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     struct ga_list clients; /* struct control_client, by `beside` */
@@ -57,6 +59,8 @@ void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
+/* The same, and closes its control connections. */
+void control_application_kill(struct control_application *application);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
 struct control_application *
@@ -72,6 +76,8 @@ bool control_application_has_seat(const struct control_application *application)
 /* Leaves a seat of its, which serves it no more. */
 void control_application_abandon(struct control_application *application, struct seat *seat);
 
+/* The one of this id that is admitted; NULL: none. */
+struct control_application *control_application_find(struct control *control, const uint8_t id[16]);
 /* Tells the sink each application. */
 void control_application_status(const struct control *control, const struct status_sink *sink);
 

@@ -24,6 +24,9 @@ static void control_stop(struct control *control, int exit_status)
     control->stopping = true;
     control->exit_status = again ? control->exit_status : exit_status;
     control_listeners_close(control);
+    for (const struct control_part *const *at = control->parts; !again && *at != NULL; at++) {
+        (*at)->stop(control);
+    }
     control_client_close_all(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         warm_pool_stop(&control->warm_pools[i]);
@@ -88,6 +91,7 @@ static void control_serve(struct control *control)
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         warm_pool_start(&control->warm_pools[driver], control, (enum conf_driver)driver);
     }
+    control->serving = true;
     control_accept_start(control);
 }
 
@@ -143,6 +147,9 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
 static enum ga_status control_start(struct control *control)
 {
     GA_TRY(control_listen(control));
+    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
+        GA_TRY((*at)->start(control));
+    }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         if (devices_have(&control->devices, (enum conf_driver)driver)) {
             GA_TRY(probe_start(control, (enum conf_driver)driver));
@@ -210,11 +217,11 @@ static enum ga_status control_identity(struct control *control)
     return status;
 }
 
-int control_run(struct conf *conf)
+int control_run(struct conf *conf, const struct control_part *const *parts)
 {
     static struct control control;
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
-    control = (struct control){.conf = conf};
+    control = (struct control){.conf = conf, .parts = parts};
     control_protect();
     tenant_table_init(&control.tenants);
     control_names(&conf->server);

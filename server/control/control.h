@@ -38,6 +38,13 @@ struct control_limit {
     uv_timer_t timer;
 };
 
+/* A part of gpuaasd above this room, which serves on its loop (the admin socket). */
+struct control_part {
+    /* Behind the listeners. An error, which it has logged, ends gpuaasd. */
+    enum ga_status (*start)(struct control *control);
+    void (*stop)(struct control *control); /* once, also if it has not started */
+};
+
 struct control {
     uv_loop_t loop;
     struct conf *conf;
@@ -65,12 +72,15 @@ struct control {
     uv_signal_t signals[3];
     uint32_t seats; /* in each backend process: applications that it serves at once */
     bool outlives;  /* backend processes go on when their applications have ended */
+    const struct control_part *const *parts; /* ended by NULL */
+    struct admin *admin;                     /* of the admin socket; NULL: there is none */
+    bool serving;                            /* the drivers are known */
     bool stopping;
     int exit_status;
 };
 
 /* Serves until a signal ends it; returns the exit status of the program. `conf` is borrowed; empty
- * values (pool, node) are filled in. */
-int control_run(struct conf *conf);
+ * values (pool, node) are filled in. `parts` is ended by NULL. */
+int control_run(struct conf *conf, const struct control_part *const *parts);
 
 #endif

@@ -14,8 +14,11 @@ struct control;
 /* Texts in all are lent for the call. */
 struct status_application {
     const uint8_t *id; /* 16 bytes */
-    const char *address, *label;
+    const char *address, *label, *tenant, *user;
     uint32_t connections, processes; /* control connections; backend processes */
+    uint64_t age_ns;                 /* since it has greeted */
+    const char *way;                 /* of its control connection: "tls", "tcp", "shm" */
+    const uint64_t *gpus;            /* bit n: it uses the GPU n of the list that clients see */
     uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };
 

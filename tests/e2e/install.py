@@ -28,7 +28,8 @@ def test_installed_programs(build):
     with tempfile.TemporaryDirectory() as prefix:
         installed(build, prefix)
         pages = {os.path.basename(path) for path in glob.glob(prefix + "/share/man/man*/*")}
-        expect(pages == {"gpuaas.1", "gpuaasd.8", "gpuaasd.conf.5"}, f"pages: {pages}")
+        expect(pages == {"gpuaas.1", "gpuaasctl.1", "gpuaasd.8", "gpuaasd.conf.5"},
+               f"pages: {pages}")
         program = os.path.join(prefix, "bin", "gpuaasd")
         with harness.serving(build, program=program) as server:
             command = [os.path.join(prefix, "bin", "gpuaas"), "run", "--servers", server.address,

@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "server": {"base", "api", "auth", "conf", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
+    "ctl": {"base", "api", "conf"},
 }
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of
@@ -40,6 +41,7 @@ ROOMS = {
     },
     "server": {
         "control": set(),  # gpuaasd; with the backend it shares the folder's own files alone
+        "admin": {"control"},
         "driver": set(),
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},
@@ -100,6 +102,7 @@ PREFIXES = {
     "server": {"server_"},
     "jit": {"jit_"},
     "cmd": {"cmd_"},
+    "ctl": {"ctl_"},
 }
 
 # In these folders a word of the name of a file of the same room stands in the prefix's place.
@@ -153,9 +156,10 @@ MAY_USE = {
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},
-    "server": {"cuda", "libseccomp", "libuv", "xxhash", "uthash"},
+    "server": {"cuda", "jansson", "libseccomp", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},
     "cmd": {"cuda"},
+    "ctl": {"jansson"},
 }
 
 

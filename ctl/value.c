@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700
+#include "ctl/value.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/amount.h"
+
+#define SECONDS_OF_MINUTE 60u
+#define SECONDS_OF_HOUR   3600u
+#define SECONDS_OF_DAY    86400u
+
+json_t *ctl_value_at(json_t *item, const char *key)
+{
+    char name[64];
+    while (item != NULL && *key != 0) {
+        size_t length = strcspn(key, ".");
+        snprintf(name, sizeof name, "%.*s", (int)length, key);
+        item = json_object_get(item, name);
+        key += length + (key[length] == '.');
+    }
+    return item;
+}
+
+void ctl_bytes_write(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned unit = 0;
+    double value = (double)bytes;
+    while (value >= 1024 && unit < 6) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+/* "12.3s", "04:05" (minutes, seconds), "3h04", "2d05h". */
+static void duration_write(uint64_t ms, char *text, size_t size)
+{
+    uint64_t seconds = ms / 1000;
+    if (seconds < SECONDS_OF_MINUTE) {
+        snprintf(text, size, "%" PRIu64 ".%" PRIu64 "s", seconds, ms % 1000 / 100);
+    } else if (seconds < SECONDS_OF_HOUR) {
+        snprintf(text, size, "%02" PRIu64 ":%02" PRIu64, seconds / SECONDS_OF_MINUTE,
+                 seconds % SECONDS_OF_MINUTE);
+    } else if (seconds < SECONDS_OF_DAY) {
+        snprintf(text, size, "%" PRIu64 "h%02" PRIu64, seconds / SECONDS_OF_HOUR,
+                 seconds % SECONDS_OF_HOUR / SECONDS_OF_MINUTE);
+    } else {
+        snprintf(text, size, "%" PRIu64 "d%02" PRIu64 "h", seconds / SECONDS_OF_DAY,
+                 seconds % SECONDS_OF_DAY / SECONDS_OF_HOUR);
+    }
+}
+
+/* "2026-11-25T16:44:08Z" as the time of this place. */
+static void value_time_write(const char *iso, char *text, size_t size)
+{
+    struct tm utc = {0}, here;
+    const char *end = strptime(iso, "%Y-%m-%dT%H:%M:%S", &utc);
+    time_t seconds = end != NULL ? timegm(&utc) : 0;
+    if (end == NULL || *end != 'Z' || localtime_r(&seconds, &here) == NULL ||
+        strftime(text, size, "%Y-%m-%d %H:%M", &here) == 0) {
+        snprintf(text, size, "%s", iso);
+    }
+}
+
+static void number_write(enum ctl_form form, const json_t *value, char *text, size_t size)
+{
+    uint64_t number = (uint64_t)json_integer_value(value);
+    if (!json_is_integer(value)) {
+        snprintf(text, size, "-");
+    } else if (form == FORM_BYTES || form == FORM_BYTES_OF) {
+        ctl_bytes_write(number, text, size);
+    } else if (form == FORM_HOURS_OF) {
+        snprintf(text, size, "%.1f", (double)number / 1000 / SECONDS_OF_HOUR);
+    } else if (form == FORM_DURATION_MS) {
+        duration_write(number, text, size);
+    } else {
+        snprintf(text, size, "%" PRIu64, number);
+    }
+}
+
+/* "used/limit" of a key "used|limit", with "!" when nothing is left, "" when neither is there. */
+static void part_write(json_t *item, const struct ctl_column *column, char *text, size_t size)
+{
+    char key[64], first[40], second[40];
+    size_t length = strcspn(column->key, "|");
+    snprintf(key, sizeof key, "%.*s", (int)length, column->key);
+    const json_t *used = ctl_value_at(item, key);
+    const json_t *limit =
+        column->key[length] != 0 ? ctl_value_at(item, column->key + length + 1) : NULL;
+    number_write(column->form, used, first, sizeof first);
+    number_write(column->form, limit, second, sizeof second);
+    bool full = json_is_integer(used) && json_is_integer(limit) &&
+                json_integer_value(used) >= json_integer_value(limit);
+    snprintf(text, size, "%s/%s%s", first, second, full ? " !" : "");
+}
+
+static char *list_text(const json_t *list)
+{
+    char *text = NULL;
+    size_t size = 0, at;
+    json_t *value;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return NULL;
+    }
+    json_array_foreach(list, at, value)
+    {
+        fputs(at != 0 ? "," : "", out);
+        if (json_is_string(value)) {
+            fputs(json_string_value(value), out);
+        } else {
+            fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        }
+    }
+    if (fclose(out) != 0) {
+        return NULL;
+    }
+    char *safe = ctl_text_safe(text);
+    free(text);
+    return safe;
+}
+
+char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
+{
+    char text[100];
+    const json_t *value = ctl_value_at(item, column->key);
+    const char *plain = json_string_value(value);
+    switch (column->form) {
+    case FORM_LIST:
+        return json_array_size(value) != 0 ? list_text(value) : strdup("-");
+    case FORM_BYTES_OF:
+    case FORM_COUNT_OF:
+    case FORM_HOURS_OF:
+        part_write(item, column, text, sizeof text);
+        return strdup(text);
+    case FORM_COUNT:
+    case FORM_BYTES:
+    case FORM_DURATION_MS:
+        number_write(column->form, value, text, sizeof text);
+        return strdup(text);
+    case FORM_FLAG:
+        return strdup(json_is_true(value) ? "yes" : json_is_false(value) ? "no" : "-");
+    case FORM_TIME:
+        if (plain != NULL) {
+            value_time_write(plain, text, sizeof text);
+            return ctl_text_safe(text);
+        }
+        return strdup("-");
+    case FORM_ID:
+        if (plain != NULL && !wide) {
+            snprintf(text, sizeof text, "%.8s", plain);
+            return ctl_text_safe(text);
+        }
+        break;
+    case FORM_TEXT:
+        break;
+    }
+    return plain != NULL && plain[0] != 0 ? ctl_text_safe(plain) : strdup("-");
+}
+
+static char *plain_text(const json_t *value)
+{
+    char number[32];
+    if (json_is_string(value)) {
+        return ctl_text_safe(json_string_value(value));
+    }
+    if (json_is_array(value)) {
+        return list_text(value);
+    }
+    if (json_is_integer(value)) {
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return strdup(number);
+    }
+    return strdup(json_is_true(value) ? "true" : json_is_false(value) ? "false" : "");
+}
+
+char *ctl_value_plain(json_t *item, const char *key)
+{
+    return plain_text(ctl_value_at(item, key));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+char *ctl_value_plain_of(const char *key, json_t *value)
+{
+    char text[100];
+    if (value == NULL || json_is_null(value)) {
+        return NULL;
+    }
+    if (json_is_integer(value) && (ends_with(key, "_bytes") || ends_with(key, "_ms"))) {
+        number_write(ends_with(key, "_ms") ? FORM_DURATION_MS : FORM_BYTES, value, text,
+                     sizeof text);
+        return strdup(text);
+    }
+    return plain_text(value);
+}
+
+bool ctl_duration_read(const char *text, uint64_t *seconds)
+{
+    static const struct ga_unit units[] = {
+        {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
+    return ga_amount_read(text, units, sizeof units / sizeof *units, seconds);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of JSON as texts: for people, and plain. */
+#ifndef CTL_VALUE_H
+#define CTL_VALUE_H
+
+#include "ctl/ctl.h"
+
+/* The item's member by a key with dots; NULL: there is none. */
+json_t *ctl_value_at(json_t *item, const char *key);
+/* A cell of a table, safe for terminals, to be freed. NULL: no memory. */
+char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide);
+/* The member without a unit, as in CSV, safe for terminals, to be freed. */
+char *ctl_value_plain(json_t *item, const char *key);
+/* The value of a member that is called `key`, for people: the unit is in its name (_bytes, _ms). To
+ * be freed; NULL: there is none. */
+char *ctl_value_plain_of(const char *key, json_t *value);
+/* Reads "90s", "15m", "12h", "7d" or "2w", in seconds. */
+bool ctl_duration_read(const char *text, uint64_t *seconds);
+/* Writes a number of bytes with a unit: "1.5 GiB". */
+void ctl_bytes_write(uint64_t bytes, char *text, size_t size);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs about the node: health, GPUs, the configuration. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/admin/admin_verb.h"
+#include "server/control/control.h"
+#include "server/control/status.h"
+
+static void health_node(void *user, const struct node_status *node)
+{
+    json_t *result = user;
+    admin_set_number(result, "sessions", node->application_count);
+    admin_set_number(result, "clients", node->client_count);
+    admin_set_number(result, "idle_clients", node->idle_count);
+    admin_set_number(result, "pending_connections", node->pending_count);
+    admin_set_number(result, "pending_sources", node->pending_sources);
+    admin_set_number(result, "backend_processes", node->process_count);
+    admin_set_number(result, "spare_backends", node->spare_count);
+    admin_set_number(result, "image_bytes", node->image_bytes);
+}
+
+enum admin_code admin_verb_health(struct admin_call *call)
+{
+    const struct control *control = call->control;
+    const struct status_sink sink = {.user = call->result, .node = health_node};
+    json_t *listeners = json_array();
+    unsigned unknown = 0;
+    for (uint32_t i = 0; i < control->devices.count; i++) {
+        unknown += !control->devices.all[i].known;
+    }
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
+    }
+    const char *state = control->stopping ? "stopping" : control->serving ? "serving" : "starting";
+    admin_set_text(call->result, "state", state);
+    admin_set_text(call->result, "version", GPUAAS_VERSION);
+    admin_set_text(call->result, "node", control->conf->server.node);
+    admin_set_text(call->result, "pool", control->conf->server.pool);
+    admin_set_number(call->result, "pid", (uint64_t)getpid());
+    admin_set(call->result, "listeners", listeners);
+    admin_set_number(call->result, "gpus", control->devices.visible_count);
+    admin_set_number(call->result, "gpus_left_out", control->serving ? unknown : 0);
+    status_collect(control, &sink);
+    return ADMIN_OK;
+}
+
+/* ---- GPUs */
+
+struct gpu_use {
+    unsigned sessions[CONF_GPUS_MAX];
+};
+
+static void gpu_use_add(void *user, const struct status_application *application)
+{
+    struct gpu_use *use = user;
+    for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
+        use->sessions[i] += (application->gpus[i / 64] >> (i % 64) & 1) != 0;
+    }
+}
+
+static void gpu_name(const struct device *device, char text[48])
+{
+    const uint8_t *uuid = device->facts.uuid;
+    size_t at = (size_t)snprintf(text, 48, "GPU-");
+    for (unsigned i = 0; i < 16; i++) {
+        at += (size_t)snprintf(text + at, 48 - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    }
+}
+
+static json_t *node_gpu_of(const struct control *control, const struct device *device)
+{
+    json_t *gpu = json_object();
+    char uuid[48];
+    gpu_name(device, uuid);
+    admin_set_text(gpu, "node", control->conf->server.node);
+    admin_set_text(gpu, "driver", device->gpu->driver == CONF_DRIVER_SOFT ? "soft" : "nvidia");
+    admin_set_number(gpu, "section", device->gpu->number);
+    admin_set_text(gpu, "uuid", device->known ? uuid : NULL);
+    admin_set_text(gpu, "model", device->known ? device->facts.name : NULL);
+    admin_set_text(gpu, "state", device->known ? "ready" : control->serving ? "lost" : "starting");
+    admin_set(gpu, "memory_total_bytes",
+              device->known ? json_integer((json_int_t)device->facts.memory_bytes) : json_null());
+    return gpu;
+}
+
+/* In the order and with the numbers that clients see, and behind them those that are not there. */
+enum admin_code admin_verb_gpus(struct admin_call *call)
+{
+    const struct control *control = call->control;
+    static struct gpu_use use;
+    const struct status_sink sink = {.user = &use, .application = gpu_use_add};
+    json_t *items = json_array();
+    use = (struct gpu_use){{0}};
+    status_collect(control, &sink);
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        json_t *gpu = node_gpu_of(control, devices_visible(&control->devices, i));
+        admin_set_number(gpu, "gpu", i);
+        admin_set_number(gpu, "sessions", use.sessions[i]);
+        (void)json_array_append_new(items, gpu);
+    }
+    for (uint32_t i = 0; i < control->devices.count; i++) {
+        if (!control->devices.all[i].known) {
+            json_t *gpu = node_gpu_of(control, &control->devices.all[i]);
+            admin_set(gpu, "gpu", json_null());
+            admin_set_number(gpu, "sessions", 0);
+            (void)json_array_append_new(items, gpu);
+        }
+    }
+    admin_set(call->result, "items", items);
+    return ADMIN_OK;
+}
+
+/* ---- the configuration */
+
+static void config_line(void *user, const char *section, const char *key, const char *value)
+{
+    json_t *sections = user;
+    json_t *members = json_object_get(sections, section);
+    if (members == NULL) {
+        members = json_object();
+        admin_set(sections, section, members);
+    }
+    json_t *before = json_object_get(members, key);
+    if (before != NULL) { /* `listen` may repeat */
+        char both[CONF_LISTENS_MAX * CONF_TEXT_MAX];
+        snprintf(both, sizeof both, "%s, %s", json_string_value(before), value);
+        admin_set_text(members, key, both);
+    } else {
+        admin_set_text(members, key, value);
+    }
+}
+
+enum admin_code admin_verb_config_show(struct admin_call *call)
+{
+    json_t *sections = json_object();
+    conf_values_tell(call->control->conf, config_line, sections);
+    admin_set(call->result, "sections", sections);
+    return ADMIN_OK;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of verbs, and the way from a line to its reply. */
+#include "server/admin/admin_verb.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+
+const struct admin_verb admin_verbs[] = {
+    {"health", false, admin_verb_health, {{NULL}}},
+    {"gpus", false, admin_verb_gpus, {{NULL}}},
+    {"config.show", false, admin_verb_config_show, {{NULL}}},
+    {"session.list", false, admin_verb_sessions, {{"after", ADMIN_TEXT, false}, {NULL}}},
+    {"session.show", false, admin_verb_session_show, {{"id", ADMIN_TEXT, true}, {NULL}}},
+    {"session.kill",
+     true,
+     admin_verb_session_kill,
+     {{"id", ADMIN_TEXT, true}, {"reason", ADMIN_TEXT, false}, {NULL}}},
+};
+const size_t admin_verb_count = sizeof admin_verbs / sizeof *admin_verbs;
+
+/* ---- for the functions of verbs */
+
+enum admin_code admin_fail(struct admin_call *call, enum admin_code code, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vsnprintf(call->why, sizeof call->why, format, values);
+    va_end(values);
+    return code;
+}
+
+const char *admin_text(const struct admin_call *call, const char *name)
+{
+    return json_string_value(json_object_get(call->arguments, name));
+}
+
+uint64_t admin_number(const struct admin_call *call, const char *name, uint64_t standard)
+{
+    json_t *value = json_object_get(call->arguments, name);
+    return value != NULL ? (uint64_t)json_integer_value(value) : standard;
+}
+
+bool admin_flag(const struct admin_call *call, const char *name)
+{
+    return json_is_true(json_object_get(call->arguments, name));
+}
+
+json_t *admin_object(const struct admin_call *call, const char *name)
+{
+    return json_object_get(call->arguments, name);
+}
+
+void admin_set(json_t *object, const char *name, json_t *value)
+{
+    /* What is missing at the end is missing memory, which no reply could tell in its place. */
+    (void)json_object_set_new(object, name, value);
+}
+
+void admin_set_text(json_t *object, const char *name, const char *text)
+{
+    json_t *value = text != NULL ? json_string(text) : json_null();
+    if (value == NULL) { /* it is not UTF-8: programs name themselves */
+        char *plain = strdup(text);
+        for (char *at = plain; at != NULL && *at != 0; at++) {
+            *at = (signed char)*at < 0 ? '?' : *at;
+        }
+        value = json_string(plain != NULL ? plain : "?");
+        free(plain);
+    }
+    admin_set(object, name, value);
+}
+
+void admin_set_number(json_t *object, const char *name, uint64_t number)
+{
+    admin_set(object, name, number > INT64_MAX ? json_null() : json_integer((json_int_t)number));
+}
+
+void admin_set_flag(json_t *object, const char *name, bool flag)
+{
+    admin_set(object, name, json_boolean(flag));
+}
+
+/* ---- arguments */
+
+static bool verb_type_is(const json_t *value, enum admin_type type)
+{
+    switch (type) {
+    case ADMIN_TEXT:
+        return json_is_string(value) &&
+               strlen(json_string_value(value)) == json_string_length(value);
+    case ADMIN_NUMBER:
+        return json_is_integer(value) && json_integer_value(value) >= 0;
+    case ADMIN_FLAG:
+        return json_is_boolean(value);
+    default:
+        return json_is_object(value);
+    }
+}
+
+static const struct admin_argument *argument_of(const struct admin_verb *verb, const char *name)
+{
+    for (const struct admin_argument *at = verb->arguments; at->name != NULL; at++) {
+        if (strcmp(at->name, name) == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static enum admin_code arguments_check(const struct admin_verb *verb, struct admin_call *call)
+{
+    static const char *const types[] = {"a text", "a number that is not negative", "true or false",
+                                        "an object"};
+    const char *name;
+    json_t *value;
+    json_object_foreach(call->arguments, name, value)
+    {
+        const struct admin_argument *argument = argument_of(verb, name);
+        if (argument == NULL) {
+            return admin_fail(call, ADMIN_USAGE, "%s has no argument %.64s", verb->name, name);
+        }
+        if (!verb_type_is(value, argument->type)) {
+            return admin_fail(call, ADMIN_USAGE, "%s: %s must be %s", verb->name, argument->name,
+                              types[argument->type]);
+        }
+    }
+    for (const struct admin_argument *at = verb->arguments; at->name != NULL; at++) {
+        if (at->needed && json_object_get(call->arguments, at->name) == NULL) {
+            return admin_fail(call, ADMIN_USAGE, "%s needs the argument %s", verb->name, at->name);
+        }
+    }
+    if (call->dry_run && !verb->changes) {
+        return admin_fail(call, ADMIN_USAGE, "%s changes nothing: there is no dryRun of it",
+                          verb->name);
+    }
+    return ADMIN_OK;
+}
+
+/* ---- replies */
+
+static const char *code_word(enum admin_code code)
+{
+    switch (code) {
+#define ADMIN_CODE(name, value, word)                                                              \
+    case ADMIN_##name:                                                                             \
+        return word;
+        ADMIN_CODES(ADMIN_CODE)
+#undef ADMIN_CODE
+    }
+    return "error";
+}
+
+/* Takes `result`, which may be NULL. */
+static char *reply(json_t *id, enum admin_code code, const char *message, json_t *result)
+{
+    json_t *document = json_object();
+    admin_set_number(document, "apiVersion", ADMIN_VERSION);
+    admin_set(document, "id", id != NULL ? json_incref(id) : json_null());
+    admin_set_flag(document, "ok", code == ADMIN_OK);
+    if (code == ADMIN_OK) {
+        admin_set(document, "result", result);
+    } else {
+        json_t *error = json_object();
+        admin_set_text(error, "code", code_word(code));
+        admin_set_text(error, "message", message);
+        admin_set(document, "error", error);
+        json_decref(result);
+    }
+    char *text = json_dumps(document, JSON_COMPACT);
+    json_decref(document);
+    return text;
+}
+
+char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message)
+{
+    return reply(id, code, message, NULL);
+}
+
+static const struct admin_verb *verb_find(const char *name, struct admin_call *call)
+{
+    struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
+    for (size_t i = 0; i < admin_verb_count; i++) {
+        if (strcmp(admin_verbs[i].name, name) == 0) {
+            return &admin_verbs[i];
+        }
+        ga_nearest_offer(&nearest, admin_verbs[i].name);
+    }
+    (void)admin_fail(call, ADMIN_USAGE, "the verb %.64s is not in this version%s%s%s", name,
+                     nearest.word != NULL ? ", did you mean " : "",
+                     nearest.word != NULL ? nearest.word : "", nearest.word != NULL ? "?" : "");
+    return NULL;
+}
+
+char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+                   size_t size)
+{
+    struct admin_call call = {.control = control, .peer = peer};
+    struct admin_request request;
+    enum admin_code code = ADMIN_USAGE;
+    if (admin_request_read(line, size, &request, call.why, sizeof call.why) == GA_OK) {
+        const struct admin_verb *verb = verb_find(request.verb, &call);
+        call.arguments = request.arguments;
+        call.dry_run = request.dry_run;
+        call.result = json_object();
+        code = verb != NULL ? arguments_check(verb, &call) : ADMIN_USAGE;
+        if (code == ADMIN_OK) {
+            code = call.result != NULL ? verb->run(&call)
+                                       : admin_fail(&call, ADMIN_ERROR, "gpuaasd has no memory");
+        }
+    }
+    char *text = reply(request.id, code, call.why, call.result);
+    if (text != NULL && strlen(text) >= ADMIN_REPLY_MAX) {
+        free(text);
+        text = reply(request.id, ADMIN_ERROR, "the reply would be too long", NULL);
+    }
+    admin_request_fini(&request);
+    return text;
+}

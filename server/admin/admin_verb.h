@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs of the admin socket: one table (admin_verb.c) of names, arguments and functions.
+ *
+ * A verb gets its arguments checked: those that are needed are there, all have their type, and
+ * there are no others. It fills in `result` or fails; it waits for nothing. */
+#ifndef SERVER_ADMIN_ADMIN_VERB_H
+#define SERVER_ADMIN_ADMIN_VERB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/admin.h"
+#include "server/admin/admin_peer.h"
+#include "server/admin/admin_request.h"
+
+#define ADMIN_WHY_MAX       600u
+#define ADMIN_ARGUMENTS_MAX 8u
+
+struct control;
+
+struct admin_call {
+    struct control *control;
+    const struct admin_peer *peer;
+    json_t *arguments;
+    bool dry_run;
+    json_t *result; /* an object: the verb fills it in */
+    char why[ADMIN_WHY_MAX];
+};
+
+enum admin_type { ADMIN_TEXT, ADMIN_NUMBER, ADMIN_FLAG, ADMIN_OBJECT };
+
+struct admin_argument {
+    const char *name;
+    enum admin_type type;
+    bool needed;
+};
+
+struct admin_verb {
+    const char *name;
+    bool changes; /* it may be tried with dryRun */
+    enum admin_code (*run)(struct admin_call *call);
+    struct admin_argument arguments[ADMIN_ARGUMENTS_MAX]; /* the last has no name */
+};
+
+extern const struct admin_verb admin_verbs[];
+extern const size_t admin_verb_count;
+
+/* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory. */
+char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+                   size_t size);
+/* A reply that says an error, to a request that could not be read. The same. */
+char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message);
+
+/* ---- for the functions of verbs */
+
+/* Sets `why`; returns `code`. */
+enum admin_code admin_fail(struct admin_call *call, enum admin_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Arguments; NULL, `standard` or false: not given. Numbers are never negative. */
+const char *admin_text(const struct admin_call *call, const char *name);
+uint64_t admin_number(const struct admin_call *call, const char *name, uint64_t standard);
+bool admin_flag(const struct admin_call *call, const char *name);
+json_t *admin_object(const struct admin_call *call, const char *name);
+/* Sets a member; a text that is not UTF-8 becomes one that is. `value` is taken; NULL: no memory,
+ * which admin_answer finds at the end. */
+void admin_set(json_t *object, const char *name, json_t *value);
+void admin_set_text(json_t *object, const char *name, const char *text);  /* NULL: null */
+void admin_set_number(json_t *object, const char *name, uint64_t number); /* past int64: null */
+void admin_set_flag(json_t *object, const char *name, bool flag);
+
+/* ---- the verbs, by file */
+
+enum admin_code admin_verb_health(struct admin_call *call); /* admin_node.c */
+enum admin_code admin_verb_gpus(struct admin_call *call);
+enum admin_code admin_verb_config_show(struct admin_call *call);
+enum admin_code admin_verb_sessions(struct admin_call *call); /* admin_sessions.c */
+enum admin_code admin_verb_session_show(struct admin_call *call);
+enum admin_code admin_verb_session_kill(struct admin_call *call);
+
+#endif

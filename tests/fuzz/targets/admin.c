@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of admins: whatever the line is, there is one reply, which is a line of JSON, bounded,
+ * and says either a result or an error. */
+#include <jansson.h>
+
+#include "base/log.h"
+#include "server/admin/admin_verb.h"
+#include "server/control/client.h"
+#include "server/control/control.h"
+#include "tests/fuzz/fake_spawn.h"
+#include "tests/fuzz/input.h"
+
+static struct conf conf;
+static struct control control;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\n"
+                               "[gpu.0]\ndriver = soft\n[gpu.1]\ndriver = nvidia\n";
+    static const struct control_part *const parts[] = {NULL};
+    (void)argc;
+    (void)argv;
+    ga_log_set_level(GA_LOG_ERROR);
+    FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
+    control.conf = &conf;
+    control.parts = parts;
+    control.seats = 1;
+    control.pending_most = conf.server.pending_connections;
+    FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
+    tenant_table_init(&control.tenants);
+    FUZZ_CHECK(control_clients_init(&control) == GA_OK);
+    backend_process_table_init(&control.processes, &control.loop, 0);
+    FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
+    struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
+    snprintf(facts.name, sizeof facts.name, "GPU");
+    FUZZ_CHECK(devices_learn(&control.devices, &facts));
+    devices_publish(&control.devices);
+    json_object_seed(1); /* the same order of members each time */
+    return 0;
+}
+
+static void reply_check(const char *text)
+{
+    json_error_t error;
+    FUZZ_CHECK(text != NULL && strlen(text) < ADMIN_REPLY_MAX && strchr(text, '\n') == NULL);
+    json_t *reply = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    FUZZ_CHECK(json_is_object(reply));
+    bool ok = json_is_true(json_object_get(reply, "ok"));
+    FUZZ_CHECK(json_is_object(json_object_get(reply, "result")) == ok);
+    const json_t *failure = json_object_get(reply, "error");
+    FUZZ_CHECK(json_is_object(failure) != ok);
+    FUZZ_CHECK(ok || json_string_length(json_object_get(failure, "message")) != 0);
+    json_decref(reply);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct admin_peer peer = {.uid = 1, .name = "uid:1"};
+    const uint8_t *end = size != 0 ? memchr(data, '\n', size) : NULL;
+    size_t length = end != NULL ? (size_t)(end - data) : size;
+    char *line = malloc(length + 1);
+    FUZZ_CHECK(line != NULL);
+    memcpy(line, data, length);
+    char *reply = admin_answer(&control, &peer, line, length);
+    reply_check(reply);
+    free(reply);
+    free(line);
+    return 0;
+}
