@@ -64,6 +64,7 @@ enum ga_status open_connect(struct store *store, int flags)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     /* cell_size_check finds damage earlier. No mmap: a truncated file would be a SIGBUS. */
     return sql_script(store, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; "
+                             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; "
                              "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL");
 }
 
