@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/ca.h" /* IWYU pragma: export */
 #include "base/status.h"
 #include "store/store.h"
 
