@@ -24,6 +24,7 @@
 #define WIRE_HELLO_MAX     4096u      /* likewise the first one of a client, who is nobody yet */
 #define WIRE_CHUNK         262144u    /* bulk bytes per copy frame, at most */
 #define WIRE_BULKS_MAX     16         /* bulk connections of one data connection, at most */
+#define WIRE_NOTICE_MAX    255u       /* bytes of the text of a notice */
 #define WIRE_VALUES_MAX    65536u     /* values of one call without bulk, at most */
 
 struct wire_header {
@@ -81,7 +82,13 @@ enum wire_opcode {
     /* Side connection, backend process -> client, only to who takes it (HANDSHAKE_TAKES_TRIM) */
     WIRE_TRIM = 31, /* no values: others lack memory, what you keep of it is wanted; the answer is
                        ga_memory_trimmed */
+    /* Side connection, backend process -> client; who does not know it skips it */
+    WIRE_NOTICE = 32, /* u32 enum wire_notice, string (WIRE_NOTICE_MAX): what the server's operator
+                         has to say to the program's user */
 };
+
+/* The meaning of a notice for the program: none; or the connection is at its end. */
+enum wire_notice { WIRE_NOTICE_NOTE = 0, WIRE_NOTICE_END = 1 };
 
 enum wire_output { WIRE_OUTPUT_STDOUT = 1, WIRE_OUTPUT_STDERR = 2 };
 

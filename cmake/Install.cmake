@@ -17,3 +17,8 @@ install(FILES docs/man/gpuaas.1 docs/man/gpuaasctl.1 DESTINATION ${CMAKE_INSTALL
 install(FILES docs/man/gpuaasd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES docs/man/gpuaasd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 install(FILES docs/gpuaasd.conf.example README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The unit names the place of gpuaasd, which is known only now.
+install(CODE "
+    set(unit \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/gpuaasd.service)
+    configure_file(${CMAKE_SOURCE_DIR}/server/gpuaasd.service.in \${unit} @ONLY)
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${unit})")

@@ -345,6 +345,21 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
     return status;
 }
 
+void conf_server_reload(struct conf_server *now, const struct conf_server *read,
+                        const struct conf_server *fresh,
+                        void (*ignored)(void *user, const char *key), void *user)
+{
+    for (size_t i = 0; i < conf_key_count; i++) {
+        const struct conf_key *key = &conf_keys[i];
+        if (key->section == CONF_SECTION_SERVER && key->change == CONF_CHANGE_RELOAD) {
+            memcpy((char *)now + key->offset, (const char *)fresh + key->offset,
+                   conf_key_bytes(key));
+        } else if (key->section == CONF_SECTION_SERVER && !conf_key_same(key, read, fresh)) {
+            ignored(user, key->name);
+        }
+    }
+}
+
 static const char *open_cure(int error)
 {
     return error == ENOENT   ? "; gpuaasd --example-config writes one"

@@ -52,7 +52,7 @@ struct conf_server {
     uint64_t shared_memory, application_host_memory;
     uint32_t clients, pending_connections;
     uint32_t spare_backends;
-    uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s;
+    uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s, drain_s;
 };
 
 struct conf_gpu {
@@ -86,6 +86,12 @@ typedef void conf_value(void *user, const char *section, const char *key, const 
 /* Tells all values that are in force, those that the file leaves out as well; `listen` once for
  * each address. Keys of a software GPU are one value, `software`, as SOFTGPU_DEVICES has them. */
 void conf_values_tell(const struct conf *conf, conf_value *tell, void *user);
+/* Takes from `fresh` every value of [server] whose key says RELOAD; `ignored` gets the name of each
+ * other key whose value in `fresh` differs from the one in `read`, which is what `now` was read
+ * from. */
+void conf_server_reload(struct conf_server *now, const struct conf_server *read,
+                        const struct conf_server *fresh,
+                        void (*ignored)(void *user, const char *key), void *user);
 
 /* The example file: every key with its help, its default and the allowed values. It is a valid
  * configuration, equal to the smallest one. */

@@ -34,7 +34,8 @@ static void example_section_write(FILE *out, enum conf_section section)
             continue;
         }
         char allowed[300];
-        snprintf(allowed, sizeof allowed, "Allowed: %s.%s", key->allowed,
+        snprintf(allowed, sizeof allowed, "Allowed: %s.%s%s", key->allowed,
+                 key->change == CONF_CHANGE_RELOAD ? " A reload is enough." : "",
                  key->drivers == CONF_DRIVERS_SOFT     ? " Only with driver = soft."
                  : key->drivers == CONF_DRIVERS_NVIDIA ? " Only with driver = nvidia."
                                                        : "");
@@ -53,9 +54,11 @@ static void example_section_write(FILE *out, enum conf_section section)
 void conf_example_write(FILE *out)
 {
     char line[80];
-    comment_write(out,
-                  "Configuration of gpuaasd. Keys that are not commented out must be given; the "
-                  "others show their defaults. Written by gpuaasd --example-config.");
+    comment_write(
+        out, "Configuration of gpuaasd. Keys that are not commented out must be given; the "
+             "others show their defaults. A changed value needs a restart of gpuaasd, or, where "
+             "it says so, a reload (SIGHUP): then it holds for what begins afterwards. Written by"
+             " gpuaasd --example-config.");
     fprintf(out, "\n[server]\n");
     example_section_write(out, CONF_SECTION_SERVER);
     fputc('\n', out);

@@ -11,8 +11,8 @@
 #define CONF_MEMBER_SERVER(member) offsetof(struct conf_server, member)
 #define CONF_MEMBER_GPU(member)    offsetof(struct conf_gpu, member)
 
-#define CONF_KEY(section_, name_, type_, member_, standard_, least_, most_, drivers_, allowed_,    \
-                 help_)                                                                            \
+#define CONF_KEY(section_, name_, type_, member_, standard_, least_, most_, drivers_, change_,     \
+                 allowed_, help_)                                                                  \
     {.section = CONF_SECTION_##section_,                                                           \
      .name = name_,                                                                                \
      .type = CONF_TYPE_##type_,                                                                    \
@@ -21,11 +21,13 @@
      .least = least_,                                                                              \
      .most = most_,                                                                                \
      .drivers = CONF_DRIVERS_##drivers_,                                                           \
+     .change = CONF_CHANGE_##change_,                                                              \
      .allowed = allowed_,                                                                          \
      .help = help_},
 
 #define SOFT_KEY(name_, type_, member_, standard_, least_, most_, allowed_, help_)                 \
-    CONF_KEY(GPU, name_, SOFT, soft.member_, standard_, least_, most_, SOFT, allowed_, help_)
+    CONF_KEY(GPU, name_, SOFT, soft.member_, standard_, least_, most_, SOFT, RESTART, allowed_,    \
+             help_)
 
 const struct conf_key conf_keys[] = {
 #include "conf/keys.def"
@@ -150,6 +152,51 @@ static bool soft_read(const struct conf_key *key, const char *text, unsigned lin
     }
     gpu->soft_given |= line != 0 ? UINT64_C(1) << at : 0;
     return true;
+}
+
+size_t conf_key_bytes(const struct conf_key *key)
+{
+    switch (key->type) {
+    case CONF_TYPE_TEXT:
+        return CONF_TEXT_MAX;
+    case CONF_TYPE_NUMBER:
+        return sizeof(uint32_t);
+    case CONF_TYPE_BYTES:
+        return sizeof(uint64_t);
+    case CONF_TYPE_PORTS:
+        return sizeof(struct conf_ports);
+    case CONF_TYPE_FLAG:
+    case CONF_TYPE_AUTO:
+    case CONF_TYPE_SWITCH:
+        return sizeof(bool);
+    case CONF_TYPE_LEVEL:
+        return sizeof(enum ga_log_level);
+    case CONF_TYPE_FORMAT:
+        return sizeof(enum ga_log_format);
+    case CONF_TYPE_DRIVER:
+        return sizeof(enum conf_driver);
+    case CONF_TYPE_LISTEN:
+    case CONF_TYPE_SOFT:
+        break;
+    }
+    return 0;
+}
+
+static bool listens_same(const struct conf_server *one, const struct conf_server *other)
+{
+    bool same = one->listen_count == other->listen_count;
+    for (unsigned i = 0; same && i < one->listen_count; i++) {
+        same = strcmp(one->listen[i].url, other->listen[i].url) == 0;
+    }
+    return same;
+}
+
+bool conf_key_same(const struct conf_key *key, const void *one, const void *other)
+{
+    const char *a = (const char *)one + key->offset, *b = (const char *)other + key->offset;
+    return key->type == CONF_TYPE_LISTEN ? listens_same(one, other)
+           : key->type == CONF_TYPE_TEXT ? strcmp(a, b) == 0
+                                         : memcmp(a, b, conf_key_bytes(key)) == 0;
 }
 
 bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into)

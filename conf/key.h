@@ -30,6 +30,9 @@ enum conf_type {
 #define CONF_DRIVERS_NVIDIA (1u << CONF_DRIVER_NVIDIA)
 #define CONF_DRIVERS_ALL    (CONF_DRIVERS_SOFT | CONF_DRIVERS_NVIDIA)
 
+/* The need of a changed value. */
+enum conf_change { CONF_CHANGE_RESTART, CONF_CHANGE_RELOAD };
+
 struct conf_key {
     enum conf_section section;
     const char *name;
@@ -38,12 +41,17 @@ struct conf_key {
     const char *standard;
     uint64_t least, most;
     unsigned drivers;
+    enum conf_change change;
     const char *allowed, *help;
 };
 
 extern const struct conf_key conf_keys[];
 extern const size_t conf_key_count;
 
+/* Bytes of the member; 0: it is no single value. */
+size_t conf_key_bytes(const struct conf_key *key);
+/* Whether two structs have the same value. */
+bool conf_key_same(const struct conf_key *key, const void *one, const void *other);
 /* Reads `text` into the member of `into` (struct conf_server or struct conf_gpu). False: it is not
  * allowed, nothing changed. */
 bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, void *into);

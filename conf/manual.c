@@ -42,6 +42,9 @@ static void manual_key_write(FILE *out, const struct conf_key *key)
     } else {
         fputs("Default: empty.\n", out);
     }
+    if (key->change == CONF_CHANGE_RELOAD) {
+        fputs("A reload is enough.\n", out);
+    }
     if (key->drivers == CONF_DRIVERS_SOFT) {
         fputs("Only with driver = soft.\n", out);
     } else if (key->drivers == CONF_DRIVERS_NVIDIA) {
@@ -72,6 +75,9 @@ void conf_manual_write(FILE *out)
           "All mistakes of a file are reported at once, each with file, line, key and what is\n"
           "allowed;\n.B gpuaasd \\-\\-config FILE \\-\\-check\\-config\nonly does that, and\n"
           ".B gpuaasd \\-\\-example\\-config\nwrites a commented file to begin with.\n"
+          ".PP\nA changed value needs a restart of gpuaasd, or, where it says so, a reload\n"
+          "(SIGHUP): then it holds for what begins afterwards. A reload also reads the files of\n"
+          "tls_cert, tls_key and tls_client_ca anew. If the file has a mistake, nothing changes.\n"
           ".SH [server]\n",
           out);
     manual_section_write(out, CONF_SECTION_SERVER);

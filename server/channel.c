@@ -65,6 +65,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_seat);
     case CHANNEL_FORBIDDEN:
         return sizeof(struct channel_forbidden);
+    case CHANNEL_NOTICE:
+        return sizeof(struct channel_notice);
     case CHANNEL_IDLE:
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:
@@ -87,6 +89,9 @@ static enum ga_status packet_check(union channel_packet *packet, size_t size)
         break;
     case CHANNEL_FAILED:
         packet->failed.reason[sizeof packet->failed.reason - 1] = 0;
+        break;
+    case CHANNEL_NOTICE:
+        packet->notice.text[sizeof packet->notice.text - 1] = 0;
         break;
     case CHANNEL_FACTS:
         packet->facts.name[sizeof packet->facts.name - 1] = 0;

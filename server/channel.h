@@ -21,6 +21,7 @@
  *                                                answer, likewise; or, unasked, that others lack
  *                                                memory, or that
  *     <----------------------------- REQUEST     one opens what this one shares: the descriptor
+ *     NOTICE ------------------------------>     a text for the program's user
  *
  * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
  *
@@ -33,6 +34,7 @@
 
 #include "api/handshake.h"
 #include "api/limits.h"
+#include "api/wire.h"
 #include "base/status.h"
 #include "conf/conf.h"
 #include "transport/transport.h"
@@ -61,6 +63,7 @@ enum channel_kind {
     CHANNEL_FORBIDDEN,
     CHANNEL_SERVED,
     CHANNEL_ALONE,
+    CHANNEL_NOTICE,
 };
 
 enum channel_verb {
@@ -168,6 +171,13 @@ struct channel_seat {
     uint32_t seat;
 };
 
+struct channel_notice {
+    uint32_t kind;
+    uint32_t seat;
+    uint32_t notice; /* enum wire_notice */
+    char text[WIRE_NOTICE_MAX + 1];
+};
+
 struct channel_forbidden {
     uint32_t kind;
     int32_t call; /* number of the system call */
@@ -211,6 +221,7 @@ union channel_packet {
     struct channel_ticket ticket;
     struct channel_idle idle;
     struct channel_seat seat;
+    struct channel_notice notice;
     struct channel_forbidden forbidden;
     struct channel_facts facts;
     struct channel_request request;

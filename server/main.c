@@ -27,7 +27,8 @@ static void usage(void)
         "\n"
         "Serves this machine's GPUs to programs on other machines. Stays in the foreground, logs\n"
         "to stderr, and says \"ready\" with each address when it serves. SIGTERM ends it;\n"
-        "SIGUSR1 makes it log its clients and backend processes (log_level info).\n"
+        "SIGUSR1 makes it log its clients and backend processes (log_level info); SIGHUP makes it\n"
+        "read its configuration and certificates anew.\n"
         "\n"
         "  --config FILE      what to serve and where; see --example-config\n"
         "  --check-config     only say what is wrong with FILE\n"
@@ -108,7 +109,7 @@ static int serve(const char *file, bool check_only)
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
     static const struct control_part *const parts[] = {&admin_part, NULL};
-    int result = control_run(&conf, parts);
+    int result = control_run(file, &conf, parts);
     ga_log_end();
     return result;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "client/conn/conn_internal.h"
 #include "client/process/environment.h"
 
@@ -48,6 +49,24 @@ static void side_failed(struct client_conn *conn, enum ga_status status)
     client_conn_lose(conn, why);
 }
 
+/* What the operator of the server has to say. False: nonsense. */
+static bool take_notice(struct client_conn *conn, const struct wire_header *header,
+                        const uint8_t *values)
+{
+    struct ga_reader reader = ga_reader_of(values, header->length);
+    uint32_t kind = ga_read_u32(&reader);
+    const char *text = ga_read_string(&reader, WIRE_NOTICE_MAX);
+    if (reader.failed || text == NULL) {
+        return false;
+    }
+    if (kind == WIRE_NOTICE_END) {
+        client_conn_lose(conn, text);
+    } else if (!atomic_load(&conn->quiet)) {
+        ga_warn("%s: %s", conn->name, text);
+    }
+    return true;
+}
+
 /* Reads the side connection. Skips the answer to the greeting, and messages of newer servers that
  * this library does not know. */
 static void read_side(struct client_conn *conn)
@@ -58,6 +77,9 @@ static void read_side(struct client_conn *conn)
     while ((status = transport_side_receive(&conn->side, &header, &values)) == GA_OK) {
         if (header.opcode == WIRE_TRIM) {
             conn->hooks->trim(conn);
+        } else if (header.opcode == WIRE_NOTICE && !take_notice(conn, &header, values)) {
+            status = GA_INVALID;
+            break;
         }
     }
     if (status != GA_AGAIN) {

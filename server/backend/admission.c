@@ -78,6 +78,16 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
     (void)!eventfd_write(backend->wake_fd, 1);
 }
 
+/* The main thread passes it on: it alone knows the side connection. */
+static void notice_told(struct backend *backend, const struct channel_notice *packet)
+{
+    if (packet->seat < CHANNEL_SEATS) {
+        backend->applications[packet->seat].notice = *packet;
+        atomic_store(&backend->applications[packet->seat].notified, true);
+        (void)!eventfd_write(backend->wake_fd, 1);
+    }
+}
+
 static void fetch_told(const struct backend *backend, const struct channel_request *packet, int fd)
 {
     if (fd >= 0) {
@@ -112,6 +122,10 @@ void admission_read(struct backend *backend)
         if (packet.kind == CHANNEL_APPLICATION || packet.kind == CHANNEL_LEAVE ||
             packet.kind == CHANNEL_ALONE) {
             seat_told(backend, &packet);
+            continue;
+        }
+        if (packet.kind == CHANNEL_NOTICE) {
+            notice_told(backend, &packet.notice);
             continue;
         }
         (void)GA_FAILPOINT("backend: ticket read");
@@ -336,5 +350,8 @@ void admission_turn(struct backend *backend)
 {
     if (atomic_exchange(&backend->trim_wanted, false)) {
         admission_reclaim(backend);
+    }
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        application_notify(&backend->applications[i]);
     }
 }

@@ -268,6 +268,21 @@ bool application_reclaim(struct application *application)
            transport_side_send(&application->side, WIRE_TRIM, 0, NULL, 0) == GA_OK;
 }
 
+void application_notify(struct application *application)
+{
+    _Alignas(16) uint8_t values[WIRE_NOTICE_MAX + 33];
+    struct ga_writer writer = ga_writer_of(values, sizeof values / 16 * 16);
+    if (!application->side_open || !atomic_exchange(&application->notified, false)) {
+        return;
+    }
+    pthread_mutex_lock(&application->backend->ticket_lock);
+    ga_write_u32(&writer, application->notice.notice);
+    ga_write_string(&writer, application->notice.text);
+    pthread_mutex_unlock(&application->backend->ticket_lock);
+    ga_writer_finish(&writer);
+    (void)!transport_side_send(&application->side, WIRE_NOTICE, 0, values, writer.at);
+}
+
 static void idle_tell(struct application *application)
 {
     struct backend *backend = application->backend;

@@ -39,6 +39,8 @@ struct application {
     struct rebuild_trigger *rebuild; /* of tests; else NULL */
     struct ticket_table tickets;     /* under the backend's ticket_lock, like: */
     struct exports exports;
+    struct channel_notice notice; /* the same; the last one that gpuaasd has told */
+    _Atomic bool notified;        /* it waits to be passed on */
     bool side_open;
     struct transport_side side;
     struct server_conn *conn; /* NULL: none yet */
@@ -77,6 +79,8 @@ GA_CHECKED enum ga_status application_side_open(struct application *application,
 /* Answers gpuaasd, which asks for the descriptor of what it shares. Under the ticket lock. */
 void application_fetched(const struct application *application,
                          const struct channel_request *packet);
+/* Passes a notice of gpuaasd on to its client, if one waits and there is a way. */
+void application_notify(struct application *application);
 /* Asks its client to give cached device memory back. False: it has nothing, or cannot. */
 bool application_reclaim(struct application *application);
 

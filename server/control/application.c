@@ -183,6 +183,16 @@ bool control_application_has_seat(const struct control_application *application)
     return has;
 }
 
+bool control_application_uses(const struct control_application *application, uint32_t gpu)
+{
+    bool uses = false;
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        const struct seat *seat = application->seats[i];
+        uses = uses || (seat != NULL && (seat->gpus[gpu / 64] >> gpu % 64 & 1) != 0);
+    }
+    return uses;
+}
+
 /* It has lost a seat. */
 static void application_alone_look(struct control_application *application)
 {
@@ -220,6 +230,7 @@ static void seat_forget(struct control_application *application, const struct se
             application->seats[i] = NULL;
         }
     }
+    drain_look(application->control);
 }
 
 void control_application_abandon(struct control_application *application, struct seat *seat)

@@ -35,8 +35,11 @@ struct control_application {
     const char *way;          /* of its control connection: "tls", "tcp", "shm" */
     uint64_t since_ns;        /* it has greeted */
     bool admitted;
-    bool alone, alone_told; /* it has no control connection, and has others; that was logged */
-    struct ga_list clients; /* struct control_client, by `beside` */
+    bool alone, alone_told;   /* it has no control connection, and has others; that was logged */
+    uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */
+    int32_t dismissed_result; /* CUresult for what it asks for now */
+    char dismissed_why[WIRE_NOTICE_MAX + 1];
+    struct ga_list clients;              /* struct control_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
     unsigned users;                      /* connections, seats, and who is at work with it */
 };
@@ -73,6 +76,8 @@ GA_CHECKED enum ga_status control_application_start(struct control_application *
                                                     size_t why_size);
 /* Whether it has a seat in any backend process. */
 bool control_application_has_seat(const struct control_application *application);
+/* Whether it has had a ticket of the GPU, an index into the list that clients see. */
+bool control_application_uses(const struct control_application *application, uint32_t gpu);
 /* Leaves a seat of its, which serves it no more. */
 void control_application_abandon(struct control_application *application, struct seat *seat);
 

@@ -4,6 +4,7 @@
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
+#include "server/control/admission.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
@@ -184,8 +185,7 @@ static void control_client_welcome(struct control_client *client)
     control_client_out_end(&client->out, WIRE_WELCOME, 0);
 }
 
-/* To its application, which has gone on without a control connection. */
-static bool application_rejoin(struct control_client *client, const struct tenant *tenant)
+bool control_client_rejoin(struct control_client *client, const struct tenant *tenant)
 {
     struct control_application *made = client->application;
     struct control_application *known = control_application_rejoin(made, tenant);
@@ -197,32 +197,6 @@ static bool application_rejoin(struct control_client *client, const struct tenan
     application_join(client, known);
     ga_info_of(control_client_address(client), "%s: connected again", known->label);
     return true;
-}
-
-/* As yet everybody is the tenant "default". False: it has been refused. */
-static bool client_admit(struct control_client *client, uint64_t sequence)
-{
-    const struct tenant_terms terms = tenant_default();
-    struct tenant *tenant = tenant_find(client->control, &terms);
-    char why[300] = "no memory";
-    int32_t result = CUDA_ERROR_OUT_OF_MEMORY;
-    bool again = tenant != NULL && application_rejoin(client, tenant);
-    bool good = again || (tenant != NULL && tenant_admits(tenant, why, sizeof why));
-    if (tenant != NULL && !good) {
-        result = CUDA_ERROR_NOT_PERMITTED;
-    }
-    if (good && !again && !control_application_admit(client->application, tenant)) {
-        good = false;
-        result = CUDA_ERROR_NOT_PERMITTED;
-        snprintf(why, sizeof why, "this program is connected already: is this server named twice?");
-    }
-    if (tenant != NULL) {
-        tenant_drop(tenant);
-    }
-    if (!good) {
-        control_client_refuse(client, sequence, result, why);
-    }
-    return good;
 }
 
 static bool control_client_hello(struct control_client *client, const struct wire_header *header,
@@ -249,14 +223,7 @@ static bool control_client_hello(struct control_client *client, const struct wir
                  hello.major, hello.build, WIRE_MAJOR, GPUAAS_VERSION,
                  hello.major < WIRE_MAJOR ? "client" : "server");
         control_client_refuse(client, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
-    } else if (!client_admit(client, header->sequence)) {
-        return true;
-    } else if (!control_client_admit(client)) {
-        char reason[100];
-        snprintf(reason, sizeof reason, "it serves %u applications already ([server] clients)",
-                 client->control->client_count);
-        control_client_refuse(client, header->sequence, CUDA_ERROR_NO_DEVICE, reason);
-    } else {
+    } else if (admission_ask(client, &hello, header->sequence)) {
         client->state = CLIENT_GREETED;
         if (client->conn.ops->set_dead_after(
                 &client->conn, client->control->conf->server.dead_after_s * 1000) != GA_OK) {

@@ -81,6 +81,19 @@ enum ga_status control_limits_init(struct control *control)
     return status;
 }
 
+static void limit_renew(struct control_limit *limit, unsigned limit_s)
+{
+    limit->limit_ns = limit_s * GA_NS_PER_S;
+    (void)uv_timer_stop(&limit->timer);
+    limit_watch(limit);
+}
+
+void control_limits_renew(struct control *control)
+{
+    limit_renew(&control->pending, control->conf->server.handshake_timeout_s);
+    limit_renew(&control->idle, control->conf->server.idle_timeout_s);
+}
+
 void control_limits_fini(struct control *control)
 {
     struct control_limit *limits[] = {&control->pending, &control->idle};

@@ -16,6 +16,9 @@ GA_CHECKED enum ga_status control_limits_init(struct control *control);
 /* Closes the handles; all clients have been closed. */
 void control_limits_fini(struct control *control);
 
+/* The configuration has new times. */
+void control_limits_renew(struct control *control);
+
 /* A new client is pending; another one that has been so for longer may have to go. GA_NO_MEMORY.
  */
 GA_CHECKED enum ga_status control_client_pend(struct control_client *client);

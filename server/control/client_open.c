@@ -149,6 +149,26 @@ static void client_open_device(struct control_client *client, enum conf_driver d
     }
 }
 
+/* Programs that use something here already may use more of it, while others do not come in. */
+static bool open_refused(struct control_client *client, const struct control_client_open *wanted)
+{
+    const struct control_application *application = client->application;
+    char why[300];
+    if (application->dismissed_ns != 0) {
+        control_client_refuse(client, wanted->sequence, application->dismissed_result,
+                              application->dismissed_why);
+        return true;
+    }
+    bool here = control_application_has_seat(application);
+    if ((!here && drain_refuses(client->control, DRAIN_NODE, why, sizeof why)) ||
+        (!control_application_uses(application, wanted->gpu) &&
+         drain_refuses(client->control, wanted->gpu, why, sizeof why))) {
+        control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+        return true;
+    }
+    return false;
+}
+
 bool control_client_open(struct control_client *client, const struct wire_header *header,
                          struct ga_reader *reader)
 {
@@ -159,7 +179,7 @@ bool control_client_open(struct control_client *client, const struct wire_header
     }
     (void)GA_FAILPOINT("gpuaasd: open read");
     struct control_client_open wanted = {.sequence = header->sequence, .device = open.device};
-    if (open_place(client, &wanted)) {
+    if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
         const struct devices *devices = &client->control->devices;
         client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);
     }

@@ -51,6 +51,9 @@ void control_client_close(struct control_client *client);
 void control_client_release(struct control_client *client);
 /* Sends what is queued; false: the client has been closed. */
 bool control_client_flush(struct control_client *client);
+/* Lets it join its application, which has gone on without a control connection. False: there is no
+ * such one of this tenant. */
+bool control_client_rejoin(struct control_client *client, const struct tenant *tenant);
 /* Queues a REFUSED for the message `sequence`, and logs it. */
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason);

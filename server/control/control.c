@@ -12,17 +12,20 @@
 
 #include "base/log.h"
 #include "server/control/client.h"
+#include "server/control/dismiss.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
+#include "server/control/reload.h"
 #include "server/control/status.h"
 
 #define OOM_SCORE (-500) /* in thousandths of the machine's memory */
 
-static void control_stop(struct control *control, int exit_status)
+void control_end(struct control *control, int exit_status)
 {
     bool again = control->stopping;
     control->stopping = true;
     control->exit_status = again ? control->exit_status : exit_status;
+    notify_stopping(&control->notify);
     control_listeners_close(control);
     for (const struct control_part *const *at = control->parts; !again && *at != NULL; at++) {
         (*at)->stop(control);
@@ -48,12 +51,23 @@ static void control_emptied(struct backend_process_table *table)
 static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
+    char note[900];
     if (number == SIGUSR1) {
         status_log(control);
         return;
     }
+    if (number == SIGHUP) {
+        (void)!reload(control, note, sizeof note); /* it has been logged */
+        return;
+    }
+    uint32_t drain_s = control->conf->server.drain_s;
+    if (number == SIGTERM && drain_s != 0 && !control->stopping && !control->drain.ends) {
+        ga_info("%s: applications may go on for %u s", strsignal(number), drain_s);
+        drain_and_stop(control, "the server is being stopped", drain_s);
+        return;
+    }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
-    control_stop(control, 0);
+    control_end(control, 0);
 }
 
 /* ---- the probes */
@@ -85,7 +99,7 @@ static void control_serve(struct control *control)
     }
     if (control->devices.visible_count == 0) {
         ga_error("there is no GPU to serve");
-        control_stop(control, 1);
+        control_end(control, 1);
         return;
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
@@ -93,6 +107,7 @@ static void control_serve(struct control *control)
     }
     control->serving = true;
     control_accept_start(control);
+    notify_ready(&control->notify);
 }
 
 static void probe_packet(struct backend_process *process, const union channel_packet *packet)
@@ -217,11 +232,14 @@ static enum ga_status control_identity(struct control *control)
     return status;
 }
 
-int control_run(struct conf *conf, const struct control_part *const *parts)
+int control_run(const char *file, struct conf *conf, const struct control_part *const *parts)
 {
     static struct control control;
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
-    control = (struct control){.conf = conf, .parts = parts};
+    static struct conf_server read;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+    read = conf->server;
+    control = (struct control){
+        .conf = conf, .file = file, .read = &read, .notify.fd = -1, .parts = parts};
     control_protect();
     tenant_table_init(&control.tenants);
     control_names(&conf->server);
@@ -239,19 +257,25 @@ int control_run(struct conf *conf, const struct control_part *const *parts)
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);
+    notify_init(&control.notify, &control.loop);
+    drain_init(&control);
+    dismiss_init(&control);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
         control.signals[i].data = &control;
         (void)uv_signal_start(&control.signals[i], control_signalled, numbers[i]);
     }
     if (control_start(&control) != GA_OK) {
-        control_stop(&control, 1);
+        control_end(&control, 1);
     }
     (void)uv_run(&control.loop, UV_RUN_DEFAULT);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         uv_close((uv_handle_t *)&control.signals[i], NULL);
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
+    drain_fini(&control);
+    dismiss_fini(&control);
+    notify_fini(&control.notify);
     control_clients_fini(&control);
     images_fini(&control.processes.images);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */

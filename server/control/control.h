@@ -11,6 +11,8 @@
 #include "conf/conf.h"
 #include "server/control/backend_process.h"
 #include "server/control/devices.h"
+#include "server/control/drain.h"
+#include "server/control/notify.h"
 #include "server/control/tenant.h"
 #include "server/control/warm_pool.h"
 #include "server/pending.h"
@@ -48,6 +50,8 @@ struct control_part {
 struct control {
     uv_loop_t loop;
     struct conf *conf;
+    const char *file;               /* which it has been read from */
+    const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
     struct devices devices;
     struct channel_identity identity; /* of backend processes */
     struct backend_process_table processes;
@@ -69,7 +73,11 @@ struct control {
     struct transport_secret secret; /* of those with tls */
     struct backend_process *probes[DEVICES_DRIVERS];
     struct warm_pool warm_pools[DEVICES_DRIVERS];
-    uv_signal_t signals[3];
+    struct drain drain;    /* of the node */
+    uv_timer_t drains;     /* while any goes on */
+    uv_timer_t dismissals; /* while any application is dismissed */
+    struct notify notify;
+    uv_signal_t signals[4];
     uint32_t seats; /* in each backend process: applications that it serves at once */
     bool outlives;  /* backend processes go on when their applications have ended */
     const struct control_part *const *parts; /* ended by NULL */
@@ -79,8 +87,11 @@ struct control {
     int exit_status;
 };
 
-/* Serves until a signal ends it; returns the exit status of the program. `conf` is borrowed; empty
- * values (pool, node) are filled in. `parts` is ended by NULL. */
-int control_run(struct conf *conf, const struct control_part *const *parts);
+/* Serves until a signal ends it; returns the exit status of the program. `file` and `conf`, which
+ * was read from it, are borrowed; empty values (pool, node) are filled in. `parts` is ended by
+ * NULL. */
+int control_run(const char *file, struct conf *conf, const struct control_part *const *parts);
+/* Ends what it does, and then the loop; called again, at once. */
+void control_end(struct control *control, int exit_status);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "server/channel.h"
+#include "server/control/drain.h"
 
 #define DEVICES_DRIVERS 2u /* values of enum conf_driver */
 
@@ -14,6 +15,7 @@ struct device {
     const struct conf_gpu *gpu;
     uint32_t ordinal; /* in its driver */
     bool known;       /* `facts` are there */
+    struct drain drain;
     struct channel_facts facts;
 };
 

@@ -79,12 +79,31 @@ static void plain_note(const char *url, const struct transport_address *address)
     }
 }
 
+static struct transport_secret secret_of(const struct conf_server *server)
+{
+    return (struct transport_secret){.cert = given(server->tls_cert),
+                                     .key = given(server->tls_key),
+                                     .ca = given(server->tls_client_ca)};
+}
+
+/* All have the same files: if those of the first are good, so are those of the others. */
+enum ga_status control_listeners_renew(struct control *control, const struct conf_server *fresh,
+                                       char *why, size_t why_size)
+{
+    const struct transport_secret secret = secret_of(fresh);
+    for (unsigned i = 0; i < control->listener_count; i++) {
+        struct transport_listener *listener = &control->listeners[i].listener;
+        if (listener->ops->renew != NULL) {
+            GA_TRY(listener->ops->renew(listener, &secret, why, why_size));
+        }
+    }
+    return GA_OK;
+}
+
 enum ga_status control_listen(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
-    control->secret = (struct transport_secret){.cert = given(server->tls_cert),
-                                                .key = given(server->tls_key),
-                                                .ca = given(server->tls_client_ca)};
+    control->secret = secret_of(server);
     for (unsigned i = 0; i < control->conf->server.listen_count; i++) {
         struct control_listener *listener = &control->listeners[i];
         struct transport_address address;

@@ -10,6 +10,11 @@
 void control_descriptors(struct control *control);
 /* GA_INVALID with a log line. */
 GA_CHECKED enum ga_status control_listen(struct control *control);
+/* Reads certificates and keys anew, for connections from now on. GA_INVALID with `why`: nothing has
+ * changed. */
+GA_CHECKED enum ga_status control_listeners_renew(struct control *control,
+                                                  const struct conf_server *fresh, char *why,
+                                                  size_t why_size);
 void control_accept_start(struct control *control);
 void control_listeners_close(struct control *control);
 

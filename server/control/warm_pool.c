@@ -135,6 +135,21 @@ void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_
     }
 }
 
+void warm_pool_renew(struct warm_pool *pool)
+{
+    if (pool->control == NULL || !devices_seen(&pool->control->devices, pool->driver)) {
+        return;
+    }
+    uint32_t wanted = pool->control->conf->server.spare_backends;
+    pool->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
+    while (pool->count != 0) {
+        struct backend_process *process = pool->processes[0];
+        warm_pool_forget(pool, 0);
+        backend_process_end(process);
+    }
+    refill_later(pool);
+}
+
 void warm_pool_stop(struct warm_pool *pool)
 {
     pool->wanted = 0;

@@ -24,6 +24,8 @@ struct warm_pool {
 
 /* Begins to keep as many as the configuration says; none if no GPU has this driver. */
 void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_driver driver);
+/* Its processes give way to new ones, which get what the configuration says now. */
+void warm_pool_renew(struct warm_pool *pool);
 /* Keeps no more. The processes end with the process table. */
 void warm_pool_stop(struct warm_pool *pool);
 

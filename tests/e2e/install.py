@@ -50,11 +50,32 @@ def test_one_target_builds_what_is_installed(build):
     made = set(process.out.text.split())
     with tempfile.TemporaryDirectory() as prefix:
         installed(build, prefix)
-        built = {path for path in files_below(prefix) if not path.startswith("share/")}
+        built = {path for path in files_below(prefix)
+                 if not path.startswith(("share/", "lib/systemd/"))}
     expect({"bin/gpuaas", "bin/gpuaasd"} < built, f"installed: {built}")
     expect(built < made, f"`installed` does not build {built - made}")
     tests = [path for path in made if re.match(r"(tests|kernels|perf)/", path)]
     expect(not tests, f"`installed` builds {tests}")
+
+
+def test_unit_of_systemd(build):
+    """It starts the gpuaasd beside it, and systemd finds no mistake in it."""
+    with tempfile.TemporaryDirectory() as prefix:
+        installed(build, prefix)
+        unit = os.path.join(prefix, "lib", "systemd", "system", "gpuaasd.service")
+        with open(unit, encoding="utf-8") as file:
+            text = file.read()
+        with open(os.path.join(build.folder, "install_manifest.txt"), encoding="utf-8") as file:
+            expect(unit in file.read().split("\n"), "uninstalling would leave it behind")
+        expect(f"ExecStart={prefix}/bin/gpuaasd --config /etc/gpuaas/" in text, text)
+        if shutil.which("systemd-analyze") is None:
+            print("  (no systemd-analyze here to look at it)")
+            return
+        env = build.environment(preload=False)
+        process = harness.run(["systemd-analyze", "verify", "--man=no", unit], env, status=None)
+        lines = [line for line in process.err.lines if "gpuaasd" in line]
+        expect(not lines, lines)
+        harness.run(["systemd-analyze", "security", "--offline=yes", "--threshold=50", unit], env)
 
 
 def test_demo_and_build_use_that_target(_):

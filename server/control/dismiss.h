@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator tells a program, and the end of a program that he does not want any more. */
+#ifndef SERVER_CONTROL_DISMISS_H
+#define SERVER_CONTROL_DISMISS_H
+
+#include <stdint.h>
+
+struct control;
+struct control_application;
+
+void dismiss_init(struct control *control);
+void dismiss_fini(struct control *control);
+
+/* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */
+void dismiss_note(struct control_application *application, const char *text);
+/* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. What it
+ * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within two seconds. */
+void dismiss_application(struct control_application *application, int32_t result, const char *why);
+
+#endif

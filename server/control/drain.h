@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draining: the node, or a GPU, takes no new programs, and those that it has go on to their end or
+ * to a deadline. They are told on their stderr. */
+#ifndef SERVER_CONTROL_DRAIN_H
+#define SERVER_CONTROL_DRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define DRAIN_REASON_BYTES 160
+#define DRAIN_NODE         UINT32_MAX /* in the place of a GPU */
+
+struct control;
+struct control_application;
+
+enum drain_state { DRAIN_NONE, DRAIN_GOING, DRAIN_DONE /* no application is left */ };
+
+struct drain {
+    enum drain_state state;
+    char reason[DRAIN_REASON_BYTES];
+    uint64_t deadline_ns; /* as ga_clock_ns; 0: none */
+    bool ends;            /* gpuaasd ends when the node is empty */
+};
+
+void drain_init(struct control *control);
+void drain_fini(struct control *control);
+
+/* `gpu`: an index into the list that clients see, or DRAIN_NODE. `reason`: for people, of one line
+ * and not empty. `deadline_s` 0: none; then those that remain are ended. Begun again, it takes the
+ * new reason and deadline. GA_INVALID with `why`: there is no such GPU, or no reason. */
+GA_CHECKED enum ga_status drain_begin(struct control *control, uint32_t gpu, const char *reason,
+                                      uint64_t deadline_s, char *why, size_t why_size);
+/* New programs may come again. Not possible for a node that ends: GA_CONFLICT with `why`. */
+GA_CHECKED enum ga_status drain_end(struct control *control, uint32_t gpu, char *why,
+                                    size_t why_size);
+/* The node drains, and gpuaasd ends afterwards. */
+void drain_and_stop(struct control *control, const char *reason, uint64_t deadline_s);
+
+const struct drain *drain_of(const struct control *control, uint32_t gpu);
+/* Whether a program that has no device of this GPU (or of this node) is refused; then `why`. */
+bool drain_refuses(const struct control *control, uint32_t gpu, char *why, size_t why_size);
+/* An application has ended, or left a GPU. */
+void drain_look(struct control *control);
+
+#endif

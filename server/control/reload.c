@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/reload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/control/check.h"
+#include "server/control/client_limits.h"
+#include "server/control/control.h"
+#include "server/control/listener.h"
+#include "server/control/notify.h"
+
+struct complaints {
+    char *first; /* the caller's; "": none yet */
+    size_t size;
+};
+
+static void reload_complain(void *user, const char *line)
+{
+    const struct complaints *complaints = user;
+    ga_log_write(NULL, GA_LOG_ERROR, NULL, "%s", line);
+    if (complaints->first[0] == 0) {
+        snprintf(complaints->first, complaints->size, "%s", line);
+    }
+}
+
+static void reload_ignored(void *user, const char *key)
+{
+    const struct complaints *complaints = user;
+    size_t used = strlen(complaints->first);
+    snprintf(complaints->first + used, complaints->size - used, "%s%s", used != 0 ? ", " : "", key);
+}
+
+static bool gpus_same(const struct conf *one, const struct conf *other)
+{
+    return one->gpu_count == other->gpu_count &&
+           memcmp(one->gpus, other->gpus, one->gpu_count * sizeof *one->gpus) == 0; /* NOLINT */
+}
+
+static void reload_told(const char *note)
+{
+    ga_info("the configuration has been read anew%s%s", note[0] != 0 ? "; a restart needs: " : "",
+            note);
+}
+
+static void reload_take(struct control *control, const struct conf *fresh, char *note, size_t size)
+{
+    struct complaints ignored = {.first = note, .size = size};
+    struct conf_server *server = &control->conf->server;
+    note[0] = 0;
+    conf_server_reload(server, control->read, &fresh->server, reload_ignored, &ignored);
+    if (!gpus_same(control->conf, fresh)) {
+        reload_ignored(&ignored, "[gpu.N]");
+    }
+    bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */
+    if (told) {
+        reload_told(note);
+    }
+    ga_log_set_level(server->log_level);
+    ga_log_set_format(server->log_format);
+    if (!told) {
+        reload_told(note);
+    }
+    control_limits_renew(control);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        warm_pool_renew(&control->warm_pools[i]);
+    }
+}
+
+enum ga_status reload(struct control *control, char *note, size_t note_size)
+{
+    struct complaints complaints = {.first = note, .size = note_size};
+    struct conf *fresh = calloc(1, sizeof *fresh);
+    note[0] = 0;
+    if (fresh == NULL) {
+        snprintf(note, note_size, "no memory");
+        return GA_NO_MEMORY;
+    }
+    notify_reloading(&control->notify);
+    enum ga_status status = conf_read_file(control->file, fresh, reload_complain, &complaints);
+    if (status == GA_OK) {
+        status = control_check(control->file, fresh, reload_complain, &complaints);
+    }
+    if (status == GA_OK) {
+        status = control_listeners_renew(control, &fresh->server, note, note_size);
+        if (status != GA_OK) {
+            ga_error("%s", note);
+        }
+    }
+    if (status == GA_OK) {
+        reload_take(control, fresh, note, note_size);
+    } else {
+        ga_error("the configuration has not been read anew, nothing has changed");
+    }
+    notify_ready(&control->notify);
+    free(fresh);
+    return status;
+}
