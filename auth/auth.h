@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "auth/ca.h" /* IWYU pragma: export */
+#include "auth/audit.h" /* IWYU pragma: export */
+#include "auth/ca.h"    /* IWYU pragma: export */
 #include "base/status.h"
 #include "store/store.h"
 
