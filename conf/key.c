@@ -93,7 +93,7 @@ static bool listen_read(const char *text, unsigned line, struct conf_server *ser
 static bool text_is_allowed(const struct conf_key *key, const char *text)
 {
     if (strcmp(key->name, "driver_path") == 0 || strncmp(key->name, "tls_", 4) == 0 ||
-        strcmp(key->name, "admin_socket") == 0) {
+        strcmp(key->name, "admin_socket") == 0 || strcmp(key->name, "store") == 0) {
         return *text == '/';
     }
     bool is_list = strcmp(key->name, "backend_groups") == 0;

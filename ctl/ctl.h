@@ -120,6 +120,9 @@ enum ctl_form {
     FORM_COUNT_OF,    /* the same */
     FORM_DURATION_MS, /* null: "-" */
     FORM_HOURS_OF,    /* the key "used|limit" of ms */
+    FORM_HOURS,       /* of ms */
+    FORM_SECONDS,     /* of ms */
+    FORM_DAY,         /* the day of a time, in UTC as it comes */
     FORM_TIME,        /* of ISO 8601: shown as local time */
     FORM_LIST,        /* an array, with commas */
     FORM_FLAG,

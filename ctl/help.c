@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --help, the manual page and the completion of bash, from the tables. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "api/limits.h"
 #include "ctl/ctl.h"
 
 static const char exits[] =
     "0 ok, 1 error, 2 wrong command line, 3 not found, 4 denied, 5 conflict: "
     "somebody else has\nchanged it, 6 over a limit, 7 gpuaasd cannot be "
     "reached, 8 no answer in time, 9 done in part";
+
+/* By enum limits_unit. */
+static const char *const unit_examples[] = {"40GiB", "16", "90s", "1000", "1GiB", "50"};
 
 /* Calls `print` for each line of the text. */
 static void lines_print(FILE *out, const char *text,
@@ -64,14 +69,41 @@ void ctl_help_all(FILE *out)
             exits);
 }
 
+static const struct {
+    const char *example, *text;
+} settings[] = {{"gpu-types=H200,A30", "names of GPUs, or words of them; - allows any"},
+                {"isolation=exclusive", "a GPU serves one tenant at a time; otherwise app"},
+                {"on-exhausted=suspend",
+                 "when GPU time is used up sessions end, too; otherwise deny: no new ones"}};
+
+/* What stands for LIMIT. */
+static void limits_help(FILE *out)
+{
+    fputs("\nLIMIT is one of these; KEY=- is no limit:\n", out);
+    for (unsigned i = 0; i < LIMIT_COUNT; i++) {
+        if (limits_table[i].enforced) {
+            fprintf(out, "  %s=%-*s %s\n", limits_table[i].key,
+                    (int)(24 - strlen(limits_table[i].key)), unit_examples[limits_table[i].unit],
+                    limits_table[i].text);
+        }
+    }
+    fputs("  gpu-seconds=100h/month    the same as gpu-seconds-month; also 8h/day\n", out);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        fprintf(out, "  %-25s %s\n", settings[i].example, settings[i].text);
+    }
+}
+
 void ctl_help_command(FILE *out, const struct ctl_command *command)
 {
     fprintf(out, "usage: gpuaasctl %s%s%s [OPTIONS]\n\n%s: %s\n\n", command->words,
             command->arguments[0] != 0 ? " " : "", command->arguments, command->words,
             command->summary);
     options_help(out, command->options);
-    fprintf(out, "%s%s\nExit status: %s.\n", command->more[0] != 0 ? "\n" : "", command->more,
-            exits);
+    fprintf(out, "%s%s", command->more[0] != 0 ? "\n" : "", command->more);
+    if (strstr(command->arguments, "LIMIT") != NULL) {
+        limits_help(out);
+    }
+    fprintf(out, "\nExit status: %s.\n", exits);
 }
 
 /* ---- the manual page */
@@ -174,6 +206,20 @@ static const char manual_end[] = ".SH FILES\n"
                                  ".BR gpuaasd (8),\n"
                                  ".BR gpuaasd.conf (5)\n";
 
+static void limits_manual(FILE *out)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory != NULL) {
+        limits_help(memory);
+        if (fclose(memory) == 0) {
+            lines_print(out, text + 1, roff_line); /* behind the empty line */
+        }
+        free(text);
+    }
+}
+
 void ctl_help_manual(FILE *out)
 {
     fputs(".\\\" SPDX-License-Identifier: Apache-2.0\n.\\\" Written by gpuaasctl --manual.\n", out);
@@ -194,7 +240,9 @@ void ctl_help_manual(FILE *out)
                 row->value != NULL ? row->value : "", row->value != NULL ? "\\fR" : "");
         roff_sentence(out, row->help);
     }
-    fputs(".SH EXIT STATUS\n", out);
+    fputs(".SH LIMITS\n.nf\n", out);
+    limits_manual(out);
+    fputs(".fi\n.SH EXIT STATUS\n", out);
     lines_print(out, exits, roff_line);
     fputs(manual_end, out);
 }

@@ -80,7 +80,8 @@ static size_t beginning(const char *text, unsigned columns)
 
 static bool is_number(enum ctl_form form)
 {
-    return form == FORM_COUNT || form == FORM_BYTES || form == FORM_DURATION_MS;
+    return form == FORM_COUNT || form == FORM_BYTES || form == FORM_DURATION_MS ||
+           form == FORM_HOURS || form == FORM_SECONDS;
 }
 
 static void cell_print(const struct shown *shown, size_t at, const char *text, bool heading)
@@ -226,7 +227,7 @@ enum admin_code ctl_print_object(const struct ctl_line *line, const char *kind,
     }
     for (size_t i = 0; i < count; i++) {
         char *value = ctl_value_text(object, &columns[i], true);
-        if (value != NULL && strcmp(value, "-") != 0 && value[0] != 0) {
+        if (value != NULL && strcmp(value, "-") != 0 && strcmp(value, "-/-") != 0) {
             printf("%-*s  %s\n", (int)width, columns[i].title, value);
         }
         free(value);

@@ -74,8 +74,11 @@ static void number_write(enum ctl_form form, const json_t *value, char *text, si
         snprintf(text, size, "-");
     } else if (form == FORM_BYTES || form == FORM_BYTES_OF) {
         ctl_bytes_write(number, text, size);
-    } else if (form == FORM_HOURS_OF) {
-        snprintf(text, size, "%.1f", (double)number / 1000 / SECONDS_OF_HOUR);
+    } else if (form == FORM_HOURS_OF || form == FORM_HOURS) {
+        snprintf(text, size, form == FORM_HOURS ? "%.3f" : "%.1f",
+                 (double)number / 1000 / SECONDS_OF_HOUR);
+    } else if (form == FORM_SECONDS) {
+        snprintf(text, size, "%.3f", (double)number / 1000);
     } else if (form == FORM_DURATION_MS) {
         duration_write(number, text, size);
     } else {
@@ -141,6 +144,8 @@ char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
     case FORM_COUNT:
     case FORM_BYTES:
     case FORM_DURATION_MS:
+    case FORM_HOURS:
+    case FORM_SECONDS:
         number_write(column->form, value, text, sizeof text);
         return strdup(text);
     case FORM_FLAG:
@@ -148,6 +153,12 @@ char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
     case FORM_TIME:
         if (plain != NULL) {
             value_time_write(plain, text, sizeof text);
+            return ctl_text_safe(text);
+        }
+        return strdup("-");
+    case FORM_DAY:
+        if (plain != NULL) {
+            snprintf(text, sizeof text, "%.10s", plain);
             return ctl_text_safe(text);
         }
         return strdup("-");

@@ -93,6 +93,10 @@ GA_CHECKED enum ga_status store_tenant_get_number(struct store *store, uint64_t 
 GA_CHECKED enum ga_status
 store_tenant_each(struct store *store, void (*each)(void *user, const struct store_tenant *tenant),
                   void *user);
+/* The same of those behind the name `after`, at most `most`: a page of a long list. */
+GA_CHECKED enum ga_status
+store_tenant_page(struct store *store, const char *after, unsigned most,
+                  void (*each)(void *user, const struct store_tenant *tenant), void *user);
 /* Its users, local users and places in groups go, its credentials are revoked; its usage stays. */
 GA_CHECKED enum ga_status store_tenant_remove(struct store *store, const char *name,
                                               uint64_t if_generation);

@@ -115,14 +115,15 @@ enum ga_status store_tenant_get_number(struct store *store, uint64_t number,
     return status;
 }
 
-enum ga_status store_tenant_each(struct store *store,
+enum ga_status store_tenant_page(struct store *store, const char *after, unsigned most,
                                  void (*each)(void *user, const struct store_tenant *tenant),
                                  void *user)
 {
     sqlite3_stmt *statement;
     GA_TRY(sql_query_own(store, &statement,
-                         "SELECT " TENANT_COLUMNS " FROM tenant WHERE removed = 0 ORDER BY name",
-                         ""));
+                         "SELECT " TENANT_COLUMNS " FROM tenant WHERE removed = 0 AND name > ?1 "
+                         "ORDER BY name LIMIT ?2",
+                         "ti", after, (int64_t)most));
     bool has = true;
     enum ga_status status = GA_OK;
     while (status == GA_OK && has) {
@@ -137,6 +138,13 @@ enum ga_status store_tenant_each(struct store *store,
     }
     sqlite3_finalize(statement);
     return status;
+}
+
+enum ga_status store_tenant_each(struct store *store,
+                                 void (*each)(void *user, const struct store_tenant *tenant),
+                                 void *user)
+{
+    return store_tenant_page(store, "", UINT32_MAX, each, user);
 }
 
 static enum ga_status tenant_check(struct store *store, const struct store_tenant *tenant)

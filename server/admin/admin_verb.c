@@ -9,16 +9,31 @@
 
 #include "base/nearest.h"
 
+#define TEXT(name)                                                                                 \
+    {                                                                                              \
+        name, ADMIN_TEXT, true                                                                     \
+    }
+#define TEXT_OPTIONAL(name)                                                                        \
+    {                                                                                              \
+        name, ADMIN_TEXT, false                                                                    \
+    }
+#define NUMBER(name)                                                                               \
+    {                                                                                              \
+        name, ADMIN_NUMBER, true                                                                   \
+    }
+#define GENERATION                                                                                 \
+    {                                                                                              \
+        "generation", ADMIN_NUMBER, false                                                          \
+    }
+#define AFTER                                                                                      \
+    {                                                                                              \
+        "after", ADMIN_TEXT, false                                                                 \
+    }
+
 const struct admin_verb admin_verbs[] = {
-    {"health", false, admin_verb_health, {{NULL}}},
-    {"gpus", false, admin_verb_gpus, {{NULL}}},
-    {"config.show", false, admin_verb_config_show, {{NULL}}},
-    {"session.list", false, admin_verb_sessions, {{"after", ADMIN_TEXT, false}, {NULL}}},
-    {"session.show", false, admin_verb_session_show, {{"id", ADMIN_TEXT, true}, {NULL}}},
-    {"session.kill",
-     true,
-     admin_verb_session_kill,
-     {{"id", ADMIN_TEXT, true}, {"reason", ADMIN_TEXT, false}, {NULL}}},
+#define VERB(name, changes, run, ...) {name, changes, run, {__VA_ARGS__}},
+#include "server/admin/admin_verbs.def"
+#undef VERB
 };
 const size_t admin_verb_count = sizeof admin_verbs / sizeof *admin_verbs;
 
@@ -49,7 +64,7 @@ bool admin_flag(const struct admin_call *call, const char *name)
     return json_is_true(json_object_get(call->arguments, name));
 }
 
-json_t *admin_object(const struct admin_call *call, const char *name)
+json_t *admin_texts(const struct admin_call *call, const char *name)
 {
     return json_object_get(call->arguments, name);
 }
@@ -86,6 +101,15 @@ void admin_set_flag(json_t *object, const char *name, bool flag)
 
 /* ---- arguments */
 
+static bool texts_only(const json_t *value)
+{
+    bool only = json_is_array(value);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        only = only && json_is_string(json_array_get(value, i));
+    }
+    return only;
+}
+
 static bool verb_type_is(const json_t *value, enum admin_type type)
 {
     switch (type) {
@@ -97,7 +121,7 @@ static bool verb_type_is(const json_t *value, enum admin_type type)
     case ADMIN_FLAG:
         return json_is_boolean(value);
     default:
-        return json_is_object(value);
+        return texts_only(value);
     }
 }
 
@@ -114,7 +138,7 @@ static const struct admin_argument *argument_of(const struct admin_verb *verb, c
 static enum admin_code arguments_check(const struct admin_verb *verb, struct admin_call *call)
 {
     static const char *const types[] = {"a text", "a number that is not negative", "true or false",
-                                        "an object"};
+                                        "an array of texts"};
     const char *name;
     json_t *value;
     json_object_foreach(call->arguments, name, value)

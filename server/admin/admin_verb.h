@@ -15,7 +15,7 @@
 #include "server/admin/admin_request.h"
 
 #define ADMIN_WHY_MAX       600u
-#define ADMIN_ARGUMENTS_MAX 8u
+#define ADMIN_ARGUMENTS_MAX 9u
 
 struct control;
 
@@ -28,7 +28,7 @@ struct admin_call {
     char why[ADMIN_WHY_MAX];
 };
 
-enum admin_type { ADMIN_TEXT, ADMIN_NUMBER, ADMIN_FLAG, ADMIN_OBJECT };
+enum admin_type { ADMIN_TEXT, ADMIN_NUMBER, ADMIN_FLAG, ADMIN_TEXTS };
 
 struct admin_argument {
     const char *name;
@@ -61,7 +61,7 @@ enum admin_code admin_fail(struct admin_call *call, enum admin_code code, const 
 const char *admin_text(const struct admin_call *call, const char *name);
 uint64_t admin_number(const struct admin_call *call, const char *name, uint64_t standard);
 bool admin_flag(const struct admin_call *call, const char *name);
-json_t *admin_object(const struct admin_call *call, const char *name);
+json_t *admin_texts(const struct admin_call *call, const char *name);
 /* Sets a member; a text that is not UTF-8 becomes one that is. `value` is taken; NULL: no memory,
  * which admin_answer finds at the end. */
 void admin_set(json_t *object, const char *name, json_t *value);
@@ -77,5 +77,27 @@ enum admin_code admin_verb_config_show(struct admin_call *call);
 enum admin_code admin_verb_sessions(struct admin_call *call); /* admin_sessions.c */
 enum admin_code admin_verb_session_show(struct admin_call *call);
 enum admin_code admin_verb_session_kill(struct admin_call *call);
+enum admin_code admin_verb_tenants(struct admin_call *call); /* admin_tenants.c */
+enum admin_code admin_verb_tenant_show(struct admin_call *call);
+enum admin_code admin_verb_tenant_add(struct admin_call *call); /* admin_tenant_changes.c */
+enum admin_code admin_verb_tenant_set_quota(struct admin_call *call);
+enum admin_code admin_verb_tenant_suspend(struct admin_call *call);
+enum admin_code admin_verb_tenant_resume(struct admin_call *call);
+enum admin_code admin_verb_tenant_remove(struct admin_call *call);
+enum admin_code admin_verb_tenant_rename(struct admin_call *call);
+enum admin_code admin_verb_users(struct admin_call *call); /* admin_users.c */
+enum admin_code admin_verb_user_add(struct admin_call *call);
+enum admin_code admin_verb_user_set_quota(struct admin_call *call);
+enum admin_code admin_verb_user_suspend(struct admin_call *call);
+enum admin_code admin_verb_user_resume(struct admin_call *call);
+enum admin_code admin_verb_user_remove(struct admin_call *call);
+enum admin_code admin_verb_locals(struct admin_call *call); /* admin_locals.c */
+enum admin_code admin_verb_local_set(struct admin_call *call);
+enum admin_code admin_verb_local_remove(struct admin_call *call);
+enum admin_code admin_verb_credentials(struct admin_call *call); /* admin_credentials.c */
+enum admin_code admin_verb_token_issue(struct admin_call *call);
+enum admin_code admin_verb_cert_enter(struct admin_call *call);
+enum admin_code admin_verb_credential_revoke(struct admin_call *call);
+enum admin_code admin_verb_usage(struct admin_call *call); /* admin_usage.c */
 
 #endif

@@ -17,6 +17,7 @@
 #include "server/control/listener.h"
 #include "server/control/reload.h"
 #include "server/control/status.h"
+#include "server/control/storage.h"
 
 #define OOM_SCORE (-500) /* in thousandths of the machine's memory */
 
@@ -161,6 +162,7 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
 
 static enum ga_status control_start(struct control *control)
 {
+    GA_TRY(storage_start(control));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
         GA_TRY((*at)->start(control));
@@ -278,6 +280,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     notify_fini(&control.notify);
     control_clients_fini(&control);
     images_fini(&control.processes.images);
+    storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&control.loop);

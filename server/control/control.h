@@ -20,6 +20,7 @@
 #include "transport/transport.h"
 
 struct control;
+struct store;
 
 struct control_listener {
     struct control *control;
@@ -81,6 +82,7 @@ struct control {
     uint32_t seats; /* in each backend process: applications that it serves at once */
     bool outlives;  /* backend processes go on when their applications have ended */
     const struct control_part *const *parts; /* ended by NULL */
+    struct store *store;                     /* of storage.h; NULL: it has been lost */
     struct admin *admin;                     /* of the admin socket; NULL: there is none */
     bool serving;                            /* the drivers are known */
     bool stopping;

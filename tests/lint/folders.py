@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "server": {"base", "api", "auth", "conf", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
-    "ctl": {"base", "api", "conf"},
+    "ctl": {"base", "api", "auth", "conf", "store"},
 }
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of

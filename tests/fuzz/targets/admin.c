@@ -7,6 +7,7 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
 
@@ -18,6 +19,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\n"
                                "[gpu.0]\ndriver = soft\n[gpu.1]\ndriver = nvidia\n";
     static const struct control_part *const parts[] = {NULL};
+    struct store_tenant tenant;
+    char why[600];
     (void)argc;
     (void)argv;
     ga_log_set_level(GA_LOG_ERROR);
@@ -35,6 +38,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     snprintf(facts.name, sizeof facts.name, "GPU");
     FUZZ_CHECK(devices_learn(&control.devices, &facts));
     devices_publish(&control.devices);
+    FUZZ_CHECK(store_open(":memory:", &control.store, why, sizeof why) == GA_OK);
+    store_tenant_init(&tenant, "a");
+    FUZZ_CHECK(store_tenant_put(control.store, &tenant, STORE_NEW) == GA_OK);
     json_object_seed(1); /* the same order of members each time */
     return 0;
 }
@@ -53,6 +59,24 @@ static void reply_check(const char *text)
     json_decref(reply);
 }
 
+/* Tenants that inputs have made go: each input finds the same ones. */
+static void name_take(void *user, const struct store_tenant *tenant)
+{
+    char *name = user;
+    if (strcmp(tenant->name, "a") != 0 && strcmp(tenant->name, STORE_DEFAULT_TENANT) != 0) {
+        memcpy(name, tenant->name, sizeof tenant->name);
+    }
+}
+
+static void tidy(void)
+{
+    char name[STORE_NAME_MAX + 1] = "";
+    FUZZ_CHECK(store_tenant_each(control.store, name_take, name) == GA_OK);
+    if (name[0] != 0) {
+        FUZZ_CHECK(store_tenant_remove(control.store, name, STORE_ANY_GENERATION) == GA_OK);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct admin_peer peer = {.uid = 1, .name = "uid:1"};
@@ -61,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *line = malloc(length + 1);
     FUZZ_CHECK(line != NULL);
     memcpy(line, data, length);
+    tidy();
     char *reply = admin_answer(&control, &peer, line, length);
     reply_check(reply);
     free(reply);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `usage`. */
+#define _XOPEN_SOURCE 700
+#include <string.h>
+#include <time.h>
+
+#include "ctl/value.h"
+#include "ctl/verb.h"
+
+static const struct ctl_column keys[] = {
+    {"TENANT", "tenant", FORM_TEXT, false}, {"USER", "user", FORM_TEXT, false},
+    {"NODE", "node", FORM_TEXT, false},     {"GPU", "gpu", FORM_TEXT, false},
+    {"DAY", "day", FORM_DAY, false},
+};
+
+static const struct ctl_column figures[] = {
+    {"SESSIONS", "sessions", FORM_COUNT, false},
+    {"GPU HOURS", "gpu_time_ms", FORM_HOURS, false},
+    {"HOURS", "wall_time_ms", FORM_HOURS, false},
+    {"PEAK MEMORY", "memory_peak_bytes", FORM_BYTES, false},
+    {"MEMORY (MIB S)", "memory_mib_seconds", FORM_COUNT, true},
+    {"IN", "in_bytes", FORM_BYTES, false},
+    {"OUT", "out_bytes", FORM_BYTES, false},
+    {"LAUNCHES", "launches", FORM_COUNT, false},
+};
+
+#define SECONDS_OF_DAY 86400
+
+/* "2026-11-25" (UTC), "today", "yesterday", "this-month", or how long ago: "7d". */
+static enum admin_code time_read(const struct ctl_line *line, enum ctl_option option,
+                                 json_t *arguments, const char *name)
+{
+    const char *text = line->options[option];
+    struct tm utc = {0};
+    time_t now = time(NULL), at;
+    uint64_t ago;
+    if (text == NULL) {
+        return ADMIN_OK;
+    }
+    const char *end = strptime(text, "%Y-%m-%d", &utc);
+    if (end != NULL && *end == 0) {
+        at = timegm(&utc);
+    } else if (strcmp(text, "today") == 0) {
+        at = now;
+    } else if (strcmp(text, "yesterday") == 0) {
+        at = now - SECONDS_OF_DAY;
+    } else if (strcmp(text, "this-month") == 0 && gmtime_r(&now, &utc) != NULL) {
+        at = now - (time_t)(utc.tm_mday - 1) * SECONDS_OF_DAY;
+    } else if (ctl_duration_read(text, &ago) && ago < (uint64_t)now) {
+        at = now - (time_t)ago;
+    } else {
+        return ctl_wrong(ADMIN_USAGE,
+                         "--%s %s: give a day as 2026-11-25 (UTC), today, yesterday, this-month, "
+                         "or how long ago, as 7d",
+                         ctl_options[option].word, text);
+    }
+    (void)json_object_set_new(arguments, name, json_integer((json_int_t)at));
+    return ADMIN_OK;
+}
+
+static bool usage_has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = strstr(list, word); at != NULL; at = strstr(at + 1, word)) {
+        if ((at == list || at[-1] == ',') && (at[length] == 0 || at[length] == ',')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum admin_code ctl_usage(const struct ctl_line *line)
+{
+    struct ctl_column columns[CTL_COUNT(keys) + CTL_COUNT(figures)];
+    const char *by = ctl_has(line, OPTION_BY) ? line->options[OPTION_BY] : "tenant";
+    const char *unit = line->options[OPTION_UNIT];
+    json_t *arguments = json_pack("{s:s}", "by", by);
+    size_t count = 0;
+    enum admin_code code = time_read(line, OPTION_FROM, arguments, "from_s");
+    if (code == ADMIN_OK) {
+        code = time_read(line, OPTION_TO, arguments, "to_s");
+    }
+    if (code == ADMIN_OK && unit != NULL && strcmp(unit, "gpu-hours") != 0 &&
+        strcmp(unit, "gpu-seconds") != 0) {
+        code = ctl_wrong(ADMIN_USAGE, "--unit %s: it is gpu-hours or gpu-seconds", unit);
+    }
+    if (code != ADMIN_OK) {
+        json_decref(arguments);
+        return code;
+    }
+    if (line->word_count != 0) {
+        (void)json_object_set_new(arguments, "tenant", json_string(line->words[0]));
+    }
+    ctl_verb_option(line, arguments, "user", OPTION_USER);
+    for (size_t i = 0; i < CTL_COUNT(keys); i++) {
+        if (usage_has_word(by, keys[i].key)) {
+            columns[count++] = keys[i];
+        }
+    }
+    for (size_t i = 0; i < CTL_COUNT(figures); i++) {
+        columns[count] = figures[i];
+        if (unit != NULL && strcmp(unit, "gpu-seconds") == 0 && figures[i].form == FORM_HOURS) {
+            columns[count].title = i == 1 ? "GPU SECONDS" : "SECONDS";
+            columns[count].form = FORM_SECONDS;
+        }
+        count++;
+    }
+    return ctl_verb_list(line, "usage", arguments, "UsageList", columns, count);
+}

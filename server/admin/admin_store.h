@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store, as verbs use it: statuses become codes of replies, records become JSON. */
+#ifndef SERVER_ADMIN_ADMIN_STORE_H
+#define SERVER_ADMIN_ADMIN_STORE_H
+
+#include "server/admin/admin_verb.h"
+#include "server/control/storage.h"
+
+/* Of a list whose rows are read anew for each page: few pages. */
+#define ADMIN_ROWS_MAX 4096u
+
+/* The store; the error has been told. */
+enum admin_code admin_store_get(struct admin_call *call, struct store **store);
+/* The code for what a function of the store has returned, with its reason. */
+enum admin_code admin_store_code(struct admin_call *call, struct store *store,
+                                 enum ga_status status);
+/* The same for a function that has written `why` itself. */
+enum admin_code admin_status_code(struct admin_call *call, enum ga_status status, const char *why);
+
+/* A page of a list by the number of its rows: the argument `after` is how many to leave out. */
+struct admin_rows {
+    json_t *items;
+    uint64_t left_out, seen;
+};
+enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *rows);
+/* Whether the next row is of this page. */
+bool admin_rows_take(struct admin_rows *rows);
+/* Sets items and next in the result. */
+void admin_rows_end(struct admin_call *call, struct admin_rows *rows);
+
+/* Members. A time of 0 is null. */
+void admin_set_time(json_t *object, const char *name, int64_t seconds);
+void admin_set_limits(json_t *object, const struct limits *limits);
+/* Sets before and after, which are taken; NULL: null. */
+void admin_set_change(struct admin_call *call, json_t *before, json_t *after);
+void admin_warn(struct admin_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

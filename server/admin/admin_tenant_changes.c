@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs that change tenants. Each reads the record, changes a copy, and writes it only if it still
+ * has the generation that was read: of two admins at once the second is told.
+ *
+ * Note: dryRun goes the same way up to the write, so it refuses what the change would refuse. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/admin/admin_tenants.h"
+#include "server/control/application.h"
+#include "server/control/control.h"
+#include "server/control/tenant.h"
+
+static enum admin_code tenant_read(struct admin_call *call, const char *argument,
+                                   struct store **store, struct store_tenant *tenant)
+{
+    uint64_t wanted = admin_number(call, "generation", STORE_ANY_GENERATION);
+    enum admin_code code = admin_store_get(call, store);
+    if (code == ADMIN_OK) {
+        code = admin_store_code(call, *store,
+                                store_tenant_get(*store, admin_text(call, argument), tenant));
+    }
+    if (code == ADMIN_OK && wanted != STORE_ANY_GENERATION && wanted != tenant->generation) {
+        return admin_fail(call, ADMIN_CONFLICT,
+                          "the tenant %s has generation %" PRIu64 ", not %" PRIu64
+                          ": somebody has changed it meanwhile; read it again (gpuaasctl tenant "
+                          "show %s)",
+                          tenant->name, tenant->generation, wanted, tenant->name);
+    }
+    return code;
+}
+
+/* Sets what the argument `set` says: texts "key=value". */
+static enum admin_code tenant_set(struct admin_call *call, struct store_tenant *tenant)
+{
+    char why[ADMIN_WHY_MAX] = "";
+    json_t *texts = admin_texts(call, "set"), *text;
+    size_t at;
+    json_array_foreach(texts, at, text)
+    {
+        enum ga_status status = store_tenant_set(tenant, json_string_value(text), why, sizeof why);
+        if (status == GA_NOT_FOUND) { /* of a limit, not of a tenant */
+            status = GA_INVALID;
+        }
+        if (status != GA_OK) {
+            return admin_status_code(call, status, why);
+        }
+    }
+    return ADMIN_OK;
+}
+
+static bool tenant_same(const struct store_tenant *one, const struct store_tenant *other)
+{
+    return strcmp(one->description, other->description) == 0 &&
+           one->suspended == other->suspended && strcmp(one->reason, other->reason) == 0 &&
+           memcmp(&one->limits, &other->limits, sizeof one->limits) == 0 &&
+           strcmp(one->gpu_types, other->gpu_types) == 0 && one->isolation == other->isolation &&
+           one->exhausted == other->exhausted;
+}
+
+/* What runs learns it at once. */
+static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
+{
+    struct tenant_terms terms = {.generation = tenant->generation,
+                                 .limits = tenant->limits,
+                                 .isolation = tenant->isolation,
+                                 .exhausted = tenant->exhausted};
+    memcpy(terms.name, tenant->name, sizeof terms.name);
+    memcpy(terms.gpu_types, tenant->gpu_types, sizeof terms.gpu_types);
+    tenant_renew(call->control, &terms);
+}
+
+/* Who has more than he may have keeps it, and gets no more. */
+static void limits_warn(struct admin_call *call, const struct store_tenant *tenant,
+                        const struct admin_tenant_use *use)
+{
+    const struct {
+        enum limit limit;
+        uint64_t used;
+        const char *what;
+    } looks[] = {{LIMIT_GPU_MEM, use->gpu_mem_bytes, "new allocations are"},
+                 {LIMIT_SESSIONS, use->sessions, "new sessions are"},
+                 {LIMIT_GPU_TIME_DAY, use->gpu_time_day_ms, "new sessions are"},
+                 {LIMIT_GPU_TIME_MONTH, use->gpu_time_month_ms, "new sessions are"}};
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        if (looks[i].used > tenant->limits.of[looks[i].limit]) {
+            char used[LIMITS_TEXT_MAX], limit[LIMITS_TEXT_MAX];
+            limits_value_write(looks[i].limit, looks[i].used, used);
+            limits_value_write(looks[i].limit, tenant->limits.of[looks[i].limit], limit);
+            admin_warn(call,
+                       "%s already uses %s of %s=%s: it keeps what it has, and %s refused until "
+                       "it is below",
+                       tenant->name, used, limits_table[looks[i].limit].key, limit, looks[i].what);
+        }
+    }
+}
+
+/* Writes `after`, which was `before`, unless it is a dry run or the same. */
+static enum admin_code tenant_write(struct admin_call *call, struct store *store,
+                                    const struct store_tenant *before, struct store_tenant *after)
+{
+    enum admin_code code = ADMIN_OK;
+    if (!call->dry_run && !tenant_same(before, after)) {
+        code = admin_store_code(call, store, store_tenant_put(store, after, before->generation));
+        if (code == ADMIN_OK) {
+            terms_renew(call, after);
+        }
+    }
+    if (code == ADMIN_OK) {
+        admin_set_change(call, admin_tenant_record(before), admin_tenant_record(after));
+    }
+    return code;
+}
+
+/* ---- add, set-quota */
+
+enum admin_code admin_verb_tenant_add(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant there, made;
+    const char *name = admin_text(call, "name"), *description = admin_text(call, "description");
+    enum admin_code code = admin_store_get(call, &store);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    if (!store_name_is_valid(name)) {
+        return admin_fail(call, ADMIN_USAGE,
+                          "%.80s is no name: 1 to 64 letters, digits, '.', '_' and '-', the first "
+                          "one a letter or a digit",
+                          name);
+    }
+    store_tenant_init(&made, name);
+    if (description != NULL && strlen(description) > STORE_TEXT_MAX) {
+        return admin_fail(call, ADMIN_USAGE, "the description is longer than %u bytes",
+                          STORE_TEXT_MAX);
+    }
+    memcpy(made.description, description != NULL ? description : "",
+           description != NULL ? strlen(description) + 1 : 1);
+    code = tenant_set(call, &made);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    enum ga_status status = store_tenant_get(store, name, &there);
+    if (status == GA_OK && tenant_same(&there, &made)) {
+        admin_set_change(call, admin_tenant_record(&there), admin_tenant_record(&there));
+        return ADMIN_OK;
+    }
+    if (status == GA_OK) {
+        return admin_fail(call, ADMIN_CONFLICT,
+                          "there is a tenant %s with other limits; gpuaasctl tenant set-quota "
+                          "changes them",
+                          name);
+    }
+    if (status != GA_NOT_FOUND) {
+        return admin_store_code(call, store, status);
+    }
+    if (!call->dry_run) {
+        code = admin_store_code(call, store, store_tenant_put(store, &made, STORE_NEW));
+    }
+    if (code == ADMIN_OK) {
+        admin_set_change(call, NULL, admin_tenant_record(&made));
+    }
+    return code;
+}
+
+enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before, after;
+    struct admin_tenant_use use;
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    after = before;
+    code = tenant_set(call, &after);
+    if (code == ADMIN_OK) {
+        code = admin_tenant_use_of(call, store, &before, &use);
+    }
+    if (code == ADMIN_OK) {
+        code = tenant_write(call, store, &before, &after);
+    }
+    if (code == ADMIN_OK) {
+        limits_warn(call, &after, &use);
+    }
+    return code;
+}
+
+/* ---- suspend, resume, remove, rename */
+
+/* Ends the sessions of a tenant; returns how many there are. */
+static unsigned tenant_sessions_end(struct admin_call *call, const char *name)
+{
+    struct control *control = call->control;
+    unsigned count = 0;
+    ga_list_each (at, next, &control->applications) {
+        struct control_application *application =
+            ga_container(at, struct control_application, link);
+        if (strcmp(application->tenant->terms.name, name) == 0) {
+            count++;
+            if (!call->dry_run) {
+                ga_warn_of(application->address, "%s: ended by admin %s, with its tenant %s",
+                           application->label, call->peer->name, name);
+                control_application_kill(application);
+            }
+        }
+    }
+    return count;
+}
+
+static unsigned tenant_sessions_count(struct admin_call *call, const char *name)
+{
+    const struct tenant *tenant = tenant_known(call->control, name);
+    return tenant != NULL ? tenant->application_count : 0;
+}
+
+enum admin_code admin_verb_tenant_suspend(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before, after;
+    const char *reason = admin_text(call, "reason");
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    if (reason[0] == 0 || strlen(reason) > STORE_TEXT_MAX) {
+        return admin_fail(call, ADMIN_USAGE, "the reason must have 1 to %u bytes", STORE_TEXT_MAX);
+    }
+    after = before;
+    after.suspended = true;
+    memcpy(after.reason, reason, strlen(reason) + 1);
+    code = tenant_write(call, store, &before, &after);
+    if (code == ADMIN_OK) {
+        bool kill = admin_flag(call, "kill");
+        unsigned sessions = kill ? tenant_sessions_end(call, before.name)
+                                 : tenant_sessions_count(call, before.name);
+        admin_set_number(call->result, "sessions_ended", kill ? sessions : 0);
+        if (!kill && sessions != 0) {
+            admin_warn(call, "%u sessions of %s go on; --kill ends them", sessions, before.name);
+        }
+    }
+    return code;
+}
+
+enum admin_code admin_verb_tenant_resume(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before, after;
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    after = before;
+    after.suspended = false;
+    after.reason[0] = 0;
+    return tenant_write(call, store, &before, &after);
+}
+
+enum admin_code admin_verb_tenant_remove(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before;
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    unsigned sessions = tenant_sessions_count(call, before.name);
+    if (strcmp(before.name, STORE_DEFAULT_TENANT) == 0) {
+        return admin_fail(call, ADMIN_USAGE,
+                          "the tenant %s is always there: it is whose everybody is where nobody is "
+                          "asked who he is",
+                          before.name);
+    }
+    if (sessions != 0 && !admin_flag(call, "force")) {
+        return admin_fail(call, ADMIN_CONFLICT, "the tenant %s has %u sessions; --force ends them",
+                          before.name, sessions);
+    }
+    if (!call->dry_run) {
+        code = admin_store_code(call, store,
+                                store_tenant_remove(store, before.name, before.generation));
+    }
+    if (code == ADMIN_OK) {
+        admin_set_number(call->result, "sessions_ended", tenant_sessions_end(call, before.name));
+        admin_set_change(call, admin_tenant_record(&before), NULL);
+    }
+    return code;
+}
+
+enum admin_code admin_verb_tenant_rename(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before, after;
+    const char *new_name = admin_text(call, "new_name");
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    unsigned sessions = tenant_sessions_count(call, before.name);
+    if (!store_name_is_valid(new_name) || strcmp(before.name, STORE_DEFAULT_TENANT) == 0) {
+        return admin_fail(call, ADMIN_USAGE,
+                          "the tenant %s cannot be called %.80s: a name has 1 to 64 letters, "
+                          "digits, '.', '_' and '-', the first one a letter or a digit; %s keeps "
+                          "its name",
+                          before.name, new_name, STORE_DEFAULT_TENANT);
+    }
+    if (sessions != 0) { /* they are counted together by its name */
+        return admin_fail(call, ADMIN_CONFLICT,
+                          "the tenant %s has %u sessions: rename it when they have ended",
+                          before.name, sessions);
+    }
+    after = before;
+    memset(after.name, 0, sizeof after.name);
+    memcpy(after.name, new_name, strlen(new_name));
+    if (call->dry_run && store_tenant_get(store, new_name, &after) == GA_OK) {
+        return admin_fail(call, ADMIN_CONFLICT, "there is a tenant %s already", new_name);
+    }
+    if (!call->dry_run) {
+        code = admin_store_code(
+            call, store, store_tenant_rename(store, before.name, new_name, before.generation));
+    }
+    if (code == ADMIN_OK && !call->dry_run) {
+        code = admin_store_code(call, store, store_tenant_get(store, new_name, &after));
+    }
+    if (code == ADMIN_OK) {
+        admin_set_change(call, admin_tenant_record(&before), admin_tenant_record(&after));
+    }
+    return code;
+}

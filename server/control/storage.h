@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store of this gpuaasd: the connection of its loop to the database ([server] store). */
+#ifndef SERVER_CONTROL_STORAGE_H
+#define SERVER_CONTROL_STORAGE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "store/store.h"
+
+struct control;
+
+/* Without a path the store is in memory, for all threads of this process, and ends with it. */
+#define STORAGE_IN_MEMORY ":memory:gpuaasd"
+
+/* The path to open the store with, also for other threads' own connections. */
+const char *storage_path(const struct control *control);
+/* Opens it. An error has been logged. */
+GA_CHECKED enum ga_status storage_start(struct control *control);
+void storage_end(struct control *control);
+/* The store, opened anew if it has been lost. An error with `why`. */
+GA_CHECKED enum ga_status storage_get(struct control *control, struct store **out, char *why,
+                                      size_t why_size);
+/* To be called with the status of each function of the store: after GA_LOST it is opened anew. */
+void storage_note(struct control *control, enum ga_status status);
+
+#endif
