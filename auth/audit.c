@@ -97,22 +97,41 @@ static enum ga_status line_write(struct auth_audit *audit, int64_t now_ms, const
     return status;
 }
 
+static enum ga_status head_write(struct auth_audit *audit, const struct audit_link *link)
+{
+    char text[AUDIT_HEAD_BYTES];
+    audit_line_head(link, text);
+    if (pwrite(audit->head, text, sizeof text, 0) != (ssize_t)sizeof text) {
+        return audit_failed(audit, "its head cannot be written", errno);
+    }
+    return GA_OK;
+}
+
 /* What was written reaches the disk, then the head says so. */
 static enum ga_status sync_lines(struct auth_audit *audit)
 {
-    char text[AUDIT_HEAD_BYTES];
     if (audit->file < 0 || audit->synced.seq == audit->last.seq) {
         return GA_OK;
     }
     if (fdatasync(audit->file) != 0) {
         return audit_failed(audit, "lines do not reach the disk", errno);
     }
-    audit_line_head(&audit->last, text);
-    if (pwrite(audit->head, text, sizeof text, 0) != (ssize_t)sizeof text) {
-        return audit_failed(audit, "its head cannot be written", errno);
-    }
+    GA_TRY(head_write(audit, &audit->last));
     audit->synced = audit->last;
     return GA_OK;
+}
+
+/* The names of files reach the disk; false, with errno. */
+static bool audit_folder_sync(const struct auth_audit *audit)
+{
+    int folder = open(audit->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool fine = folder >= 0 && fsync(folder) == 0;
+    int error = errno;
+    if (folder >= 0) {
+        close(folder);
+    }
+    errno = error;
+    return fine;
 }
 
 static enum ga_status file_open(struct auth_audit *audit, int64_t day)
@@ -129,6 +148,11 @@ static enum ga_status file_open(struct auth_audit *audit, int64_t day)
         if (file >= 0) {
             close(file);
         }
+        return failure;
+    }
+    if (status.st_size == 0 && !audit_folder_sync(audit)) {
+        enum ga_status failure = audit_failed(audit, "its folder cannot be written", errno);
+        close(file);
         return failure;
     }
     if (audit->file >= 0) {
@@ -315,8 +339,9 @@ static enum ga_status find_end(struct auth_audit *audit, char **torn)
     return status;
 }
 
-/* The head as the last writer has left it; seq 0: none. GA_CONFLICT: there is a writer. */
-static enum ga_status head_open(struct auth_audit *audit, struct audit_link *link)
+/* The head as the last writer has left it; *known false: there is none, or it is damaged.
+ * GA_CONFLICT: there is a writer. */
+static enum ga_status head_open(struct auth_audit *audit, struct audit_link *link, bool *known)
 {
     char path[PATH_MAX], text[AUDIT_HEAD_BYTES];
     if (!path_make(audit, AUDIT_HEAD, path)) {
@@ -337,9 +362,7 @@ static enum ga_status head_open(struct auth_audit *audit, struct audit_link *lin
         return audit_failed(audit, AUDIT_HEAD, errno);
     }
     memset(link, 0, sizeof *link);
-    if (!audit_line_head_read(text, (size_t)got, link)) {
-        memset(link, 0, sizeof *link);
-    }
+    *known = audit_line_head_read(text, (size_t)got, link);
     return GA_OK;
 }
 
@@ -347,17 +370,25 @@ static enum ga_status head_open(struct auth_audit *audit, struct audit_link *lin
 static enum ga_status go_on(struct auth_audit *audit, int64_t now_ms)
 {
     struct audit_link head;
+    bool known;
     char *torn = NULL;
-    GA_TRY(head_open(audit, &head));
+    GA_TRY(head_open(audit, &head, &known));
     enum ga_status status = find_end(audit, &torn);
     struct audit_link end = audit->last;
+    bool gap = head.seq > end.seq || (!known && end.seq > 0);
     if (status == GA_OK && head.seq > end.seq) {
         audit->last = head;
+    }
+    if (status == GA_OK && !known && end.seq == 0) {
+        status = head_write(audit, &end); /* before the first line: it must not be missed later */
+        if (status == GA_OK && fsync(audit->head) != 0) {
+            status = audit_failed(audit, "its head does not reach the disk", errno);
+        }
     }
     if (status == GA_OK) {
         status = file_for(audit, now_ms);
     }
-    if (status == GA_OK && head.seq > end.seq) {
+    if (status == GA_OK && gap) {
         status = line_write(audit, now_ms, "audit.gap",
                             (struct auth_field[]){AUTH_NUMBER("last", (int64_t)end.seq),
                                                   AUTH_NUMBER("acknowledged", (int64_t)head.seq)},

@@ -146,6 +146,7 @@ bool audit_line_read(const char *text, size_t size, struct audit_line *line)
     if (fine) {
         read.link.seq = (uint64_t)json_integer_value(seq);
         read.torn = strcmp(event, "audit.torn") == 0;
+        read.gap = strcmp(event, "audit.gap") == 0;
         read.begins = strcmp(event, "audit.begin") == 0 && previous != NULL &&
                       strlen(previous) == AUTH_AUDIT_HEX - 1 && hex_read(previous, read.previous);
     }

@@ -23,7 +23,7 @@ struct audit_line {
     size_t body; /* bytes of the line before `,"hash":` */
     bool begins; /* it is an audit.begin, whose `previous` is: */
     uint8_t previous[AUDIT_HASH_BYTES];
-    bool torn; /* it is an audit.torn */
+    bool torn, gap; /* it is an audit.torn, an audit.gap */
 };
 
 /* Makes the line after `after`, with its newline; *link becomes its place. To be freed. NULL: no

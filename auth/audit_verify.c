@@ -70,6 +70,10 @@ static void line_verify(struct verify *verify, const char *text, const struct au
             finding(verify, "line %" PRIu64 " is not the one that was acknowledged", seq);
         }
     }
+    if (line->gap) {
+        finding(verify,
+                "when the log was opened here, acknowledged lines, or its head, were missing");
+    }
     verify->summary->torn += line->torn;
     verify->last = line->link;
     verify->any = true;

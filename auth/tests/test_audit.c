@@ -314,10 +314,20 @@ Test(audit, lines_that_somebody_has_taken_stay_missing)
     struct auth_audit *audit = log_open(NOW + 2 * DAY_MS);
     write_some(audit, NOW + 2 * DAY_MS, 1);
     auth_audit_close(audit);
-    cr_assert_geq(verify(), 1);
+    cr_assert_eq(verify(), 2, "%s", findings);
     cr_assert_not_null(strstr(findings, "lines 16 to 18 are missing"), "%s", findings);
     bytes = contents(in(THIRD), &size);
     cr_assert_not_null(strstr(bytes, "\"event\":\"audit.gap\",\"last\":15,\"acknowledged\":18"));
+}
+
+Test(audit, a_head_that_somebody_has_taken_is_missed_for_ever)
+{
+    three_days();
+    cr_assert_eq(unlink(in("log/head")), 0);
+    auth_audit_close(log_open(NOW + 2 * DAY_MS));
+    cr_assert_eq(verify(), 1, "%s", findings);
+    cr_assert_not_null(strstr(findings, "audit-2025-11-27.log:7: when the log was opened here"),
+                       "%s", findings);
 }
 
 /* A file may not grow beyond `bytes`: as on a full disk, a line may be written in part. */
