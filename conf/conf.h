@@ -52,6 +52,7 @@ struct conf_server {
     uint64_t shared_memory, application_host_memory;
     uint32_t clients, pending_connections;
     uint32_t spare_backends;
+    uint32_t ledger_interval_s;
     uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s, drain_s;
 };
 

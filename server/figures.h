@@ -11,7 +11,8 @@
 #include "server/channel.h"
 
 #define FIGURES_FD    4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES 4096u
+#define FIGURES_BYTES 65536u
+#define FIGURES_GPUS  64u /* of an application; if it uses more, the last row is for the others */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
@@ -54,8 +55,18 @@ enum figure {
         FIGURE_COUNT
 };
 
+enum figure_engine { FIGURE_ENGINE_COMPUTE, FIGURE_ENGINE_H2D, FIGURE_ENGINE_D2H, FIGURE_ENGINES };
+
+/* Of a GPU, in the order in which the application has first used them. */
+struct gpu_figures {
+    _Alignas(64) _Atomic uint64_t gpu;        /* ordinal in its driver + 1; 0: the row is free */
+    _Atomic uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked */
+    _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
+};
+
 struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
+    struct gpu_figures gpus[FIGURES_GPUS];
 };
 
 /* Of the applications of a process, by their seats. */
@@ -65,6 +76,6 @@ struct figures_page {
 };
 
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
-_Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have one page");
+_Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have their pages");
 
 #endif

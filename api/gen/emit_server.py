@@ -8,6 +8,8 @@ from codec import fields
 from ranges import size
 from text import HEADER, guard
 
+# Calls that record an event of a whole context: no stream comes to wait by them.
+RECORDS = ("cuCtxRecordEvent", "ga_green_record")
 HANDLER = "(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)"
 
 
@@ -119,12 +121,28 @@ def _gate(call):
             if call.engine != "none" else [])
 
 
+def _meter(call):
+    """The engine's time (server/session/meter.h). Copies between host and GPU are measured where
+    they are submitted, because their handlers may wait before."""
+    stream = f"args.{_stream(call).name}" if _stream(call) else "0"
+    if call.engine in ("h2d", "d2h"):
+        return []
+    if call.engine != "none":
+        engine = f"API_ENGINE_{call.engine.upper()}"
+        return [f"meter_work(&conn->meter, conn, {engine}, {stream});"]
+    if call.name.startswith("cuEvent") or call.name in RECORDS:
+        return []
+    rest = f"meter_rest(conn, {stream})" if _stream(call) else "meter_rest_all(conn)"
+    return ["if (conn->meter.open != 0) {", f"    {rest};", "}"]
+
+
 def _handler(call):
     lines, passed = [], "conn"
     if call.args():
         lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
         passed += ", &args"
-    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"] + _gate(call)
+    lines += ["if (!ga_reader_done(reader)) {", "    return false;", "}"]
+    lines += _gate(call) + _meter(call)
     if call.results():
         lines.append(f"struct {call.name}_results results = {{0}};")
         passed += ", &results"

@@ -189,6 +189,7 @@ Test(conf, wrong_server_values)
         {"application_host_memory = 1MiB", "64MiB to 16TiB"},
         {"session_queue_bytes = 1KiB", "1MiB to 1GiB"},
         {"image_store = 2TiB", "[server] image_store: \"2TiB\" is not allowed; allowed: 0 to 1TiB"},
+        {"ledger_interval_s = 3601", "[server] ledger_interval_s: \"3601\" is not allowed"},
         {"pool = a b", "[server] pool"},
         {"listen =", "[server] listen: \"\" is not allowed"},
         {"listen = ,", "[server] listen"},

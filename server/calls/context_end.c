@@ -97,6 +97,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
 {
     const struct cuda_driver *driver = conn->driver;
     struct server_context *before = conn->current;
+    meter_rest_all(conn);
     CUresult first = driver->cuCtxSetCurrent(context->real);
     keep_first(&first, context_drain(conn, context));
     if (conn_gives_up(conn)) {
@@ -107,6 +108,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     if (conn_gives_up(conn) || abandoned != CUDA_SUCCESS) {
         return first; /* the same; or the context stays */
     }
+    meter_context_end(conn, context);
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));
     if (keep) {

@@ -86,9 +86,13 @@ static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *
     CUstream stream;
     CU_TRY(server_handle_stream(conn, args->stream, &stream));
     CU_TRY(server_range_check(conn, args->dst, args->bytes));
-    return args->bytes != 0
-               ? conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream)
-               : CUDA_SUCCESS;
+    if (args->bytes == 0) {
+        return CUDA_SUCCESS;
+    }
+    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
+    CUresult rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream);
+    meter_copied(conn, args->stream, args->bytes);
+    return rc;
 }
 
 /* For small sources that are not pinned the driver copies the bytes before it returns, so no
@@ -132,8 +136,13 @@ static CUresult copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_
                                 .dstPitch = args->pitch,
                                 .WidthInBytes = args->width,
                                 .Height = args->rows};
-    return args->width != 0 && args->rows != 0 ? conn->driver->cuMemcpy2DAsync_v2(&copy, stream)
-                                               : CUDA_SUCCESS;
+    if (args->width == 0 || args->rows == 0) {
+        return CUDA_SUCCESS;
+    }
+    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
+    CUresult rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
+    meter_copied(conn, args->stream, args->width * args->rows);
+    return rc;
 }
 
 CUresult server_do_ga_copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_args *args)
@@ -175,7 +184,9 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
         server_fail(conn, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    meter_work(&conn->meter, conn, API_ENGINE_D2H, copy->stream_wire);
     CUresult rc = piece_start(copy, piece, room.at, room.bytes);
+    meter_copied(conn, copy->stream_wire, room.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {

@@ -39,8 +39,13 @@ static CUresult copy_in_array(struct server_conn *conn, const struct ga_copy_in_
                                 .WidthInBytes = args->width,
                                 .Height = args->rows,
                                 .Depth = 1};
-    return args->width != 0 && args->rows != 0 ? conn->driver->cuMemcpy3DAsync_v2(&copy, stream)
-                                               : CUDA_SUCCESS;
+    if (args->width == 0 || args->rows == 0) {
+        return CUDA_SUCCESS;
+    }
+    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
+    CUresult rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
+    meter_copied(conn, args->stream, args->width * args->rows);
+    return rc;
 }
 
 CUresult server_do_ga_copy_in_array(struct server_conn *conn,

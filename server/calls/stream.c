@@ -14,6 +14,7 @@
 CUresult stream_free(struct server_conn *conn, struct server_stream *stream)
 {
     graph_build_end(conn, stream);
+    meter_stream_end(conn, stream);
     CUresult rc = stream->real != NULL ? conn->driver->cuStreamDestroy_v2(stream->real)
                                        : CUDA_SUCCESS; /* a green context's, which goes with it */
     (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);

@@ -12,6 +12,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/seat.h"
+#include "server/control/seat_use.h"
 
 /* ---- life */
 
@@ -370,6 +371,17 @@ static void seat_status(const struct seat *seat, struct status_application *stat
     }
 }
 
+static void seat_status_gpus(const struct seat *seat, const struct status_application *status,
+                             const struct status_sink *sink)
+{
+    struct seat_use use;
+    for (uint32_t row = 0; seat != NULL && seat_use_read(seat, row, &use); row++) {
+        struct status_gpu gpu = {.uuid = use.device->facts.uuid, .works = use.works};
+        memcpy(gpu.busy_ns, use.busy_ns, sizeof gpu.busy_ns);
+        sink->gpu(sink->user, status, &gpu);
+    }
+}
+
 void control_application_status(const struct control *control, const struct status_sink *sink)
 {
     ga_list_each (at, next, &control->applications) {
@@ -391,5 +403,8 @@ void control_application_status(const struct control *control, const struct stat
             seat_status(application->seats[i], &status, gpus);
         }
         sink->application(sink->user, &status);
+        for (unsigned i = 0; i < DEVICES_DRIVERS && sink->gpu != NULL; i++) {
+            seat_status_gpus(application->seats[i], &status, sink);
+        }
     }
 }

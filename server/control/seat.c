@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/application.h"
@@ -78,7 +79,8 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
                           .number = backend_process_seat_free(process),
                           .events = events,
                           .application = application,
-                          .prompt = process->warm};
+                          .prompt = process->warm,
+                          .taken_ns = ga_clock_ns()};
     seat->figures = &process->figures->seats[seat->number];
     sharing_share_init(&seat->share, seat->number, share_send, process);
     seat->timer.data = seat;

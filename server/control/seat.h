@@ -45,6 +45,7 @@ struct seat {
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
+    uint64_t taken_ns;                        /* when */
     uint64_t gpus[(CONF_GPUS_MAX + 63) / 64]; /* bit n: a ticket was for the GPU n */
     struct reclaim_asker reclaim;
     struct sharing_share share;

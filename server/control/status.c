@@ -72,6 +72,21 @@ static void log_application(void *user, const struct status_application *applica
                  id[2], id[3], text);
 }
 
+static void log_gpu(void *user, const struct status_application *application,
+                    const struct status_gpu *gpu)
+{
+    const uint8_t *id = application->id, *uuid = gpu->uuid;
+    (void)user;
+    ga_info_each(application->address,
+                 "report: application %02x%02x%02x%02x on GPU %02x%02x%02x%02x: compute "
+                 "%llu ns, to the device %llu ns, to the host %llu ns, in %llu works",
+                 id[0], id[1], id[2], id[3], uuid[0], uuid[1], uuid[2], uuid[3],
+                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_COMPUTE],
+                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_H2D],
+                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_D2H],
+                 (unsigned long long)gpu->works);
+}
+
 static void log_client(void *user, const struct status_client *client)
 {
     (void)user;
@@ -100,6 +115,7 @@ static void log_node(void *user, const struct node_status *node)
 void status_log(const struct control *control)
 {
     const struct status_sink sink = {.application = log_application,
+                                     .gpu = log_gpu,
                                      .client = log_client,
                                      .process = log_process,
                                      .node = log_node};

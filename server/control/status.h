@@ -22,6 +22,14 @@ struct status_application {
     uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };
 
+/* A GPU that an application has used in one of its processes. */
+struct status_gpu {
+    const uint8_t *uuid;              /* 16 bytes */
+    uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked for it: no longer than it
+                                       * has had the process */
+    uint64_t works;
+};
+
 /* A control connection that has greeted. */
 struct status_client {
     const char *address, *label; /* the label is its application's */
@@ -48,6 +56,9 @@ struct node_status {
 struct status_sink {
     void *user;
     void (*application)(void *user, const struct status_application *application);
+    /* Behind its application, for each GPU. */
+    void (*gpu)(void *user, const struct status_application *application,
+                const struct status_gpu *gpu);
     void (*client)(void *user, const struct status_client *client);
     void (*process)(void *user, const struct status_process *process);
     void (*node)(void *user, const struct node_status *node); /* last */

@@ -44,6 +44,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .host_memory_bytes = server->application_host_memory,
         .client_cache = server->client_cache,
         .image_store = server->image_store != 0,
+        .meter = server->ledger_interval_s != 0,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,

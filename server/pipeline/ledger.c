@@ -11,6 +11,14 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     for (enum figure i = 0; i < FIGURE_COUNT; i++) {
         atomic_store(&figures->of[i], 0);
     }
+    for (unsigned i = 0; i < FIGURES_GPUS; i++) {
+        struct gpu_figures *row = &figures->gpus[i];
+        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+            atomic_store(&row->busy_ns[engine], 0);
+        }
+        atomic_store(&row->works, 0);
+        atomic_store(&row->gpu, 0);
+    }
 }
 
 CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes)

@@ -180,6 +180,7 @@ static bool becomes_idle(struct server_conn *conn)
         conn_run_jobs(conn);
         (void)nanosleep(&pause, NULL);
     }
+    meter_rest_all(conn);
     ga_list_each (at, next, &conn->objects.context_list) {
         struct server_context *context = ga_container(at, struct server_context, link);
         context_apply(conn, context);

@@ -87,6 +87,7 @@ void rebuild_streams_up(struct rebuild *rebuild, struct server_context *context)
 void rebuild_events_down(struct rebuild *rebuild, struct server_context *context)
 {
     struct server_conn *conn = rebuild->conn;
+    meter_context_end(conn, context);
     CUresult rc = event_times_keep(conn, context);
     (void)rebuild_check(rebuild, rc, "the times of events");
     ga_list_each (at, next, &context->events) {

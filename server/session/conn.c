@@ -60,7 +60,15 @@ static void conn_poll_for(struct server_conn *conn, struct transport_conn *from,
             return;
         }
     }
-    if (poll(fds, 1 + count, timeout_ms) > 0 && (fds[0].revents & POLLIN) != 0) {
+    int ready, sleep_ms = meter_sleep_ms(conn);
+    while ((ready = poll(fds, 1 + count, timeout_ms < 0 ? sleep_ms : timeout_ms)) == 0) {
+        meter_look(conn);
+        sleep_ms = meter_sleep_ms(conn);
+        if (timeout_ms >= 0) {
+            return;
+        }
+    }
+    if (ready > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(conn->wake_fd, &count);
     }
@@ -118,6 +126,9 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
 static enum ga_status conn_wait_input(struct server_conn *conn)
 {
     enum ga_status status = frame_fill(&conn->reader, &conn->transport);
+    if (status == GA_AGAIN && conn->meter.open != 0) {
+        meter_rest_all(conn);
+    }
     uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
     if (spin_ns != 0) {
         ga_spin_end(&conn->spin, input_spin(conn, spin_ns, &status));
@@ -128,30 +139,6 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
         return GA_OK;
     }
     return status;
-}
-
-enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size)
-{
-    uint8_t *at = to;
-    while (size != 0) {
-        size_t got;
-        enum ga_status status =
-            frame_bulk(&conn->reader, &conn->transport, conn->call.values, at, size, &got);
-        if (status == GA_OK && got == 0) {
-            return GA_INVALID; /* the frame is shorter than the caller thinks */
-        }
-        if (status == GA_OK) {
-            (void)GA_FAILPOINT("backend: piece of bulk read");
-            at += got;
-            size -= got;
-        } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
-            conn_flush(conn);
-            conn_poll(conn, &conn->transport, POLLIN);
-        } else {
-            return GA_LOST;
-        }
-    }
-    return GA_OK;
 }
 
 /* Room for what the next call may produce. */
@@ -180,6 +167,7 @@ static struct server_session *conn_session(struct server_conn *conn,
 
 void context_switch(struct server_conn *conn, uint64_t handle)
 {
+    meter_forget(&conn->meter);
     conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
     CUcontext real = conn->current != NULL ? conn->current->real : NULL;
     server_check_fault(conn, conn->driver->cuCtxSetCurrent(real));
@@ -222,18 +210,6 @@ static void call_trace(const struct wire_header *header, const struct ga_reader 
         (void)api_call_print(text, sizeof text, header->opcode, &copy);
         ga_debug("%u.%llu %s", header->session, (unsigned long long)header->sequence, text);
     }
-}
-
-bool conn_bulk_skip(struct server_conn *conn)
-{
-    uint8_t piece[4096];
-    size_t left;
-    while ((left = frame_bulk_left(&conn->reader, conn->call.values)) != 0) {
-        if (conn_bulk(conn, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* A client that has read DATA_WELCOME does not send such a call. */
@@ -394,6 +370,8 @@ static void *conn_run(void *argument)
     }
     completer_hand_over(&conn->completer);
     conn_flush(conn);
+    meter_rest_all(conn);
+    meter_look(conn);
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
@@ -442,6 +420,7 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     completer_init(&conn->completer, conn);
+    meter_init(&conn->meter, setup->meter != 0);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conn->wake_fd < 0) {
         conn_unmake(conn);

@@ -27,6 +27,7 @@
 #include "server/session/completer.h"
 #include "server/session/gate.h"
 #include "server/session/kernel_output.h"
+#include "server/session/meter.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
 #include "transport/transport.h"
@@ -112,6 +113,7 @@ struct server_conn {
     struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
+    struct meter meter;
     struct server_call call;
     struct server_replay *replay; /* NULL: frames come from the client */
     struct server_context *current;

@@ -96,6 +96,7 @@ void conn_unmake(struct server_conn *conn)
     for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
         free(conn->sessions[i]);
     }
+    meter_fini(&conn->meter);
     objects_fini(&conn->objects);
     range_table_fini(&conn->ranges);
     range_table_fini(&conn->reserved);

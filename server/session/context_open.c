@@ -75,6 +75,7 @@ CUresult context_enter(struct server_conn *conn, struct server_session *session,
     ga_list_init(&context->conditions);
     ga_list_init(&context->greens);
     ga_list_init(&context->free_events);
+    meter_context_init(&context->meter);
     ga_list_append(&conn->objects.context_list, &context->link);
     output_context_add(conn->host->output, &conn->output, &context->output, real);
     return CUDA_SUCCESS;

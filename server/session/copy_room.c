@@ -86,6 +86,7 @@ static CUresult turn_await(struct server_conn *conn, uint64_t stream,
                            const struct overflow_room *turn)
 {
     CUstream real;
+    meter_rest(conn, stream);
     CU_TRY(server_handle_stream(conn, stream, &real));
     CU_TRY(conn->driver->cuStreamWaitValue32_v2(real, turn->address, turn->number,
                                                 CU_STREAM_WAIT_VALUE_GEQ));
@@ -154,7 +155,8 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
     if (slot_find(conn, bytes, room)) {
         return CUDA_SUCCESS;
     }
-    conn_flush(conn); /* what is not sent may hold all of them */
+    meter_rest_all(conn); /* the stream waits for room, too */
+    conn_flush(conn);     /* what is not sent may hold all of them */
     if (send_queue_is_storing(&conn->out)) {
         completer_wake(&conn->completer); /* it looks when they are free */
     }

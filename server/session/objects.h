@@ -20,6 +20,7 @@
 #include "server/session/creation.h"
 #include "server/session/image.h"
 #include "server/session/kernel_output.h"
+#include "server/session/meter.h"
 
 struct completer_entry;
 struct frame_record;
@@ -60,7 +61,8 @@ struct server_context {
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
-    CUevent clock;               /* an event that was done at clock_ns; NULL: none is needed */
+    struct meter_context meter;
+    CUevent clock; /* an event that was done at clock_ns; NULL: none is needed */
     uint64_t clock_ns;
 };
 
@@ -79,10 +81,11 @@ struct server_stream {
     struct ga_list link;
     struct server_context *context;
     uint64_t handle;
-    CUstream real;                    /* NULL: the default stream of `green` */
-    struct server_green *green;       /* NULL: of none */
-    struct made_stream made_from;     /* of a default stream: nothing */
-    uint64_t lane;                    /* of completion_order.h */
+    CUstream real;                /* NULL: the default stream of `green` */
+    struct server_green *green;   /* NULL: of none */
+    struct made_stream made_from; /* of a default stream: nothing */
+    uint64_t lane;                /* of completion_order.h */
+    struct meter_lane meter;
     struct server_graph_build *build; /* what is captured in it; NULL: nothing */
     struct frame_record *recording; /* calls that are captured are kept there; NULL: they are not */
     bool special;                   /* stream_apply has something to do */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The meter: for how long each engine of a GPU has worked for this application. What a stream does
+ * without a rest is a batch: an event with timing before its first work, and one behind the last. A
+ * batch ends where the stream may stand still: before it waits for anything, before another engine
+ * works for it, behind a large copy, and when no call is here (the next one may take its time). The
+ * time of an engine is the union of its batches, so what runs side by side counts once.
+ *
+ * A batch that takes long counts while it runs, but for the last moments. What is captured is no
+ * work; the launch of a graph is, of the engine COMPUTE.
+ *
+ * Note: all of it belongs to the submit thread, which looks for the events that are done now and
+ * then, and by a timeout when it waits. Between two of these a call costs two comparisons: no lock,
+ * no memory, no call of the driver. docs/accounting.md says how exact it is. */
+#ifndef SERVER_SESSION_METER_H
+#define SERVER_SESSION_METER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/call_info.h"
+#include "base/list.h"
+#include "server/session/meter_clock.h"
+
+struct ledger;
+struct meter_batch;
+struct meter_gpu;
+struct server_context;
+struct server_conn;
+struct server_stream;
+
+/* In which context or stream a batch was begun last. */
+struct meter_lane {
+    struct meter_batch *last; /* open or not; NULL: it is done */
+};
+
+/* Of a context. */
+struct meter_context {
+    struct meter_clock clock;
+    struct meter_lane lane; /* of its stream 0 */
+    struct ga_list unused;  /* struct meter_batch */
+};
+
+struct meter {
+    bool on;
+    /* The open batch that the last call went on with: who calls for the same again only counts. */
+    uint64_t stream;
+    enum api_engine engine; /* NONE: there is no such batch */
+    uint32_t left, from;    /* works until the next turn; before those that are not counted yet */
+    struct meter_gpu *gpu;
+    struct ga_list batches; /* begun and not known to be done, in the order of their beginning */
+    uint32_t open, outstanding, made; /* how many batches are open, begun, there at all */
+    uint32_t turn;
+    uint32_t patience_ms; /* until the next look when nothing comes */
+    bool full;            /* it was said that there are too many batches */
+    struct ga_list gpus;  /* struct meter_gpu */
+};
+
+void meter_init(struct meter *meter, bool on);
+/* Frees what needs no driver; contexts have ended before. */
+void meter_fini(struct meter *meter);
+void meter_context_init(struct meter_context *context);
+
+/* Whether a call is counted thereby. If not, it is for meter_turn to do. */
+static inline bool meter_counts(struct meter *meter, enum api_engine engine, uint64_t stream)
+{
+    if (meter->stream == stream && meter->engine == engine && meter->left != 0) {
+        meter->left--;
+        return true;
+    }
+    return !meter->on;
+}
+
+/* Before work for an engine is submitted to the stream of this client's handle. */
+void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream);
+static inline void meter_work(struct meter *meter, struct server_conn *conn, enum api_engine engine,
+                              uint64_t stream)
+{
+    if (!meter_counts(meter, engine, stream)) {
+        meter_turn(conn, engine, stream);
+    }
+}
+/* Behind a copy of so many bytes: what a stream does next may wait for the client. */
+void meter_copied(struct server_conn *conn, uint64_t stream, uint64_t bytes);
+/* Before a call by which the stream, or any stream, may come to wait. */
+void meter_rest(struct server_conn *conn, uint64_t stream);
+void meter_rest_all(struct server_conn *conn);
+/* Another context becomes current. */
+void meter_forget(struct meter *meter);
+/* Looks which batches are done and tells the figures. */
+void meter_look(struct server_conn *conn);
+/* No call is here: ends all batches, and says for how long the thread may sleep; -1: for ever. Look
+ * when that time is over. */
+int meter_sleep_ms(struct server_conn *conn);
+
+/* The stream ends; and the context, which is current and has nothing to do any more. */
+void meter_stream_end(struct server_conn *conn, struct server_stream *stream);
+void meter_context_end(struct server_conn *conn, struct server_context *context);
+
+#endif
