@@ -2,8 +2,11 @@
 #include "server/control/admission.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "api/cuda_names.h"
+#include "server/control/access.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -45,11 +48,53 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
     return good || admission_refuse(refusal, CUDA_ERROR_NOT_PERMITTED);
 }
 
-/* As yet everybody is the tenant "default". */
-static bool may_enter(struct control_client *client, struct refusal *refusal)
+/* What a tenant's programs have sent is the tenant's. */
+static enum ga_status grant_take(struct control_application *application,
+                                 const struct auth_grant *grant)
+{
+    application->grant = malloc(sizeof *grant);
+    if (application->grant == NULL) {
+        return GA_NO_MEMORY;
+    }
+    *application->grant = *grant;
+    memcpy(application->user, grant->user, sizeof grant->user);
+    memcpy(application->credential, grant->credential, sizeof grant->credential);
+    application->owner = owner_of_tenant(grant->tenant.number);
+    return GA_OK;
+}
+
+/* Whose it is. With auth = off everybody is the tenant "default". */
+static bool terms_find(struct control_client *client, const char *token, struct tenant_terms *terms,
+                       struct refusal *refusal)
 {
     struct control *control = client->control;
-    const struct tenant_terms terms = tenant_default();
+    struct auth_grant grant;
+    struct auth_refusal refused;
+    *terms = tenant_default();
+    if (!control->conf->server.auth) {
+        return true;
+    }
+    enum ga_status status =
+        access_ask(control, &client->conn, control_client_address(client), token, &grant, &refused);
+    if (status != GA_OK) {
+        snprintf(refusal->why, sizeof refusal->why, "%s", refused.why);
+        return admission_refuse(refusal, CUDA_ERROR_NOT_PERMITTED);
+    }
+    *terms = access_terms(&grant);
+    if (grant_take(client->application, &grant) != GA_OK) {
+        snprintf(refusal->why, sizeof refusal->why, "no memory");
+        return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    return true;
+}
+
+static bool may_enter(struct control_client *client, const char *token, struct refusal *refusal)
+{
+    struct control *control = client->control;
+    struct tenant_terms terms;
+    if (!terms_find(client, token, &terms, refusal)) {
+        return false;
+    }
     if (!tenant_takes(client, &terms, refusal)) {
         return false;
     }
@@ -65,8 +110,7 @@ bool admission_ask(struct control_client *client, const struct handshake_hello *
                    uint64_t sequence)
 {
     struct refusal refusal;
-    (void)hello;
-    if (!may_enter(client, &refusal)) {
+    if (!may_enter(client, hello->token, &refusal)) {
         control_client_refuse(client, sequence, refusal.result, refusal.why);
         return false;
     }

@@ -103,6 +103,7 @@ void control_application_drop(struct control_application *application)
         if (application->tenant != NULL) {
             tenant_drop(application->tenant);
         }
+        free(application->grant);
         free(application);
     }
 }

@@ -9,6 +9,7 @@
 #ifndef SERVER_CONTROL_APPLICATION_H
 #define SERVER_CONTROL_APPLICATION_H
 
+#include "auth/auth.h"
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/control/devices.h"
@@ -39,7 +40,8 @@ struct control_application {
     uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */
     int32_t dismissed_result; /* CUresult for what it asks for now */
     char dismissed_why[WIRE_NOTICE_MAX + 1];
-    struct ga_list clients;              /* struct control_client, by `beside` */
+    struct auth_grant *grant; /* what it has been admitted with; NULL: auth = off. Owned */
+    struct ga_list clients;   /* struct control_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
     unsigned users;                      /* connections, seats, and who is at work with it */
 };

@@ -77,9 +77,15 @@ static const char *open_to_strangers(const struct conf_server *server,
     }
     if (!server->auth && !(tls && server->tls_client_ca[0] != 0)) {
         return "other machines can reach it, and with auth = off whoever does may use all GPUs; "
-               "either let only known programs in (listen = tls://... with tls_client_ca), or, "
+               "either let only known programs in (auth = on with listen = tls://..., or "
+               "tls_client_ca), or, "
                "where every machine and every user of the network can be trusted, write "
                "insecure = yes; programs of this machine need listen = tcp://127.0.0.1 alone";
+    }
+    if (server->auth && !tls) {
+        return "other machines can reach it, and it encrypts nothing: tokens and tickets can be "
+               "overheard there; either listen = tls://..., or, where every machine and every "
+               "user of the network can be trusted, write insecure = yes";
     }
     return NULL;
 }
@@ -123,8 +129,9 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     right &= private_check(file, "tls_key", server->tls_key, complain, user);
     right &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
     right &= identity_check(file, server, complain, user);
-    right &= !server->auth ||
-             file_complain(file, "auth", complain, user, "on: this version has no tenants yet");
+    right &= !server->auth || server->store[0] != 0 ||
+             file_complain(file, "auth", complain, user,
+                           "on: it needs store = /var/lib/gpuaas/store.db (or another path)");
     for (unsigned i = 0; i < server->listen_count; i++) {
         right &= listen_check(file, server, &server->listen[i], complain, user);
     }

@@ -4,6 +4,7 @@
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
+#include "server/control/access.h"
 #include "server/control/admission.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"
@@ -13,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
@@ -91,6 +93,9 @@ void control_client_close(struct control_client *client)
     }
     client->closed = true;
     ga_list_remove(&client->link);
+    if (client->state == CLIENT_NEW && client->reader.buffer != NULL && !client->stepping) {
+        explicit_bzero(client->reader.buffer, client->reader.capacity); /* half a greeting */
+    }
     control_client_uncount(client);
     application_leave(client);
     (void)uv_poll_stop(&client->poll);
@@ -199,8 +204,8 @@ bool control_client_rejoin(struct control_client *client, const struct tenant *t
     return true;
 }
 
-static bool control_client_hello(struct control_client *client, const struct wire_header *header,
-                                 struct ga_reader *reader)
+static bool client_greets(struct control_client *client, const struct wire_header *header,
+                          struct ga_reader *reader)
 {
     struct handshake_hello hello;
     if (header->opcode != WIRE_HELLO || handshake_hello_read(reader, &hello) != GA_OK) {
@@ -233,6 +238,15 @@ static bool control_client_hello(struct control_client *client, const struct wir
         control_client_welcome(client);
     }
     return true;
+}
+
+/* A token that it has shown stays nowhere. */
+static bool control_client_hello(struct control_client *client, const struct wire_header *header,
+                                 const uint8_t *values, struct ga_reader *reader)
+{
+    bool good = client_greets(client, header, reader);
+    explicit_bzero((void *)(uintptr_t)values, header->length);
+    return good;
 }
 
 static void control_client_say_lost(struct control_client *client)
@@ -296,7 +310,7 @@ static bool control_client_read(struct control_client *client)
         }
         struct ga_reader reader = ga_reader_of(values, header.length);
         if (status != GA_OK ||
-            !(client->state == CLIENT_NEW ? control_client_hello(client, &header, &reader)
+            !(client->state == CLIENT_NEW ? control_client_hello(client, &header, values, &reader)
                                           : control_client_open(client, &header, &reader))) {
             ga_warn_of(control_client_address(client), "%s: %s", control_client_label(client),
                        speaks_tls(client)
@@ -353,6 +367,10 @@ static void control_client_turn_away(struct transport_conn *conn)
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
+    if (tls && access_shuns(control, &taken)) {
+        taken.ops->close(&taken);
+        return;
+    }
     struct control_client *client = calloc(1, sizeof *client);
     if (client == NULL || GA_FAILPOINT("gpuaasd: accepted")) {
         control_client_turn_away(&taken);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "server/control/access.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
 #include "server/control/identity.h"
@@ -163,6 +164,7 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
 static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(control));
+    GA_TRY(access_open(control));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
         GA_TRY((*at)->start(control));
@@ -278,6 +280,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);
+    access_close(&control);
     control_clients_fini(&control);
     images_fini(&control.processes.images);
     storage_end(&control);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "auth/auth.h"
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/control/backend_process.h"
@@ -60,6 +61,12 @@ struct control {
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
     struct tenant_table tenants;
+    struct auth *auth;   /* who may come in (access.h) */
+    uint64_t changes;    /* of the store, as they have been looked at */
+    bool store_failing;  /* that has been logged */
+    uint64_t shunned_ns; /* see access_shuns */
+    uint64_t refusals[AUTH_REASON_COUNT];
+    uv_timer_t access_timer;
     uint32_t client_count;        /* that have greeted */
     uint32_t images_most;         /* that are kept, as far as descriptors allow */
     uint32_t pending_most;        /* that have not, as far as descriptors allow */

@@ -83,7 +83,8 @@ static struct transport_secret secret_of(const struct conf_server *server)
 {
     return (struct transport_secret){.cert = given(server->tls_cert),
                                      .key = given(server->tls_key),
-                                     .ca = given(server->tls_client_ca)};
+                                     .ca = given(server->tls_client_ca),
+                                     .optional = server->auth};
 }
 
 /* All have the same files: if those of the first are good, so are those of the others. */

@@ -19,6 +19,13 @@ struct owner owner_of(const struct transport_conn *control, const uint8_t id[16]
     return owner;
 }
 
+struct owner owner_of_tenant(uint64_t number)
+{
+    struct owner owner = {.kind = OWNER_TENANT};
+    memcpy(owner.id, &number, sizeof number);
+    return owner;
+}
+
 bool owner_same(const struct owner *one, const struct owner *other)
 {
     return one->kind == other->kind && memcmp(one->id, other->id, sizeof one->id) == 0;

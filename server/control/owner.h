@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose an application is: what one owner has sent, his other applications may use. This is the one
- * place that decides it; tenants, when there are any, go in here. */
+ * place that decides it. */
 #ifndef SERVER_CONTROL_OWNER_H
 #define SERVER_CONTROL_OWNER_H
 
@@ -13,6 +13,7 @@ enum owner_kind {
     OWNER_APPLICATION, /* one that has proved nothing: it has no other applications */
     OWNER_KEY,         /* who has the private key of a client certificate */
     OWNER_USER,        /* a user of this machine */
+    OWNER_TENANT,      /* a tenant */
 };
 
 struct owner {
@@ -23,6 +24,8 @@ struct owner {
 /* The owner of the application `id`, whose control connection this is. A connection over TCP proves
  * nothing, not even on this machine. */
 struct owner owner_of(const struct transport_conn *control, const uint8_t id[16]);
+/* A tenant of the store, by its number. */
+struct owner owner_of_tenant(uint64_t number);
 bool owner_same(const struct owner *one, const struct owner *other);
 /* Whether he may have other applications, now or later. */
 bool owner_lasts(const struct owner *owner);

@@ -290,6 +290,8 @@ class Server(Process):
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
         text = config if config is not None else configuration(gpus, host)
         text = with_consent(with_tls(text) if TRANSPORT == "tls" else text)
+        self.store = os.path.join(self.folder.name, "store.db")
+        text = text.replace("store = STORE", f"store = {self.store}")
         wanted = re.search(r"(?m)^spare_backends *= *(\d+)", text)
         self.spares_wanted = int(wanted.group(1)) if wanted else 1
         with open(self.config, "w", encoding="utf-8") as f:

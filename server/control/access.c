@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/access.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/control.h"
+#include "server/control/dismiss.h"
+#include "server/control/storage.h"
+#include "server/control/tenant.h"
+
+#define STORE_IN_MEMORY ":memory:gpuaasd"
+/* TLS handshakes for sources that have failed: so many at once, and then one each so often. */
+#define SHUNNED_BURST    16u
+#define SHUNNED_EVERY_NS (250 * GA_NS_PER_MS)
+
+/* ---- the store */
+
+static void access_turn(uv_timer_t *timer);
+
+enum ga_status access_open(struct control *control)
+{
+    if (auth_open(control->store, &control->auth) != GA_OK) {
+        ga_error("no memory, or this machine has no randomness");
+        return GA_NO_MEMORY;
+    }
+    control->access_timer.data = control;
+    (void)uv_timer_init(&control->loop, &control->access_timer);
+    uv_unref((uv_handle_t *)&control->access_timer);
+    if (control->conf->server.auth) {
+        (void)uv_timer_start(&control->access_timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
+    }
+    return GA_OK;
+}
+
+void access_close(struct control *control)
+{
+    if (control->access_timer.data != NULL) {
+        uv_close((uv_handle_t *)&control->access_timer, NULL);
+    }
+    auth_close(control->auth);
+    control->auth = NULL;
+}
+
+/* The store as it is now: it may have been opened anew. */
+static enum ga_status access_store(struct control *control, struct store **store, char *why,
+                                   size_t why_size)
+{
+    GA_TRY(storage_get(control, store, why, why_size));
+    auth_set_store(control->auth, *store);
+    return GA_OK;
+}
+
+static void store_failed(struct control *control, const char *why)
+{
+    if (!control->store_failing) {
+        ga_error("[server] store: %s; programs that run go on, nobody new is let in", why);
+    }
+    control->store_failing = true;
+}
+
+/* ---- those who are in */
+
+static struct tenant_terms terms_of(const struct store_tenant *tenant)
+{
+    struct tenant_terms terms = {.generation = tenant->generation,
+                                 .limits = tenant->limits,
+                                 .isolation = tenant->isolation,
+                                 .exhausted = tenant->exhausted};
+    _Static_assert(sizeof terms.name == sizeof tenant->name, "the same names");
+    memcpy(terms.name, tenant->name, sizeof terms.name);
+    memcpy(terms.gpu_types, tenant->gpu_types, sizeof terms.gpu_types);
+    return terms;
+}
+
+struct tenant_terms access_terms(const struct auth_grant *grant)
+{
+    return terms_of(&grant->tenant);
+}
+
+/* GA_OK: what there is to be done is done. Others: the store fails. */
+static enum ga_status application_look(struct control_application *application)
+{
+    struct auth_refusal refusal;
+    char why[WIRE_NOTICE_MAX + 1];
+    struct auth_grant *grant = application->grant;
+    enum ga_status status = auth_still(application->control->auth, grant, &refusal);
+    if (status == GA_DENIED) {
+        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, refusal.why);
+        return GA_OK;
+    }
+    if (status != GA_OK) {
+        return status;
+    }
+    if (grant->tenant.suspended) {
+        snprintf(why, sizeof why, "tenant %s is suspended%s%.128s", grant->tenant.name,
+                 grant->tenant.reason[0] != 0 ? ": " : "", grant->tenant.reason);
+        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
+        return GA_OK;
+    }
+    const struct tenant_terms terms = terms_of(&grant->tenant);
+    if (tenant_known(application->control, terms.name) == NULL) { /* it has been renamed */
+        memcpy(application->tenant->terms.name, terms.name, sizeof terms.name);
+    }
+    tenant_renew(application->control, &terms);
+    return GA_OK;
+}
+
+/* Those whose right may have changed. */
+static enum ga_status applications_look(struct control *control)
+{
+    enum ga_status status = GA_OK;
+    ga_list_each (at, next, &control->applications) {
+        struct control_application *application =
+            ga_container(at, struct control_application, link);
+        if (application->grant != NULL && status == GA_OK) {
+            status = application_look(application);
+        }
+    }
+    return status;
+}
+
+void access_look(struct control *control)
+{
+    uint64_t changes = control->changes;
+    char why[400];
+    struct store *store;
+    enum ga_status status = access_store(control, &store, why, sizeof why);
+    if (status == GA_OK) {
+        status = store_changes(store, &changes);
+        if (status == GA_OK && changes != control->changes) {
+            status = applications_look(control);
+        }
+        snprintf(why, sizeof why, "%s", status != GA_OK ? store_why(store) : "");
+        storage_note(control, status);
+    }
+    if (status == GA_OK) {
+        control->changes = changes;
+        control->store_failing = false;
+    } else {
+        store_failed(control, why);
+    }
+}
+
+static void access_turn(uv_timer_t *timer)
+{
+    access_look(timer->data);
+}
+
+/* ---- who wants to come in */
+
+static struct auth_claim claim_of(const struct transport_identity *identity, const char *token)
+{
+    return (struct auth_claim){.proof = identity->proof == TRANSPORT_PROVES_KEY ? AUTH_PROVES_KEY
+                                        : identity->proof == TRANSPORT_PROVES_USER
+                                            ? AUTH_PROVES_USER
+                                            : AUTH_PROVES_NOTHING,
+                               .uri = identity->uri,
+                               .certificate = identity->certificate,
+                               .uid = identity->uid,
+                               .gid = identity->gid,
+                               .pid = identity->pid,
+                               .token = token};
+}
+
+enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
+                          const char *address, const char *token, struct auth_grant *grant,
+                          struct auth_refusal *refusal)
+{
+    const struct transport_identity identity = transport_identify(conn);
+    struct auth_claim claim = claim_of(&identity, token);
+    transport_source(conn, claim.source);
+    char why[400];
+    struct store *store;
+    enum ga_status status = access_store(control, &store, why, sizeof why);
+    if (status == GA_OK) {
+        status = auth_admit(control->auth, &claim, time(NULL), ga_clock_ns(), grant, refusal);
+        snprintf(why, sizeof why, "%s", store_why(store));
+        storage_note(control, status);
+    } else {
+        *refusal = (struct auth_refusal){
+            .reason = AUTH_STORE_FAILS,
+            .why = "the server cannot look up who you are at the moment; its log says why"};
+    }
+    if (status != GA_OK) {
+        control->refusals[refusal->reason]++;
+        ga_info_of(address, "not admitted (%s): %s", auth_reason_name(refusal->reason),
+                   refusal->detail);
+    }
+    if (status != GA_OK && status != GA_DENIED) {
+        store_failed(control, why);
+    }
+    return status;
+}
+
+bool access_shuns(struct control *control, const struct transport_conn *conn)
+{
+    uint8_t source[TRANSPORT_SOURCE_BYTES];
+    uint64_t now_ns = ga_clock_ns();
+    if (!control->conf->server.auth) {
+        return false;
+    }
+    transport_source(conn, source);
+    if (auth_penalty_ms(control->auth, source, now_ns) == 0) {
+        return false;
+    }
+    uint64_t used_ns = control->shunned_ns < now_ns ? now_ns : control->shunned_ns;
+    if (used_ns - now_ns > (SHUNNED_BURST - 1) * SHUNNED_EVERY_NS) {
+        return true;
+    }
+    control->shunned_ns = used_ns + SHUNNED_EVERY_NS;
+    return false;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store of tenants and credentials as gpuaasd uses it: who may come in, and whether those that
+ * are in still may.
+ *
+ * Note: changes are found in the store itself, whoever has made them: an admin over the socket, or
+ * another program. Within ACCESS_TURN_MS programs whose right has ended are ended, too. */
+#ifndef SERVER_CONTROL_ACCESS_H
+#define SERVER_CONTROL_ACCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "auth/auth.h"
+#include "base/status.h"
+#include "server/control/tenant.h"
+#include "transport/transport.h"
+
+#define ACCESS_TURN_MS 1000
+
+struct control;
+struct control_application;
+
+/* Begins to use the store, which is open. An error has been logged. */
+GA_CHECKED enum ga_status access_open(struct control *control);
+void access_close(struct control *control);
+
+/* The terms of the tenant of a grant. */
+struct tenant_terms access_terms(const struct auth_grant *grant);
+
+/* Asks whether who has greeted by this connection, with this token (NULL: none), may come in. With
+ * auth = off nobody is asked: not to be called then. GA_DENIED and others with `refusal`. */
+GA_CHECKED enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
+                                     const char *address, const char *token,
+                                     struct auth_grant *grant, struct auth_refusal *refusal);
+/* Whether a connection from this source is not worth a TLS handshake: it has failed shortly before,
+ * and many like it come. */
+bool access_shuns(struct control *control, const struct transport_conn *conn);
+/* Looks at once whether the store has changed: to be called by who has changed it. */
+void access_look(struct control *control);
+
+#endif

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""auth = on: who is let in, what others are told, and that a right which ends ends the programs."""
+
+import hashlib
+import os
+import re
+import subprocess
+import time
+
+import certificates
+import harness
+from harness import expect, wait_until
+
+ENDED_SECONDS = 5  # promised, once a right has ended
+PENALTY_SECONDS = 1.2  # after one failure
+
+
+class Guarded(harness.Server):
+    """A server with a store, and the commands that change it."""
+
+    def __init__(self, build, scheme="tcp", more="", **options):
+        self.build = build
+        config = harness.configuration(1)
+        if scheme == "tls":
+            config = harness.with_tls(config)
+        config = config.replace("[server]\n", f"[server]\nauth = on\nstore = STORE\n{more}", 1)
+        super().__init__(build, config=config, **options)
+
+    def change(self, *words, status=0):
+        process = harness.run([self.build.path("tests", "tenants"), self.store, *words],
+                              self.build.environment(preload=False), status=status)
+        return process.out.text
+
+    def token(self, *words):
+        """Its id, and the token."""
+        return self.change("token", *words).split()
+
+
+def guarded(build, scheme="tcp", more="", **options):
+    return harness.serving(build, kind=lambda build, **o: Guarded(build, scheme, more, **o),
+                           **options)
+
+
+def with_token(build, server, token, **extra):
+    env = build.remote([server], GPUAAS_TOKEN=token, **extra)
+    env.setdefault("GPUAAS_CA", harness.authority().ca)
+    return env
+
+
+def expect_refused(build, env, *words):
+    """Error 800, and one line with the words."""
+    process = harness.run([build.program("devices")], env, status=1)
+    expect("(800," in process.out.text, f"error 800 is due\n{process.report()}")
+    lines = harness.logged(process)
+    expect(len(lines) == 1 and all(word in lines[0] for word in words),
+           f"one line with {words}\n{process.report()}")
+    return lines[0]
+
+
+def after_penalty():
+    time.sleep(PENALTY_SECONDS)
+
+
+NOT_ACCEPTED = "does not accept the token or certificate"
+
+
+def test_tokens(build):
+    with guarded(build) as server:
+        server.change("add", "lab")
+        number, token = server.token("lab")
+        expect_refused(build, build.remote([server]), "nothing was shown", "GPUAAS_TOKEN_FILE")
+        harness.run_passing([build.program("vector_add")], with_token(build, server, token))
+        wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+        said = expect_refused(build, with_token(build, server, wrong), NOT_ACCEPTED)
+        expect(token[8:] not in server.err.text, "no secret is logged")
+        line = expect_refused(build, with_token(build, server, token), "try again in 1 s")
+        expect("wrong" not in said + line, "nobody is told which half was wrong")
+        after_penalty()
+        unknown = token.replace(number, "zzzzzzzzzzzz")
+        again = expect_refused(build, with_token(build, server, unknown), NOT_ACCEPTED)
+        expect(after(said) == after(again), "an unknown id is told no other way")
+        time.sleep(2 * PENALTY_SECONDS)
+        old = server.change("old_token", "lab").split()[1]
+        again = expect_refused(build, with_token(build, server, old), NOT_ACCEPTED)
+        expect(after(said) == after(again), "neither is that it has expired")
+        for words in ("not admitted (wrong): ", "not admitted (unknown): ",
+                      "not admitted (expired): ", "not admitted (penalty): "):
+            expect(words in server.err.text, f"{words}\n{server.report()}")
+
+
+def after(line):
+    return line.split("(", 1)[1]
+
+
+def ended(build, server, env, change, *words):
+    """A program that computes is ended soon after the change; its error and its line say so."""
+    with harness.running([build.program("endless"), "kernel"], env) as program:
+        program.wait_for_line("started", 60)
+        began = time.monotonic()
+        server.change(*change)
+        program.wait_for_line("cudaDeviceSynchronize: error 719", 30)
+        took = time.monotonic() - began
+        expect(took <= ENDED_SECONDS, f"{took:.1f} s after {change}")
+        expect(any(all(word in line for word in words) for line in harness.logged(program)),
+               f"{words}\n{program.report()}")
+        program.wait(30)
+    wait_until(lambda: not server.backends(), 10, "its backend process is gone")
+
+
+def test_rights_that_end(build):
+    """Revoked, suspended, removed: by another program, while gpuaasd runs."""
+    with guarded(build) as server:
+        server.change("add", "lab")
+        server.change("add", "other")
+        mine, token = server.token("lab")
+        others = with_token(build, server, server.token("other")[1])
+        with harness.running([build.program("endless"), "kernel"], others) as neighbour:
+            neighbour.wait_for_line("started", 60)
+            env = with_token(build, server, token)
+            ended(build, server_without(server, neighbour), env, ("suspend", "lab", "unpaid"),
+                  "tenant lab is suspended: unpaid")
+            expect_refused(build, env, "tenant lab is suspended: unpaid")
+            server.change("resume", "lab")
+            harness.run_passing([build.program("hello")], env)
+            ended(build, server_without(server, neighbour), env, ("revoke", mine),
+                  "was revoked by its administrator")
+            expect_refused(build, env, NOT_ACCEPTED)
+            after_penalty()
+            env = with_token(build, server, server.token("lab")[1])
+            ended(build, server_without(server, neighbour), env, ("remove", "lab"),
+                  "was revoked by its administrator")
+            expect(neighbour.running(), neighbour.report())
+        server.change("rename", "other", "another")
+        harness.run_passing([build.program("hello")], others)
+
+
+class server_without:  # noqa: N801
+    """The server, whose backend processes are those besides the ones that are there now."""
+
+    def __init__(self, server, _neighbour):
+        self.server, self.there = server, set(server.backends())
+        self.change = server.change
+
+    def backends(self):
+        return [pid for pid in self.server.backends() if pid not in self.there]
+
+
+def test_local_users(build):
+    """Who reaches it by shm: is known to the kernel."""
+    name = f"gpuaas-test-{os.getpid()}"
+    with guarded(build, more=f"listen = shm:{name}\n") as server:
+        server.change("add", "lab")
+        env = build.environment(build.path("lib", "gpuaas"), {"GPUAAS_SERVERS": f"shm:{name}"})
+        expect_refused(build, env, f"user {os.getuid()} of this machine belongs to no tenant")
+        server.change("local", "gid", str(os.getgid()), "lab")
+        harness.run_passing([build.program("hello")], env)
+        ended(build, server, env, ("no_local", "gid", str(os.getgid())), "was revoked")
+        server.change("local", "uid", str(os.getuid()), "lab")
+        harness.run_passing([build.program("hello")], env)
+
+
+def fingerprint(cert):
+    der = subprocess.run(["openssl", "x509", "-in", cert, "-outform", "der"], check=True,
+                         capture_output=True).stdout
+    return hashlib.sha256(der).hexdigest()
+
+
+def test_certificates(build):
+    authority = harness.authority()
+    with guarded(build, "tls", f"tls_client_ca = {authority.ca}\n") as server:
+        def env(pair, **extra):
+            return with_token(build, server, "", GPUAAS_CERT=pair[0], GPUAAS_KEY=pair[1],
+                              GPUAAS_TRANSPORT="tls", **extra)
+        server.change("add", "lab")
+        pair = authority.sign("ann", "URI:gpuaas://tenant/lab/ann1")
+        server.change("certificate", "lab", "ann1", fingerprint(pair[0]))
+        harness.run_passing([build.program("vector_add")], env(pair))
+        token = server.token("lab")[1]
+        harness.run_passing([build.program("hello")],
+                            with_token(build, server, token, GPUAAS_TRANSPORT="tls"))
+        # Of the right authority, but not entered; or another one of the same name
+        stranger = authority.sign("ben", "URI:gpuaas://tenant/lab/ben1")
+        expect_refused(build, env(stranger), NOT_ACCEPTED)
+        after_penalty()
+        forged = authority.sign("ann-again", "URI:gpuaas://tenant/lab/ann1")
+        expect_refused(build, env(forged), NOT_ACCEPTED)
+        time.sleep(2 * PENALTY_SECONDS)
+        nameless = authority.sign("cat", "DNS:client")
+        expect_refused(build, env(nameless), "nothing was shown")
+        ended(build, server, env(pair), ("revoke", "ann1"), "was revoked by its administrator")
+
+
+def test_wrong_certificates(build):
+    """They come no farther than TLS: the words name cause and cure to both sides."""
+    authority = harness.authority()
+    with guarded(build, "tls", f"tls_client_ca = {authority.ca}\n") as server:
+        server.change("add", "lab")
+        foreign = certificates.Authority(server.folder.name, "foreign")
+        for pair, words, theirs in (
+                (foreign.sign("dan", "URI:gpuaas://tenant/lab/dan1"),
+                 "it does not know the authority of this client's certificate (GPUAAS_CERT",
+                 "the client's certificate is from no authority that is trusted here"),
+                (authority.sign("eve", "URI:gpuaas://tenant/lab/eve1", -1),
+                 "this client's certificate (GPUAAS_CERT) has expired",
+                 "the client's certificate has expired")):
+            env = with_token(build, server, "", GPUAAS_CERT=pair[0], GPUAAS_KEY=pair[1])
+            process = harness.run([build.program("devices")], env, status=1)
+            expect(words in process.err.text, process.report())
+            wait_until(lambda words=theirs: words in server.err.text, 10, server.report())
+
+
+def test_encryption_that_is_left_out(build):
+    """Downgrades: TLS 1.2, and no TLS at all, with a token that must not be overheard."""
+    with guarded(build, "tls") as server:
+        server.change("add", "lab")
+        token = server.token("lab")[1]
+        env = with_token(build, server, token)
+        env["GPUAAS_SERVERS"] = server.place
+        process = harness.run([build.program("devices")], env, status=1)
+        expect("it speaks TLS alone on this port: write tls://" in process.err.text,
+               process.report())
+        old = subprocess.run(["openssl", "s_client", "-tls1_2", "-connect", server.place],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                             check=False)
+        expect("protocol version" in old.stderr, old.stderr)
+        harness.run_passing([build.program("hello")], with_token(build, server, token))
+
+
+def test_limit_of_sessions(build):
+    """A tenant's limits hold, and change while it runs."""
+    with guarded(build) as server:
+        server.change("add", "lab", "sessions=1")
+        env = with_token(build, server, server.token("lab")[1])
+        with harness.running([build.program("endless"), "kernel"], env) as program:
+            program.wait_for_line("started", 60)
+            expect_refused(build, env, "limit sessions of tenant lab: 1 allowed, 1 used")
+            server.change("add", "lab", "sessions=2")
+            harness.run_passing([build.program("hello")], env)
+
+
+def test_store_that_is_locked(build):
+    """A change that another program leaves half done keeps nobody out."""
+    with guarded(build) as server:
+        server.change("add", "lab")
+        env = with_token(build, server, server.token("lab")[1])
+        with harness.running([build.program("endless"), "kernel"], env) as program:
+            program.wait_for_line("started", 60)
+            # A lock that stays: as by another program that hangs in a change
+            locker = subprocess.Popen(
+                ["python3", "-c", LOCKER, server.store], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True)
+            expect(locker.stdout.readline() == "locked\n", "it is locked")
+            harness.run_passing([build.program("hello")], env)
+            locker.communicate("", timeout=30)
+            expect(program.running(), program.report())
+
+
+LOCKER = """
+import sqlite3, sys
+base = sqlite3.connect(sys.argv[1], isolation_level=None)
+base.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_words_of_the_configuration(build):
+    for more, words in (("auth = on\n", "auth: on: it needs store = "),
+                        ("auth = on\nstore = relative.db\n", "an absolute path"),
+                        ("auth = on\nstore = /nonexistent/store.db\n", "[server] store: ")):
+        config = harness.configuration(1).replace("[server]\n", "[server]\n" + more, 1)
+        server = harness.Server(build, config=config)
+        try:
+            status = server.wait(harness.START_SECONDS)
+            expect(status == 1 and words in server.err.text, server.report())
+        finally:
+            server.end()
+            server.folder.cleanup()
+    config = ("[server]\nlisten = tcp://0.0.0.0:0\nauth = on\nstore = /tmp/x.db\n"
+              "[gpu.0]\ndriver = soft\n")
+    server = harness.Server(build, config=config)
+    try:
+        expect(server.wait(30) == 1 and "can be overheard" in server.err.text and
+               re.search(r"listen = tls://.*insecure = yes", server.err.text), server.report())
+    finally:
+        server.end()
+        server.folder.cleanup()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
