@@ -73,6 +73,9 @@ enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode, ui
             GA_TRY(wait_for(transport, POLLOUT, deadline_ns, why, why_size));
             continue;
         }
+        if (status != GA_OK && why == NULL) {
+            return status;
+        }
         if (status != GA_OK) {
             char byte; /* the other end may have said why before it closed */
             (void)!transport->ops->receive(transport, &byte, 1, &sent);

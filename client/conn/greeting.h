@@ -18,7 +18,8 @@ struct client_frame {
 
 /* GA_NO_MEMORY. The writer is at the first value. */
 GA_CHECKED enum ga_status client_frame_begin(struct client_frame *frame);
-/* Finishes the header and sends all of it. `why` says what went wrong. */
+/* Finishes the header and sends all of it. `why` says what went wrong; that may use up what the
+ * other end has said at last. NULL: the caller reads that. */
 GA_CHECKED enum ga_status client_frame_send(struct client_frame *frame, uint16_t opcode,
                                             uint16_t session, uint64_t sequence,
                                             struct transport_conn *transport, uint64_t deadline_ns,

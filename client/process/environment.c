@@ -12,6 +12,7 @@
 #include "base/digits.h"
 #include "base/log.h"
 #include "base/private_file.h"
+#include "client/process/token_file.h"
 #include "client/process/trace.h"
 
 enum variable_id {
@@ -135,11 +136,31 @@ uint64_t client_environment_cache_bytes(void)
     return cache_bytes;
 }
 
-const char *client_environment_token(void)
+/* The whole file; NULL, which has been said: it cannot be used. Free it. */
+static char *token_file_read(const char *path)
 {
-    static char text[1024];
+    char *text = malloc(TOKEN_FILE_BYTES + 1);
+    FILE *file = fopen(path, "re");
+    size_t size = file != NULL && text != NULL ? fread(text, 1, TOKEN_FILE_BYTES + 1, file) : 0;
+    bool good = text != NULL && file != NULL && !ferror(file) && size <= TOKEN_FILE_BYTES;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (!good) {
+        ga_warn("GPUAAS_TOKEN_FILE: cannot read %s, or it is longer than 64 KiB", path);
+        free(text);
+        return NULL;
+    }
+    text[size] = 0;
+    return text;
+}
+
+const char *client_environment_token(const char *host, const char *port)
+{
+    static char found[1024];
     const char *token = variable_text(VARIABLE_GPUAAS_TOKEN);
     const char *path = variable_text(VARIABLE_GPUAAS_TOKEN_FILE);
+    unsigned wrong;
     if (token != NULL || path == NULL) {
         return token;
     }
@@ -149,16 +170,24 @@ const char *client_environment_token(void)
                 path, path);
         return NULL;
     }
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fgets(text, sizeof text, file) == NULL) {
-        ga_warn("GPUAAS_TOKEN_FILE: cannot read %s", path);
-        text[0] = 0;
+    char *text = token_file_read(path);
+    if (text == NULL) {
+        return NULL;
     }
-    if (file != NULL) {
-        (void)fclose(file);
+    bool any = client_token_find(text, host, port, found, sizeof found, &wrong);
+    if (wrong != 0) {
+        ga_warn("GPUAAS_TOKEN_FILE: line %u of %s is left out: it must be TOKEN, or HOST TOKEN, or "
+                "HOST:PORT TOKEN",
+                wrong, path);
     }
-    text[strcspn(text, "\r\n")] = 0;
-    return text[0] != 0 ? text : NULL;
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return any ? found : NULL;
+}
+
+bool client_environment_token_in_clear(void)
+{
+    return variable_value(VARIABLE_GPUAAS_TOKEN_IN_CLEAR) != 0;
 }
 
 const struct transport_secret *client_environment_secret(void)

@@ -32,9 +32,11 @@ enum compression_mode client_environment_compression(void);
 /* GPUAAS_CLIENT_CACHE: the most freed bytes of each device that are kept. UINT64_MAX: unset. */
 uint64_t client_environment_cache_bytes(void);
 
-/* GPUAAS_TOKEN, or the first line of the file that GPUAAS_TOKEN_FILE names; valid for ever. NULL:
- * none. Not every server may be told: see servers.c. */
-const char *client_environment_token(void);
+/* GPUAAS_TOKEN, or the token for this server in the file that GPUAAS_TOKEN_FILE names; valid until
+ * the next call. NULL: none. Not every server may be told: see servers.c. */
+const char *client_environment_token(const char *host, const char *port);
+/* GPUAAS_TOKEN_IN_CLEAR: servers are told even where the network could overhear it. */
+bool client_environment_token_in_clear(void);
 /* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
 const struct transport_secret *client_environment_secret(void);
 

@@ -89,10 +89,23 @@ static void servers_begin(struct attempt *attempt)
 
 /* The token for a server; NULL where the network could overhear it, because nothing is encrypted.
  */
-static const char *token_for(const struct client_server *server)
+static const char *token_for(const struct attempt *attempt)
 {
-    const char *token = client_environment_token();
+    const struct client_server *server = attempt->server;
+    struct transport_address address;
+    char why[300];
+    if (transport_address_parse(attempt->text, WIRE_DEFAULT_PORT, &address, why, sizeof why) !=
+        GA_OK) {
+        return NULL;
+    }
+    const char *token = client_environment_token(address.host, address.port);
     if (token == NULL || server->tls || transport_is_here(&server->control)) {
+        return token;
+    }
+    if (client_environment_token_in_clear()) {
+        ga_warn("%s is told the token, and the connection is not encrypted: who reads the network "
+                "can use it (GPUAAS_TOKEN_IN_CLEAR)",
+                server->address);
         return token;
     }
     ga_warn("%s is not told the token: the connection is not encrypted. Where the server listens "
@@ -121,15 +134,16 @@ static void servers_say_hello(struct attempt *attempt, uint64_t deadline_ns)
                                     .pid = (uint32_t)getpid(),
                                     .build = GPUAAS_VERSION,
                                     .program = program_invocation_short_name,
-                                    .token = token_for(server)};
+                                    .token = token_for(attempt)};
     memcpy(hello.application, client_application, sizeof hello.application);
     handshake_hello_write(&frame.writer, &hello);
     status = client_frame_send(&frame, WIRE_HELLO, 0, 0, &server->control, deadline_ns,
                                attempt->why, sizeof attempt->why);
     client_frame_end(&frame);
     if (status == GA_OK && attempt->guess) {
-        status = client_ticket_ask(server, 0, deadline_ns, attempt->why, sizeof attempt->why);
-        server->guessed_ns = ga_clock_ns();
+        /* It may have refused and closed already: what it has said is read all the same. */
+        bool asked = client_ticket_ask(server, 0, deadline_ns, NULL, 0) == GA_OK;
+        server->guessed_ns = asked ? ga_clock_ns() : 0;
     }
     if (status != GA_OK) {
         fail(attempt, NULL);

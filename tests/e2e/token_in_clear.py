@@ -104,6 +104,36 @@ def test_another_machine(build):
         net.__exit__()
 
 
+def test_clear_if_the_user_insists(build):
+    net = cut.Net()
+    try:
+        net.__enter__()
+    except OSError as error:
+        print(f"skipped: no network namespaces ({error})")
+        return
+    try:
+        with net.inside("server"):
+            server = Listener(net.ENDS["server"])
+        with net.inside("client"):
+            said, lines = greet(build, server, GPUAAS_TOKEN_IN_CLEAR="yes")
+        expect(TOKEN.encode() in said and len(lines) == 1 and "can use it" in lines[0],
+               f"{said} {lines}")
+    finally:
+        net.__exit__()
+
+
+def test_a_token_for_each_server(build):
+    """Each gets its own, and nobody else's."""
+    server = Listener("127.0.0.1")
+    text = f"# mine\n127.0.0.9 not-for-it\n{server.place} {TOKEN}\nfor-the-others\n"
+    said, lines = greet(build, server, GPUAAS_TOKEN="", GPUAAS_TOKEN_FILE=token_file(text=text))
+    expect(TOKEN.encode() in said and b"for-" not in said and not lines, f"{said} {lines}")
+    said, lines = greet(build, Listener("127.0.0.1"), GPUAAS_TOKEN="",
+                        GPUAAS_TOKEN_FILE=token_file(text="127.0.0.9 not-for-it\na b c\n"))
+    expect(b"not-for-it" not in said and len(lines) == 1 and "line 2 of" in lines[0],
+           f"{said} {lines}")
+
+
 def test_both_in_one_list(build):
     """semantics S147: Of two servers the one by tls:// alone gets it."""
     net = cut.Net()
@@ -131,10 +161,10 @@ def test_both_in_one_list(build):
         net.__exit__()
 
 
-def token_file(mode=0o600):
+def token_file(mode=0o600, text=TOKEN + "\n"):
     path = os.path.join(harness.authority().folder, "token")
     with open(path, "w", encoding="utf-8") as f:
-        f.write(TOKEN + "\n")
+        f.write(text)
     os.chmod(path, mode)
     return path
 
