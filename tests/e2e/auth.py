@@ -71,7 +71,7 @@ def test_tokens(build):
         number, token = server.token("lab")
         expect_refused(build, build.remote([server]), "nothing was shown", "GPUAAS_TOKEN_FILE")
         harness.run_passing([build.program("vector_add")], with_token(build, server, token))
-        wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
+        wrong = token[:30] + ("A" if token[30] != "A" else "B") + token[31:]
         said = expect_refused(build, with_token(build, server, wrong), NOT_ACCEPTED)
         expect(token[8:] not in server.err.text, "no secret is logged")
         line = expect_refused(build, with_token(build, server, token), "try again in 1 s")
