@@ -23,12 +23,11 @@ packages=(
     groff-base       # checks the manual pages
     libssl-dev       # TLS
     libcriterion-dev # unit tests
-    libjansson-dev   # the audit log
     libsqlite3-dev   # tenants and their usage
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files
     libseccomp-dev   # the sandbox of backend processes
-    libjansson-dev   # JSON of admins
+    libjansson-dev   # JSON of admins, the audit log
     liblz4-dev libzstd-dev # compressed device code
     libibverbs-dev         # RDMA
     # RDMA is tested in a machine of its own (tests/rdma/vm.sh), next to its usual tools.
