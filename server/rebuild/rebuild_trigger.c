@@ -20,6 +20,7 @@ struct rebuild_trigger {
     uint32_t due, done, busy;
     uint32_t pause;    /* so many boundaries, twice as many each time that it is busy */
     uint64_t again;    /* the boundary at which to try again */
+    bool told;         /* the report has been made: nothing is left to do */
     char refused[160]; /* why, the last time that it was; or empty */
 };
 
@@ -75,9 +76,15 @@ void rebuild_trigger_destroy(struct rebuild_trigger *trigger)
     free(trigger);
 }
 
+/* At the first boundary with nothing left to do, it says so: an application's end can take so long
+ * that its process is killed. */
 void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_conn *conn)
 {
     trigger->boundaries++;
+    if (trigger->count != 0 && trigger->done == trigger->count) {
+        rebuild_trigger_report(trigger);
+        trigger->told = true;
+    }
     while (trigger->due < trigger->count && trigger->at[trigger->due] <= trigger->boundaries) {
         trigger->due++;
     }
@@ -105,7 +112,7 @@ void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_con
 
 void rebuild_trigger_report(const struct rebuild_trigger *trigger)
 {
-    if (trigger == NULL) {
+    if (trigger == NULL || trigger->told) {
         return;
     }
     ga_info("rebuilt %u times at %" PRIu64 " boundaries, %u busy%s%s", trigger->done,
