@@ -10,6 +10,8 @@
 
 static const struct ctl_column health_columns[] = {
     {"state", "state", FORM_TEXT, false},
+    {"reason", "reason", FORM_TEXT, false},
+    {"time left", "deadline_ms", FORM_DURATION_MS, false},
     {"version", "version", FORM_TEXT, false},
     {"node", "node", FORM_TEXT, false},
     {"pool", "pool", FORM_TEXT, false},
@@ -46,6 +48,7 @@ static const struct ctl_column gpu_columns[] = {
     {"MODEL", "model", FORM_TEXT, false},
     {"DRIVER", "driver", FORM_TEXT, false},
     {"STATE", "state", FORM_TEXT, false},
+    {"REASON", "reason", FORM_TEXT, true},
     {"MEMORY", "memory_total_bytes", FORM_BYTES, false},
     {"SESSIONS", "sessions", FORM_COUNT, false},
 };

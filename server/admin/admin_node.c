@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
+#include "server/control/drain.h"
 #include "server/control/status.h"
 
 static void health_node(void *user, const struct node_status *node)
@@ -34,8 +35,12 @@ enum admin_code admin_verb_health(struct admin_call *call)
     for (unsigned i = 0; i < control->listener_count; i++) {
         (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
     }
-    const char *state = control->stopping ? "stopping" : control->serving ? "serving" : "starting";
-    admin_set_text(call->result, "state", state);
+    admin_set_drain(call->result, drain_of(control, DRAIN_NODE));
+    if (control->stopping || !control->serving) {
+        admin_set_text(call->result, "state", control->stopping ? "stopping" : "starting");
+    } else if (drain_of(control, DRAIN_NODE)->state == DRAIN_NONE) {
+        admin_set_text(call->result, "state", "serving");
+    }
     admin_set_text(call->result, "version", GPUAAS_VERSION);
     admin_set_text(call->result, "node", control->conf->server.node);
     admin_set_text(call->result, "pool", control->conf->server.pool);
@@ -98,6 +103,9 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
     status_collect(control, &sink);
     for (uint32_t i = 0; i < control->devices.visible_count; i++) {
         json_t *gpu = node_gpu_of(control, devices_visible(&control->devices, i));
+        if (control->serving) {
+            admin_set_drain(gpu, drain_of(control, i));
+        }
         admin_set_number(gpu, "gpu", i);
         admin_set_number(gpu, "sessions", use.sessions[i]);
         (void)json_array_append_new(items, gpu);

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cuda_names.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
+#include "server/control/dismiss.h"
 
 #define ID_BYTES      16u
 #define ID_CHARACTERS (2 * ID_BYTES)
@@ -61,7 +62,10 @@ static json_t *session_of(const struct status_application *application)
     admin_set_text(session, "program", application->label);
     admin_set_text(session, "address", application->address);
     admin_set_text(session, "transport", application->way);
-    admin_set_text(session, "state", application->processes != 0 ? "active" : "idle");
+    admin_set_text(session, "state",
+                   application->ending           ? "ending"
+                   : application->processes != 0 ? "active"
+                                                 : "idle");
     admin_set(session, "gpus", gpus);
     admin_set_number(session, "age_ms", application->age_ns / GA_NS_PER_MS);
     admin_set_number(session, "connections", application->connections);
@@ -219,9 +223,10 @@ enum admin_code admin_verb_session_kill(struct admin_call *call)
     admin_set(call->result, "before", session);
     admin_set(call->result, "after", json_null());
     if (!call->dry_run) {
-        ga_warn_of(application->address, "%s: ended by admin %s%s%s", application->label,
-                   call->peer->name, reason != NULL ? ": " : "", reason != NULL ? reason : "");
-        control_application_kill(application);
+        char why[ADMIN_WHY_MAX];
+        snprintf(why, sizeof why, "an administrator (%s) has ended it%s%s", call->peer->name,
+                 reason != NULL ? ": " : "", reason != NULL ? reason : "");
+        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
     }
     return ADMIN_OK;
 }

@@ -4,12 +4,14 @@
  *
  * Note: dryRun goes the same way up to the write, so it refuses what the change would refuse. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "api/cuda_names.h"
 #include "server/admin/admin_tenants.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
+#include "server/control/dismiss.h"
 #include "server/control/tenant.h"
 
 static enum admin_code tenant_read(struct admin_call *call, const char *argument,
@@ -190,7 +192,7 @@ enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
 /* ---- suspend, resume, remove, rename */
 
 /* Ends the sessions of a tenant; returns how many there are. */
-static unsigned tenant_sessions_end(struct admin_call *call, const char *name)
+static unsigned tenant_sessions_end(struct admin_call *call, const char *name, const char *reason)
 {
     struct control *control = call->control;
     unsigned count = 0;
@@ -200,9 +202,13 @@ static unsigned tenant_sessions_end(struct admin_call *call, const char *name)
         if (strcmp(application->tenant->terms.name, name) == 0) {
             count++;
             if (!call->dry_run) {
-                ga_warn_of(application->address, "%s: ended by admin %s, with its tenant %s",
-                           application->label, call->peer->name, name);
-                control_application_kill(application);
+                char why[ADMIN_WHY_MAX];
+                snprintf(why, sizeof why,
+                         "an administrator (%s) has ended the tenant %s's "
+                         "sessions%s%s",
+                         call->peer->name, name, reason != NULL ? ": " : "",
+                         reason != NULL ? reason : "");
+                dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
             }
         }
     }
@@ -233,7 +239,7 @@ enum admin_code admin_verb_tenant_suspend(struct admin_call *call)
     code = tenant_write(call, store, &before, &after);
     if (code == ADMIN_OK) {
         bool kill = admin_flag(call, "kill");
-        unsigned sessions = kill ? tenant_sessions_end(call, before.name)
+        unsigned sessions = kill ? tenant_sessions_end(call, before.name, reason)
                                  : tenant_sessions_count(call, before.name);
         admin_set_number(call->result, "sessions_ended", kill ? sessions : 0);
         if (!kill && sessions != 0) {
@@ -281,7 +287,8 @@ enum admin_code admin_verb_tenant_remove(struct admin_call *call)
                                 store_tenant_remove(store, before.name, before.generation));
     }
     if (code == ADMIN_OK) {
-        admin_set_number(call->result, "sessions_ended", tenant_sessions_end(call, before.name));
+        admin_set_number(call->result, "sessions_ended",
+                         tenant_sessions_end(call, before.name, "it is removed"));
         admin_set_change(call, admin_tenant_record(&before), NULL);
     }
     return code;

@@ -18,6 +18,7 @@
 #define ADMIN_ARGUMENTS_MAX 9u
 
 struct control;
+struct drain;
 
 struct admin_call {
     struct control *control;
@@ -69,7 +70,14 @@ void admin_set_text(json_t *object, const char *name, const char *text);  /* NUL
 void admin_set_number(json_t *object, const char *name, uint64_t number); /* past int64: null */
 void admin_set_flag(json_t *object, const char *name, bool flag);
 
+/* Sets state, reason and deadline_ms of what drains (admin_life.c). */
+void admin_set_drain(json_t *object, const struct drain *drain);
+
 /* ---- the verbs, by file */
+
+enum admin_code admin_verb_drain(struct admin_call *call); /* admin_life.c */
+enum admin_code admin_verb_undrain(struct admin_call *call);
+enum admin_code admin_verb_reload(struct admin_call *call);
 
 enum admin_code admin_verb_health(struct admin_call *call); /* admin_node.c */
 enum admin_code admin_verb_gpus(struct admin_call *call);

@@ -136,16 +136,6 @@ void control_application_end(struct control_application *application)
     application_not_alone(application); /* the last: it may have been the last use */
 }
 
-void control_application_kill(struct control_application *application)
-{
-    control_application_keep(application);
-    control_application_end(application);
-    ga_list_each (at, next, &application->clients) {
-        control_client_close(ga_container(at, struct control_client, beside));
-    }
-    control_application_drop(application);
-}
-
 static bool seat_goes_on(const struct seat *seat)
 {
     return seat != NULL && seat->served && !seat->left;
@@ -396,6 +386,7 @@ void control_application_status(const struct control *control, const struct stat
                                             .user = application->user,
                                             .age_ns = ga_clock_ns() - application->since_ns,
                                             .way = application->way,
+                                            .ending = application->dismissed_ns != 0,
                                             .gpus = gpus};
         ga_list_each (client, after, &application->clients) {
             status.connections++;

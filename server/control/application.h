@@ -64,8 +64,6 @@ void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
-/* The same, and closes its control connections. */
-void control_application_kill(struct control_application *application);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
 struct control_application *

@@ -18,6 +18,7 @@ struct status_application {
     uint32_t connections, processes; /* control connections; backend processes */
     uint64_t age_ns;                 /* since it has greeted */
     const char *way;                 /* of its control connection: "tls", "tcp", "shm" */
+    bool ending;                     /* an operator does not want it any more */
     const uint64_t *gpus;            /* bit n: it uses the GPU n of the list that clients see */
     uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };

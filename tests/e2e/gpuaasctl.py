@@ -94,7 +94,7 @@ def killed(server, admin, player, session):
     expect(change["before"]["id"] == session and change["after"] is None, f"{change}")
     wait_until(lambda: len(admin.items("sessions")) == 1, 20, "it is gone")
     expect("719" in player.ask("free") or not player.running(), player.report())
-    expect(any("ended by admin uid:" in line and "maintenance" in line
+    expect(any("an administrator (uid:" in line and "maintenance" in line
                for line in server.err.lines), server.report())
     admin.wrong(NOT_FOUND, "sessions", "kill", session, "--yes", says="no session")
     admin.wrong(USAGE, "sessions", "show", "xyz", says="no id of a session")

@@ -231,7 +231,7 @@ def test_tokens(build):
                f"{document}")
         with open(path, encoding="ascii") as file:
             second = file.read().strip()
-        listed = admin.items("token", "list", "a")
+        listed = sorted(admin.items("token", "list", "a"), key=lambda each: not each["name"])
         expect([each["id"] for each in listed] == [token.split("_")[1], second.split("_")[1]] and
                listed[0]["name"] == "for tests" and listed[0]["state"] == "valid", f"{listed}")
         expect(time.time() + 86000 < time.mktime(time.strptime(

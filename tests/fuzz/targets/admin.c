@@ -7,6 +7,8 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/dismiss.h"
+#include "server/control/drain.h"
 #include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -38,6 +40,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     snprintf(facts.name, sizeof facts.name, "GPU");
     FUZZ_CHECK(devices_learn(&control.devices, &facts));
     devices_publish(&control.devices);
+    control.file = "/nonexistent/gpuaasd.conf"; /* reload finds nothing */
+    control.notify.fd = -1;
+    control.serving = true;
+    drain_init(&control);
+    dismiss_init(&control);
     FUZZ_CHECK(store_open(":memory:", &control.store, why, sizeof why) == GA_OK);
     store_tenant_init(&tenant, "a");
     FUZZ_CHECK(store_tenant_put(control.store, &tenant, STORE_NEW) == GA_OK);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands about the life of the node: drain, undrain, reload. */
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/digits.h"
+#include "ctl/value.h"
+#include "ctl/verb.h"
+
+#define LOOK_MS 200
+
+/* "node", or "gpu N". */
+static enum admin_code place_read(const struct ctl_line *line, json_t *arguments, char *name,
+                                  size_t size)
+{
+    const char *what = line->words[0], *end;
+    uint64_t number;
+    bool gpu = strcmp(what, "gpu") == 0;
+    if (!gpu && strcmp(what, "node") != 0) {
+        return ctl_wrong(ADMIN_USAGE, "%s %s: it is node, or gpu NUMBER", line->command->words,
+                         what);
+    }
+    if (gpu != (line->word_count == 2)) {
+        return ctl_wrong(ADMIN_USAGE, gpu ? "which GPU? give its number, as `gpuaasctl gpus` "
+                                            "shows it"
+                                          : "node has no number: it is the one that is asked");
+    }
+    if (!gpu) {
+        snprintf(name, size, "node");
+        return ADMIN_OK;
+    }
+    if (!ga_digits_read(line->words[1], &end, &number) || *end != 0 || number > UINT32_MAX - 1) {
+        return ctl_wrong(ADMIN_USAGE, "gpu %s: give its number, as `gpuaasctl gpus` shows it",
+                         line->words[1]);
+    }
+    (void)json_object_set_new(arguments, "gpu", json_integer((json_int_t)number));
+    snprintf(name, size, "gpu %u", (unsigned)number);
+    return ADMIN_OK;
+}
+
+/* What drains, as it is now, is the caller's. */
+static enum admin_code drain_look(const struct ctl_line *line, json_t *gpu, json_t **now)
+{
+    json_t *result;
+    enum admin_code code = ctl_ask(line, gpu != NULL ? "gpus" : "health", NULL, &result);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    json_t *items = json_object_get(result, "items");
+    *now = gpu == NULL ? json_incref(result)
+                       : json_incref(json_array_get(items, (size_t)json_integer_value(gpu)));
+    json_decref(result);
+    return ADMIN_OK;
+}
+
+/* Waits until nobody is left: up to --timeout, if it is given. */
+static enum admin_code drain_wait(const struct ctl_line *line, const char *name, json_t *gpu)
+{
+    uint64_t until_ns = ga_clock_ns() + line->timeout_s * GA_NS_PER_S;
+    for (;;) {
+        json_t *now;
+        enum admin_code code = drain_look(line, gpu, &now);
+        if (code != ADMIN_OK) {
+            return code;
+        }
+        const char *state = json_string_value(json_object_get(now, "state"));
+        bool done = state == NULL || strcmp(state, "draining") != 0;
+        bool drained = state != NULL && strcmp(state, "drained") == 0;
+        json_decref(now);
+        if (drained) {
+            ctl_note(line, "%s: drained", name);
+            return ADMIN_OK;
+        }
+        if (done) {
+            return ctl_wrong(ADMIN_ERROR, "%s: it does not drain any more", name);
+        }
+        if (ctl_has(line, OPTION_TIMEOUT) && ga_clock_ns() > until_ns) {
+            return ctl_wrong(ADMIN_TIMEOUT, "%s: sessions are left after %u s; it drains on", name,
+                             line->timeout_s);
+        }
+        (void)poll(NULL, 0, LOOK_MS);
+    }
+}
+
+enum admin_code ctl_drain(const struct ctl_line *line)
+{
+    char name[40];
+    const char *deadline = line->options[OPTION_DEADLINE];
+    uint64_t seconds;
+    json_t *arguments = json_object();
+    enum admin_code code = place_read(line, arguments, name, sizeof name);
+    if (code == ADMIN_OK && !ctl_has(line, OPTION_REASON)) {
+        code = ctl_wrong(ADMIN_USAGE, "drain needs --reason TEXT: programs are told");
+    }
+    if (code == ADMIN_OK && deadline != NULL) {
+        code = ctl_duration_read(deadline, &seconds) && seconds <= UINT32_MAX
+                   ? ADMIN_OK
+                   : ctl_wrong(ADMIN_USAGE, "--deadline %s: give a number and s, m, h, d or w",
+                               deadline);
+    }
+    if (code != ADMIN_OK) {
+        json_decref(arguments);
+        return code;
+    }
+    if (deadline != NULL) {
+        (void)json_object_set_new(arguments, "deadline_s", json_integer((json_int_t)seconds));
+    }
+    ctl_verb_option(line, arguments, "reason", OPTION_REASON);
+    json_t *gpu = json_incref(json_object_get(arguments, "gpu"));
+    code = ctl_verb_change(line, "drain", arguments, "DrainChange", name);
+    if (code == ADMIN_OK && ctl_has(line, OPTION_WAIT) && !ctl_has(line, OPTION_DRY_RUN)) {
+        code = drain_wait(line, name, gpu);
+    }
+    json_decref(gpu);
+    return code;
+}
+
+enum admin_code ctl_undrain(const struct ctl_line *line)
+{
+    char name[40];
+    json_t *arguments = json_object();
+    enum admin_code code = place_read(line, arguments, name, sizeof name);
+    if (code != ADMIN_OK) {
+        json_decref(arguments);
+        return code;
+    }
+    return ctl_verb_change(line, "undrain", arguments, "DrainChange", name);
+}
+
+enum admin_code ctl_reload(const struct ctl_line *line)
+{
+    json_t *result;
+    enum admin_code code = ctl_ask(line, "reload", NULL, &result);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    const char *keys = json_string_value(json_object_get(result, "restart_needed"));
+    if (ctl_has(line, OPTION_JSON)) {
+        code = ctl_print_json("Reload", result);
+    } else if (keys != NULL) {
+        ctl_note(line, "the configuration is read; a restart is needed for: %s", keys);
+    } else {
+        ctl_note(line, "the configuration is read");
+    }
+    json_decref(result);
+    return code;
+}
