@@ -83,11 +83,11 @@ struct tenant_terms access_terms(const struct auth_grant *grant)
     return terms_of(&grant->tenant);
 }
 
-/* GA_OK: what there is to be done is done. Others: the store fails. */
+/* GA_OK: what there is to be done is done. Others: the store fails. That its tenant is suspended
+ * ends nothing that runs: an admin may end it, too (tenant.suspend). */
 static enum ga_status application_look(struct control_application *application)
 {
     struct auth_refusal refusal;
-    char why[WIRE_NOTICE_MAX + 1];
     struct auth_grant *grant = application->grant;
     enum ga_status status = auth_still(application->control->auth, grant, &refusal);
     if (status == GA_DENIED) {
@@ -96,12 +96,6 @@ static enum ga_status application_look(struct control_application *application)
     }
     if (status != GA_OK) {
         return status;
-    }
-    if (grant->tenant.suspended) {
-        snprintf(why, sizeof why, "tenant %s is suspended%s%.128s", grant->tenant.name,
-                 grant->tenant.reason[0] != 0 ? ": " : "", grant->tenant.reason);
-        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
-        return GA_OK;
     }
     const struct tenant_terms terms = terms_of(&grant->tenant);
     if (tenant_known(application->control, terms.name) == NULL) { /* it has been renamed */
