@@ -33,14 +33,14 @@ struct auth_audit {
     int64_t bucket, bucket_second;
     uint64_t left_out;
     int64_t reported_ms; /* when left_out was last asked after */
-    char why[300];
+    char why[400];
 };
 
 static enum ga_status audit_failed(struct auth_audit *audit, const char *what, int error)
 {
     bool full = error == ENOSPC || error == EDQUOT;
-    snprintf(audit->why, sizeof audit->why, "the audit log %.180s: %s: %s%s", audit->folder, what,
-             strerror(error),
+    snprintf(audit->why, sizeof audit->why, "the audit log %.180s: %s: %.60s%s", audit->folder,
+             what, strerror(error),
              full ? "; make room on its disk: no new applications are admitted until then" : "");
     return full || error == ENOMEM                               ? GA_NO_MEMORY
            : error == EACCES || error == EROFS || error == EPERM ? GA_DENIED

@@ -28,7 +28,8 @@ struct store *open_begin(const char *path)
     struct store *store = calloc(1, sizeof *store);
     if (store != NULL) {
         store->patience_ms = OPEN_PATIENCE_MS;
-        snprintf(store->path, sizeof store->path, "%s", path);
+        size_t length = strnlen(path, sizeof store->path - 1); /* longer ones are refused before */
+        memcpy(store->path, path, length);
     }
     return store;
 }

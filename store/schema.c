@@ -44,7 +44,7 @@ enum ga_status schema_look(struct store *store, unsigned newest, unsigned *versi
 static enum ga_status step(struct store *store, const char *const *steps, unsigned from,
                            unsigned newest)
 {
-    unsigned found;
+    unsigned found = 0;
     GA_TRY(schema_look(store, newest, &found));
     if (found != from) {
         return GA_OK;
@@ -64,7 +64,7 @@ static enum ga_status step(struct store *store, const char *const *steps, unsign
 
 enum ga_status schema_update(struct store *store, const char *const *steps, unsigned newest)
 {
-    unsigned version;
+    unsigned version = 0;
     GA_TRY(schema_look(store, newest, &version));
     for (; version < newest; version++) {
         GA_TRY(sql_begin(store));

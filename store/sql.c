@@ -71,7 +71,7 @@ static enum ga_status query(struct store *store, sqlite3_stmt **out, const char 
     if (store->failed) {
         return GA_LOST; /* why is still there */
     }
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     GA_TRY(statement_get(store, &statement, text));
     assert(sqlite3_bind_parameter_count(statement) == (int)strlen(types));
     if (parameters_bind(statement, types, args) != SQLITE_OK) {
@@ -128,7 +128,7 @@ enum ga_status sql_row(struct store *store, sqlite3_stmt *statement, bool *has)
 
 enum ga_status sql_run(struct store *store, int *changed, const char *text, const char *types, ...)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     bool has;
     va_list args;
     va_start(args, types);
@@ -146,7 +146,7 @@ enum ga_status sql_run(struct store *store, int *changed, const char *text, cons
 enum ga_status sql_number(struct store *store, int64_t *out, const char *text, const char *types,
                           ...)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     bool has;
     va_list args;
     va_start(args, types);

@@ -162,7 +162,7 @@ static enum ga_status epoch_next(struct store *store, const char *node, uint64_t
 
 enum ga_status store_epoch_next(struct store *store, const char *node, uint64_t *epoch)
 {
-    uint64_t found;
+    uint64_t found = 0;
     GA_TRY(name_check(store, "node", node));
     GA_TRY(sql_begin(store));
     GA_TRY(sql_end(store, epoch_next(store, node, &found)));
