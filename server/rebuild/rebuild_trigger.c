@@ -17,6 +17,7 @@ struct rebuild_trigger {
     uint32_t count;         /* of the boundaries to rebuild at */
     uint64_t at[TIMES_MAX]; /* which these are, ascending */
     uint64_t boundaries;    /* so far */
+    uint32_t each_max; /* how often at one boundary, at most: the end must not come in between */
     uint32_t due, done, busy;
     uint32_t pause;    /* so many boundaries, twice as many each time that it is busy */
     uint64_t again;    /* the boundary at which to try again */
@@ -52,6 +53,7 @@ static bool trigger_read(struct rebuild_trigger *trigger, const char *path)
     if (!read || trigger->count > TIMES_MAX || (boundaries == 0 && trigger->count != 0)) {
         return false;
     }
+    trigger->each_max = boundaries != 0 ? 1 + (uint32_t)(2 * trigger->count / boundaries) : 0;
     for (uint32_t i = 0; i < trigger->count; i++) {
         trigger->at[i] = 1 + next_random(&seed) % boundaries;
     }
@@ -88,7 +90,9 @@ void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_con
     while (trigger->due < trigger->count && trigger->at[trigger->due] <= trigger->boundaries) {
         trigger->due++;
     }
-    while (trigger->done < trigger->due && trigger->boundaries >= trigger->again) {
+    uint32_t most = trigger->done + trigger->each_max;
+    while (trigger->done < trigger->due && trigger->done < most &&
+           trigger->boundaries >= trigger->again) {
         char why[160];
         switch (rebuild_application(conn, why, sizeof why)) {
         case REBUILD_DONE:
