@@ -87,7 +87,8 @@ const char *limits_isolation_name(enum isolation isolation);
 GA_CHECKED enum ga_status limits_exhausted_read(const char *text, enum exhausted *exhausted,
                                                 char *why, size_t why_size);
 const char *limits_exhausted_name(enum exhausted exhausted);
-/* A list of types of GPU: names of letters, digits, '.', '_', '-' and spaces inside, with commas
+/* A list of types of GPU: names of letters, digits, '.', '_', '-' and spaces inside, a letter or
+ * digit first, with commas
  * between. "-" and "" are any. `types` gets it without superfluous spaces. GA_INVALID. */
 GA_CHECKED enum ga_status limits_types_read(const char *text, char types[LIMITS_TYPES_MAX],
                                             char *why, size_t why_size);

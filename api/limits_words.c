@@ -80,10 +80,10 @@ enum ga_status limits_types_read(const char *text, char types[LIMITS_TYPES_MAX],
                (isalnum((unsigned char)word[fine]) || strchr("._- ", word[fine]) != NULL)) {
             fine++;
         }
-        if (length == 0 || fine < length) {
+        if (length == 0 || fine < length || !isalnum((unsigned char)word[0])) {
             snprintf(why, why_size,
-                     "gpu-types: a type is letters, digits, '.', '_', '-' and spaces, with a "
-                     "comma before the next one; - is any");
+                     "gpu-types: a type is letters, digits, '.', '_', '-' and spaces, a letter or "
+                     "digit first, with a comma before the next one; - is any");
             return GA_INVALID;
         }
         if (at + length + 2 > sizeof list) {

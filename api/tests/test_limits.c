@@ -168,6 +168,7 @@ Test(limits, types_of_gpu)
     cr_assert_eq(limits_types_read("a,,b", types, why, sizeof why), GA_INVALID);
     cr_assert_eq(limits_types_read("a,", types, why, sizeof why), GA_INVALID);
     cr_assert_eq(limits_types_read("a\nb", types, why, sizeof why), GA_INVALID);
+    cr_assert_eq(limits_types_read(" - ", types, why, sizeof why), GA_INVALID);
     memset(long_list, 'a', sizeof long_list);
     long_list[sizeof long_list - 1] = 0;
     cr_assert_eq(limits_types_read(long_list, types, why, sizeof why), GA_INVALID);

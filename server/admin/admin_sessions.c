@@ -203,7 +203,7 @@ static enum admin_code session_find(struct admin_call *call, struct control_appl
 enum admin_code admin_verb_session_show(struct admin_call *call)
 {
     struct control_application *application;
-    json_t *session;
+    json_t *session = NULL;
     enum admin_code code = session_find(call, &application, &session);
     if (code == ADMIN_OK) {
         admin_set(call->result, "item", session);
@@ -213,9 +213,9 @@ enum admin_code admin_verb_session_show(struct admin_call *call)
 
 enum admin_code admin_verb_session_kill(struct admin_call *call)
 {
-    struct control_application *application;
+    struct control_application *application = NULL;
     const char *reason = admin_text(call, "reason");
-    json_t *session;
+    json_t *session = NULL;
     enum admin_code code = session_find(call, &application, &session);
     if (code != ADMIN_OK) {
         return code;

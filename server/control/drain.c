@@ -117,7 +117,7 @@ bool drain_refuses(const struct control *control, uint32_t gpu, char *why, size_
 static void drain_step(struct control *control, uint32_t gpu, uint64_t now_ns)
 {
     struct drain *drain = drain_at(control, gpu);
-    char name[40], line[DRAIN_REASON_BYTES + 60];
+    char name[40], line[DRAIN_REASON_BYTES + 120];
     if (drain->state != DRAIN_GOING) {
         return;
     }
