@@ -52,6 +52,10 @@ struct cuda_driver_traits {
     /* How to make objects again with the values that they had (api/driver_places.h); NULL: this
      * driver cannot. */
     const struct cuda_driver_places *(*places)(void);
+    /* Returns a CUresult. Kernels of this context (CUcontext) that are launched from now on may run
+     * for so many milliseconds (0: for ever), then they are stopped with
+     * CUDA_ERROR_LAUNCH_TIMEOUT. */
+    int (*kernel_limit)(void *context, unsigned long long ms);
 };
 
 /* The beginning of a line of our own driver on the stderr of a server. The client writes such

@@ -115,6 +115,7 @@ enum {
     HANDSHAKE_TAKES_COMPRESSED = 2, /* compressed bulk (WIRE_BULK); of the server as well */
     HANDSHAKE_WANTS_COMPRESSED = 4, /* compressed bulk is wanted, whatever it costs; for tests */
     HANDSHAKE_TAKES_TRIM = 8,       /* WIRE_TRIM, so it may cache memory */
+    HANDSHAKE_TAKES_NOTICES = 16,   /* WIRE_NOTICE on the data connection */
 };
 
 /* DATA_HELLO; also the values of SESSION_OPEN. */

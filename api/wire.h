@@ -82,12 +82,14 @@ enum wire_opcode {
     /* Side connection, backend process -> client, only to who takes it (HANDSHAKE_TAKES_TRIM) */
     WIRE_TRIM = 31, /* no values: others lack memory, what you keep of it is wanted; the answer is
                        ga_memory_trimmed */
-    /* Side connection, backend process -> client; who does not know it skips it */
+    /* Side connection, backend process -> client; who does not know it skips it. Or data
+       connection, only to who takes it there (HANDSHAKE_TAKES_NOTICES): before the answer that it
+       belongs to */
     WIRE_NOTICE = 32, /* u32 enum wire_notice, string (WIRE_NOTICE_MAX): what the server's operator
                          has to say to the program's user */
 };
 
-/* The meaning of a notice for the program: none; or the connection is at its end. */
+/* The meaning of a notice for the program: none; or that the connection is at its end. */
 enum wire_notice { WIRE_NOTICE_NOTE = 0, WIRE_NOTICE_END = 1 };
 
 enum wire_output { WIRE_OUTPUT_STDOUT = 1, WIRE_OUTPUT_STDERR = 2 };

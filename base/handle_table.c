@@ -21,7 +21,7 @@ static bool object_pay(struct ga_handle_table *table)
 static void object_repay(struct ga_handle_table *table, uint32_t objects)
 {
     if (table->budget.give != NULL && objects != 0) {
-        table->budget.give(table->budget.user, (uint64_t)objects * table->object_bytes);
+        table->budget.give(table->budget.user, objects, (uint64_t)objects * table->object_bytes);
     }
 }
 

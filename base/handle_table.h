@@ -24,8 +24,8 @@ struct ga_handle_slot {
 
 /* It pays for live objects. */
 struct ga_handle_budget {
-    bool (*take)(void *user, uint64_t bytes); /* false: it has no more */
-    void (*give)(void *user, uint64_t bytes);
+    bool (*take)(void *user, uint64_t bytes);                   /* for one; false: it has no more */
+    void (*give)(void *user, uint32_t objects, uint64_t bytes); /* for so many, together */
     void *user;
 };
 

@@ -78,6 +78,8 @@ struct front_host {
     /* NULL unless the library can make objects again with the values that they had
      * (api/driver_places.h). */
     const struct cuda_driver_places *places;
+    /* How long kernels of a context may run; NULL: it cannot stop them (api/driver_open.h). */
+    CUresult (*kernel_limit)(CUcontext context, uint64_t ms);
 
     /* cuInit. Called again until it succeeds, never by two threads at once. */
     CUresult (*init)(void);

@@ -67,6 +67,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_forbidden);
     case CHANNEL_NOTICE:
         return sizeof(struct channel_notice);
+    case CHANNEL_LIMITS:
+        return sizeof(struct channel_limits);
     case CHANNEL_IDLE:
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:

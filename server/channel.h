@@ -14,6 +14,7 @@
  *                                                if the others have not
  *     LEAVE ------------------------------->     the application at this seat is to end
  *     <------------------------------- ENDED     it has, and the seat is free
+ *     LIMITS ------------------------------>     what holds from now on for the one at this seat
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <----------------------------- REQUEST     what applications share (sharing.h), and images
@@ -41,12 +42,18 @@
 
 #define CHANNEL_FD         3 /* the backend process's end */
 #define CHANNEL_TEXT_MAX   256u
+#define CHANNEL_TENANT_MAX 65u
 #define CHANNEL_KEY_BYTES  32u
 #define CHANNEL_SEATS      8u /* of a process */
 #define CHANNEL_GROUPS_MAX 32u
 /* Memory and events that one application lets others use, at most. For each of memory its backend
  * process keeps a descriptor. */
 #define CHANNEL_SHARES_MAX 1024u
+/* What is lent at a time, where so much is left; and where nothing limits it: a piece that no
+ * application uses up. */
+#define CHANNEL_GRAIN_BYTES   (UINT64_C(64) << 20)
+#define CHANNEL_GRAIN_OBJECTS UINT64_C(256)
+#define CHANNEL_BOUNDLESS     (UINT64_C(1) << 40)
 
 enum channel_kind {
     CHANNEL_SETUP = 1,
@@ -64,6 +71,7 @@ enum channel_kind {
     CHANNEL_SERVED,
     CHANNEL_ALONE,
     CHANNEL_NOTICE,
+    CHANNEL_LIMITS,
 };
 
 enum channel_verb {
@@ -80,7 +88,30 @@ enum channel_verb {
      * descriptor of one, and no answer. The answer to FIND has it, or CUDA_ERROR_NOT_FOUND. */
     CHANNEL_IMAGE_KEEP,
     CHANNEL_IMAGE_FIND,
+    /* What a tenant may have is lent to the backend processes of his applications (lender.h);
+     * `what` is an enum channel_lent, `address` a GPU as in TRIM, in the words of gpuaasd. LEND:
+     * `bytes` are wanted, and the process returns `offset` that it has not used. The answer:
+     * `bytes` are lent; or CUDA_ERROR_OUT_OF_MEMORY with the limit (`what`: an enum limit), what is
+     * used of it (`offset`) and what is allowed (`mapping_bytes`).
+     * RETURN: the process has no use of `bytes`. No answer.
+     * RECALL, from gpuaasd, with a number of its own: return all that is not used; the answer comes
+     * when that has been done.
+     * ROOM: how much may be charged (`bytes`) by the limits of the GPU `address`. */
+    CHANNEL_LEND,
+    CHANNEL_RETURN,
+    CHANNEL_RECALL,
+    CHANNEL_ROOM,
 };
+/* What is lent. Objects have no bytes: they are counted. */
+enum channel_lent {
+    CHANNEL_LENT_DEVICE,  /* memory of a GPU */
+    CHANNEL_LENT_HOST,    /* pinned memory of the node */
+    CHANNEL_LENT_MODULES, /* images of modules */
+    CHANNEL_LENT_OBJECTS,
+    CHANNEL_LENT_KINDS
+};
+/* Whom TRIM is for: all that use the GPU, or the tenant's own. */
+enum channel_trim { CHANNEL_TRIM_ALL, CHANNEL_TRIM_TENANT };
 enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
 
 /* As whom a process runs once its driver is open. */
@@ -132,7 +163,13 @@ struct channel_application {
     bool tls;                          /* and whether with tls, by tickets */
     char client[TRANSPORT_PEER_BYTES]; /* its address, for the log */
     uint32_t tenant;                   /* its number, which no other tenant has had */
-    struct limits limits;              /* of the tenant, for all its applications together */
+    char tenant_name[CHANNEL_TENANT_MAX];
+    struct limits limits; /* of the tenant, for all its applications together */
+    struct limits shown;  /* as they were when the program was told of its devices */
+    uint64_t began_ns;    /* when it was admitted (ga_clock_ns) */
+    /* Bit n: of the kind n (enum channel_lent) CHANNEL_BOUNDLESS is lent from the start; of device
+     * memory, on each GPU. */
+    uint32_t boundless;
 };
 
 struct channel_ready {
@@ -177,6 +214,12 @@ struct channel_notice {
     uint32_t seat;
     uint32_t notice; /* enum wire_notice */
     char text[WIRE_NOTICE_MAX + 1];
+};
+
+struct channel_limits {
+    uint32_t kind;
+    uint32_t seat;
+    struct limits limits;
 };
 
 struct channel_forbidden {
@@ -224,6 +267,7 @@ union channel_packet {
     struct channel_seat seat;
     struct channel_notice notice;
     struct channel_forbidden forbidden;
+    struct channel_limits limits;
     struct channel_facts facts;
     struct channel_request request;
 };

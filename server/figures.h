@@ -11,7 +11,7 @@
 #include "server/channel.h"
 
 #define FIGURES_FD    4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES 65536u
+#define FIGURES_BYTES (65536u + CHANNEL_SEATS * CONF_GPUS_MAX * 8u)
 #define FIGURES_GPUS  64u /* of an application; if it uses more, the last row is for the others */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
@@ -46,7 +46,10 @@
     X(GRAPHS, "executable graphs")                                                                 \
     X(PHYSICALS, "allocations without address")                                                    \
     X(GREENS, "green contexts")                                                                    \
-    X(SHARED_BYTES, "bytes of memory that the program shares")
+    X(SHARED_BYTES, "bytes of memory that the program shares")                                     \
+    X(PINNED_BYTES, "bytes of pinned host memory")                                                 \
+    X(MODULE_BYTES, "bytes of images of modules")                                                  \
+    X(OBJECTS, "objects")
 
 enum figure {
 #define FIGURE(name, text) FIGURE_##name,
@@ -73,6 +76,9 @@ struct figures {
 struct figures_page {
     struct figures seats[CHANNEL_SEATS];
     _Alignas(64) _Atomic uint32_t pending; /* connections that have not shown a ticket */
+    /* Bytes of device memory on each GPU, by its index in the list that clients see; together they
+     * are DEVICE_BYTES. */
+    _Alignas(4096) _Atomic uint64_t device_bytes[CHANNEL_SEATS][CONF_GPUS_MAX];
 };
 
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");

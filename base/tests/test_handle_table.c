@@ -136,8 +136,11 @@ static bool purse_take(void *user, uint64_t bytes)
     return enough;
 }
 
-static void purse_give(void *user, uint64_t bytes)
+static uint32_t given;
+
+static void purse_give(void *user, uint32_t objects, uint64_t bytes)
 {
+    given += objects;
     *(uint64_t *)user += bytes;
 }
 
@@ -170,4 +173,5 @@ Test(handle_table, objects_are_paid_for_while_they_live)
     ga_handle_table_fini(&taken);
     ga_handle_table_fini(&made);
     cr_assert_eq(purse, 250);
+    cr_assert_eq(given, 4);
 }

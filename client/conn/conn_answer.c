@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "client/conn/conn_internal.h"
 #include "front/front.h"
 
@@ -138,6 +139,26 @@ static enum ga_status take_output(const struct wire_header *header, const uint8_
     return GA_OK;
 }
 
+/* Also into the log that the program reads (front/core/log.h). */
+static enum ga_status notice_take(struct client_conn *conn, const struct wire_header *header,
+                                  const uint8_t *values)
+{
+    struct ga_reader r = ga_reader_of(values, header->length);
+    uint32_t kind = ga_read_u32(&r);
+    const char *text = ga_read_string(&r, WIRE_NOTICE_MAX);
+    if (!ga_reader_done(&r) || text == NULL) {
+        return GA_INVALID;
+    }
+    if (kind == WIRE_NOTICE_END) {
+        client_conn_lose(conn, text);
+        return GA_LOST;
+    }
+    if (!atomic_load(&conn->quiet)) {
+        ga_warn("%s: %s", conn->name, text);
+    }
+    return GA_OK;
+}
+
 /* WIRE_BULK: the bytes of the next frame come over a bulk connection, or compressed, or both. */
 static enum ga_status take_prefix(struct client_conn *conn, const struct wire_header *header,
                                   const uint8_t *values)
@@ -187,6 +208,9 @@ static enum ga_status take_frame(struct client_conn *conn)
         break;
     case WIRE_OUTPUT:
         status = take_output(&header, values);
+        break;
+    case WIRE_NOTICE:
+        status = notice_take(conn, &header, values);
         break;
     case WIRE_BULK:
         status = take_prefix(conn, &header, values);

@@ -35,7 +35,7 @@ void opening_hello(const struct opening *opening, enum handshake_kind kind,
     if (kind == HANDSHAKE_DATA) {
         hello->window = opening->window;
         hello->context = opening->context;
-        hello->takes = HANDSHAKE_TAKES_OUTPUT | HANDSHAKE_TAKES_TRIM;
+        hello->takes = HANDSHAKE_TAKES_OUTPUT | HANDSHAKE_TAKES_TRIM | HANDSHAKE_TAKES_NOTICES;
     }
 }
 

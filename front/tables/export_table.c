@@ -33,10 +33,21 @@ static const struct cuda_driver_places *driver_places(void)
     return front_host.places;
 }
 
+static int driver_kernel_limit(void *context, unsigned long long ms)
+{
+    CUresult rc = front_ready();
+    if (rc == CUDA_SUCCESS) {
+        rc = front_host.kernel_limit != NULL ? front_host.kernel_limit(context, ms)
+                                             : CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return (int)rc;
+}
+
 static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_table,
                                                        .device_traits = device_traits,
                                                        .output_context = front_output_context,
-                                                       .places = driver_places};
+                                                       .places = driver_places,
+                                                       .kernel_limit = driver_kernel_limit};
 
 #ifdef GPUAAS_PRIVATE_TABLES
 /* Tables that the runtime and nvrtc ask for first and can do without. */

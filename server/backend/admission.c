@@ -68,7 +68,7 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
     }
     struct application *application = &backend->applications[seat];
     if (arrives) {
-        application->identity = packet->application;
+        application_told(application, &packet->application);
         atomic_store(&application->leaving, false); /* LEAVE may have crossed the last one's end */
     }
     atomic_store(arrives                         ? &application->arrived
@@ -98,6 +98,22 @@ static void fetch_told(const struct backend *backend, const struct channel_reque
     }
 }
 
+/* An answer to what gpuaasd has told of an application that has ended is the same as ever. */
+static void quota_told(struct backend *backend, const union channel_packet *packet)
+{
+    uint32_t seat = packet->kind == CHANNEL_LIMITS ? packet->limits.seat : packet->request.seat;
+    struct quota *quota = seat < CHANNEL_SEATS ? &backend->applications[seat].quota : NULL;
+    if (quota == NULL || quota->host.tell == NULL) {
+        if (packet->kind == CHANNEL_REQUEST) {
+            (void)!channel_send(CHANNEL_FD, &packet->request, sizeof packet->request);
+        }
+    } else if (packet->kind == CHANNEL_LIMITS) {
+        quota_limit(quota, &packet->limits.limits);
+    } else {
+        quota_recall(quota, &packet->request);
+    }
+}
+
 void admission_read(struct backend *backend)
 {
     union channel_packet packet;
@@ -113,6 +129,11 @@ void admission_read(struct backend *backend)
         }
         if (packet.kind == CHANNEL_REQUEST && packet.request.verb == CHANNEL_FETCH) {
             fetch_told(backend, &packet.request, fd);
+            continue;
+        }
+        if (packet.kind == CHANNEL_LIMITS ||
+            (packet.kind == CHANNEL_REQUEST && packet.request.verb == CHANNEL_RECALL)) {
+            quota_told(backend, &packet);
             continue;
         }
         if (packet.kind == CHANNEL_REQUEST) {

@@ -17,7 +17,8 @@
 #include "server/calls/objects_end.h"
 #include "server/rebuild/rebuild_trigger.h"
 
-#define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
+#define OVER_NS (500 * GA_NS_PER_MS)  /* the notice of a limit is on its way */
+#define END_NS  (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 
 /* ---- what the data connection asks of the process */
 
@@ -148,12 +149,96 @@ void application_fetched(const struct application *application,
                              fd); /* else who asks waits in vain */
 }
 
+static uint32_t host_gpu(void *user, int ordinal)
+{
+    const struct application *application = user;
+    return gpu_of(&application->backend->setup, (uint64_t)ordinal);
+}
+
 static void host_tell(void *user, struct channel_request *packet, int fd)
 {
     const struct application *application = user;
     packet->kind = CHANNEL_REQUEST;
     packet->seat = application->seat;
     (void)!channel_send_with(CHANNEL_FD, packet, sizeof *packet, fd);
+}
+
+/* ---- what its tenant may have */
+
+/* The program waits for work, or has called since the last look. */
+static bool is_busy(struct application *application)
+{
+    uint64_t heard = atomic_load_explicit(&application->ledger.figures->of[FIGURE_FRAMES_IN],
+                                          memory_order_relaxed);
+    bool busy = heard != application->heard_bytes ||
+                atomic_load(&application->conn->completer.outstanding) != 0;
+    application->heard_bytes = heard;
+    return busy;
+}
+
+static bool is_over(const struct application *application, enum limit limit, uint64_t since,
+                    uint64_t now)
+{
+    uint64_t most_ms = quota_limit_of(&application->quota, limit);
+    return most_ms != LIMIT_NONE && now - since > most_ms * GA_NS_PER_MS;
+}
+
+/* By the side connection: whoever does not call reads no other. */
+static void end_tell(struct application *application, const char *text)
+{
+    pthread_mutex_lock(&application->backend->ticket_lock);
+    application->notice.notice = WIRE_NOTICE_END;
+    snprintf(application->notice.text, sizeof application->notice.text, "%s", text);
+    pthread_mutex_unlock(&application->backend->ticket_lock);
+    atomic_store(&application->notified, true);
+    application_notify(application);
+}
+
+/* It is told, and has a moment to hear it. Then: why it ends. */
+static const char *life_turn(struct application *application)
+{
+    uint64_t now = ga_clock_ns(), began = application->identity.began_ns;
+    if (application->over_ns != 0) {
+        return now > application->over_ns ? "a limit of its tenant ends it" : NULL;
+    }
+    application->heard_ns = is_busy(application) ? now : application->heard_ns;
+    bool wall = is_over(application, LIMIT_WALL_TIME, began, now);
+    bool idle = is_over(application, LIMIT_IDLE_TIMEOUT, application->heard_ns, now);
+    if (wall || idle) {
+        enum limit limit = wall ? LIMIT_WALL_TIME : LIMIT_IDLE_TIMEOUT;
+        char allowed[LIMITS_TEXT_MAX], text[WIRE_NOTICE_MAX + 1];
+        limits_value_write(limit, quota_limit_of(&application->quota, limit), allowed);
+        snprintf(text, sizeof text,
+                 "limit %s of tenant %s: %s allowed, and they are over: the "
+                 "session ends",
+                 limits_table[limit].key, application->quota.tenant, allowed);
+        ga_warn("%s", text);
+        end_tell(application, text);
+        application->over_ns = now + OVER_NS;
+    }
+    return NULL;
+}
+
+static enum ga_status quota_host_ask(void *user, struct channel_request *packet)
+{
+    struct application *application = user;
+    int fd = -1;
+    packet->seat = application->seat;
+    return control_request_ask(application->backend, packet, &fd);
+}
+
+static bool quota_host_tell(void *user, const struct channel_request *packet)
+{
+    (void)user;
+    return channel_send(CHANNEL_FD, packet, sizeof *packet) == GA_OK;
+}
+
+void application_told(struct application *application, const struct channel_application *told)
+{
+    const struct quota_host host = {
+        .user = application, .ask = quota_host_ask, .tell = quota_host_tell};
+    application->identity = *told;
+    quota_init(&application->quota, told, &host);
 }
 
 /* ---- its life */
@@ -166,11 +251,14 @@ void application_init(struct application *application, struct backend *backend)
            sizeof application->tickets.application);
     ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
     application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.host_memory_bytes;
+    application->ledger.device_bytes = backend->figures->device_bytes[application->seat];
+    application->ledger.quota = &application->quota;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,
                                              .client_cache = backend->setup.client_cache,
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
+                                             .gpu = host_gpu,
                                              .request = host_request,
                                              .tell = host_tell,
                                              .keeps_images = backend->setup.image_store != 0,
@@ -243,6 +331,7 @@ enum ga_status application_connect(struct application *application,
     GA_TRY(conn_start(&application->conn, &backend->driver, &application->host, conn, reader,
                       &backend->setup, hello, sequence));
     application->conn_since_ns = ga_clock_ns();
+    application->heard_ns = application->conn_since_ns;
     return GA_OK;
 }
 
@@ -328,7 +417,7 @@ const char *application_turn(struct application *application)
     }
     idle_tell(application);
     served_tell(application);
-    return NULL;
+    return application->conn != NULL ? life_turn(application) : NULL;
 }
 
 /* ---- its end */

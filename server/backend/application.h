@@ -36,6 +36,7 @@ struct application {
     unsigned listener_count;
     struct server_host host; /* of its connection */
     struct ledger ledger;
+    struct quota quota;              /* from when gpuaasd has told of it, under the ticket_lock */
     struct rebuild_trigger *rebuild; /* of tests; else NULL */
     struct ticket_table tickets;     /* under the backend's ticket_lock, like: */
     struct exports exports;
@@ -48,7 +49,9 @@ struct application {
     _Atomic bool conn_ended;
     bool conn_clean; /* set before conn_ended, like: */
     char conn_why[128];
-    uint64_t idle_at_ns; /* when to tell gpuaasd that nobody is here */
+    uint64_t idle_at_ns;            /* when to tell gpuaasd that nobody is here */
+    uint64_t heard_bytes, heard_ns; /* bytes in when it was last looked at, and the last change */
+    uint64_t over_ns;               /* it ends then, by a limit that the program was told; 0: no */
 };
 
 /* Makes it one that is served; `seat` and `identity` are set. */
@@ -76,6 +79,8 @@ GA_CHECKED enum ga_status application_side_open(struct application *application,
                                                 const struct transport_conn *conn,
                                                 const struct frame_reader *reader,
                                                 uint64_t sequence);
+/* Prepares for what gpuaasd has told of it, before it is served. Under the ticket lock. */
+void application_told(struct application *application, const struct channel_application *told);
 /* Answers gpuaasd, which asks for the descriptor of what it shares. Under the ticket lock. */
 void application_fetched(const struct application *application,
                          const struct channel_request *packet);

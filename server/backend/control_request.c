@@ -15,6 +15,11 @@ void control_request_answered(struct backend *backend, const struct channel_requ
 {
     struct control_request *question = &backend->request;
     if (!question->waiting || packet->number != question->packet.number) {
+        struct channel_request back = *packet;
+        back.verb = CHANNEL_RETURN;
+        if (packet->verb == CHANNEL_LEND && packet->bytes != 0) { /* it comes too late */
+            (void)!channel_send(CHANNEL_FD, &back, sizeof back);
+        }
         if (fd >= 0) {
             close(fd);
         }

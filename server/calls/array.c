@@ -65,14 +65,16 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
                             uint32_t levels, struct server_array *array)
 {
     uint64_t bytes = array_bytes(shape, levels);
-    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    const struct server_session *session = conn->current->session;
+    CU_TRY(memory_charge(conn, session, bytes));
     CUresult rc = levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
                               : conn->driver->cuArray3DCreate_v2(&array->array, shape);
-    memory_answered(conn, conn->current->session, bytes, rc);
+    memory_answered(conn, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        ledger_return_device(conn->ledger, session->gpu, bytes);
         return rc;
     }
+    array->gpu = session->gpu;
     array->bytes = bytes;
     array->made_from = (struct made_array){.shape = *shape, .levels = levels};
     return CUDA_SUCCESS;
@@ -89,9 +91,10 @@ static CUresult array_real_destroy(struct server_conn *conn, const struct server
     if (array->whole != 0) {
         return CUDA_SUCCESS; /* goes with the whole */
     }
-    ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, array->bytes);
-    return array->mipmap != NULL ? conn->driver->cuMipmappedArrayDestroy(array->mipmap)
-                                 : conn->driver->cuArrayDestroy(array->array);
+    CUresult rc = array->mipmap != NULL ? conn->driver->cuMipmappedArrayDestroy(array->mipmap)
+                                        : conn->driver->cuArrayDestroy(array->array);
+    ledger_return_device(conn->ledger, array->gpu, array->bytes);
+    return rc;
 }
 
 /* Takes the array over, under the client's handle; or destroys it. */

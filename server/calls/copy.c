@@ -59,6 +59,9 @@ CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t byte
         server_check_fault(conn, rc);
         rc = staging_make_ordinary(&conn->staging);
     }
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        return bulk_drop(conn, bytes) == GA_OK ? rc : SERVER_BROKEN;
+    }
     if (rc != CUDA_SUCCESS) {
         server_fail(conn, "no pinned memory, or a copy without a context");
         return SERVER_BROKEN;

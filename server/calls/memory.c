@@ -34,7 +34,7 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     if (session->window.bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    CU_TRY(memory_charge(conn, session, bytes));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
     memory_answered(conn, session, bytes, rc);
     if (rc == CUDA_SUCCESS) {
@@ -44,7 +44,7 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
         }
     }
     if (rc != CUDA_SUCCESS) {
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        ledger_return_device(conn->ledger, session->gpu, bytes);
         return rc;
     }
     const struct range range = {.base = got,
@@ -55,7 +55,7 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
                                 .session = session->number};
     if (range_table_add(&conn->ranges, &range) != GA_OK) {
         (void)conn->driver->cuMemFree_v2(got);
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        ledger_return_device(conn->ledger, session->gpu, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *address = got;
@@ -80,19 +80,22 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
-    if (!range.opened) {
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, range.bytes);
-    }
     if (range.shared) {
         ipc_withdraw(conn, CHANNEL_MEMORY, range.base, range.bytes);
     }
     conn_flush(conn);
+    CUresult rc;
     if (range.allocated) {
-        return driver->cuMemFree_v2(range.base);
+        rc = driver->cuMemFree_v2(range.base);
+    } else {
+        rc = driver->cuMemUnmap(range.base, range.bytes);
+        CUresult release = driver->cuMemRelease(range.physical);
+        rc = rc != CUDA_SUCCESS ? rc : release;
     }
-    CUresult unmap = driver->cuMemUnmap(range.base, range.bytes);
-    CUresult release = driver->cuMemRelease(range.physical);
-    return unmap != CUDA_SUCCESS ? unmap : release;
+    if (!range.opened) {
+        ledger_return_device(conn->ledger, conn->sessions[range.session]->gpu, range.bytes);
+    }
+    return rc;
 }
 
 static CUresult unmap_check(const struct server_conn *conn, uint64_t address, uint64_t bytes)
@@ -155,8 +158,9 @@ CUresult server_do_ga_memory_reclaim(struct server_conn *conn,
     const struct server_session *session = conn->call.session;
     struct channel_request packet = {.verb = CHANNEL_TRIM, .address = session->ordinal};
     int fd = -1;
+    packet.what = session->lacks_quota ? CHANNEL_TRIM_TENANT : CHANNEL_TRIM_ALL;
     if (args->start != 0) {
-        packet.bytes = memory_lacks(conn, session);
+        packet.bytes = session->lacks_quota || memory_lacks(conn, session);
         if (packet.bytes == 0) {
             return CUDA_SUCCESS; /* it lacks nothing that others could give back */
         }
@@ -176,5 +180,15 @@ CUresult server_do_ga_memory_trimmed(struct server_conn *conn)
 
 CUresult server_do_ga_memory_info(struct server_conn *conn, struct ga_memory_info_results *results)
 {
-    return conn->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes);
+    const struct server_session *session = conn->current != NULL ? conn->current->session : NULL;
+    CU_TRY(conn->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes));
+    if (session != NULL && conn->ledger->quota != NULL) {
+        uint64_t room = quota_room(conn->ledger->quota, session->gpu);
+        results->free_bytes = room < results->free_bytes ? room : results->free_bytes;
+        results->total_bytes = quota_shown(conn->ledger->quota, results->total_bytes);
+        if (results->free_bytes > results->total_bytes) { /* its limit has been raised since */
+            results->free_bytes = results->total_bytes;
+        }
+    }
+    return CUDA_SUCCESS;
 }

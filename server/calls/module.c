@@ -26,7 +26,8 @@ static void module_forget(struct server_conn *conn, struct server_module *module
     ga_list_init(&module->functions);
     for (size_t i = conn->ranges.count; i-- > 0;) {
         if (conn->ranges.items[i].owner == module) {
-            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, conn->ranges.items[i].bytes);
+            ledger_return_device(conn->ledger, module->context->session->gpu,
+                                 conn->ranges.items[i].bytes);
             range_table_remove(&conn->ranges, conn->ranges.items[i].base);
         }
     }
@@ -113,10 +114,13 @@ CUresult server_do_ga_module_global(struct server_conn *conn,
                                 .bytes = bytes,
                                 .owner =
                                     ga_handle_table_find(&conn->objects.modules, args->module)};
+    const struct server_module *module = range.owner;
+    uint32_t gpu = module->context->session->gpu;
+    CU_TRY(ledger_charge_device(conn->ledger, gpu, bytes));
     if (range_table_add(&conn->ranges, &range) != GA_OK) {
+        ledger_return_device(conn->ledger, gpu, bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    ledger_note(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
     return CUDA_SUCCESS;
 }
 

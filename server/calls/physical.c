@@ -57,7 +57,7 @@ CUresult server_do_ga_physical_create(struct server_conn *conn,
         rc = scrub_physical(conn, session, real, args->bytes);
         if (rc != CUDA_SUCCESS) {
             (void)conn->driver->cuMemRelease(real);
-            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, args->bytes);
+            ledger_return_device(conn->ledger, session->gpu, args->bytes);
         }
     }
     if (rc != CUDA_SUCCESS) {
@@ -86,7 +86,7 @@ CUresult physical_free(struct server_conn *conn, struct server_physical *physica
     }
     CUresult rc = conn->driver->cuMemRelease(physical->real);
     if (!physical->opened) {
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, physical->bytes);
+        ledger_return_device(conn->ledger, conn->sessions[physical->session]->gpu, physical->bytes);
     }
     physical_drop(conn, physical);
     return rc;

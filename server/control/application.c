@@ -104,6 +104,7 @@ void control_application_drop(struct control_application *application)
             tenant_drop(application->tenant);
         }
         free(application->grant);
+        free(application->gpus);
         free(application);
     }
 }

@@ -41,7 +41,10 @@ struct control_application {
     int32_t dismissed_result; /* CUresult for what it asks for now */
     char dismissed_why[WIRE_NOTICE_MAX + 1];
     struct auth_grant *grant; /* what it has been admitted with; NULL: auth = off. Owned */
-    struct ga_list clients;   /* struct control_client, by `beside` */
+    struct limits shown;      /* of its tenant, as they were when it was admitted */
+    uint32_t *gpus; /* that it sees, by its own numbers: indexes into the list of gpuaasd */
+    uint32_t gpu_count;
+    struct ga_list clients;              /* struct control_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
     unsigned users;                      /* connections, seats, and who is at work with it */
 };

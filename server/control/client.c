@@ -174,7 +174,12 @@ void control_client_refuse(struct control_client *client, uint64_t sequence, int
 static void control_client_welcome(struct control_client *client)
 {
     struct control *control = client->control;
+    const struct control_application *application = client->application;
     struct handshake_device room[CONF_GPUS_MAX];
+    devices_welcome(&control->devices, application->gpus, application->gpu_count, room);
+    for (uint32_t i = 0; i < application->gpu_count; i++) {
+        room[i].memory_bytes = lending_shown(&application->shown, room[i].memory_bytes);
+    }
     const struct handshake_welcome welcome = {
         .major = WIRE_MAJOR,
         .minor = WIRE_MINOR,
@@ -182,7 +187,7 @@ static void control_client_welcome(struct control_client *client)
         .pool = control->conf->server.pool,
         .node = control->conf->server.node,
         .driver_version = devices_visible(&control->devices, 0)->facts.driver_version,
-        .device_count = devices_welcome(&control->devices, room),
+        .device_count = application->gpu_count,
         .devices = room,
     };
     struct ga_writer *writer = control_client_out_begin(&client->out);

@@ -26,7 +26,15 @@ static void open_refuse_taken(struct control_client *client, const struct contro
 static bool open_place(struct control_client *client, struct control_client_open *open)
 {
     const struct node_view node = occupancy_view(client->control, client->application->tenant);
-    open->gpu = placement_pick(&node, open->device);
+    const struct control_application *application = client->application;
+    uint32_t device =
+        open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
+    char why[300];
+    open->gpu = placement_pick(&node, device);
+    if (open->gpu < node.gpu_count && !tenant_may_open(application, open->gpu, why, sizeof why)) {
+        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+        return false;
+    }
     if (open->gpu == PLACEMENT_TAKEN) {
         open_refuse_taken(client, open);
     } else if (open->gpu == PLACEMENT_NONE) {
@@ -100,6 +108,13 @@ bool control_client_waits(const struct control_client *client, const struct seat
         waits = waits || open_waits(client, &client->opens[i], seat);
     }
     return waits;
+}
+
+void control_client_wanted(const struct control_client *client, uint64_t *gpus)
+{
+    for (uint32_t i = 0; i < client->open_count; i++) {
+        gpus[client->opens[i].gpu / 64] |= UINT64_C(1) << client->opens[i].gpu % 64;
+    }
 }
 
 void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,

@@ -245,7 +245,6 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     control = (struct control){
         .conf = conf, .file = file, .read = &read, .notify.fd = -1, .parts = parts};
     control_protect();
-    tenant_table_init(&control.tenants);
     control_names(&conf->server);
     control_descriptors(&control);
     control_seats(&control);
@@ -257,6 +256,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         ga_error("no memory, or no event loop");
         return 1;
     }
+    tenant_table_init(&control.tenants, &control.loop);
     backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
@@ -282,6 +282,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     notify_fini(&control.notify);
     access_close(&control);
     control_clients_fini(&control);
+    tenant_table_fini(&control.tenants);
     images_fini(&control.processes.images);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */

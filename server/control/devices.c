@@ -195,21 +195,23 @@ void devices_publish(struct devices *devices)
     }
 }
 
-/* The driver's numbers are those of all devices; peers count the visible ones. */
-static uint64_t peers_visible(const struct devices *devices, uint64_t peers)
+/* The driver's numbers are those of all devices; peers count those that the client sees. */
+static uint64_t peers_seen(const struct devices *devices, const uint32_t *gpus, uint32_t count,
+                           uint64_t peers)
 {
     uint64_t seen = 0;
-    for (uint32_t i = 0; i < devices->visible_count && i < 64; i++) {
-        uint32_t number = devices->visible[i];
+    for (uint32_t i = 0; i < count && i < 64; i++) {
+        uint32_t number = devices->visible[gpus[i]];
         seen |= (uint64_t)(number < 64 && (peers >> number & 1) != 0) << i;
     }
     return seen;
 }
 
-uint32_t devices_welcome(const struct devices *devices, struct handshake_device *room)
+void devices_welcome(const struct devices *devices, const uint32_t *gpus, uint32_t count,
+                     struct handshake_device *room)
 {
-    for (uint32_t i = 0; i < devices->visible_count; i++) {
-        const struct channel_facts *facts = &devices_visible(devices, i)->facts;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct channel_facts *facts = &devices_visible(devices, gpus[i])->facts;
         room[i] = (struct handshake_device){
             .name = facts->name,
             .memory_bytes = facts->memory_bytes,
@@ -219,9 +221,8 @@ uint32_t devices_welcome(const struct devices *devices, struct handshake_device 
             .attribute_count = facts->attribute_count,
             .attributes = facts->attributes,
             .traits = facts->traits,
-            .peers = peers_visible(devices, facts->peers),
+            .peers = peers_seen(devices, gpus, count, facts->peers),
         };
         memcpy(room[i].uuid, facts->uuid, sizeof facts->uuid);
     }
-    return devices->visible_count;
 }

@@ -51,7 +51,8 @@ bool devices_learn(struct devices *devices, const struct channel_facts *facts);
 /* Call after the probes: makes the list that clients see, of the devices with facts. */
 void devices_publish(struct devices *devices);
 
-/* Writes a WELCOME's devices; the array is lent from `room`. */
-uint32_t devices_welcome(const struct devices *devices, struct handshake_device *room);
+/* Writes a WELCOME's devices: those of the list that clients see which `gpus` names. */
+void devices_welcome(const struct devices *devices, const uint32_t *gpus, uint32_t count,
+                     struct handshake_device *room);
 
 #endif

@@ -39,14 +39,27 @@ static bool uses_gpu(const struct backend_process *process, uint32_t gpu)
     return uses;
 }
 
+static bool serves_tenant(const struct backend_process *process, const struct tenant *tenant)
+{
+    bool serves = false;
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        const struct seat *seat = process->seats[i];
+        serves = serves || (seat != NULL && seat->application->tenant == tenant);
+    }
+    return serves;
+}
+
 /* Whether any other one there has not given its own back. */
-static bool reclaim_others(const struct backend_process *asker, uint32_t gpu, bool start,
+static bool reclaim_others(const struct seat *seat, uint32_t gpu, bool tenant_alone, bool start,
                            uint64_t now)
 {
+    const struct backend_process *asker = seat->process;
     bool pending = false;
     ga_list_each (at, next, &asker->table->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (process == asker || !uses_gpu(process, gpu) || process->ending || process->fd < 0) {
+        bool asks = tenant_alone ? serves_tenant(process, seat->application->tenant)
+                                 : uses_gpu(process, gpu);
+        if (process == asker || !asks || process->ending || process->fd < 0) {
             continue;
         }
         bool asked = process->trim_ns != 0 && now - process->trim_ns < PATIENCE_NS;
@@ -88,6 +101,7 @@ void reclaim_answer(struct seat *seat, struct channel_request *packet)
     }
     asker->asked_ns = start ? now : asker->asked_ns;
     if (asker->asked_ns != 0 && now - asker->asked_ns < PATIENCE_NS) {
-        packet->bytes = reclaim_others(seat->process, (uint32_t)packet->address, start, now);
+        packet->bytes = reclaim_others(seat, (uint32_t)packet->address,
+                                       packet->what == CHANNEL_TRIM_TENANT, start, now);
     }
 }

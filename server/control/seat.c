@@ -56,7 +56,8 @@ static enum ga_status coming_tell(struct seat *seat)
     memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
     memcpy(packet.client, application->address, sizeof packet.client);
     packet.tenant = application->tenant->number;
-    packet.limits = application->tenant->terms.limits;
+    memcpy(packet.tenant_name, application->tenant->terms.name, sizeof packet.tenant_name);
+    lender_tell(seat, &packet);
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;
     return seat->untold ? GA_OK : status;
@@ -82,6 +83,10 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
                           .prompt = process->warm,
                           .taken_ns = ga_clock_ns()};
     seat->figures = &process->figures->seats[seat->number];
+    if (lender_seat_begin(seat) != GA_OK) {
+        free(seat);
+        return GA_NO_MEMORY;
+    }
     sharing_share_init(&seat->share, seat->number, share_send, process);
     seat->timer.data = seat;
     (void)uv_timer_init(process->table->loop, &seat->timer);
@@ -172,6 +177,7 @@ void seat_room(struct seat *seat)
     } else if (!seat->left) {
         seat->events->room(seat);
     }
+    lender_seat_room(seat);
 }
 
 void seat_packet(struct seat *seat, const union channel_packet *packet)
@@ -203,7 +209,7 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
         const struct owner *owner = &seat->application->owner;
         return images_answer(&process->table->images, seat->left ? NULL : owner, packet, fd);
     }
-    if (!reclaim_is(packet)) {
+    if (!reclaim_is(packet) && !lender_is(packet)) {
         sharing_take(&process->table->sharing, &seat->share, packet, *fd);
         *fd = -1;
         return false;
@@ -211,6 +217,10 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
     if (*fd >= 0) {
         close(*fd);
         *fd = -1;
+    }
+    if (lender_is(packet)) {
+        lender_take(seat, packet);
+        return false;
     }
     reclaim_answer(seat, packet);
     return true;
@@ -221,6 +231,7 @@ void seat_end(struct seat *seat, const char *why)
     struct control_application *application = seat->application;
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&seat->process->table->sharing, &seat->share);
+    lender_seat_end(seat);
     if (!seat->left) {
         seat->left = true;
         seat->events->ended(seat, why);

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "server/channel.h"
+#include "server/control/lender.h"
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"
 #include "server/figures.h"
@@ -48,6 +49,7 @@ struct seat {
     uint64_t taken_ns;                        /* when */
     uint64_t gpus[(CONF_GPUS_MAX + 63) / 64]; /* bit n: a ticket was for the GPU n */
     struct reclaim_asker reclaim;
+    struct lender_seat lender;
     struct sharing_share share;
     const struct figures *figures; /* which the process writes: a stranger's */
     /* Until it is ready: the limit; while its application is alone: when to ask the process again;

@@ -14,6 +14,9 @@ void status_collect(const struct control *control, const struct status_sink *sin
     if (sink->application != NULL) {
         control_application_status(control, sink);
     }
+    if (sink->tenant != NULL) {
+        tenant_status(control, sink);
+    }
     if (sink->client != NULL) {
         control_client_status(control, sink);
     }
@@ -87,6 +90,20 @@ static void log_gpu(void *user, const struct status_application *application,
                  (unsigned long long)gpu->works);
 }
 
+static void log_tenant(void *user, const struct status_tenant *tenant)
+{
+    static const char *const words[] = {"bytes of device memory", "bytes of pinned memory",
+                                        "bytes of images", "objects"};
+    (void)user;
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        ga_info_each(NULL, "report: tenant %s, %u applications: %llu %s lent, %llu charged%s",
+                     tenant->name, tenant->application_count,
+                     (unsigned long long)tenant->lent[kind], words[kind],
+                     (unsigned long long)tenant->charged[kind],
+                     tenant->balanced ? "" : "; a process has charged more than it was lent");
+    }
+}
+
 static void log_client(void *user, const struct status_client *client)
 {
     (void)user;
@@ -117,6 +134,7 @@ void status_log(const struct control *control)
     const struct status_sink sink = {.application = log_application,
                                      .gpu = log_gpu,
                                      .client = log_client,
+                                     .tenant = log_tenant,
                                      .process = log_process,
                                      .node = log_node};
     status_collect(control, &sink);

@@ -53,6 +53,17 @@ struct node_status {
     uint64_t image_bytes;                    /* of the store, as they count there */
 };
 
+/* A tenant that has applications here. By kind (enum channel_lent): what has been lent to its
+ * backend processes, and what they say that they have charged. */
+struct status_tenant {
+    const char *name;
+    uint32_t application_count;
+    const struct limits *limits;
+    uint64_t lent[CHANNEL_LENT_KINDS], charged[CHANNEL_LENT_KINDS];
+    const uint64_t *refusals; /* by limit (enum limit) */
+    bool balanced;            /* no process has charged more than it was lent */
+};
+
 /* Takes the snapshot, piece by piece: the log, JSON, an admin socket. Any member may be NULL. */
 struct status_sink {
     void *user;
@@ -62,6 +73,7 @@ struct status_sink {
                 const struct status_gpu *gpu);
     void (*client)(void *user, const struct status_client *client);
     void (*process)(void *user, const struct status_process *process);
+    void (*tenant)(void *user, const struct status_tenant *tenant);
     void (*node)(void *user, const struct node_status *node); /* last */
 };
 

@@ -14,11 +14,13 @@
 #include "api/limits.h"
 #include "base/list.h"
 #include "base/status.h"
+#include "server/control/lender.h"
 
 #define TENANT_NAME_MAX 65u       /* with the NUL */
 #define TENANT_DEFAULT  "default" /* whose everybody is while nobody is asked who he is */
 
 struct control;
+struct status_sink;
 struct control_application;
 
 /* What is agreed on with a tenant. */
@@ -38,15 +40,19 @@ struct tenant {
     struct tenant_terms terms;
     struct ga_list applications; /* struct control_application that are admitted, by `fellow` */
     uint32_t application_count;
+    struct lender lender;
     unsigned users;
 };
 
 struct tenant_table {
     struct ga_list all; /* struct tenant */
     uint32_t last_number;
+    uv_timer_t timer; /* while a backend process waits for what it wants */
 };
 
-void tenant_table_init(struct tenant_table *table);
+void tenant_table_init(struct tenant_table *table, uv_loop_t *loop);
+/* When the loop has ended, before its last turn. */
+void tenant_table_fini(struct tenant_table *table);
 
 /* The terms of the tenant "default", who has no limits. */
 struct tenant_terms tenant_default(void);
@@ -62,10 +68,19 @@ struct tenant *tenant_known(const struct control *control, const char *name);
 void tenant_keep(struct tenant *tenant);
 void tenant_drop(struct tenant *tenant);
 
+/* A backend process of an application of it waits: for the lender, who must be asked again. */
+void tenant_wait(struct tenant *tenant);
+
 /* Whether one more application may begin. False: `why` names the limit, in one sentence. */
 bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size);
+/* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same. */
+bool tenant_may_open(const struct control_application *application, uint32_t gpu, char *why,
+                     size_t why_size);
 /* An application of it begins, and ends. */
 void tenant_join(struct tenant *tenant, struct control_application *application);
 void tenant_leave(struct control_application *application);
+
+/* Tells the sink each tenant. */
+void tenant_status(const struct control *control, const struct status_sink *sink);
 
 #endif

@@ -157,6 +157,14 @@ void *(*driver_output_context(const struct cuda_driver *driver))(void)
     return tells ? ours->output_context : NULL;
 }
 
+driver_limit_call *driver_kernel_limit(const struct cuda_driver *driver)
+{
+    const struct cuda_driver_traits *ours = traits_table(driver);
+    bool can = ours != NULL && ours->bytes >= offsetof(struct cuda_driver_traits, kernel_limit) +
+                                                  sizeof ours->kernel_limit;
+    return can ? ours->kernel_limit : NULL;
+}
+
 const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)
 {
     const struct cuda_driver_traits *ours = traits_table(driver);

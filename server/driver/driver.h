@@ -29,4 +29,9 @@ const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)
 /* Name of a result code, or its number. */
 const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, char room[16]);
 
+/* How to limit the run time of a context's kernels (api/driver_open.h); NULL: this driver cannot.
+ */
+typedef int driver_limit_call(void *context, unsigned long long ms);
+driver_limit_call *driver_kernel_limit(const struct cuda_driver *driver);
+
 #endif

@@ -21,23 +21,128 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     }
 }
 
-CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes)
+/* ---- what the application may have by itself */
+
+static CUresult figure_raise(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    _Atomic uint64_t *at = &ledger->figures->of[memory];
-    uint64_t held = atomic_load_explicit(at, memory_order_relaxed), most = ledger->most[memory];
+    _Atomic uint64_t *at = &ledger->figures->of[held];
+    uint64_t has = atomic_load_explicit(at, memory_order_relaxed);
+    uint64_t most = held <= FIGURE_HOST_BYTES ? ledger->most[held] : UINT64_MAX;
     do {
-        if (most != UINT64_MAX && (held > most || bytes > most - held)) {
+        if (most != UINT64_MAX && (has > most || amount > most - has)) {
             ga_warn(
                 "%llu %s are all that the application may have; it has %llu, and wants %llu more"
                 "%s",
-                (unsigned long long)most, ledger_figure_name(memory), (unsigned long long)held,
-                (unsigned long long)bytes,
-                memory == FIGURE_HOST_BYTES ? " ([server] application_host_memory)" : "");
+                (unsigned long long)most, ledger_figure_name(held), (unsigned long long)has,
+                (unsigned long long)amount,
+                held == FIGURE_HOST_BYTES ? " ([server] application_host_memory)" : "");
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-    } while (!atomic_compare_exchange_weak_explicit(at, &held, held + bytes, memory_order_relaxed,
+    } while (!atomic_compare_exchange_weak_explicit(at, &has, has + amount, memory_order_relaxed,
                                                     memory_order_relaxed));
     return CUDA_SUCCESS;
+}
+
+static void figure_lower(struct ledger *ledger, enum figure held, uint64_t amount)
+{
+    atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+}
+
+/* ---- and with the tenant's others */
+
+/* CHANNEL_LENT_KINDS: it is not lent. */
+static enum channel_lent ledger_kind(enum figure held)
+{
+    return held == FIGURE_PINNED_BYTES || held == FIGURE_SHARED_BYTES ? CHANNEL_LENT_HOST
+           : held == FIGURE_MODULE_BYTES                              ? CHANNEL_LENT_MODULES
+           : held == FIGURE_OBJECTS                                   ? CHANNEL_LENT_OBJECTS
+                                                                      : CHANNEL_LENT_KINDS;
+}
+
+static CUresult ledger_quota_take(struct ledger *ledger, enum channel_lent kind, uint32_t gpu,
+                                  uint64_t amount)
+{
+    return ledger->quota != NULL && kind != CHANNEL_LENT_KINDS
+               ? quota_take(ledger->quota, kind, gpu, amount)
+               : CUDA_SUCCESS;
+}
+
+static void ledger_quota_give(struct ledger *ledger, enum channel_lent kind, uint32_t gpu,
+                              uint64_t amount)
+{
+    if (ledger->quota != NULL && kind != CHANNEL_LENT_KINDS) {
+        quota_give(ledger->quota, kind, gpu, amount);
+    }
+}
+
+/* The figure never tells more than has been taken. */
+CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount)
+{
+    CU_TRY(ledger_quota_take(ledger, ledger_kind(held), 0, amount));
+    CUresult rc = figure_raise(ledger, held, amount);
+    if (rc != CUDA_SUCCESS) {
+        ledger_quota_give(ledger, ledger_kind(held), 0, amount);
+    }
+    return rc;
+}
+
+void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
+{
+    figure_lower(ledger, held, amount);
+    ledger_quota_give(ledger, ledger_kind(held), 0, amount);
+}
+
+CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
+{
+    CU_TRY(ledger_quota_take(ledger, CHANNEL_LENT_DEVICE, gpu, bytes));
+    CUresult rc = figure_raise(ledger, FIGURE_DEVICE_BYTES, bytes);
+    if (rc != CUDA_SUCCESS) {
+        ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
+    } else if (ledger->device_bytes != NULL) {
+        atomic_fetch_add_explicit(&ledger->device_bytes[gpu], bytes, memory_order_relaxed);
+    }
+    return rc;
+}
+
+void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
+{
+    if (ledger->device_bytes != NULL) {
+        atomic_fetch_sub_explicit(&ledger->device_bytes[gpu], bytes, memory_order_relaxed);
+    }
+    figure_lower(ledger, FIGURE_DEVICE_BYTES, bytes);
+    ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
+}
+
+static CUresult host_charge(struct ledger *ledger, enum figure also, uint64_t bytes)
+{
+    CU_TRY(ledger_charge(ledger, FIGURE_HOST_BYTES, bytes));
+    CUresult rc = ledger_charge(ledger, also, bytes);
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+    }
+    return rc;
+}
+
+CUresult ledger_charge_pinned(struct ledger *ledger, uint64_t bytes)
+{
+    return host_charge(ledger, FIGURE_PINNED_BYTES, bytes);
+}
+
+void ledger_return_pinned(struct ledger *ledger, uint64_t bytes)
+{
+    ledger_return(ledger, FIGURE_PINNED_BYTES, bytes);
+    ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+}
+
+CUresult ledger_charge_image(struct ledger *ledger, uint64_t bytes)
+{
+    return host_charge(ledger, FIGURE_MODULE_BYTES, bytes);
+}
+
+void ledger_return_image(struct ledger *ledger, uint64_t bytes)
+{
+    ledger_return(ledger, FIGURE_MODULE_BYTES, bytes);
+    ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
 }
 
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount)
@@ -45,10 +150,7 @@ void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount)
     atomic_fetch_add_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
 }
 
-void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
-{
-    atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
-}
+/* ---- */
 
 bool ledger_is_held(enum figure figure)
 {

@@ -12,20 +12,33 @@
 
 #include "api/cuda_names.h"
 #include "server/figures.h"
+#include "server/pipeline/quota.h"
 
 /* The two kinds of memory. */
 _Static_assert(FIGURE_DEVICE_BYTES == 0 && FIGURE_HOST_BYTES == 1, "they index `most`");
 
 struct ledger {
     struct figures *figures;
-    uint64_t most[2]; /* that may be charged of either memory; UINT64_MAX: the driver decides */
+    _Atomic uint64_t *device_bytes; /* on each GPU; NULL: not kept */
+    uint64_t most[2];    /* that may be charged of either memory; UINT64_MAX: the driver decides */
+    struct quota *quota; /* of the tenant; NULL: he has no limits */
 };
 
 /* No limits as yet. The figures, which may have been another application's, begin at 0. */
 void ledger_init(struct ledger *ledger, struct figures *figures);
-/* Charges `bytes` of either memory. CUDA_ERROR_OUT_OF_MEMORY: that would be more than allowed. Any
- * thread. */
-CUresult ledger_charge(struct ledger *ledger, enum figure memory, uint64_t bytes);
+/* Charges `amount`: of either memory, or (with the quota of the tenant) of pinned memory, bytes of
+ * images, objects. CUDA_ERROR_OUT_OF_MEMORY: that would be more than allowed. Any thread but the
+ * main one. */
+CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount);
+/* Memory of the GPU of this index in the list that clients see, with the quota of the tenant. */
+CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
+void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
+/* Pinned memory of this machine that the server itself takes: it is host memory, too. */
+CUresult ledger_charge_pinned(struct ledger *ledger, uint64_t bytes);
+void ledger_return_pinned(struct ledger *ledger, uint64_t bytes);
+/* An image of a module: the same. */
+CUresult ledger_charge_image(struct ledger *ledger, uint64_t bytes);
+void ledger_return_image(struct ledger *ledger, uint64_t bytes);
 /* Counts what is there already, limit or not; and what is there no more. */
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount);
 void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount);

@@ -50,6 +50,7 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
     }
     uint8_t *memory = NULL;
     CU_TRY(piece_new(shared_buffers, number, bytes, &piece));
+    CU_TRY(ledger_charge(shared_buffers->ledger, FIGURE_SHARED_BYTES, bytes));
     CUresult rc = shared_buffer_map(fd, bytes, &memory);
     if (rc == CUDA_SUCCESS) {
         rc = staging_register(driver, device, memory, bytes);
@@ -58,9 +59,9 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
         }
     }
     if (rc != CUDA_SUCCESS) {
+        ledger_return(shared_buffers->ledger, FIGURE_SHARED_BYTES, bytes);
         return rc;
     }
-    ledger_note(shared_buffers->ledger, FIGURE_SHARED_BYTES, bytes);
     *piece = (struct shared_buffer){.memory = memory, .bytes = bytes, .device = device};
     shared_buffers->bytes += bytes;
     return CUDA_SUCCESS;

@@ -53,14 +53,14 @@ CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CU
                      size_t bytes, unsigned flags, void **memory)
 {
     CUcontext before;
-    CU_TRY(ledger_charge(ledger, FIGURE_HOST_BYTES, bytes));
+    CU_TRY(ledger_charge_pinned(ledger, bytes));
     CUresult rc = primary_enter(driver, device, &before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuMemHostAlloc(memory, bytes, flags);
         primary_leave(driver, device, before, rc == CUDA_SUCCESS);
     }
     if (rc != CUDA_SUCCESS) {
-        ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+        ledger_return_pinned(ledger, bytes);
     }
     return rc;
 }
@@ -71,7 +71,7 @@ void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUde
     CUcontext before;
     if (primary_enter(driver, device, &before) == CUDA_SUCCESS) {
         if (driver->cuMemFreeHost(memory) == CUDA_SUCCESS) {
-            ledger_return(ledger, FIGURE_HOST_BYTES, bytes);
+            ledger_return_pinned(ledger, bytes);
             (void)driver->cuDevicePrimaryCtxRelease_v2(device); /* as it was before staging_pin */
         }
         primary_leave(driver, device, before, false);

@@ -15,8 +15,10 @@ static unsigned charge_of(enum figure figure)
     return figure == FIGURE_DEVICE_BYTES   ? API_CHARGE_DEVICE
            : figure == FIGURE_HOST_BYTES   ? API_CHARGE_HOST | API_CHARGE_OBJECT
            : figure == FIGURE_SHARED_BYTES ? API_CHARGE_HOST
-           : ledger_is_held(figure)        ? API_CHARGE_OBJECT
-                                           : 0;
+           : figure == FIGURE_PINNED_BYTES || figure == FIGURE_MODULE_BYTES
+               ? API_CHARGE_HOST | API_CHARGE_OBJECT
+           : ledger_is_held(figure) ? API_CHARGE_OBJECT
+                                    : 0;
 }
 
 void call_check_begin(struct call_check *check, const struct ledger *ledger)

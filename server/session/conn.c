@@ -103,8 +103,7 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
     }
 }
 
-/* A client that has just called may call again; and what it waits for may be done soon. Whether one
- * of these happened in time; `*status`: of the input. */
+/* A client may call again soon. Whether it has, or an entry is done; `*status`: of the input. */
 static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_status *status)
 {
     bool came = false;
@@ -312,6 +311,9 @@ static enum ga_status conn_frame(struct server_conn *conn)
     ledger_moved(conn->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
     if (header.opcode != WIRE_BULK) {
         conn->bulk.next = (struct bulk_prefix){0};
+        if (rate_is_due(&conn->rates, conn->ledger->quota)) {
+            rate_wait(conn);
+        }
     }
     return GA_OK;
 }
@@ -462,8 +464,10 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     frame_drop(&conn->reader); /* the hello */
     (void)bulk_agree(conn, hello->takes);
     conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
+    conn->takes_notices = (hello->takes & HANDSHAKE_TAKES_NOTICES) != 0;
     conn->output =
         (struct kernel_output){.conn = conn, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
+    quota_listen(conn->ledger->quota, server_notice, conn);
     enum ga_status status = conn_threads_start(conn, beginning);
     if (status != GA_OK) {
         free(beginning);

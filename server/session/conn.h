@@ -30,6 +30,7 @@
 #include "server/session/meter.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
+#include "server/session/rate.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
@@ -44,6 +45,8 @@ struct server_host {
     /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
      * of this process. */
     int (*ordinal)(void *user, const struct handshake_data_hello *hello);
+    /* The index of this GPU in the list that clients see. NULL: 0. */
+    uint32_t (*gpu)(void *user, int ordinal);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
      * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
      * too. */
@@ -109,11 +112,13 @@ struct server_conn {
     struct range_table reserved; /* the program's reservations, outside of windows */
     struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
     bool takes_trim;                                    /* the client understands WIRE_TRIM */
+    bool takes_notices;                                 /* and WIRE_NOTICE */
     bool lacks;                                         /* any of the following */
     struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
     struct meter meter;
+    struct conn_rates rates;
     struct server_call call;
     struct server_replay *replay; /* NULL: frames come from the client */
     struct server_context *current;

@@ -93,6 +93,7 @@ static void objects_fini(struct server_objects *objects)
 
 void conn_unmake(struct server_conn *conn)
 {
+    quota_listen(conn->ledger->quota, NULL, NULL);
     for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
         free(conn->sessions[i]);
     }

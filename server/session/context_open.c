@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/session/conn.h"
+#include "server/session/contexts.h"
 
 /* One that has some of the multiprocessors, which is current when it is made. */
 static CUresult part_make(const struct cuda_driver *driver, const struct server_session *session,
@@ -78,6 +79,7 @@ CUresult context_enter(struct server_conn *conn, struct server_session *session,
     meter_context_init(&context->meter);
     ga_list_append(&conn->objects.context_list, &context->link);
     output_context_add(conn->host->output, &conn->output, &context->output, real);
+    context_limit_kernels(conn, context);
     return CUDA_SUCCESS;
 }
 

@@ -220,3 +220,22 @@ CUresult green_drain(struct server_conn *conn, const struct server_green *green)
     return CUDA_SUCCESS;
 }
 #endif
+
+/* ---- kernel-time */
+
+void context_limit_kernels(struct server_conn *conn, const struct server_context *context)
+{
+    const struct quota *quota = conn->ledger->quota;
+    driver_limit_call *limit = driver_kernel_limit(conn->driver);
+    if (quota != NULL && limit != NULL) {
+        uint64_t ms = quota_limit_of(quota, LIMIT_KERNEL_TIME);
+        (void)limit(context->real, ms != LIMIT_NONE ? ms : 0);
+    }
+}
+
+void contexts_limit_kernels(struct server_conn *conn)
+{
+    ga_list_each (at, next, &conn->objects.context_list) {
+        context_limit_kernels(conn, ga_container(at, struct server_context, link));
+    }
+}

@@ -44,4 +44,9 @@ CUresult context_abandon(struct server_conn *conn, struct server_context *contex
 /* Waits for the work of a green context. */
 CUresult green_drain(struct server_conn *conn, const struct server_green *green);
 
+/* Kernels of all contexts may run for as long as the limit kernel-time says, where the driver can
+ * stop them. The second one: of a context that is new. */
+void contexts_limit_kernels(struct server_conn *conn);
+void context_limit_kernels(struct server_conn *conn, const struct server_context *context);
+
 #endif

@@ -152,6 +152,9 @@ static CUresult copy_room_give_up(struct server_conn *conn, struct staging_moves
 CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
                    struct conn_room *room)
 {
+    if (rate_is_due(&conn->rates, conn->ledger->quota)) {
+        rate_wait(conn);
+    }
     if (slot_find(conn, bytes, room)) {
         return CUDA_SUCCESS;
     }

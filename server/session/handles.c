@@ -9,11 +9,19 @@
 
 static bool ledger_take(void *user, uint64_t bytes)
 {
-    return ledger_charge(user, FIGURE_HOST_BYTES, bytes) == CUDA_SUCCESS;
+    if (ledger_charge(user, FIGURE_HOST_BYTES, bytes) != CUDA_SUCCESS) {
+        return false;
+    }
+    if (ledger_charge(user, FIGURE_OBJECTS, 1) != CUDA_SUCCESS) {
+        ledger_return(user, FIGURE_HOST_BYTES, bytes);
+        return false;
+    }
+    return true;
 }
 
-static void ledger_give(void *user, uint64_t bytes)
+static void ledger_give(void *user, uint32_t objects, uint64_t bytes)
 {
+    ledger_return(user, FIGURE_OBJECTS, objects);
     ledger_return(user, FIGURE_HOST_BYTES, bytes);
 }
 

@@ -50,7 +50,7 @@ static void image_free(struct image *image)
     if (image->fd >= 0) {
         close(image->fd);
     }
-    ledger_return(image->table->ledger, FIGURE_HOST_BYTES, image_extent(image->size));
+    ledger_return_image(image->table->ledger, image_extent(image->size));
     free(image);
 }
 
@@ -69,10 +69,10 @@ void image_unref(struct image *image)
 /* Empty, charged, and with one user. */
 static CUresult image_charged(struct image_table *table, uint64_t size, struct image **out)
 {
-    CU_TRY(ledger_charge(table->ledger, FIGURE_HOST_BYTES, image_extent(size)));
+    CU_TRY(ledger_charge_image(table->ledger, image_extent(size)));
     struct image *image = calloc(1, sizeof *image);
     if (image == NULL) {
-        ledger_return(table->ledger, FIGURE_HOST_BYTES, image_extent(size));
+        ledger_return_image(table->ledger, image_extent(size));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *image = (struct image){.table = table, .users = 1, .size = size, .fd = -1};

@@ -34,7 +34,20 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
 void memory_answered(struct server_conn *conn, const struct server_session *session, uint64_t bytes,
                      CUresult rc)
 {
-    conn->sessions[session->number]->lacked_bytes = rc == CUDA_ERROR_OUT_OF_MEMORY ? bytes : 0;
+    struct server_session *of = conn->sessions[session->number];
+    of->lacked_bytes = rc == CUDA_ERROR_OUT_OF_MEMORY ? bytes : 0;
+    of->lacks_quota = false;
+}
+
+CUresult memory_charge(struct server_conn *conn, const struct server_session *session,
+                       uint64_t bytes)
+{
+    CUresult rc = ledger_charge_device(conn->ledger, session->gpu, bytes);
+    if (rc != CUDA_SUCCESS) {
+        memory_answered(conn, session, 0, CUDA_SUCCESS); /* who asks others must not */
+        conn->sessions[session->number]->lacks_quota = conn->ledger->quota != NULL;
+    }
+    return rc;
 }
 
 bool memory_lacks(struct server_conn *conn, const struct server_session *session)
@@ -53,11 +66,11 @@ CUresult memory_create(struct server_conn *conn, const struct server_session *se
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
-    CU_TRY(ledger_charge(conn->ledger, FIGURE_DEVICE_BYTES, bytes));
+    CU_TRY(memory_charge(conn, session, bytes));
     CUresult rc = conn->driver->cuMemCreate(physical, bytes, &prop, 0);
     memory_answered(conn, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+        ledger_return_device(conn->ledger, session->gpu, bytes);
     }
     return rc;
 }
@@ -92,7 +105,7 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
         }
         if (rc != CUDA_SUCCESS) {
             (void)conn->driver->cuMemRelease(physical);
-            ledger_return(conn->ledger, FIGURE_DEVICE_BYTES, bytes);
+            ledger_return_device(conn->ledger, session->gpu, bytes);
         }
     }
     range_table_remove(&conn->ranges, address);

@@ -19,6 +19,9 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 /* cuMemCreate on the session's device, charged to the ledger. Who releases it returns it. */
 CUresult memory_create(struct server_conn *conn, const struct server_session *session,
                        CUmemGenericAllocationHandle *physical, uint64_t bytes);
+/* Charges memory of the session's GPU, before the driver is asked for it. */
+CUresult memory_charge(struct server_conn *conn, const struct server_session *session,
+                       uint64_t bytes);
 /* Remembers whether the driver has just refused memory of the session's device because too little
  * is left. */
 void memory_answered(struct server_conn *conn, const struct server_session *session, uint64_t bytes,

@@ -31,6 +31,7 @@ struct server_conn;
 struct server_session {
     uint16_t number;  /* in the frames; 0: free */
     uint32_t device;  /* index into the list that clients see */
+    uint32_t gpu;     /* that serves it: an index into the same list */
     uint32_t ordinal; /* of the GPU in the driver */
     CUdevice real;
     bool agreed; /* both ends have reserved the window, or do without (bytes 0: unpinned) */
@@ -40,6 +41,7 @@ struct server_session {
     uint64_t granularity_bytes;
     unsigned handle_types; /* of its allocations: CUmemAllocationHandleType */
     uint64_t lacked_bytes; /* that the driver has last refused for lack of memory; 0: it gave */
+    bool lacks_quota;      /* the tenant may have no more; what was refused last */
     struct gate *gate;     /* NULL: its calls may work at any time */
     struct handshake_context
         wanted; /* the context to make with the session; handle 0: none (left) */
@@ -133,6 +135,7 @@ struct server_array {
     uint64_t whole;          /* handle of the mipmapped array it is a level of; 0: none */
     bool leaving;            /* destroyed by the client: found no more */
     uint64_t bytes;          /* of device memory, as charged; of a level: 0 */
+    uint32_t gpu;            /* as in struct server_session */
     struct made_array made_from;
 };
 

@@ -3,6 +3,7 @@
 #include "server/session/reply.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "api/call_info.h"
 #include "base/log.h"
@@ -43,6 +44,17 @@ bool server_is_fault(CUresult rc)
     }
 }
 
+static void kernel_time_note(struct quota *quota)
+{
+    char allowed[LIMITS_TEXT_MAX], text[120];
+    uint64_t most = quota_limit_of(quota, LIMIT_KERNEL_TIME);
+    if (most != LIMIT_NONE) {
+        limits_value_write(LIMIT_KERNEL_TIME, most, allowed);
+        snprintf(text, sizeof text, "%s allowed, a kernel has run longer and was stopped", allowed);
+        quota_note(quota, LIMIT_KERNEL_TIME, text);
+    }
+}
+
 void server_check_fault(struct server_conn *conn, CUresult rc)
 {
     int none = 0;
@@ -52,6 +64,9 @@ void server_check_fault(struct server_conn *conn, CUresult rc)
     output_of_context(conn); /* before anybody is told, with the fault or by another answer */
     if (!atomic_compare_exchange_strong(&conn->fault, &none, (int)rc)) {
         return;
+    }
+    if (rc == CUDA_ERROR_LAUNCH_TIMEOUT && conn->ledger->quota != NULL) {
+        kernel_time_note(conn->ledger->quota);
     }
     char room[16], text[160];
     snprintf(text, sizeof text, "execution fault on the GPU: %s",
@@ -165,4 +180,20 @@ bool server_answer_async(struct server_conn *conn, const struct wire_header *hea
         server_async_error(conn, header, rc);
     }
     return rc != SERVER_BROKEN;
+}
+
+void server_notice(void *user, const char *text)
+{
+    struct server_conn *conn = user;
+    char line[WIRE_NOTICE_MAX + 1];
+    snprintf(line, sizeof line, "%s", text);
+    struct send_queue_frame *frame =
+        conn->takes_notices ? send_queue_frame_make(NULL, sizeof line + 32, WIRE_NOTICE, 0, 0)
+                            : NULL;
+    if (frame != NULL) { /* else it is in the log alone */
+        ga_write_u32(&frame->writer, WIRE_NOTICE_NOTE);
+        ga_write_string(&frame->writer, line);
+        send_queue_append(&conn->out, frame);
+        completer_wake(&conn->completer);
+    }
 }

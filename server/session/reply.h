@@ -53,5 +53,8 @@ bool server_is_fault(CUresult rc);
 void server_check_fault(struct server_conn *conn, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
 void server_fail(struct server_conn *conn, const char *why);
+/* Tells the program one line for people, if its client takes notices. `conn` is a struct
+ * server_conn; any thread. */
+void server_notice(void *conn, const char *text);
 
 #endif

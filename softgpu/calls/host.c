@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/driver_open.h"
+#include "base/clock.h"
 #include "front/front.h"
 #include "softgpu/calls/array.h"
 #include "softgpu/calls/call.h"
@@ -169,8 +170,21 @@ static int host_peer_attribute(CUdevice device, CUdevice peer, CUdevice_P2PAttri
            attribute == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
 }
 
+static CUresult host_kernel_limit(CUcontext handle, uint64_t ms)
+{
+    sg_lock();
+    struct sg_context *context = sg_context_find(handle);
+    if (context != NULL) {
+        atomic_store(&context->kernel_limit_ns,
+                     ms < UINT64_MAX / GA_NS_PER_MS ? ms * GA_NS_PER_MS : 0);
+    }
+    sg_unlock();
+    return context != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 const struct front_host front_host = {
     .places = &sg_call_places,
+    .kernel_limit = host_kernel_limit,
     .init = sg_process_init,
     .device_count = host_device_count,
     .process_state = sg_process_state,

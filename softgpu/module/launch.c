@@ -79,6 +79,14 @@ static struct sg_demand launch_demand(const struct launch *launch, const struct 
                : sg_timing_kernel_of(&device->config, &grid, device->config.kernel_ns);
 }
 
+/* The stricter one of device and context. */
+static uint64_t launch_limit_ns(const struct sg_context *context)
+{
+    uint64_t all = context->device->config.kernel_limit_ns;
+    uint64_t own = atomic_load_explicit(&context->kernel_limit_ns, memory_order_relaxed);
+    return all == 0 || (own != 0 && own < all) ? own : all;
+}
+
 static CUresult launch_run(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
@@ -99,7 +107,7 @@ static CUresult launch_run(struct sg_item *item)
                             .max_workers = sg_stream_sms(item->stream),
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,
-                            .limit_ns = device->config.kernel_limit_ns,
+                            .limit_ns = launch_limit_ns(launch->module->context),
                             .waiting = &turn->waiting,
                             .give_way = launch_give_way,
                             .turn = turn,

@@ -46,8 +46,9 @@ struct sg_context {
     bool printed; /* a kernel that may print was launched: the size of the FIFO is fixed */
     struct sg_kernel_heap *heap; /* for malloc in its kernels; NULL: no module has needed one */
     struct sg_range *heap_range;
-    bool heap_used;    /* a kernel that may use it was launched: its size is fixed */
-    unsigned sm_limit; /* multiprocessors that its kernels may use; 0: all */
+    bool heap_used;                   /* a kernel that may use it was launched: its size is fixed */
+    _Atomic uint64_t kernel_limit_ns; /* its kernels may run for so long; 0: for ever */
+    unsigned sm_limit;                /* multiprocessors that its kernels may use; 0: all */
     size_t stack_bytes, printf_bytes, heap_bytes, l2_granularity, launch_count;
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;

@@ -16,6 +16,10 @@ FOLDERS = ("client", "server", "transport")
 # Of different names: whoever adds or removes one says so here, so that none is lost unseen.
 COUNT = 58
 
+# Steps that are only taken where a tenant has limits: lending.py goes there.
+LENDING = ("backend: before it borrows", "backend: borrowed", "backend: before it returns",
+           "backend: returned", "gpuaasd: before lending", "gpuaasd: lent", "gpuaasd: recalled")
+
 # A backend process whose client has gone may end before gpuaasd has come to ending it.
 UNSURE = ("gpuaasd: before a backend process is ended",)
 
@@ -30,7 +34,7 @@ class Point:
         return self.name.split(":")[0]  # gpuaasd, backend, client, tcp, rdma
 
 
-def all_points():
+def found_points():
     points = {}
     for folder in FOLDERS:
         for path in glob.glob(os.path.join(ROOT, folder, "**", "*.c"), recursive=True):
@@ -38,8 +42,19 @@ def all_points():
                 for void, point in CALL.findall(f.read()):
                     can_fail = not void or points.get(point, Point("", False)).can_fail
                     points[point] = Point(point, can_fail)
-    assert len(points) == COUNT, f"{len(points)} failpoints are found, {COUNT} are known"
+    known = COUNT + len(LENDING)
+    assert len(points) == known, f"{len(points)} failpoints are found, {known} are known"
     return sorted(points.values(), key=lambda point: point.name)
+
+
+def all_points():
+    return [point for point in found_points() if point.name not in LENDING]
+
+
+def lending_points():
+    points = [point for point in found_points() if point.name in LENDING]
+    assert len(points) == len(LENDING), "a step of lending has another name"
+    return points
 
 
 class Fuse:

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/lender.h"
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/seat.h"
+#include "server/control/tenant.h"
+
+#define DIVIDE_NS   (250 * GA_NS_PER_MS)
+#define PATIENCE_NS (2 * GA_NS_PER_S) /* a process answers a recall at once, or is in trouble */
+
+static struct seat *lender_seat_of(struct ga_list *link)
+{
+    return ga_container(ga_container(link, struct lender_seat, link), struct seat, lender);
+}
+
+static struct lender *lender_of(const struct seat *seat)
+{
+    return &seat->application->tenant->lender;
+}
+
+static bool packet_send(struct seat *seat, const void *packet, size_t size)
+{
+    struct backend_process *process = seat->process;
+    return process->fd >= 0 && backend_process_send(process, packet, size) == GA_OK;
+}
+
+/* ---- life */
+
+enum ga_status lender_init(struct lender *lender, uint32_t gpu_count)
+{
+    *lender = (struct lender){.movers = 1};
+    ga_list_init(&lender->seats);
+    return lending_account_init(&lender->account, gpu_count);
+}
+
+void lender_fini(struct lender *lender)
+{
+    lending_account_fini(&lender->account);
+}
+
+static void boundless_lend(struct lender *lender, struct lender_seat *made)
+{
+    struct lending_account *account = &lender->account;
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        if (!lending_is_boundless(account, (enum channel_lent)kind)) {
+            continue;
+        }
+        made->boundless |= 1u << kind;
+        uint32_t gpus = kind == CHANNEL_LENT_DEVICE ? account->gpu_count : 1;
+        for (uint32_t gpu = 0; gpu < gpus; gpu++) {
+            (void)lending_lend(account, &made->share, (enum channel_lent)kind, gpu,
+                               CHANNEL_BOUNDLESS);
+        }
+    }
+}
+
+enum ga_status lender_seat_begin(struct seat *seat)
+{
+    struct lender *lender = lender_of(seat);
+    seat->lender = (struct lender_seat){.told = lender->turn, .answered = lender->turn};
+    ga_list_init(&seat->lender.link);
+    GA_TRY(lending_share_init(&seat->lender.share, lender->account.gpu_count));
+    ga_list_append(&lender->seats, &seat->lender.link);
+    boundless_lend(lender, &seat->lender);
+    if (lender_divide(seat->application->tenant, ga_clock_ns())) {
+        tenant_wait(seat->application->tenant);
+    }
+    return GA_OK;
+}
+
+static const enum limit rates[] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN, LIMIT_BANDWIDTH_OUT};
+#define RATES (sizeof rates / sizeof *rates)
+
+/* As its process shall keep them: of what is for a second, its part. */
+static struct limits limits_of(const struct seat *seat)
+{
+    struct limits limits = seat->application->tenant->terms.limits;
+    for (unsigned i = 0; i < RATES; i++) {
+        uint64_t *of = &limits.of[rates[i]];
+        *of = *of == LIMIT_NONE || *of < lender_of(seat)->movers ? *of
+                                                                 : *of / lender_of(seat)->movers;
+    }
+    return limits;
+}
+
+void lender_tell(const struct seat *seat, struct channel_application *packet)
+{
+    packet->limits = limits_of(seat);
+    packet->shown = seat->application->shown;
+    packet->began_ns = seat->application->since_ns;
+    packet->boundless = seat->lender.boundless;
+}
+
+void lender_seat_end(struct seat *seat)
+{
+    struct lender *lender = lender_of(seat);
+    if (seat->lender.share.lent_on == NULL) {
+        return;
+    }
+    lending_end(&lender->account, &seat->lender.share);
+    seat->lender.wanted.kind = 0;
+    ga_list_remove(&seat->lender.link);
+    (void)lender_turn(seat->application->tenant, ga_clock_ns());
+}
+
+/* ---- recalling */
+
+/* One at a time: what a process has returned before a turn does not count for it. */
+static void recall_tell(struct seat *seat)
+{
+    struct lender_seat *at = &seat->lender;
+    const struct channel_request packet = {.kind = CHANNEL_REQUEST,
+                                           .seat = seat->number,
+                                           .number = at->recall,
+                                           .verb = CHANNEL_RECALL};
+    if (at->told == at->answered && at->recall > at->told && !seat->untold && !seat->left &&
+        packet_send(seat, &packet, sizeof packet)) {
+        (void)GA_FAILPOINT("gpuaasd: recalled");
+        at->told = at->recall;
+    }
+}
+
+static uint32_t recall_all(struct lender *lender)
+{
+    lender->turn++;
+    ga_list_each (at, next, &lender->seats) {
+        struct seat *seat = lender_seat_of(at);
+        seat->lender.recall = lender->turn;
+        recall_tell(seat);
+    }
+    return lender->turn;
+}
+
+/* Whether any seat may still return some of this kind for the one who asked at this turn. */
+static bool is_owed(const struct lender *lender, enum channel_lent kind, uint32_t turn)
+{
+    ga_list_each (at, next, &lender->seats) {
+        const struct lender_seat *seat = ga_container(at, struct lender_seat, link);
+        if (seat->answered < turn && seat->share.lent[kind] != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- lending */
+
+static void answer_send(struct seat *seat, const struct channel_request *answer)
+{
+    (void)GA_FAILPOINT("gpuaasd: before lending");
+    if (!packet_send(seat, answer, sizeof *answer) && answer->verb == CHANNEL_LEND) {
+        lending_return(&lender_of(seat)->account, &seat->lender.share,
+                       (enum channel_lent)answer->what, (uint32_t)answer->address, answer->bytes);
+    }
+    (void)GA_FAILPOINT("gpuaasd: lent");
+}
+
+static bool lend(struct seat *seat, const struct channel_request *wanted)
+{
+    struct channel_request answer = *wanted;
+    answer.bytes =
+        lending_lend(&lender_of(seat)->account, &seat->lender.share,
+                     (enum channel_lent)wanted->what, (uint32_t)wanted->address, wanted->bytes);
+    if (answer.bytes == 0) {
+        return false;
+    }
+    answer.result = CUDA_SUCCESS;
+    answer_send(seat, &answer);
+    return true;
+}
+
+static enum limit lender_limit_of(const struct lending_account *account,
+                                  const struct channel_request *wanted)
+{
+    static const enum limit limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
+                                        [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
+                                        [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
+                                        [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
+    uint64_t most = account->most[wanted->what], lent = account->lent[wanted->what];
+    bool all = most != LIMIT_NONE && (lent > most || wanted->bytes > most - lent);
+    return wanted->what == CHANNEL_LENT_DEVICE && !all ? LIMIT_GPU_MEM_PER_GPU
+                                                       : limits[wanted->what];
+}
+
+static void lender_refuse(struct seat *seat, const struct channel_request *wanted)
+{
+    struct tenant *tenant = seat->application->tenant;
+    struct lender *lender = &tenant->lender;
+    struct channel_request answer = *wanted;
+    enum limit limit = lender_limit_of(&lender->account, wanted);
+    bool each = limit == LIMIT_GPU_MEM_PER_GPU;
+    lender->refusals[limit]++;
+    answer.result = CUDA_ERROR_OUT_OF_MEMORY;
+    answer.bytes = 0;
+    answer.what = limit;
+    answer.offset = lender_charged(tenant, (enum channel_lent)wanted->what,
+                                   each ? (uint32_t)wanted->address : UINT32_MAX);
+    answer.mapping_bytes = tenant->terms.limits.of[limit];
+    answer_send(seat, &answer);
+}
+
+bool lender_turn(struct tenant *tenant, uint64_t now)
+{
+    struct lender *lender = &tenant->lender;
+    bool waits = false;
+    ga_list_each (at, next, &lender->seats) {
+        struct seat *seat = lender_seat_of(at);
+        struct channel_request wanted = seat->lender.wanted;
+        if (wanted.kind == 0) {
+            continue;
+        }
+        seat->lender.wanted.kind = 0;
+        if (lend(seat, &wanted)) {
+            continue;
+        }
+        if (is_owed(lender, (enum channel_lent)wanted.what, seat->lender.turn) &&
+            now < seat->lender.until_ns) {
+            seat->lender.wanted = wanted;
+            waits = true;
+        } else {
+            lender_refuse(seat, &wanted);
+        }
+    }
+    return waits;
+}
+
+/* ---- what processes say */
+
+static void wish_take(struct seat *seat, const struct channel_request *packet)
+{
+    struct tenant *tenant = seat->application->tenant;
+    struct lender *lender = &tenant->lender;
+    struct lender_seat *asker = &seat->lender;
+    lending_return(&lender->account, &asker->share, (enum channel_lent)packet->what,
+                   (uint32_t)packet->address, packet->offset);
+    if (asker->wanted.kind != 0 || packet->bytes == 0) {
+        lender_refuse(seat, packet);
+        return;
+    }
+    if (lend(seat, packet)) {
+        return;
+    }
+    asker->wanted = *packet;
+    asker->turn = recall_all(lender);
+    asker->until_ns = ga_clock_ns() + PATIENCE_NS;
+    if (lender_turn(tenant, ga_clock_ns())) {
+        tenant_wait(tenant);
+    }
+}
+
+static void recalled_take(struct seat *seat, const struct channel_request *packet)
+{
+    struct lender_seat *at = &seat->lender;
+    if (packet->number == at->told) {
+        at->answered = at->told;
+        recall_tell(seat);
+    }
+    (void)lender_turn(seat->application->tenant, ga_clock_ns());
+}
+
+static void room_take(struct seat *seat, const struct channel_request *packet)
+{
+    const struct tenant *tenant = seat->application->tenant;
+    const struct limits *limits = &tenant->terms.limits;
+    struct channel_request answer = *packet;
+    uint32_t gpu = (uint32_t)packet->address;
+    uint64_t all = limits->of[LIMIT_GPU_MEM], each = limits->of[LIMIT_GPU_MEM_PER_GPU];
+    uint64_t used = lender_charged(tenant, CHANNEL_LENT_DEVICE, UINT32_MAX);
+    uint64_t here = lender_charged(tenant, CHANNEL_LENT_DEVICE, gpu);
+    uint64_t room = all == LIMIT_NONE ? LIMIT_NONE : all > used ? all - used : 0;
+    uint64_t room_here = each == LIMIT_NONE ? LIMIT_NONE : each > here ? each - here : 0;
+    answer.result = CUDA_SUCCESS;
+    answer.bytes = room < room_here ? room : room_here;
+    answer_send(seat, &answer);
+}
+
+bool lender_is(const struct channel_request *packet)
+{
+    return packet->verb == CHANNEL_LEND || packet->verb == CHANNEL_RETURN ||
+           packet->verb == CHANNEL_RECALL || packet->verb == CHANNEL_ROOM;
+}
+
+void lender_take(struct seat *seat, const struct channel_request *packet)
+{
+    struct lender *lender = lender_of(seat);
+    if (packet->what >= CHANNEL_LENT_KINDS || packet->address >= lender->account.gpu_count ||
+        seat->lender.share.lent_on == NULL) {
+        ga_warn_of(seat->application->address, "%s: its backend process asks for what is not lent",
+                   seat->application->label);
+        return;
+    }
+    switch (packet->verb) {
+    case CHANNEL_LEND:
+        wish_take(seat, packet);
+        break;
+    case CHANNEL_RETURN:
+        lending_return(&lender->account, &seat->lender.share, (enum channel_lent)packet->what,
+                       (uint32_t)packet->address, packet->bytes);
+        break;
+    case CHANNEL_RECALL:
+        recalled_take(seat, packet);
+        break;
+    default:
+        room_take(seat, packet);
+    }
+}
+
+/* ---- limits */
+
+static void limits_tell(struct seat *seat)
+{
+    const struct channel_limits packet = {
+        .kind = CHANNEL_LIMITS, .seat = seat->number, .limits = limits_of(seat)};
+    seat->lender.limits_untold =
+        !seat->left && (seat->untold || !packet_send(seat, &packet, sizeof packet));
+}
+
+void lender_limits(struct tenant *tenant)
+{
+    struct lender *lender = &tenant->lender;
+    lending_limit(&lender->account, &tenant->terms.limits);
+    ga_list_each (at, next, &lender->seats) {
+        limits_tell(lender_seat_of(at));
+    }
+    (void)recall_all(lender); /* what was lent under a higher limit */
+    if (lender_divide(tenant, ga_clock_ns())) {
+        tenant_wait(tenant);
+    }
+    (void)lender_turn(tenant, ga_clock_ns());
+}
+
+static bool has_moved(struct seat *seat)
+{
+    static const enum figure figures[] = {FIGURE_FRAMES_IN,  FIGURE_BULK_IN,    FIGURE_SHARED_IN,
+                                          FIGURE_RDMA_IN,    FIGURE_FRAMES_OUT, FIGURE_BULK_OUT,
+                                          FIGURE_SHARED_OUT, FIGURE_RDMA_OUT};
+    uint64_t moved = 0;
+    for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) {
+        moved += atomic_load_explicit(&seat->figures->of[figures[i]], memory_order_relaxed);
+    }
+    bool has = moved != seat->lender.moved;
+    seat->lender.moved = moved;
+    return has;
+}
+
+bool lender_divide(struct tenant *tenant, uint64_t now)
+{
+    struct lender *lender = &tenant->lender;
+    bool limited = false;
+    for (unsigned i = 0; i < RATES; i++) {
+        limited = limited || tenant->terms.limits.of[rates[i]] != LIMIT_NONE;
+    }
+    if (!limited || now - lender->movers_ns < DIVIDE_NS) {
+        return limited && !ga_list_empty(&lender->seats);
+    }
+    uint32_t movers = 0;
+    lender->movers_ns = now;
+    ga_list_each (at, next, &lender->seats) {
+        movers += has_moved(lender_seat_of(at));
+    }
+    movers = movers != 0 ? movers : 1;
+    if (movers != lender->movers) {
+        lender->movers = movers;
+        ga_list_each (at, next, &lender->seats) {
+            limits_tell(lender_seat_of(at));
+        }
+    }
+    return !ga_list_empty(&lender->seats);
+}
+
+void lender_seat_room(struct seat *seat)
+{
+    if (seat->lender.limits_untold) {
+        limits_tell(seat);
+    }
+    recall_tell(seat);
+}
+
+/* ---- figures */
+
+static uint64_t charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu)
+{
+    static const enum figure figures[] = {[CHANNEL_LENT_DEVICE] = FIGURE_DEVICE_BYTES,
+                                          [CHANNEL_LENT_HOST] = FIGURE_PINNED_BYTES,
+                                          [CHANNEL_LENT_MODULES] = FIGURE_MODULE_BYTES,
+                                          [CHANNEL_LENT_OBJECTS] = FIGURE_OBJECTS};
+    const _Atomic uint64_t *at = gpu != UINT32_MAX
+                                     ? &seat->process->figures->device_bytes[seat->number][gpu]
+                                     : &seat->figures->of[figures[kind]];
+    uint64_t charged = atomic_load_explicit(at, memory_order_relaxed);
+    if (kind == CHANNEL_LENT_HOST) {
+        charged +=
+            atomic_load_explicit(&seat->figures->of[FIGURE_SHARED_BYTES], memory_order_relaxed);
+    }
+    return charged;
+}
+
+uint64_t lender_charged(const struct tenant *tenant, enum channel_lent kind, uint32_t gpu)
+{
+    uint64_t sum = 0;
+    ga_list_each (at, next, &tenant->lender.seats) {
+        uint64_t charged = charged_of(lender_seat_of(at), kind, gpu);
+        sum = charged <= UINT64_MAX - sum ? sum + charged : UINT64_MAX;
+    }
+    return sum;
+}
+
+bool lender_balances(const struct tenant *tenant)
+{
+    const struct lender *lender = &tenant->lender;
+    bool balances = true;
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        uint64_t sum = 0;
+        ga_list_each (at, next, &lender->seats) {
+            const struct seat *seat = lender_seat_of(at);
+            sum += seat->lender.share.lent[kind];
+            balances = balances && charged_of(seat, (enum channel_lent)kind, UINT32_MAX) <=
+                                       seat->lender.share.lent[kind];
+        }
+        balances = balances && sum == lender->account.lent[kind];
+    }
+    return balances;
+}

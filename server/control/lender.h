@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpuaasd lends backend processes what the tenant of their application may have (lending.h), and
+ * keeps the books: a process that dies gives all of it back, once.
+ *
+ * Where the room is not enough, what the tenant's other seats do not use is recalled, and whoever
+ * has asked waits until all of them have answered. What is refused, therefore, does not fit what is
+ * not charged. A process that does not answer a recall in time counts as one that uses all it has.
+ *
+ * What a reader would get wrong: a seat that its application has left still has its share, until
+ * the process has reported the end of the application, or has died. */
+#ifndef SERVER_CONTROL_LENDER_H
+#define SERVER_CONTROL_LENDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "server/channel.h"
+#include "server/control/lending.h"
+
+struct seat;
+struct tenant;
+
+/* Of a seat. */
+struct lender_seat {
+    struct ga_list link; /* of the tenant's */
+    struct lending_share share;
+    struct channel_request wanted; /* what it waits for; kind 0: nothing */
+    uint32_t turn;                 /* who asks gets the next one; of `wanted` */
+    uint64_t until_ns;             /* the same */
+    uint32_t told, answered;       /* turns of the last recall, and of the last that was answered */
+    uint32_t recall;               /* the turn that is to be told when `told` is answered */
+    uint32_t boundless;            /* of the kinds that were lent in such pieces at the beginning */
+    bool limits_untold;            /* the channel was full */
+    uint64_t moved;                /* bytes and messages when it was last looked at */
+};
+
+/* Of a tenant. */
+struct lender {
+    struct lending_account account;
+    struct ga_list seats; /* struct lender_seat */
+    uint32_t turn;        /* the last one */
+    uint64_t refusals[LIMIT_COUNT];
+    uint32_t movers; /* seats that have moved anything lately: they divide the rates; at least 1 */
+    uint64_t movers_ns; /* when that was looked at */
+};
+
+GA_CHECKED enum ga_status lender_init(struct lender *lender, uint32_t gpu_count);
+void lender_fini(struct lender *lender);
+/* A seat of the tenant begins. GA_NO_MEMORY. */
+GA_CHECKED enum ga_status lender_seat_begin(struct seat *seat);
+/* What it is told at its beginning. */
+void lender_tell(const struct seat *seat, struct channel_application *packet);
+/* Its process, or its application, is no more. Any number of times. */
+void lender_seat_end(struct seat *seat);
+/* There is room in its channel again. */
+void lender_seat_room(struct seat *seat);
+/* The tenant's limits have changed. */
+void lender_limits(struct tenant *tenant);
+
+/* Whether a packet of a backend process is of that kind. */
+bool lender_is(const struct channel_request *packet);
+/* Takes one; what it answers, it sends. */
+void lender_take(struct seat *seat, const struct channel_request *packet);
+
+/* What the backend processes of a tenant say that they have charged. `gpu` UINT32_MAX: of all. */
+uint64_t lender_charged(const struct tenant *tenant, enum channel_lent kind, uint32_t gpu);
+
+/* Looks after those who wait, so that nobody waits for ever. Whether anybody still does. */
+bool lender_turn(struct tenant *tenant, uint64_t now);
+/* Divides the limits in a second among those who use them. Whether the tenant has such limits. */
+bool lender_divide(struct tenant *tenant, uint64_t now);
+
+/* Whether none of them says that it has charged more than it was lent, of any kind, and the shares
+ * add up. (A process is lent before it can charge, and returns after it has.) */
+bool lender_balances(const struct tenant *tenant);
+
+#endif

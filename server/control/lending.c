@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/lending.h"
+
+#include <stdlib.h>
+
+static const uint64_t grains[CHANNEL_LENT_KINDS] = {
+    [CHANNEL_LENT_DEVICE] = CHANNEL_GRAIN_BYTES,
+    [CHANNEL_LENT_HOST] = CHANNEL_GRAIN_BYTES,
+    [CHANNEL_LENT_MODULES] = CHANNEL_GRAIN_BYTES,
+    [CHANNEL_LENT_OBJECTS] = CHANNEL_GRAIN_OBJECTS,
+};
+
+static uint64_t *counts_make(uint32_t count)
+{
+    return calloc(count != 0 ? count : 1, sizeof(uint64_t));
+}
+
+enum ga_status lending_account_init(struct lending_account *account, uint32_t gpu_count)
+{
+    *account = (struct lending_account){
+        .gpu_count = gpu_count, .most_each = LIMIT_NONE, .lent_on = counts_make(gpu_count)};
+    for (unsigned i = 0; i < CHANNEL_LENT_KINDS; i++) {
+        account->most[i] = LIMIT_NONE;
+    }
+    return account->lent_on != NULL ? GA_OK : GA_NO_MEMORY;
+}
+
+void lending_account_fini(struct lending_account *account)
+{
+    free(account->lent_on);
+    account->lent_on = NULL;
+}
+
+enum ga_status lending_share_init(struct lending_share *share, uint32_t gpu_count)
+{
+    *share = (struct lending_share){.lent_on = counts_make(gpu_count)};
+    return share->lent_on != NULL ? GA_OK : GA_NO_MEMORY;
+}
+
+void lending_limit(struct lending_account *account, const struct limits *limits)
+{
+    account->most[CHANNEL_LENT_DEVICE] = limits->of[LIMIT_GPU_MEM];
+    account->most[CHANNEL_LENT_HOST] = limits->of[LIMIT_HOST_PINNED];
+    account->most[CHANNEL_LENT_MODULES] = limits->of[LIMIT_MODULE_BYTES];
+    account->most[CHANNEL_LENT_OBJECTS] = limits->of[LIMIT_OBJECTS];
+    account->most_each = limits->of[LIMIT_GPU_MEM_PER_GPU];
+}
+
+bool lending_is_boundless(const struct lending_account *account, enum channel_lent kind)
+{
+    return account->most[kind] == LIMIT_NONE &&
+           (kind != CHANNEL_LENT_DEVICE || account->most_each == LIMIT_NONE);
+}
+
+static uint64_t room_below(uint64_t most, uint64_t lent)
+{
+    return most == LIMIT_NONE ? LIMIT_NONE : most > lent ? most - lent : 0;
+}
+
+uint64_t lending_room(const struct lending_account *account, enum channel_lent kind, uint32_t gpu)
+{
+    uint64_t room = room_below(account->most[kind], account->lent[kind]);
+    if (kind == CHANNEL_LENT_DEVICE) {
+        uint64_t here = room_below(account->most_each, account->lent_on[gpu]);
+        room = here < room ? here : room;
+    }
+    return room;
+}
+
+static uint64_t rounded_up(uint64_t amount, uint64_t grain)
+{
+    uint64_t more = (grain - amount % grain) % grain;
+    return amount <= UINT64_MAX - more ? amount + more : amount;
+}
+
+uint64_t lending_lend(struct lending_account *account, struct lending_share *share,
+                      enum channel_lent kind, uint32_t gpu, uint64_t wanted)
+{
+    uint64_t room = lending_room(account, kind, gpu);
+    uint64_t grain = lending_is_boundless(account, kind) ? CHANNEL_BOUNDLESS : grains[kind];
+    uint64_t lent = rounded_up(wanted, grain);
+    lent = lent < room ? lent : room;
+    if (wanted == 0 || wanted > room || lent > UINT64_MAX - account->lent[kind]) {
+        return 0;
+    }
+    account->lent[kind] += lent;
+    share->lent[kind] += lent;
+    if (kind == CHANNEL_LENT_DEVICE) {
+        account->lent_on[gpu] += lent;
+        share->lent_on[gpu] += lent;
+    }
+    return lent;
+}
+
+void lending_return(struct lending_account *account, struct lending_share *share,
+                    enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    uint64_t has = kind == CHANNEL_LENT_DEVICE ? share->lent_on[gpu] : share->lent[kind];
+    amount = amount < has ? amount : has;
+    account->lent[kind] -= amount;
+    share->lent[kind] -= amount;
+    if (kind == CHANNEL_LENT_DEVICE) {
+        account->lent_on[gpu] -= amount;
+        share->lent_on[gpu] -= amount;
+    }
+}
+
+void lending_end(struct lending_account *account, struct lending_share *share)
+{
+    for (unsigned i = 0; i < CHANNEL_LENT_KINDS; i++) {
+        account->lent[i] -= share->lent[i];
+        share->lent[i] = 0;
+    }
+    for (uint32_t gpu = 0; share->lent_on != NULL && gpu < account->gpu_count; gpu++) {
+        account->lent_on[gpu] -= share->lent_on[gpu];
+    }
+    free(share->lent_on);
+    share->lent_on = NULL;
+}
+
+uint64_t lending_shown(const struct limits *limits, uint64_t bytes)
+{
+    uint64_t all = limits->of[LIMIT_GPU_MEM], each = limits->of[LIMIT_GPU_MEM_PER_GPU];
+    uint64_t least = all < each ? all : each;
+    return bytes < least ? bytes : least;
+}

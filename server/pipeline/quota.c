@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/pipeline/quota.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+
+#define NOTE_NS GA_NS_PER_S
+
+void quota_init(struct quota *quota, const struct channel_application *told,
+                const struct quota_host *host)
+{
+    quota->host = *host;
+    memcpy(quota->tenant, told->tenant_name, sizeof quota->tenant);
+    quota->tenant[sizeof quota->tenant - 1] = 0;
+    quota->shown = told->shown;
+    quota_limit(quota, &told->limits);
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        atomic_store(&quota->spare[kind],
+                     (told->boundless >> kind & 1) != 0 ? CHANNEL_BOUNDLESS : 0);
+    }
+    for (unsigned gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
+        atomic_store(&quota->spare_on[gpu], atomic_load(&quota->spare[CHANNEL_LENT_DEVICE]));
+    }
+    for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
+        atomic_store(&quota->noted_ns[limit], 0);
+        atomic_store(&quota->unnoted[limit], 0);
+    }
+    quota_listen(quota, NULL, NULL);
+}
+
+void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user)
+{
+    if (quota != NULL) {
+        quota->note_user = user;
+        atomic_store(&quota->note, note);
+    }
+}
+
+void quota_limit(struct quota *quota, const struct limits *limits)
+{
+    for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
+        atomic_store_explicit(&quota->limits[limit], limits->of[limit], memory_order_relaxed);
+    }
+    atomic_fetch_add(&quota->turn, 1);
+}
+
+static _Atomic uint64_t *spare_of(struct quota *quota, enum channel_lent kind, uint32_t gpu)
+{
+    return kind == CHANNEL_LENT_DEVICE ? &quota->spare_on[gpu % CONF_GPUS_MAX]
+                                       : &quota->spare[kind];
+}
+
+/* ---- notes */
+
+static bool note_is_due(struct quota *quota, enum limit limit)
+{
+    uint64_t now = ga_clock_ns(), last = atomic_load(&quota->noted_ns[limit]);
+    if ((last != 0 && now - last < NOTE_NS) ||
+        !atomic_compare_exchange_strong(&quota->noted_ns[limit], &last, now)) {
+        atomic_fetch_add(&quota->unnoted[limit], 1);
+        return false;
+    }
+    return true;
+}
+
+void quota_note(struct quota *quota, enum limit limit, const char *text)
+{
+    if (!note_is_due(quota, limit)) {
+        return;
+    }
+    char line[400], more[48] = "";
+    uint32_t unnoted = atomic_exchange(&quota->unnoted[limit], 0);
+    if (unnoted != 0) {
+        snprintf(more, sizeof more, " (and %u times before)", unnoted);
+    }
+    snprintf(line, sizeof line, "limit %s of tenant %s: %s%s", limits_table[limit].key,
+             quota->tenant, text, more);
+    ga_warn("%s", line);
+    void (*note)(void *user, const char *text) = atomic_load(&quota->note);
+    if (note != NULL) {
+        note(quota->note_user, line);
+    }
+}
+
+static void refusal_note(struct quota *quota, const struct channel_request *answer, uint64_t amount)
+{
+    enum limit limit = answer->what < LIMIT_COUNT ? (enum limit)answer->what : LIMIT_GPU_MEM;
+    char allowed[LIMITS_TEXT_MAX], used[LIMITS_TEXT_MAX], wanted[LIMITS_TEXT_MAX], text[200];
+    limits_value_write(limit, answer->mapping_bytes, allowed);
+    limits_value_write(limit, answer->offset, used);
+    limits_value_write(limit, amount, wanted);
+    snprintf(text, sizeof text, "%s allowed, %s used, %s more asked for%s", allowed, used, wanted,
+             limit == LIMIT_GPU_MEM_PER_GPU ? " on one GPU" : "");
+    quota_note(quota, limit, text);
+}
+
+/* ---- taking and giving */
+
+/* Asks for `amount`, of which the caller has the use when gpuaasd lends it. */
+static CUresult borrow(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    _Atomic uint64_t *spare = spare_of(quota, kind, gpu);
+    struct channel_request packet = {.verb = CHANNEL_LEND,
+                                     .what = kind,
+                                     .address = gpu,
+                                     .bytes = amount,
+                                     .offset = atomic_exchange(spare, 0)};
+    uint64_t returned = packet.offset;
+    (void)GA_FAILPOINT("backend: before it borrows");
+    enum ga_status status = quota->host.ask(quota->host.user, &packet);
+    (void)GA_FAILPOINT("backend: borrowed");
+    if (status != GA_OK) {
+        if (status != GA_TIMEOUT) {
+            atomic_fetch_add(spare, returned);
+        }
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (packet.result != CUDA_SUCCESS || packet.bytes < amount) {
+        refusal_note(quota, &packet, amount);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    atomic_fetch_add(spare, packet.bytes - amount);
+    return CUDA_SUCCESS;
+}
+
+CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    _Atomic uint64_t *spare = spare_of(quota, kind, gpu);
+    uint64_t has = atomic_load_explicit(spare, memory_order_relaxed);
+    while (has >= amount) {
+        if (atomic_compare_exchange_weak_explicit(spare, &has, has - amount, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            return CUDA_SUCCESS;
+        }
+    }
+    return borrow(quota, kind, gpu, amount);
+}
+
+void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    atomic_fetch_add_explicit(spare_of(quota, kind, gpu), amount, memory_order_release);
+}
+
+/* ---- returning */
+
+static bool is_limited(const struct quota *quota, enum channel_lent kind)
+{
+    static const enum limit limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
+                                        [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
+                                        [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
+                                        [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
+    return quota_limit_of(quota, limits[kind]) != LIMIT_NONE ||
+           (kind == CHANNEL_LENT_DEVICE &&
+            quota_limit_of(quota, LIMIT_GPU_MEM_PER_GPU) != LIMIT_NONE);
+}
+
+static void spare_return(struct quota *quota, const struct channel_request *recall,
+                         enum channel_lent kind, uint32_t gpu)
+{
+    _Atomic uint64_t *spare = spare_of(quota, kind, gpu);
+    struct channel_request packet = {.kind = CHANNEL_REQUEST,
+                                     .seat = recall->seat,
+                                     .verb = CHANNEL_RETURN,
+                                     .what = kind,
+                                     .address = gpu,
+                                     .bytes = atomic_exchange(spare, 0)};
+    (void)GA_FAILPOINT("backend: before it returns");
+    if (packet.bytes != 0 && !quota->host.tell(quota->host.user, &packet)) {
+        atomic_fetch_add(spare, packet.bytes);
+    }
+}
+
+void quota_recall(struct quota *quota, const struct channel_request *packet)
+{
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        if (!is_limited(quota, (enum channel_lent)kind)) {
+            continue;
+        }
+        uint32_t gpus = kind == CHANNEL_LENT_DEVICE ? CONF_GPUS_MAX : 1;
+        for (uint32_t gpu = 0; gpu < gpus; gpu++) {
+            if (atomic_load_explicit(spare_of(quota, (enum channel_lent)kind, gpu),
+                                     memory_order_relaxed) != 0) {
+                spare_return(quota, packet, (enum channel_lent)kind, gpu);
+            }
+        }
+    }
+    (void)GA_FAILPOINT("backend: returned");
+    (void)quota->host.tell(quota->host.user, packet);
+}
+
+/* ---- what a program is told */
+
+uint64_t quota_room(struct quota *quota, uint32_t gpu)
+{
+    struct channel_request packet = {.verb = CHANNEL_ROOM, .address = gpu};
+    if (!is_limited(quota, CHANNEL_LENT_DEVICE)) {
+        return LIMIT_NONE;
+    }
+    bool known = quota->host.ask(quota->host.user, &packet) == GA_OK && packet.result == 0;
+    return known ? packet.bytes : 0;
+}
+
+uint64_t quota_shown(const struct quota *quota, uint64_t bytes)
+{
+    uint64_t all = quota->shown.of[LIMIT_GPU_MEM], each = quota->shown.of[LIMIT_GPU_MEM_PER_GPU];
+    uint64_t least = all < each ? all : each;
+    return bytes < least ? bytes : least;
+}

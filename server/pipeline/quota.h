@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an application may still take of what its tenant may have. gpuaasd lends it in pieces
+ * (control/lender.h); taking is local as long as a piece lasts, and any thread may take and give.
+ * Where a tenant has no limit, a piece lasts for ever.
+ *
+ * What a reader would get wrong: a quota does not know what has been taken. What is spare here and
+ * what is charged in the figures are together what gpuaasd has lent; it alone keeps the sum. */
+#ifndef SERVER_PIPELINE_QUOTA_H
+#define SERVER_PIPELINE_QUOTA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "api/cuda_names.h"
+#include "server/channel.h"
+
+/* What a quota asks of its process. */
+struct quota_host {
+    void *user;
+    /* Sends a request to gpuaasd and waits for the answer, which `*packet` becomes. GA_TIMEOUT: it
+     * may still come; any other error: nothing has been sent. */
+    enum ga_status (*ask)(void *user, struct channel_request *packet);
+    /* Sends one that has no answer. False: it has not been sent. */
+    bool (*tell)(void *user, const struct channel_request *packet);
+};
+
+struct quota {
+    struct quota_host host;
+    char tenant[CHANNEL_TENANT_MAX];
+    struct limits shown; /* as they were at the beginning: what a program is told */
+    _Atomic uint64_t limits[LIMIT_COUNT];       /* as they are */
+    _Atomic uint32_t turn;                      /* another one when they have changed */
+    _Atomic uint64_t spare[CHANNEL_LENT_KINDS]; /* but of device memory: */
+    _Atomic uint64_t spare_on[CONF_GPUS_MAX];   /* by the index in the list that clients see */
+    /* Tells the program; NULL: nobody listens. */
+    void (*_Atomic note)(void *user, const char *text);
+    void *note_user;
+    _Atomic uint64_t noted_ns[LIMIT_COUNT]; /* when; 0: never */
+    _Atomic uint32_t unnoted[LIMIT_COUNT];  /* refusals since */
+};
+
+/* That of an application which begins; `told` by gpuaasd. */
+void quota_init(struct quota *quota, const struct channel_application *told,
+                const struct quota_host *host);
+/* Who tells the program, from now on; NULL: nobody. Not while anybody takes. `quota` may be NULL.
+ */
+void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user);
+/* The limits have changed. */
+void quota_limit(struct quota *quota, const struct limits *limits);
+/* One of them, as it is now. */
+static inline uint64_t quota_limit_of(const struct quota *quota, enum limit limit)
+{
+    return atomic_load_explicit(&quota->limits[limit], memory_order_relaxed);
+}
+
+static inline uint32_t quota_turn(const struct quota *quota)
+{
+    return atomic_load_explicit(&quota->turn, memory_order_acquire);
+}
+
+/* Takes; asks gpuaasd where too little is spare. CUDA_ERROR_OUT_OF_MEMORY: the tenant may have no
+ * more, which the program has been told; or gpuaasd does not answer. Not in the main thread. */
+CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount);
+/* Gives back what was taken. */
+void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount);
+/* gpuaasd wants back what is spare. The packet is the answer. */
+void quota_recall(struct quota *quota, const struct channel_request *packet);
+/* How much of this GPU's memory may be taken now; LIMIT_NONE: no limit. */
+uint64_t quota_room(struct quota *quota, uint32_t gpu);
+/* The memory that a program is told a GPU of `bytes` has. */
+uint64_t quota_shown(const struct quota *quota, uint64_t bytes);
+
+/* Tells the program, and the log, which limit it has met, and what follows; at most once a second
+ * for each limit. */
+void quota_note(struct quota *quota, enum limit limit, const char *text);
+
+#endif

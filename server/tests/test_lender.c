@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lending to backend processes, which are the other ends of socketpairs here: who asks for more
+ * than is left waits until the others have returned what they do not use, or are gone, or have had
+ * their time. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/control.h"
+#include "server/control/seat.h"
+
+#define SEATS 3
+#define MIB   (UINT64_C(1) << 20)
+
+static struct control control;
+static struct tenant *tenant;
+static struct figures_page pages[SEATS];
+static struct process {
+    struct backend_process process;
+    struct control_application application;
+    struct seat seat;
+    int theirs; /* end of its channel */
+} all[SEATS];
+
+static void start(void)
+{
+    struct tenant_terms terms = tenant_default();
+    terms.limits.of[LIMIT_GPU_MEM] = 200 * MIB;
+    terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = 150 * MIB;
+    (void)uv_loop_init(&control.loop);
+    tenant_table_init(&control.tenants, &control.loop);
+    control.devices.visible_count = 2;
+    tenant = tenant_find(&control, &terms);
+    for (unsigned i = 0; i < SEATS; i++) {
+        struct process *made = &all[i];
+        int ends[2];
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        made->process = (struct backend_process){.fd = ends[0], .figures = &pages[i]};
+        made->theirs = ends[1];
+        made->application = (struct control_application){.tenant = tenant, .address = "test"};
+        made->seat = (struct seat){.process = &made->process,
+                                   .application = &made->application,
+                                   .figures = &pages[i].seats[0]};
+        cr_assert_eq(lender_seat_begin(&made->seat), GA_OK);
+    }
+}
+
+TestSuite(lender, .init = start);
+
+/* The next packet that gpuaasd has sent to it. */
+static bool heard(struct process *process, struct channel_request *packet)
+{
+    union channel_packet got;
+    enum ga_status status = channel_receive(process->theirs, &got);
+    cr_assert(status == GA_AGAIN || (status == GA_OK && got.kind == CHANNEL_REQUEST));
+    *packet = got.request;
+    return status == GA_OK;
+}
+
+static void expect_nothing(struct process *process)
+{
+    struct channel_request packet;
+    cr_assert_not(heard(process, &packet), "verb %u", packet.verb);
+}
+
+static void ask(struct process *process, uint32_t gpu, uint64_t bytes)
+{
+    const struct channel_request wish = {.kind = CHANNEL_REQUEST,
+                                         .number = 7,
+                                         .verb = CHANNEL_LEND,
+                                         .what = CHANNEL_LENT_DEVICE,
+                                         .address = gpu,
+                                         .bytes = bytes};
+    cr_assert(lender_is(&wish));
+    lender_take(&process->seat, &wish);
+}
+
+/* The answer to its wish; it does not answer recalls that have come before. */
+static struct channel_request answered(struct process *process)
+{
+    struct channel_request packet;
+    do {
+        cr_assert(heard(process, &packet));
+    } while (packet.verb == CHANNEL_RECALL);
+    cr_assert(packet.verb == CHANNEL_LEND && packet.number == 7);
+    return packet;
+}
+
+static uint64_t lent(struct process *process)
+{
+    const struct channel_request packet = answered(process);
+    cr_assert_eq(packet.result, CUDA_SUCCESS);
+    return packet.bytes;
+}
+
+static void expect_refused(struct process *process, enum limit limit, uint64_t allowed)
+{
+    const struct channel_request packet = answered(process);
+    cr_assert_eq(packet.result, CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert(packet.what == limit && packet.mapping_bytes == allowed && packet.bytes == 0);
+}
+
+/* It has been asked to return what it does not use; returns that, and says so. */
+static void recalled(struct process *process, uint32_t gpu, uint64_t bytes)
+{
+    struct channel_request packet;
+    cr_assert(heard(process, &packet) && packet.verb == CHANNEL_RECALL);
+    const struct channel_request back = {.kind = CHANNEL_REQUEST,
+                                         .verb = CHANNEL_RETURN,
+                                         .what = CHANNEL_LENT_DEVICE,
+                                         .address = gpu,
+                                         .bytes = bytes};
+    lender_take(&process->seat, &back);
+    lender_take(&process->seat, &packet);
+}
+
+Test(lender, grains_and_then_the_rest)
+{
+    ask(&all[0], 0, 10);
+    cr_assert_eq(lent(&all[0]), CHANNEL_GRAIN_BYTES);
+    ask(&all[1], 1, 130 * MIB);
+    cr_assert_eq(lent(&all[1]), 136 * MIB, "what the tenant may have");
+    expect_nothing(&all[0]);
+}
+
+Test(lender, what_others_do_not_use_is_recalled_first)
+{
+    ask(&all[0], 0, 10);
+    (void)lent(&all[0]);
+    ask(&all[1], 1, 140 * MIB);
+    recalled(&all[0], 0, CHANNEL_GRAIN_BYTES - 10);
+    recalled(&all[1], 1, 0); /* who asks may have some of another GPU */
+    recalled(&all[2], 1, 0);
+    cr_assert_eq(lent(&all[1]), 150 * MIB);
+}
+
+Test(lender, refused_when_all_have_answered)
+{
+    ask(&all[0], 0, 60 * MIB);
+    (void)lent(&all[0]);
+    atomic_store(&pages[0].seats[0].of[FIGURE_DEVICE_BYTES], 60 * MIB);
+    ask(&all[1], 1, 145 * MIB);
+    recalled(&all[0], 0, 4 * MIB);
+    expect_refused(&all[1], LIMIT_GPU_MEM, 200 * MIB);
+    ask(&all[1], 0, 100 * MIB);
+    recalled(&all[0], 0, 0);
+    expect_nothing(&all[0]);
+}
+
+Test(lender, the_limit_of_one_gpu_is_named)
+{
+    ask(&all[0], 0, 151 * MIB);
+    expect_refused(&all[0], LIMIT_GPU_MEM_PER_GPU, 150 * MIB);
+    cr_assert_eq(tenant->lender.refusals[LIMIT_GPU_MEM_PER_GPU], 1);
+}
+
+Test(lender, who_does_not_answer_has_his_time)
+{
+    ask(&all[0], 0, 10);
+    (void)lent(&all[0]);
+    ask(&all[1], 1, 150 * MIB);
+    cr_assert(lender_turn(tenant, ga_clock_ns()), "it waits");
+    cr_assert_not(lender_turn(tenant, ga_clock_ns() + 10 * GA_NS_PER_S));
+    expect_refused(&all[1], LIMIT_GPU_MEM, 200 * MIB);
+}
+
+Test(lender, what_a_dead_one_had_comes_back_once)
+{
+    ask(&all[0], 0, 100 * MIB);
+    (void)lent(&all[0]);
+    ask(&all[1], 0, 100 * MIB);
+    all[0].seat.left = true; /* its application is gone, and its process ends */
+    lender_seat_end(&all[0].seat);
+    lender_seat_end(&all[0].seat);
+    cr_assert_eq(tenant->lender.account.lent[CHANNEL_LENT_DEVICE], lent(&all[1]));
+    lender_seat_end(&all[1].seat);
+    cr_assert_eq(tenant->lender.account.lent[CHANNEL_LENT_DEVICE], 0);
+}
+
+Test(lender, a_recall_that_was_answered_before_does_not_count)
+{
+    ask(&all[0], 0, 10);
+    (void)lent(&all[0]);
+    ask(&all[1], 1, 150 * MIB);
+    struct channel_request first;
+    cr_assert(heard(&all[0], &first) && first.verb == CHANNEL_RECALL);
+    ask(&all[2], 1, 150 * MIB); /* a later wish: the process must be asked again */
+    expect_nothing(&all[0]);
+    lender_take(&all[0].seat, &first);
+    struct channel_request second;
+    cr_assert(heard(&all[0], &second) && second.verb == CHANNEL_RECALL);
+    cr_assert_gt(second.number, first.number);
+}
+
+Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
+{
+    struct tenant_terms terms = tenant->terms;
+    ask(&all[0], 0, 10);
+    (void)lent(&all[0]);
+    terms.generation++;
+    terms.limits.of[LIMIT_GPU_MEM] = 5;
+    tenant_renew(&control, &terms);
+    union channel_packet packet;
+    cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
+    cr_assert(packet.kind == CHANNEL_LIMITS && packet.limits.limits.of[LIMIT_GPU_MEM] == 5);
+    recalled(&all[0], 0, CHANNEL_GRAIN_BYTES - 10);
+    cr_assert_eq(tenant->lender.account.lent[CHANNEL_LENT_DEVICE], 10, "what is used is kept");
+    ask(&all[0], 0, 1);
+    recalled(&all[0], 0, 0);
+    expect_refused(&all[0], LIMIT_GPU_MEM, 5);
+    terms.generation++;
+    terms.limits.of[LIMIT_GPU_MEM] = LIMIT_NONE;
+    terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = LIMIT_NONE;
+    tenant_renew(&control, &terms);
+    cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
+    recalled(&all[0], 0, 0);
+    ask(&all[0], 0, 1);
+    cr_assert_eq(lent(&all[0]), CHANNEL_BOUNDLESS);
+}
+
+Test(lender, a_stranger_asks_for_nonsense)
+{
+    struct channel_request wish = {
+        .kind = CHANNEL_REQUEST, .verb = CHANNEL_LEND, .what = CHANNEL_LENT_KINDS, .bytes = 1};
+    lender_take(&all[0].seat, &wish);
+    wish.what = CHANNEL_LENT_DEVICE;
+    wish.address = 2;
+    lender_take(&all[0].seat, &wish);
+    expect_nothing(&all[0]);
+    ask(&all[0], 0, 0);
+    expect_refused(&all[0], LIMIT_GPU_MEM_PER_GPU, 150 * MIB);
+    ask(&all[0], 0, UINT64_MAX);
+    expect_refused(&all[0], LIMIT_GPU_MEM, 200 * MIB);
+}

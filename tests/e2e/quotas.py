@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of a tenant: each is met by a program that gets the documented error from the very call,
+and a line that names the limit; others notice nothing (docs/quotas.md). The programs are those of
+tests/kernels."""
+
+import contextlib
+import re
+import time
+
+import harness
+from harness import expect, wait_until
+from node import Player
+
+MEMORY = 512  # MiB of each GPU
+
+
+def configuration(gpus=1, more=""):
+    text = f"[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n{more}\n"
+    for number in range(gpus):
+        text += (f"[gpu.{number}]\ndriver = soft\nmemory = {MEMORY}MiB\nsms = 2\n"
+                 f"name = Soft {'AB'[number % 2]}{number}\n")
+    return text
+
+
+@contextlib.contextmanager
+def limited(build, *limits, gpus=1, more=""):
+    """A server where everybody is the tenant "default", who has these limits."""
+    with harness.serving(build, config=configuration(gpus, more),
+                         extra={"GPUAAS_TEST_LIMITS": " ".join(limits)}) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def players(build, server, count):
+    with contextlib.ExitStack() as stack:
+        made = [stack.enter_context(contextlib.closing(Player(build, build.remote([server]))))
+                for _ in range(count)]
+        yield made
+
+
+def notes(process, limit):
+    return [line for line in process.err.lines if f"limit {limit} of tenant default" in line]
+
+
+def expect_note(process, limit, pattern=""):
+    wait_until(lambda: notes(process, limit), 10, f"a note of {limit}\n{process.report()}")
+    line = notes(process, limit)[0]
+    expect(re.search(pattern, line), f"{line!r} does not say {pattern!r}")
+
+
+def take_all(player):
+    took = 0
+    while (answer := player.ask("take 8")) == "took":
+        took += 8
+    expect(answer == "cudaErrorMemoryAllocation", answer)
+    return took
+
+
+def test_memory_of_two_programs(build):
+    """They have the limit together, to the last byte of it; what one frees the other gets."""
+    with limited(build, "gpu-mem=100MiB") as server, players(build, server, 2) as (one, other):
+        expect(one.free() >= 98 and other.free() >= 96, "what the limit allows is free")
+        took = take_all(one)
+        expect(took >= 88, f"{took} MiB of 100")
+        expect_note(one, "gpu-mem", "100 ?MiB allowed, .* used, .* asked for")
+        expect(not notes(other, "gpu-mem"), other.report())
+        expect(other.ask("take 16") == "cudaErrorMemoryAllocation", other.report())
+        expect(one.ask("give") == "gave", one.report())
+        expect(take_all(other) >= took - 8, other.report())
+        expect(other.ask("give") == "gave", other.report())
+
+
+def test_unused_grains_come_back(build):
+    """A program that has freed nearly all keeps no part of what the limit allows the other."""
+    with limited(build, "gpu-mem=128MiB") as server, players(build, server, 2) as (one, other):
+        for _ in range(3):
+            expect(one.ask("take 60") == "took", one.report())
+            expect(one.ask("give") == "gave", one.report())
+            expect(other.ask("take 110") == "took", other.report())
+            expect(other.ask("give") == "gave", other.report())
+            one, other = other, one
+
+
+def test_one_that_dies_gives_back(build):
+    with limited(build, "gpu-mem=100MiB") as server, players(build, server, 2) as (one, other):
+        expect(one.ask("take 80") == "took", one.report())
+        expect(other.ask("take 40") == "cudaErrorMemoryAllocation", other.report())
+        one.kill()
+        wait_until(lambda: other.ask("take 80") == "took", 10, "what the dead one had is free")
+
+
+def test_memory_of_each_gpu(build):
+    with limited(build, "gpu-mem-per-gpu=64MiB", gpus=2) as server:
+        with players(build, server, 1) as (player,):
+            expect(62 <= player.free() <= 64, player.report())
+            took = take_all(player)
+            expect(48 <= took <= 64, f"{took} MiB of 64")
+            expect_note(player, "gpu-mem-per-gpu", "64 ?MiB allowed.*on one GPU")
+
+
+def test_who_meets_it_takes_nothing_from_others(build):
+    """The server's other tenants are not asked to give memory back: the GPU has enough."""
+    with limited(build, "gpu-mem=64MiB") as server, players(build, server, 1) as (player,):
+        take_all(player)
+        expect("lacks memory of a GPU" not in server.err.text, server.report())
+
+
+def test_what_is_shown(build):
+    """cudaMemGetInfo and the size of the device are those of the limit."""
+    with limited(build, "gpu-mem=192MiB", "gpu-mem-per-gpu=160MiB") as server:
+        env = build.remote([server])
+        shown = harness.run([build.path("bin", "gpuaas"), "status"], env)
+        expect(re.search("160 of 160 MiB free", shown.out.text), shown.report())
+
+
+def test_gpus(build):
+    with limited(build, "gpus=1", gpus=2) as server:
+        env = build.remote([server])
+        process = harness.run([build.program("two_devices")], env, status=None)
+        expect(process.status != 0 and "limit gpus of tenant default: 1 allowed" in
+               process.err.text, process.report())
+        harness.run_passing([build.program("vector_add")], env)
+
+
+def test_sessions(build):
+    with limited(build, "sessions=1") as server, players(build, server, 1) as (player,):
+        player.free()
+        late = harness.run([build.program("vector_add")], build.remote([server]), status=None)
+        expect(late.status != 0 and "limit sessions of tenant default: 1 allowed, 1 used" in
+               late.err.text, late.report())
+        expect(player.ask("take 8") == "took", player.report())
+
+
+def test_types_of_gpu(build):
+    with limited(build, "gpu-types=B1", gpus=2) as server:
+        env = build.remote([server])
+        shown = harness.run([build.path("bin", "gpuaas"), "devices"], env)
+        expect("Soft B1" in shown.out.text and "Soft A0" not in shown.out.text, shown.report())
+        harness.run_passing([build.program("vector_add")], env)
+
+
+def test_kernel_time(build):
+    with limited(build, "kernel-time=300ms") as server:
+        env = build.remote([server])
+        with harness.running([build.program("endless"), "idle"], env) as idle:
+            idle.wait_for_line("started", 60)
+            with harness.running([build.program("endless"), "kernel"], env) as endless:
+                expect(endless.wait(60) == 1, endless.report())
+                expect("cudaDeviceSynchronize: error 702 cudaErrorLaunchTimeout" in
+                       endless.out.lines, endless.report())
+                expect_note(endless, "kernel-time", "300 ?ms allowed")
+            harness.run_passing([build.program("vector_add")], env)
+            expect(idle.running(), idle.report())
+
+
+def test_module_bytes(build):
+    with limited(build, "module-bytes=100") as server:
+        process = harness.run([build.program("vector_add")], build.remote([server]), status=None)
+        expect(process.status != 0, process.report())
+        expect_note(process, "module-bytes", "100 ?B? allowed")
+
+
+def test_objects(build):
+    with limited(build, "objects=6") as server:
+        process = harness.run([build.program("streams_events")], build.remote([server]),
+                              status=None)
+        expect(process.status != 0, process.report())
+        expect_note(process, "objects", "6 allowed, 6 used, 1 more")
+
+
+def test_pinned_memory(build):
+    with limited(build, "host-pinned=64KiB") as server:
+        process = harness.run([build.program("large_copies")], build.remote([server]), status=None)
+        expect(process.status != 0 and "(2, out of memory)" in process.out.text, process.report())
+        expect_note(process, "host-pinned", "64KiB allowed, 0 used, 8MiB more")
+
+
+def test_call_rate(build):
+    with limited(build, "call-rate=200") as server, players(build, server, 1) as (player,):
+        player.free()
+        start = time.monotonic()
+        expect(player.ask("work 200") == "worked", player.report())
+        expect(time.monotonic() - start >= 1, "three calls for each kernel are 600 calls")
+
+
+def test_bandwidth(build):
+    for limit in ("bandwidth-in", "bandwidth-out"):
+        with limited(build, f"{limit}=50MiB/s") as server:
+            start = time.monotonic()
+            harness.run_passing([build.program("large_copies")], build.remote([server]))
+            expect(time.monotonic() - start >= 3, f"{limit}: it moves more than 200 MiB each way")
+
+
+def test_idle_timeout(build):
+    with limited(build, "idle-timeout=1s") as server, players(build, server, 1) as (player,):
+        for _ in range(8):  # it calls
+            player.free()
+            time.sleep(0.25)
+        with harness.running([build.program("endless"), "kernel"], build.remote([server])) as busy:
+            busy.wait_for_line("started", 60)
+            wait_until(lambda: "limit idle-timeout of tenant default: 1s" in player.err.text, 10,
+                       "it ends")
+            time.sleep(1)
+            expect(busy.running(), f"who waits for the GPU is not idle\n{busy.report()}")
+
+
+def test_wall_time(build):
+    with limited(build, "wall-time=2s") as server, players(build, server, 1) as (player,):
+        player.free()
+        told = "limit wall-time of tenant default: 2s"
+        wait_until(lambda: told in player.err.text, 10, "it ends")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
