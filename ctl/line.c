@@ -75,14 +75,28 @@ static enum admin_code long_option(struct ctl_line *line, char ***at)
     return no_option(word, length);
 }
 
+/* The option of a letter. Where two have it, the command decides, whose first word comes first. */
+static unsigned letter_find(const struct ctl_line *line, char letter)
+{
+    unsigned found = OPTION_COUNT;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        bool taken = ctl_options[i].letter == letter;
+        for (size_t k = 0; taken && found != OPTION_COUNT && k < ctl_command_count; k++) {
+            if (line->word_count != 0 && strcmp(ctl_commands[k].words, line->words[0]) == 0 &&
+                (ctl_commands[k].options >> i & 1) != 0) {
+                found = i;
+            }
+        }
+        found = taken && found == OPTION_COUNT ? i : found;
+    }
+    return found;
+}
+
 /* Letters may stand together: -qy; the value of the last one may, too: -owide. */
 static enum admin_code letter_options(struct ctl_line *line, char ***at)
 {
     for (const char *letter = **at + 1; *letter != 0; letter++) {
-        unsigned option = 0;
-        while (option < OPTION_COUNT && ctl_options[option].letter != *letter) {
-            option++;
-        }
+        unsigned option = letter_find(line, *letter);
         if (option == OPTION_COUNT) {
             return ctl_wrong(ADMIN_USAGE, "there is no option -%c (gpuaasctl --help)", *letter);
         }

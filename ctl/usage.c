@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command `usage`. */
-#define _XOPEN_SOURCE 700
 #include <string.h>
 #include <time.h>
 

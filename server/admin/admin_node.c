@@ -66,12 +66,11 @@ static void gpu_use_add(void *user, const struct status_application *application
     }
 }
 
-static void gpu_name(const struct device *device, char text[48])
+void admin_uuid_write(const uint8_t uuid[16], char text[ADMIN_UUID_BYTES])
 {
-    const uint8_t *uuid = device->facts.uuid;
-    size_t at = (size_t)snprintf(text, 48, "GPU-");
+    size_t at = (size_t)snprintf(text, ADMIN_UUID_BYTES, "GPU-");
     for (unsigned i = 0; i < 16; i++) {
-        at += (size_t)snprintf(text + at, 48 - at, "%s%02x",
+        at += (size_t)snprintf(text + at, ADMIN_UUID_BYTES - at, "%s%02x",
                                i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
     }
 }
@@ -79,8 +78,8 @@ static void gpu_name(const struct device *device, char text[48])
 static json_t *node_gpu_of(const struct control *control, const struct device *device)
 {
     json_t *gpu = json_object();
-    char uuid[48];
-    gpu_name(device, uuid);
+    char uuid[ADMIN_UUID_BYTES];
+    admin_uuid_write(device->facts.uuid, uuid);
     admin_set_text(gpu, "node", control->conf->server.node);
     admin_set_text(gpu, "driver", device->gpu->driver == CONF_DRIVER_SOFT ? "soft" : "nvidia");
     admin_set_number(gpu, "section", device->gpu->number);

@@ -67,6 +67,7 @@ static json_t *session_of(const struct status_application *application)
                    : application->processes != 0 ? "active"
                                                  : "idle");
     admin_set(session, "gpus", gpus);
+    admin_set(session, "use", json_array());
     admin_set_number(session, "age_ms", application->age_ns / GA_NS_PER_MS);
     admin_set_number(session, "connections", application->connections);
     admin_set_number(session, "backend_processes", application->processes);
@@ -80,6 +81,21 @@ static json_t *session_of(const struct status_application *application)
                      figures[FIGURE_FRAMES_OUT] + figures[FIGURE_BULK_OUT] +
                          figures[FIGURE_SHARED_OUT] + figures[FIGURE_RDMA_OUT]);
     return session;
+}
+
+/* Appends what it has used of a GPU. */
+static void session_use_add(json_t *session, const struct status_gpu *gpu)
+{
+    static const char *const engines[FIGURE_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
+    json_t *use = json_object(), *uses = json_object_get(session, "use");
+    char uuid[ADMIN_UUID_BYTES];
+    admin_uuid_write(gpu->uuid, uuid);
+    admin_set_text(use, "uuid", uuid);
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        admin_set_number(use, engines[i], gpu->busy_ns[i] / GA_NS_PER_MS);
+    }
+    admin_set_number(use, "launches", gpu->works);
+    (void)json_array_append_new(uses, use);
 }
 
 /* ---- a page of the list */
@@ -127,6 +143,19 @@ static void page_fill(void *user, const struct status_application *application)
     }
 }
 
+static void page_fill_use(void *user, const struct status_application *application,
+                          const struct status_gpu *gpu)
+{
+    struct page *page = user;
+    char id[ID_CHARACTERS + 1];
+    id_write(application->id, id);
+    for (unsigned i = 0; i < page->count; i++) {
+        if (strcmp(page->ids[i], id) == 0) {
+            session_use_add(page->items[i], gpu);
+        }
+    }
+}
+
 enum admin_code admin_verb_sessions(struct admin_call *call)
 {
     struct page *page = calloc(1, sizeof *page);
@@ -138,7 +167,7 @@ enum admin_code admin_verb_sessions(struct admin_call *call)
     }
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
     const struct status_sink offer = {.user = page, .application = page_offer};
-    const struct status_sink fill = {.user = page, .application = page_fill};
+    const struct status_sink fill = {.user = page, .application = page_fill, .gpu = page_fill_use};
     status_collect(call->control, &offer);
     status_collect(call->control, &fill);
     for (unsigned i = 0; i < page->count; i++) {
@@ -173,12 +202,22 @@ static void search_look(void *user, const struct status_application *application
     }
 }
 
+static void search_look_use(void *user, const struct status_application *application,
+                            const struct status_gpu *gpu)
+{
+    struct search *search = user;
+    if (search->found != 0 && memcmp(search->id, application->id, sizeof search->id) == 0) {
+        session_use_add(search->session, gpu);
+    }
+}
+
 /* The session that the argument means; `*session` is its description, owned by the caller. */
 static enum admin_code session_find(struct admin_call *call, struct control_application **found,
                                     json_t **session)
 {
     struct search search = {.wanted = admin_text(call, "id")};
-    const struct status_sink sink = {.user = &search, .application = search_look};
+    const struct status_sink sink = {
+        .user = &search, .application = search_look, .gpu = search_look_use};
     size_t length = strlen(search.wanted);
     if (length < ID_BEGIN_MIN || length > ID_CHARACTERS ||
         strspn(search.wanted, "0123456789abcdef") != length) {

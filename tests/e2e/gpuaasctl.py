@@ -245,5 +245,55 @@ def test_tables_fit_the_terminal(build):
                "n~" in narrow[1], f"{wide} {narrow}")
 
 
+def test_top_for_scripts(build):
+    """The share of a GPU that a kernel keeps busy, and nothing of one that nobody uses."""
+    with ctl.administered(build, gpus=2) as (server, admin), \
+            harness.running([build.program("endless"), "kernel"],
+                            build.remote([server])) as program:
+        program.wait_for_line("started", 60)
+        top = admin.json("top", "-n", "1")
+        busy = [gpu["compute_percent"] for gpu in top["gpus"]]
+        session, = top["sessions"]
+        expect(busy[0] > 50 and busy[1] == 0 and session["busy_percent"] > 50 and
+               top["tenants"][0]["name"] == "default", f"{top}")
+        lines = admin.text("top", "-b", "-n", "1").splitlines()
+        expect("1 sessions, 2 GPUs" in lines[0] and
+               any(re.match(r"  0  Soft 0 .*#", line) for line in lines) and
+               any(line.startswith(session["id"][:8]) for line in lines), "\n".join(lines))
+        expect(admin.text("top", "-b", "-n", "2", "-i", "1").count("1 sessions") == 2, "twice")
+        admin.wrong(USAGE, "top", says="no terminal")
+        admin.wrong(USAGE, "top", "-b", "-n", "0", says="1 to")
+        admin.wrong(USAGE, "top", "-b", "-i", "x", says="1 to")
+        admin.wrong(USAGE, "top", "-n", "1", says="--batch")
+
+
+def test_top_on_a_terminal(build):
+    """It draws, its keys do what they say, and it leaves the terminal as it was."""
+    with ctl.administered(build, gpus=1) as (server, admin), \
+            contextlib.closing(Player(build, build.remote([server]))) as player:
+        player.free()
+        session = admin.items("sessions")[0]["id"][:8]
+        own, other = pty.openpty()
+        subprocess.run(["stty", "cols", "160", "rows", "40"], stdin=other, check=True)
+        command = [build.path("bin", "gpuaasctl"), "--server", f"unix:{admin.socket}", "top"]
+        process = subprocess.Popen(command, env={**admin.env, "TERM": "xterm"}, stdin=other,
+                                   stdout=other, stderr=other)
+        text = wait_for_text(own, session)
+        expect("Soft 0" in text and "GPU HOURS" in text, text)
+        os.write(own, f"k{session}\rtoo loud\r".encode())
+        player.wait_for_line("too loud", 20, player.err)
+        os.write(own, b"q")
+        expect(process.wait(20) == 0, "q ends it")
+        os.close(own), os.close(other)
+
+
+def wait_for_text(terminal, wanted):
+    text = ""
+    while wanted not in text:
+        expect(select.select([terminal], [], [], 30)[0], f"{wanted!r} in {text!r}")
+        text += os.read(terminal, 65536).decode(errors="replace")
+    return text
+
+
 if __name__ == "__main__":
     harness.main(globals())

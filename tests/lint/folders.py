@@ -159,7 +159,7 @@ MAY_USE = {
     "server": {"cuda", "jansson", "libseccomp", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},
     "cmd": {"cuda"},
-    "ctl": {"jansson"},
+    "ctl": {"jansson", "ncurses"},
 }
 
 
