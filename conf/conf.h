@@ -39,6 +39,7 @@ struct conf_server {
     char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];
     char advertise_address[CONF_TEXT_MAX];
     char admin_socket[CONF_TEXT_MAX], admin_group[CONF_TEXT_MAX], store[CONF_TEXT_MAX];
+    char http[CONF_TEXT_MAX];
     char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
     bool sandbox;
     char pool[CONF_TEXT_MAX];

@@ -102,6 +102,7 @@ static bool text_is_allowed(const struct conf_key *key, const char *text)
         bool word = isalnum((unsigned char)*at) || strchr(".-_", *at) != NULL;
         bool fine = is_name ? isprint((unsigned char)*at) && strchr(",;=", *at) == NULL
                             : word || (*at == ':' && strcmp(key->name, "advertise_address") == 0) ||
+                                  (strchr(":[]", *at) != NULL && strcmp(key->name, "http") == 0) ||
                                   (strchr(", ", *at) != NULL && is_list);
         if (!fine) {
             return false;

@@ -23,6 +23,7 @@ packages=(
     groff-base       # checks the manual pages
     libssl-dev       # TLS
     libcriterion-dev # unit tests
+    libmicrohttpd-dev # /metrics
     libsqlite3-dev   # tenants and their usage
     libuv1-dev       # the server's event loop
     libinih-dev      # configuration files

@@ -238,6 +238,9 @@ void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_
 void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES]);
 /* The identity of the other end, for the end that has accepted the connection and read from it. */
 struct transport_identity transport_identify(const struct transport_conn *conn);
+/* The second, since 1970 (UTC), at which the first certificate in the file is not valid any more.
+ * False: the file has none. */
+bool transport_certificate_ends(const char *path, int64_t *ends);
 /* The reason of the loss, if the transport knows it, otherwise NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
 /* Waits until a connection of connect_begin is connected; on failure the caller must close it. */

@@ -10,6 +10,7 @@
 
 #include "api/wire.h"
 #include "base/private_file.h"
+#include "server/control/http.h"
 #include "server/control/identity.h"
 
 /* Complains about a key's file; the line that names it is not known any more. */
@@ -120,6 +121,25 @@ static bool listen_check(const char *file, const struct conf_server *server,
     return wrong == NULL;
 }
 
+/* It tells everybody who asks. */
+static bool http_check(const char *file, const struct conf_server *server, conf_complain *complain,
+                       void *user)
+{
+    struct transport_address address;
+    char why[600];
+    if (server->http[0] == 0) {
+        return true;
+    }
+    if (transport_address_parse(server->http, HTTP_PORT, &address, why, sizeof why) != GA_OK) {
+        return file_complain(file, "http", complain, user, "%s", why);
+    }
+    bool here = strncmp(address.host, "127.", 4) == 0 || strcmp(address.host, "::1") == 0;
+    return here || file_complain(file, "http", complain, user,
+                                 "%s is not allowed; allowed: a loopback address and a port, as "
+                                 "127.0.0.1:9954 (it asks nobody who he is)",
+                                 server->http);
+}
+
 enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
                              void *user)
 {
@@ -132,6 +152,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     right &= !server->auth || server->store[0] != 0 ||
              file_complain(file, "auth", complain, user,
                            "on: it needs store = /var/lib/gpuaas/store.db (or another path)");
+    right &= http_check(file, server, complain, user);
     for (unsigned i = 0; i < server->listen_count; i++) {
         right &= listen_check(file, server, &server->listen[i], complain, user);
     }

@@ -14,6 +14,7 @@
 #include "server/control/access.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
+#include "server/control/http.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
@@ -165,6 +166,7 @@ static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(control));
     GA_TRY(access_open(control));
+    GA_TRY(http_start(control));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
         GA_TRY((*at)->start(control));
@@ -277,6 +279,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         uv_close((uv_handle_t *)&control.signals[i], NULL);
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
+    http_stop(&control);
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);

@@ -156,7 +156,7 @@ MAY_USE = {
     "front": {"cuda", "xxhash", "uthash"},
     "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},
-    "server": {"cuda", "jansson", "libseccomp", "libuv", "xxhash", "uthash"},
+    "server": {"cuda", "jansson", "libmicrohttpd", "libseccomp", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},
     "cmd": {"cuda"},
     "ctl": {"jansson", "ncurses"},

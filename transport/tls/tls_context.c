@@ -3,9 +3,11 @@
  * connection costs one round trip more than TCP's and lives as long as its program. */
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/private_file.h"
@@ -218,4 +220,19 @@ enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CT
     }
     *out = context;
     return GA_OK;
+}
+
+bool transport_certificate_ends(const char *path, int64_t *ends)
+{
+    FILE *file = fopen(path, "re");
+    X509 *certificate = NULL;
+    struct tm tm;
+    if (file != NULL) {
+        certificate = PEM_read_X509(file, NULL, no_password, NULL);
+        fclose(file);
+    }
+    bool found = certificate != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1;
+    *ends = found ? (int64_t)timegm(&tm) : 0;
+    X509_free(certificate);
+    return found;
 }

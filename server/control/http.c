@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/http.h"
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "server/control/control.h"
+#include "server/control/metrics.h"
+
+#define LIBRARY          "libmicrohttpd.so.12"
+#define HTTP_CONNECTIONS 32u
+#define HTTP_TIMEOUT_S   10u
+#define HTTP_MEMORY      16384u /* of a connection: requests are short */
+
+#define CALLS(X)                                                                                   \
+    X(MHD_start_daemon)                                                                            \
+    X(MHD_stop_daemon)                                                                             \
+    X(MHD_get_daemon_info)                                                                         \
+    X(MHD_run)                                                                                     \
+    X(MHD_add_connection)                                                                          \
+    X(MHD_get_timeout)                                                                             \
+    X(MHD_create_response_from_buffer)                                                             \
+    X(MHD_add_response_header)                                                                     \
+    X(MHD_queue_response)                                                                          \
+    X(MHD_destroy_response)                                                                        \
+    X(MHD_lookup_connection_value_n)
+
+struct http_calls {
+#define CALL(name) __typeof__(&name) name;
+    CALLS(CALL)
+#undef CALL
+};
+
+static struct http {
+    struct http_calls calls;
+    void *library;
+    struct MHD_Daemon *daemon;
+    struct control *control;
+    struct transport_listener listener;
+    uv_poll_t listened, poll;
+    uv_timer_t timer;
+} http;
+
+static bool http_library_open(void)
+{
+    http.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    bool all = http.library != NULL;
+#define CALL(name)                                                                                 \
+    if (all) {                                                                                     \
+        *(void **)&http.calls.name = dlsym(http.library, #name);                                   \
+        all = http.calls.name != NULL;                                                             \
+    }
+    CALLS(CALL)
+#undef CALL
+    if (!all) {
+        ga_error("[server] http: it needs libmicrohttpd: %s", dlerror());
+    }
+    return all;
+}
+
+/* ---- answers */
+
+static enum MHD_Result answer_give(struct MHD_Connection *connection, unsigned status, char *text,
+                                   size_t size, const char *type)
+{
+    struct MHD_Response *response =
+        http.calls.MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(text);
+        return MHD_NO;
+    }
+    (void)http.calls.MHD_add_response_header(response, "Content-Type", type);
+    (void)http.calls.MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        (void)http.calls.MHD_add_response_header(response, "Allow", "GET, HEAD");
+    }
+    enum MHD_Result result = http.calls.MHD_queue_response(connection, status, response);
+    http.calls.MHD_destroy_response(response);
+    return result;
+}
+
+/* The status; the text goes to `out`. */
+static unsigned answer_write(struct MHD_Connection *connection, const char *path, FILE *out)
+{
+    char *lines = NULL;
+    size_t size = 0;
+    if (strcmp(path, "/livez") == 0) {
+        fputs("ok\n", out);
+        return MHD_HTTP_OK;
+    }
+    if (strcmp(path, "/metrics") == 0) {
+        metrics_write(http.control, out);
+        return MHD_HTTP_OK;
+    }
+    if (strcmp(path, "/readyz") != 0) {
+        fputs("there is /livez, /readyz, /readyz?verbose and /metrics\n", out);
+        return MHD_HTTP_NOT_FOUND;
+    }
+    FILE *conditions = open_memstream(&lines, &size);
+    bool ready = conditions != NULL && metrics_ready(http.control, conditions);
+    const char *value;
+    size_t value_size;
+    bool all =
+        http.calls.MHD_lookup_connection_value_n(connection, MHD_GET_ARGUMENT_KIND, "verbose",
+                                                 strlen("verbose"), &value, &value_size) == MHD_YES;
+    if (conditions != NULL && fclose(conditions) == 0) {
+        fputs(ready && !all ? "ok\n" : lines, out);
+    }
+    free(lines);
+    return ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+static enum MHD_Result http_answer(void *user, struct MHD_Connection *connection, const char *path,
+                                   const char *method, const char *version, const char *body,
+                                   size_t *body_size, void **state)
+{
+    static int begun;
+    char *text = NULL;
+    size_t size = 0;
+    (void)user, (void)version, (void)body;
+    bool reads =
+        strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    if (*state == NULL) { /* the header alone: whoever brings a body is answered after it */
+        *state = &begun;
+        return MHD_YES;
+    }
+    if (*body_size != 0) {
+        *body_size = 0;
+        return MHD_YES;
+    }
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return MHD_NO;
+    }
+    unsigned status = reads ? answer_write(connection, path, out) : MHD_HTTP_METHOD_NOT_ALLOWED;
+    if (fclose(out) != 0) {
+        free(text);
+        return MHD_NO;
+    }
+    return answer_give(connection, status, text, size,
+                       strcmp(path, "/metrics") == 0 ? "text/plain; version=0.0.4; charset=utf-8"
+                                                     : "text/plain; charset=utf-8");
+}
+
+/* ---- turns */
+
+static void http_turn(void);
+
+static void http_due(uv_timer_t *timer)
+{
+    (void)timer;
+    http_turn();
+}
+
+static void http_ready(uv_poll_t *poll, int status, int events)
+{
+    (void)poll, (void)status, (void)events;
+    http_turn();
+}
+
+static void http_turn(void)
+{
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+    (void)http.calls.MHD_run(http.daemon);
+    if (http.calls.MHD_get_timeout(http.daemon, &wait_ms) == MHD_YES) {
+        (void)uv_timer_start(&http.timer, http_due, wait_ms, 0);
+    } else {
+        (void)uv_timer_stop(&http.timer);
+    }
+}
+
+/* We accept, because the library would miss those who wait when it has enough for a moment. It
+ * closes a connection that is one too many. */
+static void http_accept(uv_poll_t *poll, int status, int events)
+{
+    struct transport_conn conn;
+    struct sockaddr_storage peer;
+    (void)poll, (void)status, (void)events;
+    for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
+        socklen_t size = sizeof peer;
+        if (http.listener.ops->accept(&http.listener, &conn) != GA_OK) {
+            break;
+        }
+        if (getpeername(conn.fd, (struct sockaddr *)&peer, &size) != 0) {
+            conn.ops->close(&conn);
+        } else {
+            (void)http.calls.MHD_add_connection(http.daemon, conn.fd, (struct sockaddr *)&peer,
+                                                size);
+        }
+    }
+    http_turn();
+}
+
+/* ---- life */
+
+static enum ga_status http_listen(const char *text)
+{
+    struct transport_address address;
+    char why[300], url[320];
+    enum ga_status status = transport_address_parse(text, HTTP_PORT, &address, why, sizeof why);
+    if (status == GA_OK) {
+        status = address.ops->listen(&address, &http.listener, why, sizeof why);
+    }
+    if (status != GA_OK) {
+        ga_error("[server] http = %s: %s", text, why);
+        return status;
+    }
+    GA_TRY(address.ops->local_address(http.listener.fd, url, sizeof url));
+    ga_info_each(NULL, "monitoring at http%s: /livez, /readyz, /metrics", url + strlen("tcp"));
+    return GA_OK;
+}
+
+enum ga_status http_start(struct control *control)
+{
+    const char *text = control->conf->server.http;
+    if (text[0] == 0) {
+        return GA_OK;
+    }
+    if (!http_library_open()) {
+        return GA_INVALID;
+    }
+    GA_TRY(http_listen(text));
+    http.control = control;
+    http.daemon = http.calls.MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, http_answer, NULL,
+        MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY, MHD_OPTION_END);
+    const union MHD_DaemonInfo *info =
+        http.daemon != NULL ? http.calls.MHD_get_daemon_info(http.daemon, MHD_DAEMON_INFO_EPOLL_FD)
+                            : NULL;
+    if (info == NULL) {
+        ga_error("[server] http: libmicrohttpd does not start");
+        return GA_NO_MEMORY;
+    }
+    (void)uv_poll_init(&control->loop, &http.poll, info->epoll_fd);
+    (void)uv_poll_init(&control->loop, &http.listened, http.listener.fd);
+    (void)uv_timer_init(&control->loop, &http.timer);
+    (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
+    (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
+    uv_unref((uv_handle_t *)&http.poll);
+    uv_unref((uv_handle_t *)&http.listened);
+    uv_unref((uv_handle_t *)&http.timer);
+    return GA_OK;
+}
+
+void http_stop(struct control *control)
+{
+    (void)control;
+    if (http.daemon != NULL) {
+        uv_close((uv_handle_t *)&http.poll, NULL);
+        uv_close((uv_handle_t *)&http.listened, NULL);
+        uv_close((uv_handle_t *)&http.timer, NULL);
+        http.listener.ops->close_listener(&http.listener);
+        http.calls.MHD_stop_daemon(http.daemon);
+        http.daemon = NULL;
+    }
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/metrics.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/control/control.h"
+#include "server/control/status.h"
+#include "server/control/tenant.h"
+
+#define CERTIFICATE_SOON_S 86400
+
+/* ---- writing */
+
+static void family(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* As the value of a label: names may come from a configuration. */
+static void label_write(FILE *out, const char *text)
+{
+    for (; *text != 0; text++) {
+        if (*text == '\n') {
+            fputs("\\n", out);
+        } else {
+            fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+        }
+    }
+}
+
+static void labels_of_gpu(FILE *out, const struct control *control, const struct device *device)
+{
+    fputs("{node=\"", out);
+    label_write(out, control->conf->server.node);
+    fputs("\",gpu=\"GPU-", out);
+    for (unsigned i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        fprintf(out, "%s%02x", dash ? "-" : "", device->facts.uuid[i]);
+    }
+    fputc('"', out);
+}
+
+/* ---- GPUs */
+
+static const char *state_of(const struct control *control, const struct device *device)
+{
+    const struct drain *node = &control->drain, *own = &device->drain;
+    const struct drain *drain = own->state != DRAIN_NONE ? own : node;
+    return drain->state == DRAIN_NONE   ? "ready"
+           : drain->state == DRAIN_DONE ? "drained"
+                                        : "draining";
+}
+
+static void gpus_write(const struct control *control, FILE *out)
+{
+    const struct devices *devices = &control->devices;
+    family(out, "gpuaas_gpu_state", "gauge", "1 for the state that the GPU is in.");
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        const struct device *device = devices_visible(devices, i);
+        fputs("gpuaas_gpu_state", out);
+        labels_of_gpu(out, control, device);
+        fprintf(out, ",state=\"%s\"} 1\n", state_of(control, device));
+    }
+    family(out, "gpuaas_gpu_memory_total_bytes", "gauge", "Memory of the GPU.");
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        const struct device *device = devices_visible(devices, i);
+        fputs("gpuaas_gpu_memory_total_bytes", out);
+        labels_of_gpu(out, control, device);
+        fprintf(out, "} %" PRIu64 "\n", device->facts.memory_bytes);
+    }
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        lost += !devices->all[i].known;
+    }
+    family(out, "gpuaas_gpus_left_out", "gauge",
+           "GPUs of the configuration that their driver does not show.");
+    fprintf(out, "gpuaas_gpus_left_out %u\n", control->serving ? lost : 0);
+}
+
+/* ---- tenants */
+
+/* Sums over the live applications of a tenant. */
+struct tenant_sums {
+    const struct tenant *tenant;
+    uint64_t sessions, bytes;
+};
+
+static void metrics_sums_add(void *user, const struct status_application *application)
+{
+    struct tenant_sums *sums = user;
+    if (strcmp(application->tenant, sums->tenant->terms.name) == 0) {
+        sums->sessions++;
+        sums->bytes += application->figures[FIGURE_DEVICE_BYTES];
+    }
+}
+
+static void tenant_line(FILE *out, const char *name, const struct tenant *tenant, uint64_t value)
+{
+    fprintf(out, "%s{tenant=\"", name);
+    label_write(out, tenant->terms.name);
+    fprintf(out, "\"} %" PRIu64 "\n", value);
+}
+
+static void tenants_write(const struct control *control, FILE *out)
+{
+    family(out, "gpuaas_tenant_sessions", "gauge", "Programs of the tenant that are connected.");
+    family(out, "gpuaas_tenant_sessions_limit", "gauge", "As many as it may have.");
+    family(out, "gpuaas_tenant_memory_bytes", "gauge",
+           "Device memory of its programs, as their backend processes count it.");
+    family(out, "gpuaas_tenant_memory_limit_bytes", "gauge", "As much as it may have.");
+    ga_list_each (at, next, &control->tenants.all) {
+        const struct tenant *tenant = ga_container(at, struct tenant, link);
+        struct tenant_sums sums = {.tenant = tenant};
+        const struct status_sink sink = {.user = &sums, .application = metrics_sums_add};
+        const uint64_t *limits = tenant->terms.limits.of;
+        status_collect(control, &sink);
+        tenant_line(out, "gpuaas_tenant_sessions", tenant, sums.sessions);
+        tenant_line(out, "gpuaas_tenant_memory_bytes", tenant, sums.bytes);
+        if (limits[LIMIT_SESSIONS] != LIMIT_NONE) {
+            tenant_line(out, "gpuaas_tenant_sessions_limit", tenant, limits[LIMIT_SESSIONS]);
+        }
+        if (limits[LIMIT_GPU_MEM] != LIMIT_NONE) {
+            tenant_line(out, "gpuaas_tenant_memory_limit_bytes", tenant, limits[LIMIT_GPU_MEM]);
+        }
+    }
+}
+
+/* ---- the node and the process */
+
+static void node_write(void *user, const struct node_status *node)
+{
+    FILE *out = user;
+    family(out, "gpuaas_connections", "gauge", "Control connections, by what they have said.");
+    fprintf(out, "gpuaas_connections{stage=\"preauth\"} %u\n", node->pending_count);
+    fprintf(out, "gpuaas_connections{stage=\"idle\"} %u\n", node->idle_count);
+    fprintf(out, "gpuaas_connections{stage=\"active\"} %u\n",
+            node->client_count > node->idle_count ? node->client_count - node->idle_count : 0);
+    family(out, "gpuaas_sessions", "gauge", "Programs that are connected.");
+    fprintf(out, "gpuaas_sessions %u\n", node->application_count);
+    family(out, "gpuaas_backend_processes", "gauge", "Backend processes, by their state.");
+    fprintf(out, "gpuaas_backend_processes{state=\"serving\"} %u\n", node->process_count);
+    fprintf(out, "gpuaas_backend_processes{state=\"spare\"} %u\n", node->spare_count);
+    family(out, "gpuaas_image_store_bytes", "gauge", "Device code that is kept.");
+    fprintf(out, "gpuaas_image_store_bytes %" PRIu64 "\n", node->image_bytes);
+}
+
+static void refusals_write(const struct control *control, FILE *out)
+{
+    family(out, "gpuaas_auth_failures_total", "counter", "Refused programs, by the reason.");
+    for (unsigned i = 0; i < AUTH_REASON_COUNT; i++) {
+        fprintf(out, "gpuaas_auth_failures_total{reason=\"%s\"} %" PRIu64 "\n",
+                auth_reason_name((enum auth_reason)i), control->refusals[i]);
+    }
+}
+
+static unsigned descriptors_open(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    if (folder != NULL) {
+        closedir(folder);
+        count--; /* the folder's own */
+    }
+    return count;
+}
+
+static void process_write(FILE *out)
+{
+    struct rusage used;
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    (void)getrusage(RUSAGE_SELF, &used);
+    family(out, "process_cpu_seconds_total", "counter",
+           "Time of processors that gpuaasd has used.");
+    fprintf(out, "process_cpu_seconds_total %.6f\n",
+            (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+    if (file != NULL && fscanf(file, "%*u %lu", &pages) == 1) {
+        family(out, "process_resident_memory_bytes", "gauge", "Memory that gpuaasd occupies.");
+        fprintf(out, "process_resident_memory_bytes %lu\n",
+                pages * (unsigned long)sysconf(_SC_PAGESIZE));
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    family(out, "process_open_fds", "gauge", "Descriptors that gpuaasd has open.");
+    fprintf(out, "process_open_fds %u\n", descriptors_open());
+}
+
+void metrics_write(const struct control *control, FILE *out)
+{
+    const struct status_sink sink = {.user = out, .node = node_write};
+    family(out, "gpuaas_build_info", "gauge", "The version.");
+    fputs("gpuaas_build_info{version=\"" GPUAAS_VERSION "\"} 1\n", out);
+    family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
+    fprintf(out, "gpuaas_up %d\n", control->serving);
+    gpus_write(control, out);
+    status_collect(control, &sink);
+    tenants_write(control, out);
+    refusals_write(control, out);
+    process_write(out);
+}
+
+/* ---- ready */
+
+__attribute__((format(printf, 4, 5))) static bool condition(FILE *out, const char *name, bool holds,
+                                                            const char *format, ...)
+{
+    va_list args;
+    fprintf(out, "%s %s", holds ? "ok" : "not", name);
+    if (!holds) {
+        fputs(": ", out);
+        va_start(args, format);
+        (void)vfprintf(out, format, args);
+        va_end(args);
+    }
+    fputc('\n', out);
+    return holds;
+}
+
+bool metrics_ready(const struct control *control, FILE *out)
+{
+    const char *cert = control->conf->server.tls_cert;
+    int64_t ends = 0;
+    unsigned usable = 0;
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        usable += devices_visible(&control->devices, i)->drain.state == DRAIN_NONE;
+    }
+    bool good = condition(out, "serving", control->serving && !control->stopping, "%s",
+                          control->stopping ? "it is ending" : "the drivers are being opened");
+    good &= condition(out, "taking programs", control->drain.state == DRAIN_NONE, "drained: %s",
+                      control->drain.reason);
+    good &= condition(out, "gpu", usable != 0, "there is none that takes programs");
+    good &= condition(out, "store", !control->store_failing && control->store != NULL,
+                      "it fails; the log says why");
+    if (cert[0] != 0 && transport_certificate_ends(cert, &ends)) {
+        int64_t left_s = ends - (int64_t)time(NULL);
+        good &= condition(out, "certificate", left_s > CERTIFICATE_SOON_S,
+                          "%s ends in %" PRId64 " s: make a new one, and reload", cert, left_s);
+    }
+    return good;
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""/livez, /readyz and /metrics: what monitoring reads of a gpuaasd."""
+
+import contextlib
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+
+import harness
+from harness import expect, wait_until
+
+
+def with_lines(config, *lines):
+    return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
+
+
+def place_of(server):
+    return server.wait_for_line(r"monitoring at http://(\S+:\d+)", 20, server.err).group(1)
+
+
+def get(place, path, method="GET", body=None):
+    """Status, text, and the type of the content."""
+    request = urllib.request.Request(f"http://{place}{path}", method=method, data=body)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode(), answer.headers["Content-Type"]
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(), error.headers["Content-Type"]
+
+
+def metrics_of(place):
+    """Name and labels -> value; each line must be as Prometheus reads it."""
+    status, text, kind = get(place, "/metrics")
+    expect(status == 200 and "version=0.0.4" in kind, f"{status} {kind}")
+    found, typed = {}, set()
+    for line in text.splitlines():
+        if line.startswith("#"):
+            words = line.split()
+            if words[1] == "TYPE":
+                typed.add(words[2])
+                expect(words[3] in ("gauge", "counter"), line)
+            continue
+        match = re.fullmatch(r'(\w+)(\{(?:\w+="[^"\n]*",?)*\})? ([0-9.e+-]+)', line)
+        expect(match and match.group(1) in typed, f"no line of this format: {line}")
+        expect(match.group(1) + (match.group(2) or "") not in found, f"twice: {line}")
+        found[match.group(1) + (match.group(2) or "")] = float(match.group(3))
+    return found
+
+
+def serving(build, *more, gpus=2):
+    return harness.serving(build, config=with_lines(harness.configuration(gpus),
+                                                    "http = 127.0.0.1:0", "node = n1", *more))
+
+
+def test_answers(build):
+    with serving(build) as server:
+        place = place_of(server)
+        expect(get(place, "/livez")[:2] == (200, "ok\n"), "livez")
+        server.wait_spares()
+        expect(get(place, "/readyz")[:2] == (200, "ok\n"), get(place, "/readyz"))
+        status, text, _ = get(place, "/readyz?verbose")
+        expect(status == 200 and {"ok serving", "ok gpu", "ok store", "ok taking programs"}
+               <= set(text.splitlines()), text)
+        expect(get(place, "/nothing")[0] == 404, "404")
+        expect(get(place, "/metrics", "POST", b"x" * 100000)[0] in (405, 413), "POST")
+        expect(get(place, "/livez", "HEAD")[:2] == (200, ""), "HEAD")
+
+
+def test_numbers(build):
+    with serving(build) as server:
+        place = place_of(server)
+        traces = harness.Traces(server)
+        found = metrics_of(place)
+        expect(found["gpuaas_up"] == 1 and found["gpuaas_sessions"] == 0, found)
+        memory = sorted(value for name, value in found.items() if "gpu_memory_total" in name)
+        expect(memory == [1 << 30, 2 << 30], memory)
+        expect(sum('state="ready"' in name and 'node="n1"' in name for name in found) == 2, found)
+        expect(found['gpuaas_backend_processes{state="spare"}'] == 1, found)
+        with harness.running([build.program("endless"), "kernel"],
+                             build.remote([server])) as program:
+            program.wait_for_line("started", 60)
+            found = metrics_of(place)
+            expect(found["gpuaas_sessions"] == 1 and
+                   found['gpuaas_tenant_sessions{tenant="default"}'] == 1 and
+                   found['gpuaas_tenant_memory_bytes{tenant="default"}'] >= 4 and
+                   found['gpuaas_connections{stage="active"}'] == 1, found)
+            descriptors = len(server.descriptors())
+            expect(abs(found["process_open_fds"] - descriptors) <= 2,
+                   f"{found['process_open_fds']} {descriptors}")
+        wait_until(lambda: metrics_of(place)["gpuaas_sessions"] == 0, 10, "it is gone")
+        traces.expect_none()
+
+
+def test_draining(build):
+    with serving(build, "drain_s = 300") as server:
+        place = place_of(server)
+        with harness.running([build.program("endless"), "kernel"],
+                             build.remote([server])) as program:
+            program.wait_for_line("started", 60)
+            server.kill(signal.SIGTERM)
+            wait_until(lambda: get(place, "/readyz")[0] == 503, 10, "it takes no programs")
+            expect("not taking programs: drained: the server is being stopped" in
+                   get(place, "/readyz")[1], get(place, "/readyz"))
+            expect(get(place, "/livez")[0] == 200, "it lives")
+            expect(any('state="draining"' in name for name in metrics_of(place)), "its GPUs drain")
+        expect(server.wait(20) == 0, server.report())
+
+
+def test_certificate_that_ends_soon(build):
+    cert, key = harness.authority().sign("soon", "IP:127.0.0.1", 1)
+    config = re.sub(r"(?m)^tls_(cert|key) = .*\n", "", harness.with_tls(harness.configuration(1)))
+    config = with_lines(config, "http = 127.0.0.1:0", f"tls_cert = {cert}", f"tls_key = {key}")
+    with harness.serving(build, config=config) as server:
+        status, text, _ = get(place_of(server), "/readyz")
+        expect(status == 503 and f"not certificate: {cert} ends in 86" in text, text)
+
+
+def test_who_asks_badly(build):
+    """Half a request, very many connections: programs and other askers are served."""
+    with serving(build) as server:
+        place = place_of(server)
+        host, port = place.split(":")
+        held = []
+        for _ in range(100):
+            one = socket.create_connection((host, int(port)), timeout=20)
+            one.sendall(b"GET /livez HT")
+            held.append(one)
+        harness.run_passing([build.program("hello")], build.remote([server]))
+        for one in held:
+            one.close()
+        wait_until(lambda: answers(place), 20, "it answers")
+        for junk in (b"\0" * 4000, b"GET " + b"x" * 60000 + b" HTTP/1.1\r\n\r\n", b"\x16\x03\x01"):
+            with socket.create_connection((host, int(port)), timeout=20) as one:
+                one.sendall(junk)
+        expect(get(place, "/livez")[0] == 200, "it answers")
+
+
+def answers(place):
+    """Whoever is one too many is hung up on."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return get(place, "/livez")[0] == 200
+    return False
+
+
+def test_words_of_the_configuration(build):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        for value, words in ((f"127.0.0.1:{busy.getsockname()[1]}", "in use"),
+                             ("0.0.0.0:9954", "a loopback address and a port"),
+                             ("gpu1:9954", "a loopback address and a port"),
+                             ("127.0.0.1:x", "[server] http: ")):
+            config = with_lines(harness.configuration(1), f"http = {value}")
+            server = harness.Server(build, config=config)
+            try:
+                expect(server.wait(30) == 1 and words in server.err.text, server.report())
+            finally:
+                server.end()
+                server.folder.cleanup()
+
+
+def test_backend_processes_do_without(build):
+    """The library and what it brings are in gpuaasd alone, and there only if they are wanted."""
+    def uses(pid):
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
+            return "libmicrohttpd" in f.read()
+    with serving(build) as server:
+        place_of(server)
+        expect(uses(server.pid) and not any(map(uses, server.wait_spares())), "wanted")
+    with harness.serving(build) as server:
+        expect(not uses(server.pid), "not wanted")
+    linked = subprocess.run(["readelf", "-d", build.path("bin", "gpuaasd")], check=True,
+                            capture_output=True, text=True).stdout
+    expect("microhttpd" not in linked, linked)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
