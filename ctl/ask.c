@@ -54,6 +54,13 @@ static enum admin_code ask_path_of(const struct ctl_line *line, const char **pat
     return ADMIN_OK;
 }
 
+bool ctl_socket_is_there(const struct ctl_line *line)
+{
+    const char *path;
+    char why[300];
+    return ask_path_of(line, &path, why, sizeof why) != ADMIN_OK || access(path, F_OK) == 0;
+}
+
 static enum admin_code not_connected(const char *path, int error, char *why, size_t why_size)
 {
     switch (error) {

@@ -91,6 +91,8 @@ void ctl_help_completion(FILE *out);
 
 /* ---- ask.c: the dialogue with gpuaasd */
 
+/* False: no gpuaasd has made the admin socket. */
+bool ctl_socket_is_there(const struct ctl_line *line);
 /* Sends a request and waits for its result, which is the caller's; `arguments` is taken and may be
  * NULL. An error has been told on stderr. */
 enum admin_code ctl_ask(const struct ctl_line *line, const char *verb, json_t *arguments,

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the README for two machines, as they stand there: in folders and with a name of
+their own (a mount namespace), where the machine allows that."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+
+import harness
+from harness import expect
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
+PLACES = ("/etc/gpuaas", "/var/lib/gpuaas", "/run/gpuaas")
+
+
+def blocks():
+    """The indented pieces of the section: the configuration, what the server's machine runs, what
+    the program's machine runs."""
+    with open(README, encoding="utf-8") as f:
+        section = re.search(r"(?ms)^### Two machines\n(.*?)^### ", f.read()).group(1)
+    found = re.findall(r"(?m)^((?:    .*\n(?:\n(?=    ))?)+)", section)
+    return [re.sub(r"(?m)^    ", "", each) for each in found]
+
+
+def namespaces():
+    return os.getuid() == 0 and shutil.which("unshare") and subprocess.run(
+        ["unshare", "--mount", "true"], check=False, capture_output=True).returncode == 0
+
+
+SCRIPT = """
+set -e
+for place in {places}; do
+    mkdir -p $place; mkdir -p {folder}$place; mount --bind {folder}$place $place
+done
+mount --bind {folder}/hosts /etc/hosts
+cd {folder}
+server_is_ready() {{
+    for _ in $(seq 200); do grep -q 'ready tls' log && return; sleep 0.1; done; cat log; exit 1
+}}
+trap 'kill $! 2>/dev/null; wait' EXIT
+{server}
+cp /var/lib/gpuaas/ca/ca.pem .
+{client}
+echo LISTED; gpuaasctl sessions; gpuaasctl tenant list
+"""
+
+
+def test_commands_of_the_readme(build):
+    config, server, client = blocks()
+    commands = [line for line in server.splitlines() if line]
+    expect(len(commands) <= 5, f"at most five commands: {commands}")
+    if not namespaces():
+        print("  (left out: no mount namespaces here)")
+        return
+    existed = [place for place in PLACES if os.path.isdir(place)]
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(folder + "/etc/gpuaas")
+        with open(folder + "/etc/gpuaas/gpuaasd.conf", "w", encoding="utf-8") as f:
+            f.write(config)
+        with open(folder + "/hosts", "w", encoding="utf-8") as f:
+            f.write("127.0.0.1 localhost gpu1\n")
+        os.symlink(build.program("vector_add"), folder + "/app")
+        # The port of the README may be taken here by another test; and the shell must wait.
+        port = free_port()
+        config_path = folder + "/etc/gpuaas/gpuaasd.conf"
+        with open(config_path, "w", encoding="utf-8") as f:
+            f.write(config.replace("9955", str(port)).replace(
+                "[server]\n", "[server]\ndata_ports = 0\n"))
+        server = server.replace("gpuaasd.conf &", "gpuaasd.conf 2> log &\nserver_is_ready")
+        if build.sanitize in harness.RUNTIMES:  # unmodified programs load its runtime first
+            client = f"LD_PRELOAD={harness.sanitizer_runtime(build.sanitize)} {client}"
+        script = SCRIPT.format(folder=folder, places=" ".join(PLACES), server=server,
+                               client=client.replace("tls://gpu1", f"tls://gpu1:{port}"))
+        env = build.environment(preload=False)
+        env["PATH"] = build.path("bin") + ":" + env["PATH"]
+        env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
+        process = harness.run(["unshare", "--mount", "bash", "-c", script], env, status=None)
+        log = ""
+        if os.path.exists(folder + "/log"):
+            with open(folder + "/log", encoding="utf-8") as f:
+                log = f.read()
+        expect(process.status == 0, f"{process.report()}\n{log}")
+        expect("PASSED" in process.out.lines, f"{process.report()}\n{log}")
+        expect(any(line.startswith("lab") and "2.0 GiB" in line for line in process.out.lines),
+               process.report())
+    for place in PLACES:
+        if place not in existed:
+            os.rmdir(place)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+if __name__ == "__main__":
+    harness.main(globals())
