@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ranges.h"
+#include "softgpu/node/memory_ledger.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
 
@@ -134,12 +136,24 @@ static void source_close(struct source *source)
     free(source->places);
 }
 
+static bool source_good(const struct source *source)
+{
+    const struct record *record = &source->record;
+    const uint64_t all = record->count * SG_CHUNK_BYTES;
+    struct stat facts;
+    return fstat(source->memory, &facts) == 0 && record->offset <= all &&
+           record->bytes <= all - record->offset &&
+           sg_ledger_places_good(source->places, record->count, (uint64_t)facts.st_size);
+}
+
 static bool places_read(struct source *source, uint64_t at)
 {
     size_t size = source->record.count * sizeof *source->places;
     source->places = malloc(size);
-    return source->places != NULL && pread(source->exports, source->places, size,
-                                           (off_t)(at + sizeof source->record)) == (ssize_t)size;
+    return source->places != NULL &&
+           pread(source->exports, source->places, size, (off_t)(at + sizeof source->record)) ==
+               (ssize_t)size &&
+           source_good(source);
 }
 
 static bool source_open(const struct sg_ipc_handle *handle, struct source *source)
@@ -148,7 +162,7 @@ static bool source_open(const struct sg_ipc_handle *handle, struct source *sourc
     sg_node_lock();
     bool lives = sg_node_process_lives(handle->process);
     const struct sg_node_slot slot =
-        lives ? *sg_node_slot_at((uint32_t)handle->process) : (struct sg_node_slot){.pid = 0};
+        lives ? sg_node_slot_at((uint32_t)handle->process) : (struct sg_node_slot){.pid = 0};
     sg_node_unlock();
     if (!lives) {
         return false;

@@ -80,8 +80,7 @@ static bool is_memory(int fd)
     return length == (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* Whether all places lie within the file: one beyond it would be a bus error later. */
-static bool places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes)
+bool sg_ledger_places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (places[i] >= file_bytes / SG_CHUNK_BYTES) {
@@ -107,7 +106,7 @@ enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t *
         return GA_NO_MEMORY;
     }
     if (pread(fd, read, size, at + (off_t)sizeof *share) != (ssize_t)size ||
-        !places_good(read, share->count, (uint64_t)facts.st_size)) {
+        !sg_ledger_places_good(read, share->count, (uint64_t)facts.st_size)) {
         free(read);
         return GA_INVALID;
     }

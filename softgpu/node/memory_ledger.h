@@ -36,4 +36,9 @@ bool sg_ledger_held(uint64_t at);
  * no such descriptor, or one of another node. */
 GA_CHECKED enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t **places);
 
+/* Whether all places lie within a file of another process: one beyond it would be a bus error
+ * later.
+ */
+bool sg_ledger_places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes);
+
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes and devices of a node, and how much of a device's memory each process holds. */
+/* The processes of a node. */
 #include "softgpu/node/node.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <string.h>
@@ -10,19 +9,16 @@
 
 #include "base/log.h"
 #include "base/thread.h"
-#include "softgpu/node/node_lock.h"
-#include "softgpu/node/time_slices.h"
+#include "softgpu/node/node_internal.h"
 
 _Static_assert(SG_NODE_PROCESSES <= UINT16_MAX, "a line holds 16 bits for each");
 
-#define NO_SLOT UINT32_MAX
+struct sg_node_state sg_node_state;
 
 static struct {
-    struct sg_node *node;
-    uint32_t slot;
-    pthread_t keeper;
+    pthread_t thread;
     sem_t claimed, end;
-} self;
+} keeper;
 
 /* Repairs the state after a process was killed at any instruction. The chunks that each process
  * holds are right by themselves, and their sum is what all hold. A queue may have lost a process,
@@ -30,121 +26,79 @@ static struct {
  * the device for itself. */
 static void repair(struct sg_node *node)
 {
-    for (uint32_t d = 0; d < node->devices; d++) {
-        struct sg_node_device *device = &node->device[d];
-        device->used = 0;
-        device->opened = 0;
-        memset(&device->timeline, 0, sizeof device->timeline);
-        for (uint32_t s = 0; s < node->slots; s++) {
-            device->used += device->process[s].held;
-            device->opened += device->process[s].open != 0;
-        }
+    for (uint32_t d = 0; d < sg_node_devices(node); d++) {
+        sg_node_device_count(node, &node->device[d]);
+        memset(&node->device[d].timeline, 0, sizeof node->device[d].timeline);
+    }
+}
+
+/* If somebody has made the others believe that this process is not there, it says that it is. */
+static void self_tell(struct sg_node *node)
+{
+    uint32_t slot = sg_node_state.slot;
+    if (slot == SG_NODE_NO_SLOT) {
+        return;
+    }
+    if (node->slots <= slot) {
+        node->slots = slot + 1;
+    }
+    uint32_t keeper_said = atomic_load(&node->slot[slot].keeper);
+    if (keeper_said != sg_node_state.keeper && !sg_node_thread_lives(keeper_said)) {
+        atomic_store(&node->slot[slot].keeper, sg_node_state.keeper);
     }
 }
 
 void sg_node_lock(void)
 {
-    if (sg_node_lock_take(self.node) == EOWNERDEAD) {
-        repair(self.node);
-        pthread_mutex_consistent(&self.node->lock);
+    if (!sg_node_lock_take(sg_node_state.node)) {
+        repair(sg_node_state.node);
     }
+    self_tell(sg_node_state.node);
 }
 
 void sg_node_unlock(void)
 {
-    pthread_mutex_unlock(&self.node->lock);
+    sg_node_lock_release(sg_node_state.node);
 }
 
 uint32_t sg_node_self(void)
 {
-    return self.slot;
+    return sg_node_state.slot;
 }
 
-const struct sg_node_slot *sg_node_slot_at(uint32_t slot)
+struct sg_node_slot sg_node_slot_at(uint32_t slot)
 {
-    return slot < SG_NODE_PROCESSES ? &self.node->slot[slot] : NULL;
+    return slot < SG_NODE_PROCESSES ? sg_node_state.node->slot[slot]
+                                    : (struct sg_node_slot){.pid = 0};
 }
 
 uint64_t sg_node_id(void)
 {
-    return self.node->id;
+    return sg_node_state.id;
 }
 
 uint64_t sg_node_process(void)
 {
-    return (uint64_t)self.node->slot[self.slot].generation << 32 | self.slot;
+    return (uint64_t)sg_node_state.generation << 32 | sg_node_state.slot;
 }
 
 bool sg_node_process_lives(uint64_t process)
 {
     uint32_t slot = (uint32_t)process;
-    return sg_node_lives(slot) && self.node->slot[slot].generation == process >> 32;
+    return sg_node_lives(slot) && sg_node_state.node->slot[slot].generation == process >> 32;
 }
 
 struct sg_node_slot *sg_node_own_slot(void)
 {
-    return &self.node->slot[self.slot];
+    return &sg_node_state.node->slot[sg_node_state.slot];
 }
 
-static struct sg_node_event *event_place(struct sg_node *node)
-{
-    for (uint32_t i = 0; i < SG_NODE_EVENTS; i++) {
-        if (atomic_load(&node->event[i].id) == 0) {
-            return &node->event[i];
-        }
-    }
-    return NULL;
-}
+/* ---- life and death */
 
-struct sg_node_event *sg_node_event_make(void)
+void sg_node_slot_reap(struct sg_node *node, uint32_t slot)
 {
-    struct sg_node *node = self.node;
-    assert(node != NULL); /* the node is open */
-    struct sg_node_event *event = event_place(node);
-    if (event == NULL) {
-        for (uint32_t s = 0; s < node->slots; s++) {
-            (void)sg_node_lives(s); /* frees the events of dead processes */
-        }
-        event = event_place(node);
-    }
-    if (event != NULL) {
-        atomic_store(&event->recorded, 0);
-        atomic_store(&event->done, 0);
-        event->owner = self.slot;
-        atomic_store(&event->id, ++node->last_event);
-    }
-    return event;
-}
-
-struct sg_node_event *sg_node_event_at(uint32_t index, uint64_t id)
-{
-    struct sg_node_event *event = index < SG_NODE_EVENTS ? &self.node->event[index] : NULL;
-    return event != NULL && id != 0 && atomic_load(&event->id) == id ? event : NULL;
-}
-
-uint32_t sg_node_event_index(const struct sg_node_event *event)
-{
-    return (uint32_t)(event - self.node->event);
-}
-
-static void device_leave(struct sg_node_device *device, uint32_t slot)
-{
-    if (device->process[slot].open == 0) {
-        return;
-    }
-    device->used -= device->process[slot].held;
-    device->process[slot].held = 0;
-    device->process[slot].open = 0;
-    device->opened--;
-    for (unsigned i = 0; i < SG_NODE_ENGINES; i++) {
-        sg_turn_drop(&device->engines[i], slot);
-    }
-}
-
-static void slot_reap(struct sg_node *node, uint32_t slot)
-{
-    for (uint32_t d = 0; d < node->devices; d++) {
-        device_leave(&node->device[d], slot);
+    for (uint32_t d = 0; d < sg_node_devices(node); d++) {
+        sg_node_device_leave(&node->device[d], slot);
     }
     for (uint32_t i = 0; i < SG_NODE_EVENTS; i++) {
         if (node->event[i].owner == slot) {
@@ -153,48 +107,76 @@ static void slot_reap(struct sg_node *node, uint32_t slot)
     }
 }
 
-/* True: the calling thread holds `life` now. */
-static bool life_take(struct sg_node *node, uint32_t slot)
+/* `thorough`: it is also looked whether the thread is the one that has taken the slot. */
+static bool slot_is_dead(const struct sg_node *node, uint32_t slot, bool thorough)
 {
-    pthread_mutex_t *life = &node->slot[slot].life;
-    int rc = pthread_mutex_trylock(life);
-    if (rc == EOWNERDEAD) {
-        slot_reap(node, slot);
-        pthread_mutex_consistent(life);
+    uint32_t thread = atomic_load(&node->slot[slot].keeper);
+    if (!sg_node_thread_lives(thread)) {
+        return true;
     }
-    return rc == 0 || rc == EOWNERDEAD;
+    uint64_t born = thorough ? sg_node_thread_born(thread) : 0;
+    return born != 0 && node->slot[slot].born != 0 && node->slot[slot].born != born;
 }
 
-bool sg_node_lives(uint32_t slot)
+/* True: the slot has no process, and nothing of one. With the lock. */
+static bool node_slot_free(struct sg_node *node, uint32_t slot, bool thorough)
 {
-    if (slot >= self.node->slots) {
+    if (slot == sg_node_state.slot || !slot_is_dead(node, slot, thorough)) {
         return false;
     }
-    if (slot != self.slot && life_take(self.node, slot)) {
-        pthread_mutex_unlock(&self.node->slot[slot].life);
-        return false;
+    if (atomic_exchange(&node->slot[slot].keeper, 0) != 0) {
+        sg_node_slot_reap(node, slot);
     }
     return true;
 }
 
+bool sg_node_lives(uint32_t slot)
+{
+    struct sg_node *node = sg_node_state.node;
+    return slot == sg_node_state.slot ||
+           (slot < sg_node_slots(node) && !node_slot_free(node, slot, false));
+}
+
+void sg_node_sweep(struct sg_node *node)
+{
+    for (uint32_t s = 0; s < sg_node_slots(node); s++) {
+        (void)node_slot_free(node, s, true);
+    }
+}
+
 /* ---- this process's slot ---- */
+
+static uint32_t node_slot_find(struct sg_node *node)
+{
+    uint32_t used = sg_node_slots(node);
+    for (unsigned look = 0; look < 2; look++) {
+        for (uint32_t slot = 0; slot < used; slot++) {
+            if (node_slot_free(node, slot, look != 0)) {
+                return slot;
+            }
+        }
+        if (used < SG_NODE_PROCESSES) {
+            node->slots = used + 1;
+            return used;
+        }
+    }
+    return SG_NODE_NO_SLOT;
+}
 
 static uint32_t slot_claim(struct sg_node *node)
 {
-    for (uint32_t slot = 0; slot < SG_NODE_PROCESSES; slot++) {
-        if (slot == node->slots) {
-            sg_node_mutex_init(&node->slot[slot].life);
-            node->slots++;
-        }
-        if (life_take(node, slot)) {
-            node->slot[slot].pid = getpid();
-            node->slot[slot].generation++;
-            node->slot[slot].memory_fd = -1;
-            node->slot[slot].exports_fd = -1;
-            return slot;
-        }
+    uint32_t found = node_slot_find(node), thread = (uint32_t)gettid();
+    if (found != SG_NODE_NO_SLOT) {
+        struct sg_node_slot *slot = &node->slot[found];
+        sg_node_state.generation = ++slot->generation;
+        slot->pid = getpid();
+        slot->memory_fd = -1;
+        slot->exports_fd = -1;
+        slot->born = sg_node_thread_born(thread);
+        sg_node_state.keeper = thread;
+        atomic_store(&slot->keeper, thread);
     }
-    return NO_SLOT;
+    return found;
 }
 
 static void node_wait_for(sem_t *semaphore)
@@ -206,15 +188,17 @@ static void node_wait_for(sem_t *semaphore)
 static void *keeper_main(void *unused)
 {
     (void)unused;
+    struct sg_node *node = sg_node_state.node;
     sg_node_lock();
-    self.slot = slot_claim(self.node);
+    sg_node_state.slot = slot_claim(node);
     sg_node_unlock();
-    sem_post(&self.claimed);
-    node_wait_for(&self.end);
-    if (self.slot != NO_SLOT) {
+    sem_post(&keeper.claimed);
+    node_wait_for(&keeper.end);
+    if (sg_node_state.slot != SG_NODE_NO_SLOT) {
         sg_node_lock();
-        slot_reap(self.node, self.slot);
-        pthread_mutex_unlock(&self.node->slot[self.slot].life);
+        sg_node_slot_reap(node, sg_node_state.slot);
+        atomic_store(&node->slot[sg_node_state.slot].keeper, 0);
+        sg_node_state.slot = SG_NODE_NO_SLOT;
         sg_node_unlock();
     }
     return NULL;
@@ -222,10 +206,10 @@ static void *keeper_main(void *unused)
 
 static enum ga_status keeper_start(void)
 {
-    sem_init(&self.claimed, 0, 0);
-    sem_init(&self.end, 0, 0);
-    GA_TRY(ga_thread_start(&self.keeper, keeper_main, NULL));
-    node_wait_for(&self.claimed);
+    sem_init(&keeper.claimed, 0, 0);
+    sem_init(&keeper.end, 0, 0);
+    GA_TRY(ga_thread_start(&keeper.thread, keeper_main, NULL));
+    node_wait_for(&keeper.claimed);
     return GA_OK;
 }
 
@@ -237,14 +221,17 @@ static enum ga_status node_join(const char *name)
         return GA_INVALID;
     }
     bool own = name != NULL && strcmp(name, SG_NODE_SELF) == 0;
-    if (!own && sg_node_attach(name != NULL ? name : "", &self.node, &why) != GA_OK) {
+    if (!own && sg_node_attach(name != NULL ? name : "", &sg_node_state.node, &why) != GA_OK) {
         ga_warn("softgpu: %s: other processes have devices of their own", why);
         own = true;
     }
-    if (own && sg_node_make_own(&self.node, &why) != GA_OK) {
+    if (own && sg_node_make_own(&sg_node_state.node, &why) != GA_OK) {
         ga_error("softgpu: the state of the devices: %s", why);
         return GA_NO_MEMORY;
     }
+    sg_node_state.id = sg_node_state.node->id;
+    sg_node_state.slot = SG_NODE_NO_SLOT;
+    memset(sg_node_state.own, 0, sizeof sg_node_state.own);
     return GA_OK;
 }
 
@@ -253,11 +240,11 @@ enum ga_status sg_node_open(const char *name)
     GA_TRY(node_join(name));
     if (keeper_start() != GA_OK) {
         ga_error("softgpu: cannot start a thread");
-        sg_node_detach(self.node);
-        self.node = NULL;
+        sg_node_detach(sg_node_state.node);
+        sg_node_state.node = NULL;
         return GA_NO_MEMORY;
     }
-    if (self.slot == NO_SLOT) {
+    if (sg_node_state.slot == SG_NODE_NO_SLOT) {
         ga_error("softgpu: %d processes use the GPUs of this node already, and there can be no "
                  "more; SOFTGPU_NODE chooses another node",
                  SG_NODE_PROCESSES);
@@ -269,123 +256,12 @@ enum ga_status sg_node_open(const char *name)
 
 void sg_node_close(void)
 {
-    if (self.node != NULL) {
-        sem_post(&self.end);
-        pthread_join(self.keeper, NULL);
-        sem_destroy(&self.end);
-        sem_destroy(&self.claimed);
-        sg_node_detach(self.node);
-        self.node = NULL;
+    if (sg_node_state.node != NULL) {
+        sem_post(&keeper.end);
+        pthread_join(keeper.thread, NULL);
+        sem_destroy(&keeper.end);
+        sem_destroy(&keeper.claimed);
+        sg_node_detach(sg_node_state.node);
+        sg_node_state.node = NULL;
     }
-}
-
-/* ---- devices ---- */
-
-static struct sg_node_device *device_find(struct sg_node *node, const struct sg_node_key *key)
-{
-    for (uint32_t d = 0; d < node->devices; d++) {
-        struct sg_node_device *device = &node->device[d];
-        if (device->opened != 0 && memcmp(&device->key, key, sizeof *key) == 0) {
-            return device;
-        }
-    }
-    return NULL;
-}
-
-/* A zeroed free place; if there seems to be none, dead processes are looked for first. */
-static struct sg_node_device *device_place(struct sg_node *node)
-{
-    for (int look = 0; look < 2; look++) {
-        for (uint32_t d = 0; d < node->devices; d++) {
-            if (node->device[d].opened == 0) {
-                memset(&node->device[d], 0, sizeof node->device[d]);
-                return &node->device[d];
-            }
-        }
-        if (node->devices < SG_NODE_DEVICES) {
-            return &node->device[node->devices++];
-        }
-        for (uint32_t s = 0; s < node->slots; s++) {
-            (void)sg_node_lives(s);
-        }
-    }
-    return NULL;
-}
-
-enum ga_status sg_node_device_open(const struct sg_node_key *key, struct sg_node_device **device)
-{
-    struct sg_node *node = self.node;
-    sg_node_lock();
-    struct sg_node_device *found = device_find(node, key);
-    if (found == NULL) {
-        found = device_place(node);
-        if (found != NULL) {
-            found->key = *key;
-        }
-    }
-    if (found != NULL && found->process[self.slot].open == 0) {
-        found->process[self.slot].open = 1;
-        found->opened++;
-    }
-    sg_node_unlock();
-    if (found == NULL) {
-        return GA_NO_MEMORY;
-    }
-    *device = found;
-    return GA_OK;
-}
-
-void sg_node_device_close(struct sg_node_device *device)
-{
-    sg_node_lock();
-    device_leave(device, self.slot);
-    sg_node_unlock();
-}
-
-/* Gives back the chunks of dead processes. With the lock. */
-static void device_sweep(const struct sg_node_device *device)
-{
-    for (uint32_t s = 0; s < self.node->slots; s++) {
-        if (device->process[s].open != 0) {
-            (void)sg_node_lives(s);
-        }
-    }
-}
-
-static uint64_t device_free(const struct sg_node_device *device)
-{
-    return device->key.chunks - device->used;
-}
-
-enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks)
-{
-    sg_node_lock();
-    if (chunks > device_free(device)) {
-        device_sweep(device);
-    }
-    bool room = chunks <= device_free(device);
-    if (room) {
-        device->process[self.slot].held += (uint32_t)chunks; /* before `used`: see repair() */
-        device->used += chunks;
-    }
-    sg_node_unlock();
-    return room ? GA_OK : GA_NO_MEMORY;
-}
-
-void sg_node_give(struct sg_node_device *device, uint64_t chunks)
-{
-    sg_node_lock();
-    assert(device->process[self.slot].held >= chunks);
-    device->process[self.slot].held -= (uint32_t)chunks;
-    device->used -= chunks;
-    sg_node_unlock();
-}
-
-uint64_t sg_node_free(struct sg_node_device *device)
-{
-    sg_node_lock();
-    device_sweep(device);
-    uint64_t chunks = device_free(device);
-    sg_node_unlock();
-    return chunks;
 }

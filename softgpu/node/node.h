@@ -6,13 +6,18 @@
  *
  * The state is a segment of shared memory that disappears with the last process, however that ends.
  *
- * Note: processes may die without a word. A process holds the lock `life` of its slot through a
- * thread that never ends; the kernel releases it when the process dies, and any process that needs
- * something of a dead one takes it back then. */
+ * Note: processes may die without a word. The slot of each has the number of a thread of it that
+ * never ends; the kernel knows whether that is there, and any process that needs something of a
+ * dead one takes it back then.
+ *
+ * Note: any process of the node may write anything there at any time, by its own fault or that of
+ * who has taken it over. Others may be slowed then, or refused memory; they do not crash and do not
+ * compute wrongly. Therefore nothing in the segment is trusted: numbers are checked where they are
+ * used, what a process knows of itself it keeps elsewhere (node_internal.h), and there are no
+ * pointers in it and no locks of libc, which have pointers. */
 #ifndef SOFTGPU_NODE_NODE_H
 #define SOFTGPU_NODE_NODE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,7 +66,8 @@ struct sg_node_device {
 
 /* A process. */
 struct sg_node_slot {
-    pthread_mutex_t life; /* robust; held as long as the process lives */
+    _Atomic uint32_t keeper; /* its thread that never ends while it lives; 0: the slot is free */
+    uint64_t born;           /* when that thread began, as the kernel counts; 0: not known */
     int32_t pid;
     uint32_t generation; /* how many processes have had this slot */
     /* Descriptors of the process, once it has exported memory (memory/ipc.c). */
@@ -106,8 +112,8 @@ void sg_node_unlock(void);
 /* This process's slot. */
 uint32_t sg_node_self(void);
 
-/* NULL: no such slot. */
-const struct sg_node_slot *sg_node_slot_at(uint32_t slot);
+/* A copy of a slot; all zeros: there is no such slot. */
+struct sg_node_slot sg_node_slot_at(uint32_t slot);
 
 /* A random number, unique to the node. */
 uint64_t sg_node_id(void);

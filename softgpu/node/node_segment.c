@@ -45,23 +45,12 @@ void sg_node_detach(struct sg_node *node)
     }
 }
 
-void sg_node_mutex_init(pthread_mutex_t *mutex)
-{
-    pthread_mutexattr_t shared;
-    pthread_mutexattr_init(&shared);
-    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(mutex, &shared);
-    pthread_mutexattr_destroy(&shared);
-}
-
 static enum ga_status node_init(struct sg_node *node, const char *name)
 {
     if (getrandom(&node->id, sizeof node->id, 0) != (ssize_t)sizeof node->id) {
         return GA_UNSUPPORTED;
     }
     strncpy(node->name, name, sizeof node->name - 1);
-    sg_node_mutex_init(&node->lock);
     return GA_OK;
 }
 

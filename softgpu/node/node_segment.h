@@ -4,24 +4,33 @@
 #define SOFTGPU_NODE_NODE_SEGMENT_H
 
 #include "softgpu/node/node.h"
+#include "softgpu/node/node_lock.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x34656d6e75706773) /* changes with the layout of the segment */
+#define SG_NODE_MAGIC UINT64_C(0x35656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
     _Atomic uint64_t magic; /* written last */
     uint64_t id;            /* random */
     char name[SG_NODE_NAME_BYTES];
-    pthread_mutex_t lock; /* robust */
-    uint32_t slots;       /* slots from here on have never been used */
-    uint32_t devices;     /* devices from here on have never been used */
-    uint64_t last_event;  /* the id of the event made last */
+    struct sg_node_mutex lock;
+    uint32_t slots;      /* slots from here on have never been used */
+    uint32_t devices;    /* devices from here on have never been used */
+    uint64_t last_event; /* the id of the event made last */
     struct sg_node_slot slot[SG_NODE_PROCESSES];
     struct sg_node_event event[SG_NODE_EVENTS];
     struct sg_node_device device[SG_NODE_DEVICES];
 };
 
-/* Makes a mutex that processes share, and that reports the death of its holder. */
-void sg_node_mutex_init(pthread_mutex_t *mutex);
+/* As many slots and devices as there can be, whatever the segment says. */
+static inline uint32_t sg_node_slots(const struct sg_node *node)
+{
+    return node->slots < SG_NODE_PROCESSES ? node->slots : SG_NODE_PROCESSES;
+}
+
+static inline uint32_t sg_node_devices(const struct sg_node *node)
+{
+    return node->devices < SG_NODE_DEVICES ? node->devices : SG_NODE_DEVICES;
+}
 
 /* Finds or makes the segment of that name; `why` names the call that fails. */
 GA_CHECKED enum ga_status sg_node_attach(const char *name, struct sg_node **node, const char **why);

@@ -43,9 +43,16 @@ bool sg_turn_begin(struct sg_node_engine *engine)
 
 /* ---- the line; with the node's lock ---- */
 
+/* How long the line can be, whatever the segment says. */
+static uint32_t line_length(const struct sg_node_engine *engine)
+{
+    uint32_t count = atomic_load(&engine->waiting);
+    return count < SG_NODE_PROCESSES ? count : SG_NODE_PROCESSES;
+}
+
 static uint32_t slices_line_find(const struct sg_node_engine *engine, uint32_t slot)
 {
-    uint32_t at = 0, count = atomic_load(&engine->waiting);
+    uint32_t at = 0, count = line_length(engine);
     while (at < count && engine->line[at] != slot) {
         at++;
     }
@@ -54,7 +61,7 @@ static uint32_t slices_line_find(const struct sg_node_engine *engine, uint32_t s
 
 static void line_enter(struct sg_node_engine *engine, uint32_t slot)
 {
-    uint32_t count = atomic_load(&engine->waiting);
+    uint32_t count = line_length(engine);
     if (count < SG_NODE_PROCESSES && slices_line_find(engine, slot) == count) {
         if (count == 0) { /* the process that has the turn has one slice from now on */
             atomic_store(&engine->since_ns, ga_clock_ns());
@@ -66,20 +73,24 @@ static void line_enter(struct sg_node_engine *engine, uint32_t slot)
 
 static void line_leave(struct sg_node_engine *engine, uint32_t slot)
 {
-    uint32_t count = atomic_load(&engine->waiting), at = slices_line_find(engine, slot);
-    if (at < count) {
-        memmove(&engine->line[at], &engine->line[at + 1],
-                (count - at - 1) * sizeof engine->line[0]);
-        atomic_store(&engine->waiting, count - 1);
+    uint32_t count = line_length(engine), kept = 0;
+    if (slices_line_find(engine, slot) == count) {
+        return;
     }
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t at = engine->line[i];
+        engine->line[kept] = at;
+        kept += at != slot;
+    }
+    atomic_store(&engine->waiting, kept);
 }
 
 /* Passes the turn from `owner`, which may be nobody, to the first in the queue, and skips dead
  * processes. Does nothing if another process was faster. */
 static void pass_on(struct sg_node_engine *engine, uint32_t owner)
 {
-    uint32_t next = 0;
-    while (next == 0 && atomic_load(&engine->waiting) != 0) {
+    uint32_t next = 0, length = line_length(engine);
+    for (uint32_t i = 0; i < length && next == 0 && atomic_load(&engine->waiting) != 0; i++) {
         uint32_t slot = engine->line[0];
         if (sg_node_lives(slot)) {
             next = slot + 1;

@@ -3,6 +3,7 @@
 #include "softgpu/stream/clock.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -137,9 +138,13 @@ static struct sg_period place(const struct sg_item *item, uint64_t ready)
     const struct sg_context *context = item->stream->context;
     const struct sg_device *device = context->device;
     uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
+    struct sg_timeline line;
     sg_node_lock();
-    struct sg_period period = sg_timeline_place(&device->node->timeline, &device->config,
-                                                engines[item->engine], who, &item->demand, ready);
+    sg_timeline_copy(&line, &device->node->timeline, ga_clock_ns());
+    struct sg_period period =
+        sg_timeline_place(&line, &device->config, engines[item->engine], who, &item->demand, ready);
+    memcpy(&device->node->timeline, &line,
+           offsetof(struct sg_timeline, spans) + line.span_count * sizeof line.spans[0]);
     sg_node_unlock();
     return period;
 }

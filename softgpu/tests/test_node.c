@@ -3,7 +3,6 @@
  * holds memory, the lock, the turn, is in the queue for the turn, or is stopped. */
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,63 +226,41 @@ Test(node, who_waits_stops_when_told_and_leaves_the_line, .init = setup)
     other_kill(&other);
 }
 
-/* ThreadSanitizer follows 64 locks of a thread. */
-#define PLACES_OF_A_THREAD 50
-
-struct holder {
-    struct sg_node *node;
-    unsigned first, end;
-    sem_t *changed, *leave;
-};
-
-static void *places_hold(void *data)
+static void *stay(void *data)
 {
-    const struct holder *holder = data;
-    for (unsigned i = holder->first; i < holder->end; i++) {
-        sg_node_mutex_init(&holder->node->slot[i].life);
-        if (pthread_mutex_lock(&holder->node->slot[i].life) != 0) {
-            abort();
-        }
+    uint32_t self = (uint32_t)gettid();
+    if (write(*(const int *)data, &self, sizeof self) != (ssize_t)sizeof self) {
+        abort();
     }
-    sem_post(holder->changed);
-    sem_wait(holder->leave);
-    for (unsigned i = holder->first; i < holder->end; i++) {
-        pthread_mutex_unlock(&holder->node->slot[i].life);
-    }
-    sem_post(holder->changed);
+    pause();
     return NULL;
 }
 
 Test(node, who_finds_no_place_is_told, .init = setup)
 {
-    static struct holder holders[SG_NODE_PROCESSES / PLACES_OF_A_THREAD + 1];
-    pthread_t threads[SG_NODE_PROCESSES / PLACES_OF_A_THREAD + 1];
-    unsigned count = 0;
-    sem_t changed, leave;
+    int pipes[2];
+    uint32_t thread;
+    pthread_t stays;
     const char *why;
     struct sg_node *node;
+    cr_assert_eq(pipe(pipes), 0);
+    cr_assert_eq(pthread_create(&stays, NULL, stay, &pipes[1]), 0);
+    cr_assert_eq(read(pipes[0], &thread, sizeof thread), sizeof thread);
     cr_assert_eq(sg_node_attach(name, &node, &why), GA_OK, "%s", why);
-    sem_init(&changed, 0, 0);
-    sem_init(&leave, 0, 0);
-    for (unsigned at = 0; at < SG_NODE_PROCESSES; at = holders[count++].end) {
-        unsigned end = at + PLACES_OF_A_THREAD;
-        end = end < SG_NODE_PROCESSES ? end : SG_NODE_PROCESSES;
-        holders[count] = (struct holder){node, at, end, &changed, &leave};
-        cr_assert_eq(pthread_create(&threads[count], NULL, places_hold, &holders[count]), 0);
-        sem_wait(&changed);
+    for (unsigned i = 0; i < SG_NODE_PROCESSES; i++) {
+        atomic_store(&node->slot[i].keeper, thread);
     }
     node->slots = SG_NODE_PROCESSES;
     cr_assert_eq(sg_node_open(name), GA_NO_MEMORY);
-    sem_post(&leave); /* one of them, whichever */
-    sem_wait(&changed);
+    atomic_store(&node->slot[77].keeper, INT32_MAX); /* a thread that has never been */
     join();
+    cr_assert_eq(sg_node_self(), 77);
     sg_node_close();
-    for (unsigned i = 0; i < count; i++) {
-        sem_post(&leave);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    node->slot[77].born = 0; /* not known */
+    atomic_store(&node->slot[77].keeper, thread);
+    node->slot[78].born = 1; /* another thread had that number when the slot was taken */
+    join();
+    cr_assert_eq(sg_node_self(), 78);
     sg_node_detach(node);
 }
 

@@ -146,7 +146,6 @@ static void make_false_nodes(int in, int out)
         }
         snprintf(node->name, sizeof node->name, "%s", name);
         node->id = 7;
-        sg_node_mutex_init(&node->lock);
         node->magic = i == 0 ? SG_NODE_MAGIC : 0;
         facts.shm_perm.uid = owner;
         if (shmctl(id, IPC_SET, &facts) != 0 || shmctl(id, IPC_RMID, NULL) != 0) {

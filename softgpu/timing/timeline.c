@@ -3,8 +3,36 @@
 #include "softgpu/timing/timeline.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 #define RATE_MIN 1e-6 /* rates below this count as 0 */
+
+/* False for numbers that are none, too. */
+static bool span_is_good(const struct sg_timeline_span *span, uint64_t last_ns)
+{
+    bool good = span->start_ns <= span->end_ns && span->end_ns <= last_ns;
+    for (int r = 0; r < SG_RESOURCES; r++) {
+        good = good && span->used[r] >= 0 && span->used[r] <= 1;
+    }
+    return good;
+}
+
+void sg_timeline_copy(struct sg_timeline *to, const struct sg_timeline *from, uint64_t now_ns)
+{
+    const uint64_t last_ns = now_ns + SG_TIMELINE_AHEAD_NS;
+    memcpy(to, from, offsetof(struct sg_timeline, spans));
+    bool good = to->span_count <= SG_TIMELINE_SPANS && to->owner_ns <= last_ns &&
+                to->kernels_until_ns <= last_ns && to->copies_until_ns[0] <= last_ns &&
+                to->copies_until_ns[1] <= last_ns;
+    for (uint32_t i = 0; good && i < to->span_count; i++) {
+        to->spans[i] = from->spans[i];
+        good = span_is_good(&to->spans[i], last_ns);
+    }
+    if (!good) {
+        memset(to, 0, offsetof(struct sg_timeline, spans));
+    }
+}
 
 static uint64_t timeline_later(uint64_t a, uint64_t b)
 {

@@ -31,6 +31,11 @@ struct sg_period {
 
 enum sg_timeline_engine { SG_TIMELINE_H2D, SG_TIMELINE_D2H, SG_TIMELINE_COMPUTE };
 
+/* A copy of a timeline that anybody may have written to: it is well-formed, and nothing on it lasts
+ * longer than SG_TIMELINE_AHEAD_NS from now on; else it is a new one. */
+#define SG_TIMELINE_AHEAD_NS (60 * UINT64_C(1000000000))
+void sg_timeline_copy(struct sg_timeline *to, const struct sg_timeline *from, uint64_t now_ns);
+
 /* Finds the first place for the work of `context` (not 0) from `ready_ns` on, and occupies it. */
 struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_device *device,
                                    enum sg_timeline_engine engine, uint64_t context,

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state that processes of a node share, while somebody writes any numbers to any place of it:
+ * what this process knows of itself stays right, and nothing is read or written beside it. */
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "softgpu/node/node_segment.h"
+#include "softgpu/node/node_internal.h"
+#include "softgpu/node/time_slices.h"
+#include "tests/fuzz/input.h"
+
+#define CHUNKS    100u
+#define WAITS_MAX 2u /* a turn that somebody else seems to have lasts 50 ms */
+
+struct play {
+    struct fuzz_input input;
+    struct sg_node *node;
+    struct sg_node_device *device;
+    struct sg_node_engine *engine;
+    uint64_t held;
+    unsigned waits;
+};
+
+/* ---- who scribbles */
+
+static void scribble_word(struct play *play)
+{
+    struct sg_node *node = play->node;
+    struct sg_node_device *device = play->device;
+    _Atomic uint32_t *const words[] = {
+        (void *)&node->slots,
+        (void *)&node->devices,
+        &node->slot[0].keeper,
+        &node->slot[1].keeper,
+        (void *)&device->opened,
+        (void *)&device->used,
+        (void *)&device->key.chunks,
+        (void *)&device->process[0].held,
+        (void *)&device->process[0].open,
+        (void *)&device->process[1].held,
+        (void *)&device->process[1].open,
+        &play->engine->owner,
+        &play->engine->waiting,
+        (void *)&play->engine->since_ns,
+        (void *)&device->timeline.span_count,
+    };
+    uint64_t which = fuzz_number(&play->input, 1);
+    atomic_store(words[which % (sizeof words / sizeof *words)],
+                 (uint32_t)fuzz_number(&play->input, 4));
+}
+
+/* The lock gets a thread that is none: one that is there would have it for ten seconds. */
+static void scribble_lock(const struct play *play)
+{
+    atomic_store(&play->node->lock.word, INT32_MAX >> 1);
+}
+
+static void scribble_anywhere(struct play *play)
+{
+    uint64_t parts[] = {offsetof(struct sg_node, event) - offsetof(struct sg_node, slots),
+                        sizeof(struct sg_node_device)};
+    uint8_t *bases[] = {(uint8_t *)&play->node->slots, (uint8_t *)play->device};
+    uint64_t part = fuzz_number(&play->input, 1) % 2, at = fuzz_number(&play->input, 3);
+    bases[part][at % parts[part]] = (uint8_t)fuzz_number(&play->input, 1);
+}
+
+/* ---- who uses it */
+
+static void take(struct play *play)
+{
+    uint64_t chunks = fuzz_number(&play->input, 1);
+    if (sg_node_take(play->device, chunks) == GA_OK) {
+        play->held += chunks;
+    }
+    FUZZ_CHECK(play->held <= CHUNKS);
+}
+
+static void give(struct play *play)
+{
+    uint64_t chunks = fuzz_number(&play->input, 1) % (play->held + 1);
+    sg_node_give(play->device, chunks);
+    play->held -= chunks;
+    FUZZ_CHECK(sg_node_free(play->device) <= CHUNKS - play->held);
+}
+
+static void turn(struct play *play)
+{
+    static const _Atomic int never = 0, at_once = 1;
+    if (!sg_turn_begin(play->engine)) {
+        sg_turn_wait(play->engine, play->waits++ < WAITS_MAX ? &never : &at_once);
+    }
+    sg_turn_end(play->engine);
+}
+
+static void event(struct play *play)
+{
+    sg_node_lock();
+    struct sg_node_event *made = sg_node_event_make();
+    sg_node_unlock();
+    uint32_t index = made != NULL ? sg_node_event_index(made) : 0;
+    FUZZ_CHECK(index < SG_NODE_EVENTS);
+    (void)sg_node_event_at((uint32_t)fuzz_number(&play->input, 4), fuzz_number(&play->input, 1));
+    sg_node_lock();
+    (void)sg_node_process_lives(fuzz_number(&play->input, 8));
+    sg_node_unlock();
+}
+
+static void work(struct play *play)
+{
+    const struct soft_device device = {
+        .copy_engines = 2, .concurrent_kernels = true, .overlap_contexts = true};
+    const struct sg_demand demand = {.ns = 1 + fuzz_number(&play->input, 2),
+                                     .share = {0.25, 0.5, 0.75}};
+    enum sg_timeline_engine engine = fuzz_number(&play->input, 1) % 3;
+    struct sg_timeline line;
+    uint64_t now = ga_clock_ns();
+    sg_timeline_copy(&line, &play->device->timeline, now);
+    struct sg_period period = sg_timeline_place(&line, &device, engine, 7, &demand, now);
+    FUZZ_CHECK(period.start_ns >= now && period.end_ns >= period.start_ns);
+    FUZZ_CHECK(period.end_ns - now <= 2 * SG_TIMELINE_AHEAD_NS);
+    play->device->timeline = line;
+}
+
+static void devices(struct play *play)
+{
+    const struct sg_node_key key = {.uuid = {9}, .chunks = 1 + fuzz_number(&play->input, 1)};
+    struct sg_node_device *other;
+    if (sg_node_device_open(&key, &other) == GA_OK) {
+        FUZZ_CHECK(sg_node_free(other) <= key.chunks);
+        if (other != play->device) {
+            sg_node_device_close(other);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const steps[])(struct play *) = {
+        scribble_word, scribble_anywhere, take, give, turn, event, devices, work};
+    const struct sg_node_key key = {.uuid = {1}, .chunks = CHUNKS, .sms = 4};
+    struct play play = {.input = {data, size}};
+    FUZZ_CHECK(sg_node_open(SG_NODE_SELF) == GA_OK);
+    FUZZ_CHECK(sg_node_device_open(&key, &play.device) == GA_OK);
+    play.node = sg_node_state.node;
+    play.engine = &play.device->engines[0];
+    while (play.input.left != 0) {
+        uint64_t step = fuzz_number(&play.input, 1);
+        if (step == 255) {
+            scribble_lock(&play);
+        } else {
+            steps[step % (sizeof steps / sizeof *steps)](&play);
+        }
+    }
+    sg_node_device_close(play.device);
+    sg_node_close();
+    return 0;
+}
