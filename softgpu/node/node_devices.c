@@ -56,7 +56,7 @@ static struct sg_node_device *device_find(struct sg_node *node, const struct sg_
 }
 
 /* A free place. One that this process has open is none, whatever the segment says. */
-static struct sg_node_device *place_find(struct sg_node *node)
+static struct sg_node_device *device_place_find(struct sg_node *node)
 {
     for (uint32_t d = 0; d < sg_node_devices(node); d++) {
         if (node->device[d].opened == 0 && sg_node_state.own[d].chunks == 0) {
@@ -74,10 +74,10 @@ static struct sg_node_device *place_find(struct sg_node *node)
 
 static struct sg_node_device *node_device_place(struct sg_node *node)
 {
-    struct sg_node_device *place = place_find(node);
+    struct sg_node_device *place = device_place_find(node);
     if (place == NULL) {
         sg_node_sweep(node);
-        place = place_find(node);
+        place = device_place_find(node);
     }
     return place;
 }

@@ -19,9 +19,9 @@ PENALTY_SECONDS = 1.2  # after one failure
 class Guarded(harness.Server):
     """A server with a store, and the commands that change it."""
 
-    def __init__(self, build, scheme="tcp", more="", **options):
+    def __init__(self, build, scheme="tcp", more="", gpus=1, **options):
         self.build = build
-        config = harness.configuration(1)
+        config = harness.configuration(gpus)
         if scheme == "tls":
             config = harness.with_tls(config)
         config = config.replace("[server]\n", f"[server]\nauth = on\nstore = STORE\n{more}", 1)
