@@ -41,6 +41,8 @@ struct conf_server {
     char admin_socket[CONF_TEXT_MAX], admin_group[CONF_TEXT_MAX], store[CONF_TEXT_MAX];
     char http[CONF_TEXT_MAX];
     char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
+    char audit_log[CONF_TEXT_MAX];
+    bool audit_full; /* deny */
     bool sandbox;
     char pool[CONF_TEXT_MAX];
     char node[CONF_TEXT_MAX];

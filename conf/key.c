@@ -93,7 +93,8 @@ static bool listen_read(const char *text, unsigned line, struct conf_server *ser
 static bool text_is_allowed(const struct conf_key *key, const char *text)
 {
     if (strcmp(key->name, "driver_path") == 0 || strncmp(key->name, "tls_", 4) == 0 ||
-        strcmp(key->name, "admin_socket") == 0 || strcmp(key->name, "store") == 0) {
+        strcmp(key->name, "admin_socket") == 0 || strcmp(key->name, "store") == 0 ||
+        strcmp(key->name, "audit_log") == 0) {
         return *text == '/';
     }
     bool is_list = strcmp(key->name, "backend_groups") == 0;
@@ -169,6 +170,7 @@ size_t conf_key_bytes(const struct conf_key *key)
     case CONF_TYPE_FLAG:
     case CONF_TYPE_AUTO:
     case CONF_TYPE_SWITCH:
+    case CONF_TYPE_FULL:
         return sizeof(bool);
     case CONF_TYPE_LEVEL:
         return sizeof(enum ga_log_level);
@@ -229,6 +231,8 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         return key_flag_read(text, "auto", "off", member);
     case CONF_TYPE_SWITCH:
         return key_flag_read(text, "on", "off", member);
+    case CONF_TYPE_FULL:
+        return key_flag_read(text, "deny", "drop", member);
     case CONF_TYPE_LEVEL:
         return ga_log_level_parse(text, member);
     case CONF_TYPE_FORMAT:

@@ -18,6 +18,7 @@ enum conf_type {
     CONF_TYPE_FLAG,   /* bool: yes or no */
     CONF_TYPE_AUTO,   /* bool: auto or off */
     CONF_TYPE_SWITCH, /* bool: on or off */
+    CONF_TYPE_FULL,   /* bool: deny or drop */
     CONF_TYPE_LEVEL,  /* enum ga_log_level */
     CONF_TYPE_FORMAT, /* enum ga_log_format */
     CONF_TYPE_DRIVER, /* enum conf_driver */

@@ -185,6 +185,8 @@ Test(conf, wrong_server_values)
         {"log_level = loud", "error, warn, info or debug"},
         {"clients = -1", "1 to 65536"},
         {"auth = yes", "[server] auth: \"yes\" is not allowed; allowed: on or off"},
+        {"audit_full = yes", "[server] audit_full: \"yes\" is not allowed; allowed: deny or drop"},
+        {"audit_log = here", "[server] audit_log: \"here\" is not allowed"},
         {"insecure = on", "[server] insecure: \"on\" is not allowed; allowed: yes or no"},
         {"application_host_memory = 1MiB", "64MiB to 16TiB"},
         {"session_queue_bytes = 1KiB", "1MiB to 1GiB"},

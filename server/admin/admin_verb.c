@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "server/control/audit.h"
 
 #define TEXT(name)                                                                                 \
     {                                                                                              \
@@ -219,6 +220,37 @@ static const struct admin_verb *verb_find(const char *name, struct admin_call *c
     return NULL;
 }
 
+/* Members of a result that say what has changed, as text; NULL: none. To be freed. */
+static char *verb_text_of(const struct admin_call *call, const char *name)
+{
+    json_t *value = json_object_get(call->result, name);
+    return value != NULL && !json_is_null(value) ? json_dumps(value, JSON_COMPACT) : NULL;
+}
+
+/* What an admin does is written down, also if it was refused; secrets are in neither of these. */
+static void admin_note(const struct admin_verb *verb, const struct admin_call *call,
+                       enum admin_code code)
+{
+    bool noted =
+        verb->changes || strcmp(verb->name, "reload") == 0 || strcmp(verb->name, "cert.enter") == 0;
+    if (!noted || call->dry_run) {
+        return;
+    }
+    char *arguments = json_dumps(call->arguments, JSON_COMPACT);
+    char *before = verb_text_of(call, "before"), *after = verb_text_of(call, "after");
+    audit_changed(call->control,
+                  &(struct audit_change){.who = call->peer->name,
+                                         .pid = call->peer->pid,
+                                         .verb = verb->name,
+                                         .arguments = arguments,
+                                         .before = before,
+                                         .after = after,
+                                         .error = code != ADMIN_OK ? call->why : NULL});
+    free(arguments);
+    free(before);
+    free(after);
+}
+
 char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
                    size_t size)
 {
@@ -234,6 +266,7 @@ char *admin_answer(struct control *control, const struct admin_peer *peer, const
         if (code == ADMIN_OK) {
             code = call.result != NULL ? verb->run(&call)
                                        : admin_fail(&call, ADMIN_ERROR, "gpuaasd has no memory");
+            admin_note(verb, &call, code);
         }
     }
     char *text = reply(request.id, code, call.why, call.result);

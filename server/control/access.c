@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
+#include "server/control/audit.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/storage.h"
@@ -181,7 +182,10 @@ enum ga_status access_ask(struct control *control, const struct transport_conn *
             .reason = AUTH_STORE_FAILS,
             .why = "the server cannot look up who you are at the moment; its log says why"};
     }
-    if (status != GA_OK) {
+    if (status == GA_OK) {
+        audit_granted(control, address, grant);
+    } else {
+        audit_refused(control, address, refusal);
         control->refusals[refusal->reason]++;
         ga_info_of(address, "not admitted (%s): %s", auth_reason_name(refusal->reason),
                    refusal->detail);

@@ -7,6 +7,7 @@
 
 #include "api/cuda_names.h"
 #include "server/control/access.h"
+#include "server/control/audit.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -39,6 +40,9 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
         return admission_refuse(refusal, CUDA_ERROR_NO_DEVICE);
     }
     bool good = again || tenant_admits(tenant, refusal->why, sizeof refusal->why);
+    if (good && !again) {
+        good = audit_opens(client->application, terms->name, refusal->why, sizeof refusal->why);
+    }
     if (good && !again && !control_application_admit(client->application, tenant)) {
         good = false;
         snprintf(refusal->why, sizeof refusal->why,

@@ -8,6 +8,7 @@
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
+#include "server/control/audit.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -128,6 +129,7 @@ void control_application_end(struct control_application *application)
     if (application->admitted) {
         ga_number_map_remove(&application->control->applications_by_number, &application->known);
         ga_list_remove(&application->link);
+        audit_closes(application);
         tenant_leave(application);
         application->admitted = false;
         if (!owner_lasts(&application->owner)) {

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "server/control/access.h"
+#include "server/control/audit.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
 #include "server/control/http.h"
@@ -166,6 +167,7 @@ static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(control));
     GA_TRY(access_open(control));
+    GA_TRY(audit_start(control));
     GA_TRY(http_start(control));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
@@ -285,6 +287,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     notify_fini(&control.notify);
     access_close(&control);
     control_clients_fini(&control);
+    audit_end(&control);
     tenant_table_fini(&control.tenants);
     images_fini(&control.processes.images);
     storage_end(&control);

@@ -67,6 +67,9 @@ struct control {
     uint64_t shunned_ns; /* see access_shuns */
     uint64_t refusals[AUTH_REASON_COUNT];
     uv_timer_t access_timer;
+    struct auth_audit *audit; /* NULL: none is written (audit.h) */
+    bool audit_failing;       /* that has been logged */
+    uv_timer_t audit_timer;
     uint32_t client_count;        /* that have greeted */
     uint32_t images_most;         /* that are kept, as far as descriptors allow */
     uint32_t pending_most;        /* that have not, as far as descriptors allow */

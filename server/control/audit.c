@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/audit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/control.h"
+
+#define AUDIT_TURN_MS 1000
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Logs when it begins to fail, and when it works again. */
+static void audit_look(struct control *control)
+{
+    bool works = auth_audit_works(control->audit);
+    if (!works && !control->audit_failing) {
+        ga_error("%s%s", auth_audit_why(control->audit),
+                 control->conf->server.audit_full ? "; nobody new is let in (audit_full = deny)"
+                                                  : "; lines are lost (audit_full = drop)");
+    } else if (works && control->audit_failing) {
+        ga_info("the audit log is written again");
+    }
+    control->audit_failing = !works;
+}
+
+static void audit_turn(uv_timer_t *timer)
+{
+    struct control *control = timer->data;
+    (void)auth_audit_tick(control->audit, wall_ms());
+    audit_look(control);
+}
+
+static void audit_line(struct control *control, const char *event, const struct auth_field *fields,
+                       size_t count, bool durable)
+{
+    enum ga_status status =
+        auth_audit_write(control->audit, wall_ms(), event, fields, count, durable);
+    (void)status; /* audit_look tells */
+    audit_look(control);
+}
+
+enum ga_status audit_start(struct control *control)
+{
+    const char *folder = control->conf->server.audit_log;
+    char why[500];
+    if (folder[0] == 0) {
+        return GA_OK;
+    }
+    enum ga_status status = auth_audit_open(folder, wall_ms(), &control->audit, why, sizeof why);
+    if (status != GA_OK) {
+        ga_error("[server] audit_log: %s", why);
+        return status;
+    }
+    control->audit_timer.data = control;
+    (void)uv_timer_init(&control->loop, &control->audit_timer);
+    uv_unref((uv_handle_t *)&control->audit_timer);
+    (void)uv_timer_start(&control->audit_timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
+    audit_line(control, "server.start",
+               (struct auth_field[]){AUTH_TEXT("node", control->conf->server.node),
+                                     AUTH_TEXT("version", GPUAAS_VERSION)},
+               2, true);
+    return GA_OK;
+}
+
+void audit_end(struct control *control)
+{
+    if (control->audit == NULL) {
+        return;
+    }
+    audit_line(control, "server.end",
+               (struct auth_field[]){AUTH_TEXT("node", control->conf->server.node)}, 1, true);
+    uv_close((uv_handle_t *)&control->audit_timer, NULL);
+    auth_audit_close(control->audit);
+    control->audit = NULL;
+}
+
+void audit_granted(struct control *control, const char *address, const struct auth_grant *grant)
+{
+    static const char *const ways[] = {
+        [AUTH_BY_TOKEN] = "token",
+        [AUTH_BY_CERTIFICATE] = "certificate",
+        [AUTH_BY_UID] = "uid",
+        [AUTH_BY_GID] = "gid",
+    };
+    if (control->audit == NULL) {
+        return;
+    }
+    bool local = grant->by == AUTH_BY_UID || grant->by == AUTH_BY_GID;
+    struct auth_field fields[] = {
+        AUTH_TEXT("address", address),
+        AUTH_TEXT("by", ways[grant->by]),
+        local ? AUTH_NUMBER("number", (int64_t)grant->number)
+              : AUTH_TEXT("credential", grant->credential),
+        AUTH_TEXT("tenant", grant->tenant.name),
+        AUTH_TEXT("user", grant->user),
+    };
+    audit_line(control, "auth.ok", fields, sizeof fields / sizeof *fields, false);
+}
+
+void audit_refused(struct control *control, const char *address, const struct auth_refusal *refusal)
+{
+    if (control->audit == NULL || refusal->reason == AUTH_PENALTY) {
+        return; /* what is not looked at says nothing new */
+    }
+    struct auth_field fields[] = {
+        AUTH_TEXT("address", address),
+        AUTH_TEXT("reason", auth_reason_name(refusal->reason)),
+        AUTH_TEXT("detail", refusal->detail),
+    };
+    enum ga_status status = auth_audit_write_failure(control->audit, wall_ms(), "auth.fail", fields,
+                                                     sizeof fields / sizeof *fields);
+    (void)status; /* audit_look tells */
+    audit_look(control);
+}
+
+static void audit_id(const struct control_application *application, char id[33])
+{
+    for (int i = 0; i < 16; i++) {
+        snprintf(id + (size_t)2 * (unsigned)i, 3, "%02x", application->id[i]);
+    }
+}
+
+bool audit_opens(const struct control_application *application, const char *tenant, char *why,
+                 size_t why_size)
+{
+    struct control *control = application->control;
+    char id[33];
+    if (control->audit == NULL) {
+        return true;
+    }
+    audit_id(application, id);
+    struct auth_field fields[] = {
+        AUTH_TEXT("session", id),
+        AUTH_TEXT("tenant", tenant),
+        AUTH_TEXT("user", application->user),
+        AUTH_TEXT("program", application->label),
+        AUTH_TEXT("address", application->address),
+        AUTH_TEXT("transport", application->way),
+    };
+    audit_line(control, "session.open", fields, sizeof fields / sizeof *fields, false);
+    if (auth_audit_works(control->audit) || !control->conf->server.audit_full) {
+        return true;
+    }
+    snprintf(why, why_size,
+             "the server lets nobody new in at the moment, because it cannot write its audit log; "
+             "its log says why");
+    return false;
+}
+
+void audit_closes(const struct control_application *application)
+{
+    struct control *control = application->control;
+    char id[33];
+    if (control->audit == NULL) {
+        return;
+    }
+    audit_id(application, id);
+    uint64_t lived_ns = ga_clock_ns() - application->since_ns;
+    struct auth_field fields[] = {
+        AUTH_TEXT("session", id),
+        AUTH_TEXT("tenant", application->tenant->terms.name),
+        AUTH_TEXT("user", application->user),
+        AUTH_NUMBER("wall_ms", (int64_t)(lived_ns / GA_NS_PER_MS)),
+        AUTH_TEXT("reason", application->dismissed_ns != 0 ? application->dismissed_why : "ended"),
+    };
+    audit_line(control, "session.close", fields, sizeof fields / sizeof *fields, false);
+}
+
+void audit_changed(struct control *control, const struct audit_change *change)
+{
+    struct auth_field fields[8];
+    size_t count = 0;
+    if (control->audit == NULL) {
+        return;
+    }
+    const struct auth_field texts[] = {
+        AUTH_TEXT("who", change->who),
+        AUTH_TEXT("verb", change->verb),
+        AUTH_TEXT("arguments", change->arguments),
+        AUTH_TEXT("before", change->before),
+        AUTH_TEXT("after", change->after),
+        AUTH_TEXT("error", change->error),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i].text != NULL) {
+            fields[count++] = texts[i];
+        }
+    }
+    fields[count++] = AUTH_NUMBER("pid", change->pid);
+    audit_line(control, change->error == NULL ? "admin.change" : "admin.refused", fields, count,
+               true);
+}

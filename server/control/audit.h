@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The audit log as gpuaasd writes it (key audit_log): who was let in, refused, and what admins have
+ * changed. Without that key nothing is written, and nothing here does anything.
+ *
+ * Note: with audit_full = deny nobody new is let in while it cannot be written. Programs that run
+ * are never touched; it is tried again every second. */
+#ifndef SERVER_CONTROL_AUDIT_H
+#define SERVER_CONTROL_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "auth/auth.h"
+#include "base/status.h"
+
+struct control;
+struct control_application;
+
+/* An error has been logged. */
+GA_CHECKED enum ga_status audit_start(struct control *control);
+void audit_end(struct control *control);
+
+/* Somebody has said who he is. `address`: where he is. */
+void audit_granted(struct control *control, const char *address, const struct auth_grant *grant);
+/* Somebody was refused; a storm of these is not written line by line. */
+void audit_refused(struct control *control, const char *address,
+                   const struct auth_refusal *refusal);
+/* An application is about to be let in as one of this tenant's. False, with `why`: it must not be,
+ * since that cannot be written. */
+GA_CHECKED bool audit_opens(const struct control_application *application, const char *tenant,
+                            char *why, size_t why_size);
+/* It has ended. */
+void audit_closes(const struct control_application *application);
+
+/* What an admin has done, or tried. Texts may be NULL: there is none. */
+struct audit_change {
+    const char *who, *verb, *arguments, *before, *after, *error;
+    int64_t pid;
+};
+/* It is on the disk when this returns, if it can be. */
+void audit_changed(struct control *control, const struct audit_change *change);
+
+#endif

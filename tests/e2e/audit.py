@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log (key audit_log): who was let in, refused, what admins have changed; and a disk
+without room, which keeps new programs out, as long as it lasts, and disturbs no others."""
+
+import contextlib
+import glob
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+import auth
+import ctl
+import harness
+from harness import expect, wait_until
+
+RECOVERED_SECONDS = 10
+LINES_SECONDS = 10
+
+
+def scratch():
+    return tempfile.TemporaryDirectory(prefix="gpuaas-audit-")
+
+
+class Audited:
+    """A server with tokens, an admin socket and an audit log."""
+
+    def __init__(self, build, folder, server):
+        self.server, self.folder = server, os.path.join(folder, "audit")
+        self.ctl = ctl.Ctl(build, folder)
+
+    def lines(self):
+        found = []
+        for path in sorted(glob.glob(os.path.join(self.folder, "audit-*.log"))):
+            with open(path, encoding="ascii") as file:
+                found += [json.loads(line) for line in file]
+        return found
+
+    def wait_for(self, event, **members):
+        """The line of this event with these members."""
+        def find():
+            return [line for line in self.lines() if line["event"] == event and
+                    all(line.get(name) == value for name, value in members.items())]
+        return wait_until(find, LINES_SECONDS, f"a line {event} {members}: {self.lines()}")[-1]
+
+    def verify(self):
+        return self.ctl.text("audit", "verify", "--log", self.folder, server=False)
+
+    def newest(self):
+        return sorted(glob.glob(os.path.join(self.folder, "audit-*.log")))[-1]
+
+
+@contextlib.contextmanager
+def audited(build, folder, more=""):
+    keys = (f"audit_log = {folder}/audit\n"
+            f"admin_socket = {folder}/admin.sock\n{more}")
+    with auth.guarded(build, more=keys) as server:
+        yield Audited(build, folder, server)
+
+
+def test_who_was_let_in_and_refused(build):
+    with scratch() as folder:
+        with audited(build, folder) as log:
+            server = log.server
+            server.change("add", "lab")
+            number, token = server.token("lab")
+            harness.run_passing([build.program("hello")], auth.with_token(build, server, token))
+            line = log.wait_for("auth.ok", by="token", credential=number)
+            expect(line["tenant"] == "lab" and line["address"].startswith("127.0.0.1"), line)
+            opened = log.wait_for("session.open", tenant="lab")
+            expect("hello" in opened["program"] and opened["transport"] == "tcp", opened)
+            log.wait_for("session.close", session=opened["session"], reason="ended")
+            wrong = token[:30] + ("A" if token[30] != "A" else "B") + token[31:]
+            auth.expect_refused(build, auth.with_token(build, server, wrong), auth.NOT_ACCEPTED)
+            line = log.wait_for("auth.fail", reason="wrong")
+            expect(number in line["detail"], f"the log says which credential: {line}")
+            text = json.dumps(log.lines())
+            expect(token[20:] not in text and wrong[20:] not in text, "no secret is written")
+            log.verify()
+        log.wait_for("server.end")
+        log.verify()
+        # A hand that changes it is found, also by gpuaasctl.
+        with open(log.newest(), encoding="ascii") as file:
+            changed = file.read().replace('"reason":"wrong"', '"reason":"right"')
+        with open(log.newest(), "w", encoding="ascii") as file:
+            file.write(changed)
+        said = log.ctl.run("audit", "verify", "--log", log.folder, server=False, status=ctl.ERROR)
+        expect("was changed" in said.out.text + said.err.text, said.report())
+
+
+def test_what_admins_change(build):
+    with scratch() as folder, audited(build, folder) as log:
+        log.ctl.run("tenant", "add", "lab", "gpus=1")
+        line = log.wait_for("admin.change", verb="tenant.add")
+        expect(line["who"] == f"uid:{os.getuid()}" and '"lab"' in line["arguments"] and
+               '"gpus":1' in line["after"], line)
+        log.ctl.run("tenant", "set-quota", "lab", "gpus=2")
+        line = log.wait_for("admin.change", verb="tenant.set-quota")
+        expect('"gpus":1' in line["before"] and '"gpus":2' in line["after"], line)
+        log.ctl.run("--dry-run", "tenant", "set-quota", "lab", "gpus=3")
+        log.ctl.run("tenant", "resume", "nobody", status=ctl.NOT_FOUND)
+        line = log.wait_for("admin.refused", verb="tenant.resume")
+        expect("nobody" in line["error"], line)
+        token = log.ctl.json("token", "issue", "lab")
+        line = log.wait_for("admin.change", verb="token.issue")
+        secret = next(value for value in json.dumps(token).split('"')
+                      if value.startswith("gpuaas_"))
+        text = json.dumps(log.lines())
+        expect(secret[20:] not in text, "no secret is written")
+        expect("gpus=3" not in text, "what was only tried has changed nothing")
+        log.verify()
+
+
+@contextlib.contextmanager
+def without_room(log):
+    """Writing to the newest file of the log fails as on a full disk."""
+    pid = log.server.pid
+    tracer = subprocess.Popen(["strace", "-qq", "-e", "trace=pwrite64", "-e",
+                               "inject=pwrite64:error=ENOSPC", "-P", log.newest(), "-p", str(pid)],
+                              stderr=subprocess.DEVNULL)
+
+    def attached():
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            return f"TracerPid:\t{tracer.pid}\n" in file.read()
+    try:
+        wait_until(attached, 20, "strace has attached")
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait(20)
+
+
+def full(build, more, admitted):
+    with scratch() as folder, audited(build, folder, more) as log:
+        server = log.server
+        server.change("add", "lab")
+        env = auth.with_token(build, server, server.token("lab")[1])
+        with harness.running([build.program("endless"), "kernel"], env) as neighbour:
+            neighbour.wait_for_line("started", 60)
+            with without_room(log):
+                for _ in range(2):
+                    if admitted:
+                        harness.run_passing([build.program("hello")], env)
+                    else:
+                        auth.expect_refused(build, env, "cannot write its audit log")
+                wait_until(lambda: "make room on its disk" in server.err.text, 10,
+                           f"the log of gpuaasd says it\n{server.report()}")
+                expect(neighbour.running(), f"what runs goes on\n{neighbour.report()}")
+            began = time.monotonic()
+            wait_until(lambda: "the audit log is written again" in server.err.text,
+                       RECOVERED_SECONDS, f"it recovers by itself\n{server.report()}")
+            expect(time.monotonic() - began < RECOVERED_SECONDS, "soon")
+            harness.run_passing([build.program("hello")], env)
+            expect(neighbour.running(), f"what runs goes on\n{neighbour.report()}")
+        line = log.wait_for("audit.resumed")
+        expect(line["lost"] >= 2, f"lines that were lost are counted: {line}")
+        log.verify()
+
+
+def test_a_full_disk_keeps_new_programs_out(build):
+    full(build, "", False)
+
+
+def test_or_only_loses_lines(build):
+    full(build, "audit_full = drop\n", True)
+
+
+def test_what_cannot_be_opened(build):
+    with scratch() as folder, audited(build, folder) as log:
+        config = harness.configuration(1).replace(
+            "[server]\n", f"[server]\naudit_log = {log.folder}\n", 1)
+        with scratch() as other:
+            path = os.path.join(other, "second.conf")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(config)
+            second = harness.run([build.path("bin", "gpuaasd"), "--config", path],
+                                 build.environment(preload=False), status=1)
+            expect("another process writes the audit log" in second.err.text, second.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())
