@@ -57,7 +57,7 @@ static const char *state_of(const struct control *control, const struct device *
                                         : "draining";
 }
 
-static void gpus_write(const struct control *control, FILE *out)
+static void metrics_gpus_write(const struct control *control, FILE *out)
 {
     const struct devices *devices = &control->devices;
     family(out, "gpuaas_gpu_state", "gauge", "1 for the state that the GPU is in.");
@@ -107,7 +107,7 @@ static void tenant_line(FILE *out, const char *name, const struct tenant *tenant
     fprintf(out, "\"} %" PRIu64 "\n", value);
 }
 
-static void tenants_write(const struct control *control, FILE *out)
+static void metrics_tenants_write(const struct control *control, FILE *out)
 {
     family(out, "gpuaas_tenant_sessions", "gauge", "Programs of the tenant that are connected.");
     family(out, "gpuaas_tenant_sessions_limit", "gauge", "As many as it may have.");
@@ -203,9 +203,9 @@ void metrics_write(const struct control *control, FILE *out)
     fputs("gpuaas_build_info{version=\"" GPUAAS_VERSION "\"} 1\n", out);
     family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
     fprintf(out, "gpuaas_up %d\n", control->serving);
-    gpus_write(control, out);
+    metrics_gpus_write(control, out);
     status_collect(control, &sink);
-    tenants_write(control, out);
+    metrics_tenants_write(control, out);
     refusals_write(control, out);
     process_write(out);
 }
