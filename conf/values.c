@@ -53,6 +53,12 @@ static bool value_write(const struct conf_key *key, const void *from, char *text
     case CONF_TYPE_FLAG:
         snprintf(text, size, "%s", *(const bool *)member ? "yes" : "no");
         return true;
+    case CONF_TYPE_SWITCH:
+        snprintf(text, size, "%s", *(const bool *)member ? "on" : "off");
+        return true;
+    case CONF_TYPE_FULL:
+        snprintf(text, size, "%s", *(const bool *)member ? "deny" : "drop");
+        return true;
     case CONF_TYPE_AUTO:
         snprintf(text, size, "%s", *(const bool *)member ? "auto" : "off");
         return true;

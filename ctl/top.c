@@ -251,7 +251,7 @@ static void cell_write(FILE *out, json_t *item, const char *key, enum ctl_form f
     free(text);
 }
 
-static void gpus_write(FILE *out, json_t *gpus)
+static void top_gpus_write(FILE *out, json_t *gpus)
 {
     json_t *gpu;
     size_t at;
@@ -275,7 +275,7 @@ static void gpus_write(FILE *out, json_t *gpus)
     }
 }
 
-static void tenants_write(FILE *out, json_t *tenants)
+static void top_tenants_write(FILE *out, json_t *tenants)
 {
     json_t *tenant;
     size_t at;
@@ -359,9 +359,9 @@ void ctl_top_write(const struct top *top, FILE *out)
     fprintf(out, "%" JSON_INTEGER_FORMAT " sessions, %" JSON_INTEGER_FORMAT " GPUs, gpuaasd %s\n\n",
             number_at(health, "sessions"), number_at(health, "gpus"),
             json_string_value(json_object_get(health, "version")));
-    gpus_write(out, json_object_get(top->frame, "gpus"));
+    top_gpus_write(out, json_object_get(top->frame, "gpus"));
     fputc('\n', out);
-    tenants_write(out, json_object_get(top->frame, "tenants"));
+    top_tenants_write(out, json_object_get(top->frame, "tenants"));
     fputc('\n', out);
     sessions_write(top, out, json_object_get(top->frame, "sessions"));
 }

@@ -6,6 +6,7 @@ is ended; whoever may not is told so; every mistake has its own message and exit
 import contextlib
 import csv
 import io
+import json
 import os
 import pty
 import re
@@ -39,6 +40,7 @@ def test_node(build):
         admin.wrong(NOT_FOUND, "gpus", "2", says="no GPU 2")
         shown = admin.json("config", "show")["sections"]
         expect(shown["server"]["admin_socket"] == admin.socket and
+               shown["server"]["auth"] == "off" and shown["server"]["audit_full"] == "deny" and
                shown["gpu.1"]["name"] == "Soft 1" and "memory=2147483648" in
                shown["gpu.1"]["software"], f"{shown}")
         expect(admin.json("version", server=False)["version"] == health["version"], "the same")
@@ -251,7 +253,10 @@ def test_top_for_scripts(build):
             harness.running([build.program("endless"), "kernel"],
                             build.remote([server])) as program:
         program.wait_for_line("started", 60)
-        top = admin.json("top", "-n", "1")
+        first = admin.json("top", "-n", "1")
+        expect(first["sessions"], f"{first}")
+        both = admin.text("top", "--json", "-n", "2", "-i", "2")
+        top = json.loads(both[both.index("\n}\n") + 3:])  # its looks lie further apart
         busy = [gpu["compute_percent"] for gpu in top["gpus"]]
         session, = top["sessions"]
         expect(busy[0] > 50 and busy[1] == 0 and session["busy_percent"] > 50 and
