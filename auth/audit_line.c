@@ -117,8 +117,8 @@ char *audit_line_make(const struct audit_link *after, int64_t now_ms, const char
     }
     char hex[AUTH_AUDIT_HEX];
     audit_line_hex(made.hash, hex);
-    memcpy(line, body, length);
-    snprintf(line + length, LINE_SUFFIX_BYTES + 2, "%s%s\"}\n", LINE_SUFFIX, hex);
+    snprintf(line, length + LINE_SUFFIX_BYTES + 2, "%.*s%s%s\"}\n", (int)length, body, LINE_SUFFIX,
+             hex);
     *size = length + LINE_SUFFIX_BYTES + 1;
     *link = made;
     free(body);

@@ -71,7 +71,7 @@ static enum ga_status group_generation(struct store *store, const char *name, ui
 static enum ga_status group_write(struct store *store, struct store_group *group,
                                   uint64_t if_generation)
 {
-    uint64_t generation;
+    uint64_t generation = 0;
     GA_TRY(group_generation(store, group->name, &generation));
     GA_TRY(name_generation(store, "group", group->name, if_generation, generation));
     int changed;
@@ -101,7 +101,7 @@ enum ga_status store_group_put(struct store *store, struct store_group *group,
 
 static enum ga_status group_remove(struct store *store, const char *name, uint64_t if_generation)
 {
-    uint64_t generation;
+    uint64_t generation = 0;
     int changed;
     GA_TRY(group_generation(store, name, &generation));
     if (generation == 0) {
@@ -123,8 +123,8 @@ enum ga_status store_group_remove(struct store *store, const char *name, uint64_
 static enum ga_status group_change(struct store *store, const char *group, const char *tenant,
                                    bool join)
 {
-    int64_t number;
-    uint64_t generation;
+    int64_t number = 0;
+    uint64_t generation = 0;
     int changed;
     GA_TRY(group_generation(store, group, &generation));
     if (generation == 0) {
@@ -164,7 +164,7 @@ enum ga_status store_group_members(struct store *store, const char *group,
                                    void (*each)(void *user, const char *tenant), void *user)
 {
     sqlite3_stmt *statement;
-    uint64_t generation;
+    uint64_t generation = 0;
     GA_TRY(group_generation(store, group, &generation));
     if (generation == 0) {
         return group_missing(store, group);

@@ -72,7 +72,7 @@ enum ga_status store_local_each(struct store *store,
 
 static enum ga_status local_write(struct store *store, const struct store_local *local)
 {
-    int64_t number;
+    int64_t number = 0;
     int changed;
     GA_TRY(name_tenant(store, local->tenant, &number));
     GA_TRY(name_user(store, number, local->tenant, local->user));

@@ -179,8 +179,8 @@ static enum ga_status tenant_find(struct store *store, const char *name, int64_t
 static enum ga_status tenant_write(struct store *store, struct store_tenant *tenant,
                                    uint64_t if_generation)
 {
-    int64_t number, now = time(NULL);
-    uint64_t generation;
+    int64_t number = 0, now = time(NULL);
+    uint64_t generation = 0;
     int changed;
     GA_TRY(tenant_find(store, tenant->name, &number, &generation));
     GA_TRY(name_generation(store, "tenant", tenant->name, if_generation, generation));
@@ -224,7 +224,7 @@ enum ga_status store_tenant_put(struct store *store, struct store_tenant *tenant
 static enum ga_status tenant_take(struct store *store, const char *name, const char *verb,
                                   uint64_t if_generation, int64_t *number)
 {
-    uint64_t generation;
+    uint64_t generation = 0;
     if (strcmp(name, STORE_DEFAULT_TENANT) == 0) {
         return sql_refuse(store, GA_INVALID,
                           "tenant '%s' cannot be %s: it is the one of applications that say "
@@ -238,7 +238,7 @@ static enum ga_status tenant_take(struct store *store, const char *name, const c
 
 static enum ga_status tenant_remove(struct store *store, const char *name, uint64_t if_generation)
 {
-    int64_t number, now = time(NULL);
+    int64_t number = 0, now = time(NULL);
     int changed;
     GA_TRY(tenant_take(store, name, "removed", if_generation, &number));
     GA_TRY(sql_run(store, NULL,
@@ -266,8 +266,8 @@ enum ga_status store_tenant_remove(struct store *store, const char *name, uint64
 static enum ga_status tenant_rename(struct store *store, const char *name, const char *new_name,
                                     uint64_t if_generation)
 {
-    int64_t number, other;
-    uint64_t generation;
+    int64_t number = 0, other = 0;
+    uint64_t generation = 0;
     int changed;
     GA_TRY(tenant_take(store, name, "renamed", if_generation, &number));
     GA_TRY(tenant_find(store, new_name, &other, &generation));

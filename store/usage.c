@@ -94,7 +94,7 @@ static enum ga_status row_compare(struct store *store, const struct store_usage 
 static enum ga_status row_write(struct store *store, const struct store_usage *row)
 {
     struct usage_grown grown;
-    int64_t tenant;
+    int64_t tenant = 0;
     int changed;
     GA_TRY(row_check(store, row));
     GA_TRY(row_tenant(store, row, &tenant));

@@ -33,7 +33,7 @@ enum ga_status store_user_get(struct store *store, const char *tenant, const cha
 {
     sqlite3_stmt *statement;
     bool has;
-    int64_t number;
+    int64_t number = 0;
     struct store_user found;
     GA_TRY(name_tenant(store, tenant, &number));
     GA_TRY(sql_query(store, &statement,
@@ -112,8 +112,8 @@ static enum ga_status user_fits(struct store *store, const struct store_user *us
 static enum ga_status user_write(struct store *store, struct store_user *user,
                                  uint64_t if_generation)
 {
-    int64_t number, now = time(NULL);
-    uint64_t generation;
+    int64_t number = 0, now = time(NULL);
+    uint64_t generation = 0;
     GA_TRY(name_tenant(store, user->tenant, &number));
     GA_TRY(user_generation(store, number, user->name, &generation));
     GA_TRY(name_generation(store, "user", user->name, if_generation, generation));
@@ -155,8 +155,8 @@ enum ga_status store_user_put(struct store *store, struct store_user *user, uint
 static enum ga_status user_remove(struct store *store, const char *tenant, const char *name,
                                   uint64_t if_generation)
 {
-    int64_t number;
-    uint64_t generation;
+    int64_t number = 0;
+    uint64_t generation = 0;
     int changed;
     GA_TRY(name_tenant(store, tenant, &number));
     GA_TRY(name_user(store, number, tenant, name));

@@ -354,15 +354,16 @@ static int run(const struct scenario *scenario)
         enum ga_status status;
         do {
             if (times != 0 && store == NULL && scenario->steps == store_steps && i > 0 &&
-                scenario->steps[i].make != step_restore) {
-                status = database();
+                scenario->steps[i].make != step_restore && database() != GA_OK) {
+                fprintf(stderr, "step %u: %s\n", i, why);
+                return 1;
             }
             why[0] = 0;
             status = scenario->steps[i].make();
             if (status == GA_LOST && store != NULL) {
                 store_close(store);
                 store = NULL;
-                status = database() == GA_OK ? GA_LOST : status;
+                (void)!(database() == GA_OK); /* the step says it, if it cannot be opened */
             }
             if (status != GA_OK && why[0] == 0) {
                 fprintf(stderr, "step %u: status %d without a reason\n", i, (int)status);

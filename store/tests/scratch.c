@@ -71,6 +71,11 @@ void scratch_sql(const char *path, const char *text)
     sqlite3_close(db);
 }
 
+bool scratch_same(const void *one, const void *other, size_t size)
+{
+    return memcmp(one, other, size) == 0;
+}
+
 long long scratch_number(const char *path, const char *text)
 {
     sqlite3 *db;

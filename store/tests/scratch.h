@@ -19,6 +19,8 @@ void scratch_closed(const char *path, enum ga_status wanted, const char *part);
 void scratch_sql(const char *path, const char *text);
 /* The number that a query behind the store's back gives. */
 long long scratch_number(const char *path, const char *text);
+/* Whether all bytes are the same: of structures that began as zeros. */
+bool scratch_same(const void *one, const void *other, size_t size);
 /* Makes a tenant, perhaps with one setting ("gpus=2"). */
 void scratch_tenant(struct store *store, const char *name, const char *setting);
 

@@ -50,7 +50,7 @@ static struct store *make(const char *path)
         snprintf(rows[i].gpu, sizeof rows[i].gpu, "g%d", i % 2);
         rows[i].last = i * 40000;
         rows[i].figures.gpu_ns = (uint64_t)i;
-        rows[i].figures.memory_peak = (uint64_t)(i * i);
+        rows[i].figures.memory_peak = (uint64_t)i * (uint64_t)i;
     }
     cr_assert_eq(store_usage_write(store, rows, 40), GA_OK, "%s", store_why(store));
     return store;

@@ -40,7 +40,7 @@ Test(credentials, are_kept)
     cr_assert_eq(store_credential_get(store, "t1", &again), GA_OK);
     cr_assert_gt(again.tenant_number, 1);
     made.tenant_number = again.tenant_number;
-    cr_assert_eq(memcmp(&made, &again, sizeof again), 0);
+    cr_assert(scratch_same(&made, &again, sizeof again));
     scratch_refused(store_credential_get(store, "t2", &again), GA_NOT_FOUND, store, "'t2'");
     store_close(store);
 }

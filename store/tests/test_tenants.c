@@ -13,7 +13,7 @@ static void see_tenant(void *user, const struct store_tenant *tenant)
 {
     struct store_tenant again;
     cr_assert_eq(store_tenant_get(user, tenant->name, &again), GA_OK);
-    cr_assert_eq(memcmp(&again, tenant, sizeof again), 0, "%s", tenant->name);
+    cr_assert(scratch_same(&again, tenant, sizeof again), "%s", tenant->name);
     seen++;
     snprintf(names + strlen(names), sizeof names - strlen(names), "%s ", tenant->name);
 }
@@ -78,9 +78,9 @@ Test(tenants, all_members_are_kept)
 
     store = scratch_open(path);
     cr_assert_eq(store_tenant_get(store, "ml-lab", &again), GA_OK);
-    cr_assert_eq(memcmp(&tenant, &again, sizeof again), 0);
+    cr_assert(scratch_same(&tenant, &again, sizeof again));
     cr_assert_eq(store_tenant_get_number(store, tenant.number, &again), GA_OK);
-    cr_assert_eq(memcmp(&tenant, &again, sizeof again), 0);
+    cr_assert(scratch_same(&tenant, &again, sizeof again));
     cr_assert_str_eq(again.gpu_types, "H200,A30");
     cr_assert_eq(again.limits.of[LIMIT_GPUS], 0, "0 is not the same as no limit");
     tenant.limits.of[LIMIT_GPUS] = LIMIT_NONE;
@@ -216,7 +216,7 @@ Test(users, are_below_their_tenant)
     user.limits.of[LIMIT_GPUS] = 1;
     cr_assert_eq(store_user_put(store, &user, STORE_NEW), GA_OK, "%s", store_why(store));
     cr_assert_eq(store_user_get(store, "lab", "ana", &again), GA_OK);
-    cr_assert_eq(memcmp(&user, &again, sizeof user), 0);
+    cr_assert(scratch_same(&user, &again, sizeof user));
     scratch_refused(store_user_put(store, &user, STORE_NEW), GA_CONFLICT, store, "already");
     user.suspended = true;
     cr_assert_eq(store_user_put(store, &user, 1), GA_OK);
