@@ -64,7 +64,8 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
 /* What runs learns it at once. */
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
-    struct tenant_terms terms = {.generation = tenant->generation,
+    struct tenant_terms terms = {.number = tenant->number,
+                                 .generation = tenant->generation,
                                  .limits = tenant->limits,
                                  .isolation = tenant->isolation,
                                  .exhausted = tenant->exhausted};

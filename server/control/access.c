@@ -69,7 +69,8 @@ static void store_failed(struct control *control, const char *why)
 
 static struct tenant_terms terms_of(const struct store_tenant *tenant)
 {
-    struct tenant_terms terms = {.generation = tenant->generation,
+    struct tenant_terms terms = {.number = tenant->number,
+                                 .generation = tenant->generation,
                                  .limits = tenant->limits,
                                  .isolation = tenant->isolation,
                                  .exhausted = tenant->exhausted};
@@ -82,6 +83,19 @@ static struct tenant_terms terms_of(const struct store_tenant *tenant)
 struct tenant_terms access_terms(const struct auth_grant *grant)
 {
     return terms_of(&grant->tenant);
+}
+
+struct tenant_terms access_everybody(struct control *control)
+{
+    char why[300];
+    struct store *store;
+    struct store_tenant tenant;
+    enum ga_status status = storage_get(control, &store, why, sizeof why);
+    if (status == GA_OK) {
+        status = store_tenant_get(store, TENANT_DEFAULT, &tenant);
+        storage_note(control, status);
+    }
+    return status == GA_OK ? terms_of(&tenant) : tenant_default();
 }
 
 /* GA_OK: what there is to be done is done. Others: the store fails. That its tenant is suspended

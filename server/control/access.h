@@ -25,6 +25,8 @@ GA_CHECKED enum ga_status access_open(struct control *control);
 void access_close(struct control *control);
 
 /* The terms of the tenant of a grant. */
+/* The terms of the tenant "default", whose everybody is with auth = off. */
+struct tenant_terms access_everybody(struct control *control);
 struct tenant_terms access_terms(const struct auth_grant *grant);
 
 /* Asks whether who has greeted by this connection, with this token (NULL: none), may come in. With

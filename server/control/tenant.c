@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
+#include "server/control/gpu_time.h"
 #include "server/control/seat.h"
 
 #define TURN_MS 100 /* so often those who wait are looked after */
@@ -24,6 +24,7 @@ static void tenants_turn(uv_timer_t *timer)
         struct tenant *tenant = ga_container(at, struct tenant, link);
         waits = lender_turn(tenant, now) || waits;
         waits = lender_divide(tenant, now) || waits;
+        waits = gpu_time_turn(tenant, now) || waits;
     }
     if (!waits) {
         (void)uv_timer_stop(timer);
@@ -51,32 +52,11 @@ void tenant_wait(struct tenant *tenant)
     }
 }
 
-/* In builds for tests the default tenant may have limits: "gpu-mem=1GiB gpus=1 gpu-types=A30". */
-static void test_limits(struct tenant_terms *terms)
-{
-#ifdef GPUAAS_FAILPOINTS
-    const char *text = getenv("GPUAAS_TEST_LIMITS");
-    char words[512], why[300], *rest = words;
-    snprintf(words, sizeof words, "%s", text != NULL ? text : "");
-    for (const char *word; (word = strsep(&rest, " ")) != NULL;) {
-        if (strncmp(word, "gpu-types=", 10) == 0) {
-            snprintf(terms->gpu_types, sizeof terms->gpu_types, "%s", word + 10);
-        } else if (*word != 0 && limits_read(word, &terms->limits, why, sizeof why) != GA_OK) {
-            ga_error("GPUAAS_TEST_LIMITS: %s", why);
-            abort();
-        }
-    }
-#else
-    (void)terms;
-#endif
-}
-
 struct tenant_terms tenant_default(void)
 {
     struct tenant_terms terms = {
         .name = TENANT_DEFAULT, .isolation = ISOLATION_APP, .exhausted = EXHAUSTED_DENY};
     limits_clear(&terms.limits);
-    test_limits(&terms);
     return terms;
 }
 
@@ -96,6 +76,7 @@ static void terms_take(struct tenant *tenant, const struct tenant_terms *terms)
     if (terms->generation > tenant->terms.generation) {
         tenant->terms = *terms;
         lender_limits(tenant);
+        tenant_wait(tenant); /* if there is anything to look after */
     }
 }
 
@@ -197,7 +178,7 @@ bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size)
         return false;
     }
     if (most == LIMIT_NONE || tenant->application_count < most) {
-        return true;
+        return gpu_time_left(tenant->control, &tenant->terms, why, why_size);
     }
     snprintf(why, why_size,
              "limit sessions of tenant %s: %llu allowed, %u used; end another program first, or "
@@ -242,6 +223,7 @@ void tenant_join(struct tenant *tenant, struct control_application *application)
     application->shown = tenant->terms.limits;
     tenant->application_count++;
     ga_list_append(&tenant->applications, &application->fellow);
+    tenant_wait(tenant);
 }
 
 void tenant_leave(struct control_application *application)

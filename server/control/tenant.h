@@ -26,6 +26,7 @@ struct control_application;
 /* What is agreed on with a tenant. */
 struct tenant_terms {
     char name[TENANT_NAME_MAX];
+    uint64_t number;     /* in the store; 0: it is not there */
     uint64_t generation; /* rises with each change of the others */
     struct limits limits;
     char gpu_types[LIMITS_TYPES_MAX]; /* "": any */
@@ -41,6 +42,7 @@ struct tenant {
     struct ga_list applications; /* struct control_application that are admitted, by `fellow` */
     uint32_t application_count;
     struct lender lender;
+    uint64_t gpu_time_ns; /* when his GPU time was looked at (gpu_time.h) */
     unsigned users;
 };
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
+
 /* Usual places of NVIDIA's driver on x86-64: Debian and Ubuntu, Red Hat and SUSE, WSL, containers.
  */
 static const char *const nvidia_paths[] = {
@@ -162,7 +164,7 @@ driver_limit_call *driver_kernel_limit(const struct cuda_driver *driver)
     const struct cuda_driver_traits *ours = traits_table(driver);
     bool can = ours != NULL && ours->bytes >= offsetof(struct cuda_driver_traits, kernel_limit) +
                                                   sizeof ours->kernel_limit;
-    return can ? ours->kernel_limit : NULL;
+    return can && !GA_FAILPOINT("backend: kernels can be stopped") ? ours->kernel_limit : NULL;
 }
 
 const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/call_info.h"
+#include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
 #include "server/session/peers.h"
@@ -235,6 +236,10 @@ void context_limit_kernels(struct server_conn *conn, const struct server_context
 
 void contexts_limit_kernels(struct server_conn *conn)
 {
+    if (driver_kernel_limit(conn->driver) == NULL && conn->ledger->quota != NULL) {
+        uint64_t ms = quota_limit_of(conn->ledger->quota, LIMIT_KERNEL_TIME);
+        meter_limit_kernels(&conn->meter, ms < UINT64_MAX / GA_NS_PER_MS ? ms * GA_NS_PER_MS : 0);
+    }
     ga_list_each (at, next, &conn->objects.context_list) {
         context_limit_kernels(conn, ga_container(at, struct server_context, link));
     }

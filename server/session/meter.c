@@ -9,6 +9,7 @@
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 #include "server/session/meter_gpu.h"
+#include "server/session/reply.h"
 
 #define TURN_WORKS  1024u  /* between two looks, when calls come without a pause */
 #define BATCHES_MAX 1024u  /* of a connection; each has two events of the driver */
@@ -271,7 +272,7 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         return;
     }
     const struct meter_batch *last = place.lane->last;
-    if (last == NULL || last->closed || last->engine != of) {
+    if (last == NULL || last->closed || last->engine != of || meter->kernel_ns != 0) {
         lane_close(conn, place.lane);
         if (place.stream == NULL) { /* it waits for the others, and they for it */
             batches_close(conn, place.context);
@@ -291,6 +292,9 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         meter->engine = engine;
         meter->gpu = now->gpu;
         meter->from = meter->left--;
+        if (meter->kernel_ns != 0) {
+            meter_forget(meter); /* the next one is a batch of its own */
+        }
     }
 }
 
@@ -353,7 +357,12 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
     } else if (rc != CUDA_ERROR_NOT_READY) {
         batch_drop(conn, batch);
     } else if (batch->begin_ns != 0) {
-        ga_interval_union_add(busy, batch->begin_ns + (uint64_t)clock->shift_ns, now_ns - SEEN_NS);
+        uint64_t begin_ns = batch->begin_ns + (uint64_t)clock->shift_ns;
+        ga_interval_union_add(busy, begin_ns, now_ns - SEEN_NS);
+        bool computes = batch->engine == FIGURE_ENGINE_COMPUTE && conn->meter.kernel_ns != 0;
+        if (computes && (int64_t)(now_ns - begin_ns) > (int64_t)conn->meter.kernel_ns) {
+            server_kernel_over(conn);
+        }
     }
 }
 
@@ -452,6 +461,13 @@ void meter_init(struct meter *meter, bool on)
     *meter = (struct meter){.on = on, .left = TURN_WORKS, .patience_ms = PATIENCE_MS_MIN};
     ga_list_init(&meter->batches);
     ga_list_init(&meter->gpus);
+}
+
+void meter_limit_kernels(struct meter *meter, uint64_t ns)
+{
+    meter_forget(meter);
+    meter->kernel_ns = ns;
+    meter->on = meter->on || ns != 0;
 }
 
 void meter_fini(struct meter *meter)

@@ -52,10 +52,14 @@ struct meter {
     uint32_t turn;
     uint32_t patience_ms; /* until the next look when nothing comes */
     bool full;            /* it was said that there are too many batches */
-    struct ga_list gpus;  /* struct meter_gpu */
+    uint64_t kernel_ns;  /* a kernel may run for so long; 0: for ever, or its driver sees to that */
+    struct ga_list gpus; /* struct meter_gpu */
 };
 
 void meter_init(struct meter *meter, bool on);
+/* Kernels may run for so long (0: for ever). Each is a batch of its own then, and one that runs
+ * longer ends the connection (server_kernel_over). */
+void meter_limit_kernels(struct meter *meter, uint64_t ns);
 /* Frees what needs no driver; contexts have ended before. */
 void meter_fini(struct meter *meter);
 void meter_context_init(struct meter_context *context);

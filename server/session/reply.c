@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/call_info.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/session/conn.h"
 
@@ -55,6 +56,36 @@ static void kernel_time_note(struct quota *quota)
     }
 }
 
+static bool fault_tell(struct server_conn *conn, CUresult rc, const char *text)
+{
+    struct send_queue_frame *frame =
+        send_queue_frame_make(NULL, strlen(text) + 32, WIRE_FAULT, 0, 0);
+    if (frame == NULL) {
+        return false;
+    }
+    ga_write_i32(&frame->writer, (int32_t)rc);
+    ga_write_string(&frame->writer, text);
+    send_queue_append(&conn->out, frame);
+    completer_wake(&conn->completer);
+    return true;
+}
+
+void server_kernel_over(struct server_conn *conn)
+{
+    int none = 0;
+    if (!atomic_compare_exchange_strong(&conn->fault, &none, (int)CUDA_ERROR_LAUNCH_FAILED)) {
+        server_fail(conn, "a kernel cannot be stopped: this backend process ends");
+        return;
+    }
+    conn->meter.kernel_ns += GA_NS_PER_S; /* until then its client has gone, or has to */
+    kernel_time_note(conn->ledger->quota);
+    if (!fault_tell(conn, CUDA_ERROR_LAUNCH_FAILED,
+                    "a kernel has run for longer than the limit kernel-time")) {
+        server_fail(conn, "no memory to tell a fault");
+    }
+    conn_flush(conn);
+}
+
 void server_check_fault(struct server_conn *conn, CUresult rc)
 {
     int none = 0;
@@ -72,16 +103,9 @@ void server_check_fault(struct server_conn *conn, CUresult rc)
     snprintf(text, sizeof text, "execution fault on the GPU: %s",
              driver_result_name(conn->driver, rc, room));
     ga_warn("%s; this backend process serves nothing more", text);
-    struct send_queue_frame *frame =
-        send_queue_frame_make(NULL, sizeof text + 32, WIRE_FAULT, 0, 0);
-    if (frame == NULL) {
+    if (!fault_tell(conn, rc, text)) {
         server_fail(conn, "no memory to tell a fault");
-        return;
     }
-    ga_write_i32(&frame->writer, (int32_t)rc);
-    ga_write_string(&frame->writer, text);
-    send_queue_append(&conn->out, frame);
-    completer_wake(&conn->completer);
 }
 
 struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,

@@ -53,6 +53,9 @@ bool server_is_fault(CUresult rc);
 void server_check_fault(struct server_conn *conn, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
 void server_fail(struct server_conn *conn, const char *why);
+/* A kernel has run for longer than the limit kernel-time, and only the end of the process stops it:
+ * the program gets CUDA_ERROR_LAUNCH_FAILED, and the connection ends. Submit thread. */
+void server_kernel_over(struct server_conn *conn);
 /* Tells the program one line for people, if its client takes notices. `conn` is a struct
  * server_conn; any thread. */
 void server_notice(void *conn, const char *text);

@@ -10,10 +10,12 @@ import random
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
 import check
+import ctl
 import harness
 from check import expect, wait_until
 from points import Fuse, lending_points
@@ -24,6 +26,7 @@ listen = tcp://127.0.0.1:0
 data_ports = 0
 spare_backends = 0
 clients = 200
+admin_socket = {folder}/admin.sock
 [gpu.0]
 driver = soft
 memory = 2GiB
@@ -59,13 +62,16 @@ class Player(harness.Process):
 
 @contextlib.contextmanager
 def serving(build, fuse=None):
-    extra = {"GPUAAS_TEST_LIMITS": f"gpu-mem={LIMIT}MiB", **(fuse.env if fuse else {})}
-    server = harness.Server(build, config=CONFIG, extra=extra)
-    try:
-        yield server.wait_ready()
-    finally:
-        server.end()
-        server.folder.cleanup()
+    with tempfile.TemporaryDirectory(prefix="gpuaas-lending-") as folder:
+        server = harness.Server(build, config=CONFIG.format(folder=folder),
+                                extra=fuse.env if fuse else None)
+        try:
+            server.wait_ready()
+            ctl.Ctl(build, folder).run("tenant", "set-quota", "default", f"gpu-mem={LIMIT}MiB")
+            yield server
+        finally:
+            server.end()
+            server.folder.cleanup()
 
 
 @contextlib.contextmanager

@@ -20,6 +20,9 @@ COUNT = 58
 LENDING = ("backend: before it borrows", "backend: borrowed", "backend: before it returns",
            "backend: returned", "gpuaasd: before lending", "gpuaasd: lent", "gpuaasd: recalled")
 
+# No fault: the driver has no such thing. tests/e2e/quotas.py asks for it.
+KINDS = ("backend: kernels can be stopped",)
+
 # A backend process whose client has gone may end before gpuaasd has come to ending it.
 UNSURE = ("gpuaasd: before a backend process is ended",)
 
@@ -42,13 +45,13 @@ def found_points():
                 for void, point in CALL.findall(f.read()):
                     can_fail = not void or points.get(point, Point("", False)).can_fail
                     points[point] = Point(point, can_fail)
-    known = COUNT + len(LENDING)
+    known = COUNT + len(LENDING) + len(KINDS)
     assert len(points) == known, f"{len(points)} failpoints are found, {known} are known"
     return sorted(points.values(), key=lambda point: point.name)
 
 
 def all_points():
-    return [point for point in found_points() if point.name not in LENDING]
+    return [point for point in found_points() if point.name not in LENDING + KINDS]
 
 
 def lending_points():

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/gpu_time.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+#include "server/control/application.h"
+#include "server/control/control.h"
+#include "server/control/dismiss.h"
+#include "server/control/storage.h"
+#include "server/control/tenant.h"
+
+#define LOOK_NS GA_NS_PER_S
+
+static const struct {
+    enum limit limit;
+    enum store_period period;
+} periods[] = {{LIMIT_GPU_TIME_DAY, STORE_DAY}, {LIMIT_GPU_TIME_MONTH, STORE_MONTH}};
+
+/* A store that fails has other consequences; here it limits nothing. */
+static uint64_t used_ms(struct control *control, const struct tenant_terms *terms,
+                        enum store_period period)
+{
+    struct store *store;
+    struct store_figures figures = {0};
+    char why[300];
+    enum ga_status status = storage_get(control, &store, why, sizeof why);
+    if (status == GA_OK) {
+        status = store_usage_period(store, terms->number, NULL, period, time(NULL), &figures);
+        storage_note(control, status);
+    }
+    return status == GA_OK ? figures.gpu_ns / GA_NS_PER_MS : 0;
+}
+
+bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
+                   size_t why_size)
+{
+    for (unsigned i = 0; i < sizeof periods / sizeof *periods; i++) {
+        enum limit limit = periods[i].limit;
+        uint64_t most = terms->limits.of[limit];
+        uint64_t used = most != LIMIT_NONE ? used_ms(control, terms, periods[i].period) : 0;
+        if (most != LIMIT_NONE && used >= most) {
+            char allowed_text[LIMITS_TEXT_MAX], used_text[LIMITS_TEXT_MAX];
+            limits_value_write(limit, most, allowed_text);
+            limits_value_write(limit, used, used_text);
+            snprintf(why, why_size,
+                     "limit %s of tenant %s: %s allowed, %s used; wait for the next "
+                     "%s (UTC), or ask for a higher limit",
+                     limits_table[limit].key, terms->name, allowed_text, used_text,
+                     periods[i].period == STORE_DAY ? "day" : "month");
+            return false;
+        }
+    }
+    return true;
+}
+
+bool gpu_time_turn(struct tenant *tenant, uint64_t now)
+{
+    const struct limits *limits = &tenant->terms.limits;
+    char why[WIRE_NOTICE_MAX + 1];
+    bool limited = limits->of[LIMIT_GPU_TIME_DAY] != LIMIT_NONE ||
+                   limits->of[LIMIT_GPU_TIME_MONTH] != LIMIT_NONE;
+    if (!limited || tenant->terms.exhausted != EXHAUSTED_SUSPEND ||
+        tenant->application_count == 0) {
+        return false;
+    }
+    if (now - tenant->gpu_time_ns < LOOK_NS) {
+        return true;
+    }
+    tenant->gpu_time_ns = now;
+    if (!gpu_time_left(tenant->control, &tenant->terms, why, sizeof why)) {
+        ga_list_each (at, next, &tenant->applications) {
+            dismiss_application(ga_container(at, struct control_application, fellow),
+                                CUDA_ERROR_NOT_PERMITTED, why);
+        }
+    }
+    return true;
+}

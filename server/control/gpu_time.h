@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU time of a tenant in this day and this month (UTC), against his limits. It is that of the
+ * store's rows of usage, which lag by ledger_interval_s. */
+#ifndef SERVER_CONTROL_GPU_TIME_H
+#define SERVER_CONTROL_GPU_TIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct control;
+struct tenant;
+struct tenant_terms;
+
+/* Whether any is left. False: `why` names the limit, in one sentence. */
+bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
+                   size_t why_size);
+/* Looks once a second. Where none is left, and the terms say so, all his programs are ended.
+ * Whether it must look again. */
+bool gpu_time_turn(struct tenant *tenant, uint64_t now);
+
+#endif
