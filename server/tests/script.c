@@ -143,6 +143,8 @@ uint32_t script_takes;
 bool script_shm, script_tls;
 const char *script_rdma;
 
+const char *script_token;
+
 void script_hello(struct script_app *app, const char *url)
 {
     static uint32_t next_id;
@@ -156,7 +158,7 @@ void script_hello(struct script_app *app, const char *url)
                                     .pid = (uint32_t)getpid(),
                                     .build = "test",
                                     .program = "script",
-                                    .token = NULL};
+                                    .token = script_token};
     memcpy(hello.application, app->application, sizeof hello.application);
     handshake_hello_write(script_begin(&app->control), &hello);
     script_send(&app->control, WIRE_HELLO, 0, 0);

@@ -98,6 +98,8 @@ extern const char *script_ca;
 /* They do by RDMA, and servers listen at this address, which a network card has. NULL: neither. */
 extern const char *script_rdma;
 
+/* The token of applications that start; NULL: none. */
+extern const char *script_token;
 void script_hello(struct script_app *app, const char *url);
 /* HELLO and one OPEN. */
 void script_open(struct script_app *app, uint32_t device);
