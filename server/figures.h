@@ -64,13 +64,26 @@ enum figure_engine { FIGURE_ENGINE_COMPUTE, FIGURE_ENGINE_H2D, FIGURE_ENGINE_D2H
 struct gpu_figures {
     _Alignas(64) _Atomic uint64_t gpu;        /* ordinal in its driver + 1; 0: the row is free */
     _Atomic uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked */
+    _Atomic uint64_t busy_any_ns;             /* how long any of them has */
     _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
 };
 
 struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
+    _Atomic uint64_t memory_peak;   /* the most bytes of device memory so far */
+    _Atomic uint64_t memory_begins; /* see figures_memory_kib_ms */
     struct gpu_figures gpus[FIGURES_GPUS];
 };
+
+/* Device memory times the time for which it was held, up to now, in KiB ms. Each allocation counts
+ * up what it holds times when it began, each release takes that away; what is held times now, less
+ * that, is the sum (modulo 2^64). Who reads it while it changes may get nonsense. */
+static inline uint64_t figures_memory_kib_ms(const struct figures *figures, uint64_t now_ms)
+{
+    uint64_t begins = atomic_load_explicit(&figures->memory_begins, memory_order_acquire);
+    uint64_t held = atomic_load_explicit(&figures->of[FIGURE_DEVICE_BYTES], memory_order_relaxed);
+    return held / 1024 * now_ms - begins;
+}
 
 /* Of the applications of a process, by their seats. */
 struct figures_page {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of gpuaasd: listen, probe the drivers, serve, stop. */
+#include "server/control/accounting.h"
 #include "server/control/control.h"
 
 #include <fcntl.h>
@@ -166,6 +167,7 @@ static enum ga_status probe_start(struct control *control, enum conf_driver driv
 static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(control));
+    GA_TRY(accounting_start(control));
     GA_TRY(access_open(control));
     GA_TRY(audit_start(control));
     GA_TRY(http_start(control));
@@ -290,6 +292,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     audit_end(&control);
     tenant_table_fini(&control.tenants);
     images_fini(&control.processes.images);
+    accounting_stop(&control);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);

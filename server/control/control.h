@@ -20,6 +20,7 @@
 #include "server/workers.h"
 #include "transport/transport.h"
 
+struct accounting;
 struct control;
 struct store;
 
@@ -93,6 +94,7 @@ struct control {
     bool outlives;  /* backend processes go on when their applications have ended */
     const struct control_part *const *parts; /* ended by NULL */
     struct store *store;                     /* of storage.h; NULL: it has been lost */
+    struct accounting *accounting;           /* NULL: there is none */
     struct admin *admin;                     /* of the admin socket; NULL: there is none */
     bool serving;                            /* the drivers are known */
     bool stopping;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/control/accounting.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/reclaim.h"
@@ -92,6 +93,7 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);
     process->seats[seat->number] = seat;
+    accounting_seat_taken(seat);
     if (coming_tell(seat) != GA_OK) {
         seat->left = true; /* nobody is told */
         backend_process_end(process);
@@ -226,9 +228,19 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
     return true;
 }
 
+/* For people who look at the account: a process that ends by itself has seen that the program
+ * has. */
+static const char *seat_end_reason(const struct seat *seat, const char *why)
+{
+    const char *dismissed = seat->application->dismissed_why;
+    bool ended = seat->left || strcmp(why, "exit status 0") == 0;
+    return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
+}
+
 void seat_end(struct seat *seat, const char *why)
 {
     struct control_application *application = seat->application;
+    accounting_seat_ended(seat, seat_end_reason(seat, why));
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&seat->process->table->sharing, &seat->share);
     lender_seat_end(seat);

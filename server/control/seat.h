@@ -51,6 +51,7 @@ struct seat {
     struct reclaim_asker reclaim;
     struct lender_seat lender;
     struct sharing_share share;
+    struct account *account;       /* NULL: there are none */
     const struct figures *figures; /* which the process writes: a stranger's */
     /* Until it is ready: the limit; while its application is alone: when to ask the process again;
      * when it is left: until its end */

@@ -34,6 +34,8 @@ bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *us
         return false;
     }
     uint64_t most = ga_clock_ns() - seat->taken_ns;
+    uint64_t any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
+    use->busy_any_ns = any_ns < most ? any_ns : most;
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         uint64_t ns = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
         use->busy_ns[i] = ns < most ? ns : most;

@@ -16,6 +16,7 @@ struct seat;
 struct seat_use {
     const struct device *device;
     uint64_t busy_ns[FIGURE_ENGINES];
+    uint64_t busy_any_ns; /* any of them */
     uint64_t works;
 };
 

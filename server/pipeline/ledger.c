@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 void ledger_init(struct ledger *ledger, struct figures *figures)
@@ -11,13 +12,30 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     for (enum figure i = 0; i < FIGURE_COUNT; i++) {
         atomic_store(&figures->of[i], 0);
     }
+    atomic_store(&figures->memory_peak, 0);
+    atomic_store(&figures->memory_begins, 0);
     for (unsigned i = 0; i < FIGURES_GPUS; i++) {
         struct gpu_figures *row = &figures->gpus[i];
         for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
             atomic_store(&row->busy_ns[engine], 0);
         }
+        atomic_store(&row->busy_any_ns, 0);
         atomic_store(&row->works, 0);
         atomic_store(&row->gpu, 0);
+    }
+}
+
+/* Device memory is held from now on (or no more): `before` bytes, and then `after`. Whole KiB
+ * count, so that what is added is taken away again. */
+static void memory_changed(struct figures *figures, uint64_t before, uint64_t after)
+{
+    uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
+    uint64_t peak = atomic_load_explicit(&figures->memory_peak, memory_order_relaxed);
+    atomic_fetch_add_explicit(&figures->memory_begins, (after / 1024 - before / 1024) * now_ms,
+                              memory_order_release);
+    while (after > peak &&
+           !atomic_compare_exchange_weak_explicit(&figures->memory_peak, &peak, after,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
@@ -40,12 +58,19 @@ static CUresult figure_raise(struct ledger *ledger, enum figure held, uint64_t a
         }
     } while (!atomic_compare_exchange_weak_explicit(at, &has, has + amount, memory_order_relaxed,
                                                     memory_order_relaxed));
+    if (held == FIGURE_DEVICE_BYTES) {
+        memory_changed(ledger->figures, has, has + amount);
+    }
     return CUDA_SUCCESS;
 }
 
 static void figure_lower(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+    uint64_t before =
+        atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+    if (held == FIGURE_DEVICE_BYTES) {
+        memory_changed(ledger->figures, before, before - amount);
+    }
 }
 
 /* ---- and with the tenant's others */
@@ -147,7 +172,11 @@ void ledger_return_image(struct ledger *ledger, uint64_t bytes)
 
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    atomic_fetch_add_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+    uint64_t before =
+        atomic_fetch_add_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
+    if (held == FIGURE_DEVICE_BYTES) {
+        memory_changed(ledger->figures, before, before + amount);
+    }
 }
 
 /* ---- */

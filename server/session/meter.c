@@ -339,7 +339,6 @@ void meter_rest_all(struct server_conn *conn)
 static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns)
 {
     struct meter_clock *clock = &batch->context->meter.clock;
-    struct ga_interval_union *busy = &batch->gpu->busy[batch->engine];
     uint64_t end_ns;
     CUresult rc = CUDA_SUCCESS;
     if (batch->begin_ns == 0) {
@@ -352,13 +351,13 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
     if (rc == CUDA_SUCCESS) {
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
-        ga_interval_union_add(busy, batch->begin_ns + shift, end_ns + shift);
+        meter_gpu_busy(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift);
         batch_drop(conn, batch);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         batch_drop(conn, batch);
     } else if (batch->begin_ns != 0) {
         uint64_t begin_ns = batch->begin_ns + (uint64_t)clock->shift_ns;
-        ga_interval_union_add(busy, begin_ns, now_ns - SEEN_NS);
+        meter_gpu_busy(batch->gpu, batch->engine, begin_ns, now_ns - SEEN_NS);
         bool computes = batch->engine == FIGURE_ENGINE_COMPUTE && conn->meter.kernel_ns != 0;
         if (computes && (int64_t)(now_ns - begin_ns) > (int64_t)conn->meter.kernel_ns) {
             server_kernel_over(conn);

@@ -35,10 +35,17 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
     return gpu;
 }
 
+void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to)
+{
+    ga_interval_union_add(&gpu->busy[engine], from, to);
+    ga_interval_union_add(&gpu->any, from, to);
+}
+
 void meter_gpu_tell(const struct meter_gpu *gpu)
 {
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         atomic_store_explicit(&gpu->figures->busy_ns[i], gpu->busy[i].length, memory_order_relaxed);
     }
+    atomic_store_explicit(&gpu->figures->busy_any_ns, gpu->any.length, memory_order_relaxed);
     atomic_store_explicit(&gpu->figures->works, gpu->works, memory_order_relaxed);
 }

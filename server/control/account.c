@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/account.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/control.h"
+#include "server/control/seat.h"
+#include "server/control/seat_use.h"
+
+struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,
+                             uint64_t number, uint64_t tenant_number)
+{
+    const struct control_application *application = seat->application;
+    struct account *account = calloc(1, sizeof *account);
+    if (account == NULL) {
+        return NULL;
+    }
+    account->seat = seat;
+    account->seen_ms = ga_clock_ns() / GA_NS_PER_MS;
+    struct store_usage *head = &account->head;
+    *head = (struct store_usage){.tenant_number = tenant_number,
+                                 .epoch = epoch,
+                                 .isolation = application->tenant->terms.isolation,
+                                 .began = time(NULL)};
+    snprintf(head->tenant, sizeof head->tenant, "%s",
+             tenant_number == 0 ? application->tenant->terms.name : "");
+    snprintf(head->node, sizeof head->node, "%s", node);
+    snprintf(head->user, sizeof head->user, "%s", application->user);
+    const uint8_t *id = application->id; /* its beginning is how people know it */
+    snprintf(head->session, sizeof head->session, "%02x%02x%02x%02x.%llu", id[0], id[1], id[2],
+             id[3], (unsigned long long)number);
+    return account;
+}
+
+void account_free(struct account *account)
+{
+    free(account->rows);
+    free(account);
+}
+
+/* ---- figures */
+
+static void uuid_text(const struct device *device, char *text, size_t size)
+{
+    const uint8_t *uuid = device->facts.uuid;
+    size_t at = (size_t)snprintf(text, size, "GPU-");
+    for (unsigned i = 0; i < 16; i++) {
+        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        at += (size_t)snprintf(text + at, size - at, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
+}
+
+/* NULL: no memory. */
+static struct account_row *account_row_of(struct account *account, const struct device *device)
+{
+    for (uint32_t i = 0; i < account->count; i++) {
+        if (account->rows[i].device == device) {
+            return &account->rows[i];
+        }
+    }
+    if (account->count == account->room) {
+        uint32_t room = account->room != 0 ? 2 * account->room : 1;
+        struct account_row *rows = realloc(account->rows, room * sizeof *rows);
+        if (rows == NULL) {
+            return NULL;
+        }
+        account->rows = rows;
+        account->room = room;
+    }
+    struct account_row *row = &account->rows[account->count++];
+    *row = (struct account_row){.device = device, .untold = true};
+    return row;
+}
+
+static void rise(uint64_t *figure, uint64_t to)
+{
+    *figure = to > *figure ? to : *figure;
+}
+
+static uint64_t account_figure(const struct figures *figures, enum figure figure)
+{
+    return atomic_load_explicit(&figures->of[figure], memory_order_relaxed);
+}
+
+/* A stranger's number, and perhaps read while it changed: no more than all memory of the GPU since
+ * the last look. Nonsense is left for the next look. */
+static void memory_look(struct account *account, struct account_row *row, uint64_t now_ms)
+{
+    const struct figures *figures = account->seat->figures;
+    uint64_t most = row->device->facts.memory_bytes;
+    uint64_t peak = atomic_load_explicit(&figures->memory_peak, memory_order_relaxed);
+    uint64_t sum = figures_memory_kib_ms(figures, now_ms);
+    if (sum >= account->memory_kib_ms &&
+        sum - account->memory_kib_ms <= most / 1024 * (now_ms - account->seen_ms + 1)) {
+        account->memory_kib_ms = sum;
+        account->seen_ms = now_ms;
+    }
+    rise(&row->now.memory_mib_s, account->memory_kib_ms / (1024 * 1000));
+    rise(&row->now.memory_peak, peak < most ? peak : most);
+}
+
+static void whole_look(struct account *account, struct account_row *row, uint64_t now_ms)
+{
+    const struct figures *figures = account->seat->figures;
+    memory_look(account, row, now_ms);
+    rise(&row->now.bytes_in,
+         account_figure(figures, FIGURE_FRAMES_IN) + account_figure(figures, FIGURE_BULK_IN) +
+             account_figure(figures, FIGURE_SHARED_IN) + account_figure(figures, FIGURE_RDMA_IN));
+    rise(&row->now.bytes_out,
+         account_figure(figures, FIGURE_FRAMES_OUT) + account_figure(figures, FIGURE_BULK_OUT) +
+             account_figure(figures, FIGURE_SHARED_OUT) + account_figure(figures, FIGURE_RDMA_OUT));
+}
+
+void account_look(struct account *account)
+{
+    const struct seat *seat = account->seat;
+    const struct devices *devices = &seat->application->control->devices;
+    uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
+    struct seat_use use;
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        if ((seat->gpus[i / 64] >> (i % 64) & 1) != 0) {
+            struct account_row *row = account_row_of(account, devices_visible(devices, i));
+            if (row != NULL) {
+                rise(&row->now.wall_ms, now_ms - seat->taken_ns / GA_NS_PER_MS);
+            }
+        }
+    }
+    for (uint32_t i = 0; seat_use_read(seat, i, &use); i++) {
+        struct account_row *row = account_row_of(account, use.device);
+        if (row != NULL) {
+            rise(&row->now.gpu_ns, use.busy_any_ns);
+            rise(&row->now.launches, use.works);
+        }
+    }
+    if (account->count != 0) {
+        whole_look(account, &account->rows[0], now_ms);
+    }
+    account->head.last = time(NULL);
+    for (uint32_t i = 0; i < account->count; i++) {
+        struct account_row *row = &account->rows[i];
+        row->untold = row->untold || memcmp(&row->now, &row->written, sizeof row->now) != 0;
+    }
+}
+
+void account_end(struct account *account, const char *why)
+{
+    account_look(account);
+    account->head.ended = account->head.last;
+    snprintf(account->head.reason, sizeof account->head.reason, "%s", why);
+    for (uint32_t i = 0; i < account->count; i++) {
+        account->rows[i].untold = true;
+    }
+    account->seat = NULL;
+}
+
+/* ---- rows */
+
+size_t account_rows(const struct account *account, struct store_usage *rows)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < account->count; i++) {
+        const struct account_row *row = &account->rows[i];
+        if (!row->untold) {
+            continue;
+        }
+        if (rows != NULL) {
+            rows[count] = account->head;
+            rows[count].figures = row->now;
+            uuid_text(row->device, rows[count].gpu, sizeof rows[count].gpu);
+        }
+        count++;
+    }
+    return count;
+}
+
+void account_written(struct account *account, const struct store_usage *row)
+{
+    char gpu[STORE_NAME_MAX + 1];
+    for (uint32_t i = 0; i < account->count; i++) {
+        struct account_row *of = &account->rows[i];
+        uuid_text(of->device, gpu, sizeof gpu);
+        if (strcmp(gpu, row->gpu) == 0) {
+            of->written = row->figures;
+            of->untold = row->ended != account->head.ended ||
+                         memcmp(&of->now, &of->written, sizeof of->now) != 0;
+        }
+    }
+}

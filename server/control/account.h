@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One account: the figures of a seat, from the first row to the last. */
+#ifndef SERVER_CONTROL_ACCOUNT_H
+#define SERVER_CONTROL_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "store/store.h"
+
+struct device;
+struct seat;
+
+/* Of a GPU. The first one has also what is not of any one of them: memory, bytes moved. */
+struct account_row {
+    const struct device *device;
+    struct store_figures now, written;
+    bool untold; /* `now` or the end is not written yet */
+};
+
+struct account {
+    struct ga_list link;
+    const struct seat *seat; /* NULL: it has ended */
+    struct store_usage head; /* of every row, without GPU and figures */
+    uint64_t memory_kib_ms, seen_ms;
+    uint32_t count, room;
+    struct account_row *rows;
+};
+
+/* NULL: no memory. */
+struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,
+                             uint64_t number, uint64_t tenant_number);
+void account_free(struct account *account);
+/* Takes the figures as they are; they never get smaller. */
+void account_look(struct account *account);
+/* The same for the last time: its seat is no more. */
+void account_end(struct account *account, const char *why);
+/* How many rows are not written; writes them to `rows`, unless that is NULL. */
+size_t account_rows(const struct account *account, struct store_usage *rows);
+/* A row that account_rows has given has been written. */
+void account_written(struct account *account, const struct store_usage *row);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Note: a row that the store refuses, because its tenant is not known any more, must not keep the
+ * others from being written. */
+#include "server/control/ledger_writer.h"
+
+#include <stdio.h>
+
+#include "base/failpoint.h"
+#include "base/thread.h"
+
+/* One by one: those that the store refuses are lost, and named in `why`. */
+static enum ga_status each_write(struct store *store, const struct store_usage *rows, size_t count,
+                                 char *why, size_t why_size)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum ga_status status = store_usage_write(store, &rows[i], 1);
+        if (status != GA_OK) {
+            snprintf(why, why_size, "%s", store_why(store));
+        }
+        if (status != GA_OK && status != GA_NOT_FOUND && status != GA_INVALID) {
+            return status;
+        }
+    }
+    return GA_OK;
+}
+
+/* `why` is empty, or says what is wrong, also where the status is GA_OK: then it will not be better
+ * next time. */
+static enum ga_status rows_write(struct ledger_writer *writer, const struct store_usage *rows,
+                                 size_t count, char *why, size_t why_size)
+{
+    why[0] = 0;
+    if (GA_FAILPOINT("gpuaasd: before usage is written")) {
+        snprintf(why, why_size, "a test wants it so");
+        return GA_NO_MEMORY;
+    }
+    if (writer->store == NULL) {
+        GA_TRY(store_open(writer->path, &writer->store, why, why_size));
+    }
+    enum ga_status status = store_usage_write(writer->store, rows, count);
+    if (status == GA_NOT_FOUND || status == GA_INVALID) {
+        status = each_write(writer->store, rows, count, why, why_size);
+    } else if (status != GA_OK) {
+        snprintf(why, why_size, "%s", store_why(writer->store));
+    }
+    if (status == GA_LOST) {
+        store_close(writer->store);
+        writer->store = NULL;
+    }
+    (void)GA_FAILPOINT("gpuaasd: usage written");
+    return status;
+}
+
+static void *writer_run(void *argument)
+{
+    struct ledger_writer *writer = argument;
+    pthread_mutex_lock(&writer->lock);
+    for (;;) {
+        while (writer->rows == NULL && !writer->ending) {
+            pthread_cond_wait(&writer->given, &writer->lock);
+        }
+        if (writer->rows == NULL) {
+            break;
+        }
+        pthread_mutex_unlock(&writer->lock);
+        writer->status =
+            rows_write(writer, writer->rows, writer->count, writer->why, sizeof writer->why);
+        pthread_mutex_lock(&writer->lock);
+        writer->rows = NULL;
+        (void)uv_async_send(&writer->done);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    return NULL;
+}
+
+/* May be called once for several, or for none. */
+static void writer_done(uv_async_t *done)
+{
+    struct ledger_writer *writer = done->data;
+    pthread_mutex_lock(&writer->lock);
+    bool over = writer->busy && writer->rows == NULL;
+    pthread_mutex_unlock(&writer->lock);
+    if (over) {
+        writer->busy = false;
+        writer->written(writer, writer->status, writer->why);
+    }
+}
+
+enum ga_status ledger_writer_start(struct ledger_writer *writer, uv_loop_t *loop, const char *path,
+                                   void (*written)(struct ledger_writer *writer,
+                                                   enum ga_status status, const char *why))
+{
+    *writer = (struct ledger_writer){.path = path, .written = written};
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_cond_init(&writer->given, NULL);
+    if (uv_async_init(loop, &writer->done, writer_done) != 0) {
+        return GA_NO_MEMORY;
+    }
+    writer->done.data = writer;
+    if (ga_thread_start(&writer->thread, writer_run, writer) != GA_OK) {
+        uv_close((uv_handle_t *)&writer->done, NULL);
+        return GA_NO_MEMORY;
+    }
+    writer->started = true;
+    return GA_OK;
+}
+
+void ledger_writer_give(struct ledger_writer *writer, const struct store_usage *rows, size_t count)
+{
+    writer->busy = true;
+    pthread_mutex_lock(&writer->lock);
+    writer->rows = rows;
+    writer->count = count;
+    pthread_cond_signal(&writer->given);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+void ledger_writer_stop(struct ledger_writer *writer)
+{
+    if (!writer->started) {
+        return;
+    }
+    pthread_mutex_lock(&writer->lock);
+    writer->ending = true;
+    pthread_cond_signal(&writer->given);
+    pthread_mutex_unlock(&writer->lock);
+    (void)pthread_join(writer->thread, NULL);
+    writer->started = false;
+    writer_done(&writer->done);
+    uv_close((uv_handle_t *)&writer->done, NULL);
+}
+
+enum ga_status ledger_writer_last(struct ledger_writer *writer, const struct store_usage *rows,
+                                  size_t count, char *why, size_t why_size)
+{
+    enum ga_status status = count != 0 ? rows_write(writer, rows, count, why, why_size) : GA_OK;
+    if (writer->store != NULL) {
+        store_close(writer->store);
+        writer->store = NULL;
+    }
+    pthread_mutex_destroy(&writer->lock);
+    pthread_cond_destroy(&writer->given);
+    return status;
+}

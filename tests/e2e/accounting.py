@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What applications have used is in the store: GPU time as the GPU says, memory, bytes and
+launches; written again nothing changes; killed servers and backend processes lose a second at most,
+and nothing is ever too much; a store that cannot be written stops nobody, and gets it all later."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+import ctl
+import harness
+from harness import expect, wait_until
+from metering import GPU, slices, union
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+from points import Fuse  # noqa: E402 (it lies beside)
+
+NS = 10**9
+INTERVAL_NS = NS
+LONG = GPU.replace("kernel_time = 10us", "kernel_time = 5ms")
+# The trace says what a kernel takes when it begins.
+AHEAD_NS = 20_000_000
+
+
+class Node:
+    """A gpuaasd with a store that outlives it, and the trace of its GPU."""
+
+    def __init__(self, build, folder, gpu=GPU):
+        self.build, self.folder = build, folder
+        self.store = os.path.join(folder, "gpuaas.db")
+        self.trace = os.path.join(folder, "trace.json")
+        self.admin = ctl.Ctl(build, folder)
+        keys = f"store = {self.store}\nnode = here"
+        self.config = ctl.configuration(folder, gpus=0, keys=keys) + gpu
+
+    def serving(self, **extra):
+        return harness.serving(self.build, config=self.config,
+                               extra={"SOFTGPU_TRACE": self.trace, **extra})
+
+    def usage(self):
+        """The sum of all."""
+        return self.admin.items("usage")[0]
+
+    def rows(self):
+        with contextlib.closing(sqlite3.connect(self.store, timeout=20)) as database:
+            database.row_factory = sqlite3.Row
+            return [dict(row) for row in database.execute(
+                "SELECT epoch, session, gpu, gpu_ns, wall_ms, ended, reason FROM usage "
+                "ORDER BY epoch, session")]
+
+    def true_ns(self):
+        """For how long any engine has worked."""
+        return union([span for spans in slices(self.trace) for span in spans])
+
+
+@contextlib.contextmanager
+def node(build, **options):
+    with tempfile.TemporaryDirectory(prefix="gpuaas-accounting-") as folder:
+        yield Node(build, folder, **options)
+
+
+@contextlib.contextmanager
+def metered(build, server, way):
+    program = harness.Process([build.program("metered"), way], build.remote([server]),
+                              stdin=subprocess.PIPE)
+    try:
+        yield program
+    finally:
+        program.end()
+
+
+def finish(program):
+    program.wait_for_line("PASSED", harness.PROGRAM_SECONDS)
+    program.popen.stdin.close()
+    expect(program.wait(60) == 0, program.report())
+
+
+def test_usage(build):
+    with node(build) as here:
+        with here.serving() as server:
+            with metered(build, server, "streams") as program:
+                finish(program)
+            wait_until(lambda: here.rows() and here.rows()[0]["ended"], 20, "the session has ended")
+            usage, (row,) = here.usage(), here.rows()
+        true_ns = here.true_ns()
+        print(f"{row['gpu_ns']} ns in the store, {true_ns} ns by the GPU; {usage}")
+        expect(abs(row["gpu_ns"] - true_ns) < 0.05 * true_ns + 1_000_000, f"{row}, {true_ns}")
+        expect(row["reason"] == "the program has ended" and row["epoch"] == 1 and
+               row["gpu"].startswith("GPU-"), f"{row}")
+        expect(usage["tenant"] == "default" and usage["sessions"] == 1 and
+               usage["launches"] == 1700 and usage["in_bytes"] > 20 << 20 and
+               usage["out_bytes"] > 20 << 20 and usage["memory_peak_bytes"] >= 1 << 20 and
+               usage["wall_time_ms"] >= usage["gpu_time_ms"], f"{usage}")
+        with here.serving() as server:  # a second epoch, and what was written stays
+            expect(here.usage() == usage, f"{here.usage()}, {usage}")
+            with metered(build, server, "graph") as program:
+                finish(program)
+            wait_until(lambda: len(here.rows()) == 2, 20, "a second row")
+        expect([row["epoch"] for row in here.rows()] == [1, 2], f"{here.rows()}")
+
+
+def test_memory(build):
+    """Bytes times seconds, and the most of them at a time."""
+    with node(build) as here:
+        with here.serving() as server, metered(build, server, "pauses") as program:
+            program.wait_for_line("PASSED", harness.PROGRAM_SECONDS)
+            begin, first = time.monotonic(), here.usage()["memory_mib_seconds"]
+            time.sleep(4)
+            wait_until(lambda: here.usage()["memory_mib_seconds"] >= first + 8, 20, "it grows")
+            took, usage = time.monotonic() - begin, here.usage()
+            held = usage["memory_peak_bytes"] / (1 << 20)
+            grown = usage["memory_mib_seconds"] - first
+            expect(grown <= held * (took + 2) + 1, f"{grown} MiB s in {took} s with {held} MiB")
+            finish(program)
+
+
+def check_killed(here):
+    """At most an interval is lost, and nothing is too much."""
+    got, true_ns = sum(row["gpu_ns"] for row in here.rows()), here.true_ns()
+    print(f"{got} ns in the store, {true_ns} ns by the GPU")
+    expect(true_ns > 2 * INTERVAL_NS, f"{true_ns} ns: it has not worked for long enough")
+    expect(got >= true_ns - INTERVAL_NS - AHEAD_NS, f"{got} ns of {true_ns} ns")
+    expect(got <= true_ns + AHEAD_NS, f"{got} ns of {true_ns} ns")
+
+
+def killed(build, backend, control, seconds):
+    with node(build, gpu=LONG) as here:
+        with here.serving() as server:
+            with metered(build, server, "long") as program:
+                program.wait_for_line("begins", harness.PROGRAM_SECONDS)
+                time.sleep(seconds)
+                pids = server.backends()
+                if control:
+                    server.kill(signal.SIGKILL)
+                for pid in pids if backend else []:
+                    os.kill(pid, signal.SIGKILL)
+                if control:
+                    server.wait(20)
+                wait_until(lambda: not any(map(harness.alive, pids)), 20, "the backend has ended")
+                program.wait(60)
+            if not control:
+                wait_until(lambda: here.rows()[0]["ended"], 20, "the row says so")
+                expect("signal 9" in here.rows()[0]["reason"], f"{here.rows()}")
+        if control:  # whoever comes next ends what was begun
+            with here.serving():
+                expect(here.rows()[0]["ended"], f"{here.rows()}")
+        check_killed(here)
+
+
+def test_backend_killed(build):
+    killed(build, True, False, 3.3)
+
+
+def test_gpuaasd_killed(build):
+    killed(build, False, True, 3.6)
+
+
+def test_both_killed(build):
+    killed(build, True, True, 3.9)
+
+
+def test_killed_while_it_writes(build):
+    """Before rows are written, and behind: as if they were written once."""
+    for point in ("gpuaasd: before usage is written", "gpuaasd: usage written"):
+        for count in (4, 5):
+            with node(build, gpu=LONG) as here, Fuse() as fuse:
+                fuse.arm(point, "kill", count)
+                with here.serving(**fuse.env) as server, \
+                        metered(build, server, "long") as program:
+                    expect(server.wait(60) != 0, server.report())
+                    program.wait(60)
+                fuse.disarm()
+                with here.serving():
+                    row, = here.rows()
+                    expect(row["ended"], f"{row}")
+                got, true_ns = row["gpu_ns"], here.true_ns()
+                print(f"{point}: {got} ns in the store, {true_ns} ns by the GPU")
+                expect(true_ns - INTERVAL_NS - AHEAD_NS <= got <= true_ns + AHEAD_NS,
+                       f"{got} ns of {true_ns} ns")
+
+
+def test_a_store_that_cannot_be_written(build):
+    """Applications go on, and what they have used is written when it can be."""
+    with node(build, gpu=LONG) as here, Fuse() as fuse:
+        fuse.arm("gpuaasd: before usage is written", "fail", 3)
+        with here.serving(**fuse.env) as server:
+            with metered(build, server, "long") as program:
+                wait_until(lambda: "cannot be written" in server.err.text, 30, server.report())
+                wait_until(lambda: "usage is written again" in server.err.text, 30, "it recovers")
+                expect(program.running(), program.report())
+                time.sleep(2)
+        expect("lost" not in server.err.text, server.report())
+        check_killed(here)
+
+
+def test_off(build):
+    """With ledger_interval_s = 0 nothing is measured or written."""
+    with node(build) as here:
+        here.config = here.config.replace("[server]\n", "[server]\nledger_interval_s = 0\n")
+        with here.serving() as server:
+            with metered(build, server, "stream") as program:
+                finish(program)
+            expect(not here.admin.items("usage") and not here.rows(), f"{here.rows()}")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
