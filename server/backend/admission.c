@@ -348,6 +348,7 @@ enum ga_status admission_hear(struct backend *backend, struct pending_conn *pend
         pending_conn_refuse(pending, header.sequence, CUDA_ERROR_NOT_PERMITTED, why);
         return GA_DENIED;
     }
+    pending_conns_unwatch(backend, pending);
     return pending_conn_admit(application, pending, &header, &hello);
 }
 

@@ -63,7 +63,7 @@ static void pending_told(struct backend *backend)
 
 /* ---- waiting */
 
-static void pending_unwatch(struct backend *backend, struct pending_conn *conn)
+void pending_conns_unwatch(struct backend *backend, struct pending_conn *conn)
 {
     for (unsigned i = 0; i < conn->watched_count; i++) {
         (void)epoll_ctl(backend->pending.epoll_fd, EPOLL_CTL_DEL, conn->watched[i].fd, NULL);
@@ -90,7 +90,7 @@ static enum ga_status pending_watch(struct backend *backend, struct pending_conn
     if (watched_are(conn, fds, count)) {
         return GA_OK;
     }
-    pending_unwatch(backend, conn);
+    pending_conns_unwatch(backend, conn);
     for (unsigned i = 0; i < count; i++) {
         struct epoll_event event = {.events = (uint32_t)(uint16_t)fds[i].events,
                                     .data.ptr = conn}; /* the bits are poll's */
@@ -109,7 +109,7 @@ static void pending_leave(struct backend *backend, struct pending_conn *conn)
 {
     if (!conn->closed) {
         conn->closed = true;
-        pending_unwatch(backend, conn);
+        pending_conns_unwatch(backend, conn);
         pending_table_remove(&backend->pending.table, &conn->entry);
         ga_list_append(&backend->pending.dead, &conn->dead);
         pending_told(backend);
@@ -280,7 +280,7 @@ static void pending_turn(struct backend *backend, struct pending_conn *conn)
         frame_reader_init(&conn->reader, PENDING_BUFFER_BYTES) != GA_OK) {
         pending_close(backend, conn);
     } else if (conn->tls) {
-        pending_unwatch(backend, conn);
+        pending_conns_unwatch(backend, conn);
         pending_table_want_step(&backend->pending.table, &conn->entry);
     } else {
         pending_judge(backend, conn, frame_fill(&conn->reader, &conn->conn));

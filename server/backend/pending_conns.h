@@ -51,6 +51,9 @@ GA_CHECKED enum ga_status pending_conns_add(struct backend *backend,
 bool pending_conns_poll(const struct backend *backend, struct pollfd fds[PENDING_CONNS_POLLS]);
 /* Serves those that have said something. */
 void pending_conns_turn(struct backend *backend);
+/* Waits for it no more, until it is judged again: somebody is about to take it over, who may close
+ * its descriptor at any time from then on. */
+void pending_conns_unwatch(struct backend *backend, struct pending_conn *conn);
 /* Closes all. */
 void pending_conns_end(struct backend *backend);
 
