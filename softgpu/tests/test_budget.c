@@ -28,7 +28,8 @@ static void end(void)
 
 TestSuite(budget, .init = begin, .fini = end, .timeout = 120);
 
-/* What 64 MiB may take. ThreadSanitizer has four bytes of its own for each, as they are touched. */
+/* The most that 64 MiB may take. ThreadSanitizer has four bytes of its own for each, as they are
+ * touched. */
 #if defined(__SANITIZE_THREAD__)
 #define GROWTH_MAX (5 * 100 * MIB)
 #else
