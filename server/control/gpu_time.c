@@ -2,14 +2,13 @@
 #include "server/control/gpu_time.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
+#include "server/control/accounting.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/storage.h"
 #include "server/control/tenant.h"
 
 #define LOOK_NS GA_NS_PER_S
@@ -23,15 +22,7 @@ static const struct {
 static uint64_t used_ms(struct control *control, const struct tenant_terms *terms,
                         enum store_period period)
 {
-    struct store *store;
-    struct store_figures figures = {0};
-    char why[300];
-    enum ga_status status = storage_get(control, &store, why, sizeof why);
-    if (status == GA_OK) {
-        status = store_usage_period(store, terms->number, NULL, period, time(NULL), &figures);
-        storage_note(control, status);
-    }
-    return status == GA_OK ? figures.gpu_ns / GA_NS_PER_MS : 0;
+    return accounting_gpu_ns(control, terms->number, NULL, period) / GA_NS_PER_MS;
 }
 
 bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU time of a tenant in this day and this month (UTC), against his limits. It is that of the
- * store's rows of usage, which lag by ledger_interval_s. */
+/* The GPU time of a tenant in this day and this month (UTC), against his limits: what the store
+ * has, and what is not written yet (accounting.h). */
 #ifndef SERVER_CONTROL_GPU_TIME_H
 #define SERVER_CONTROL_GPU_TIME_H
 

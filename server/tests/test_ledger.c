@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "api/wire.h"
 #include "base/shared_memory.h"
 #include "server/pipeline/copy_overflow.h"
@@ -95,6 +96,29 @@ Test(ledger, without_a_limit_the_driver_decides)
     cr_assert_eq(ledger_charge(&fake_ledger, FIGURE_DEVICE_BYTES, UINT64_MAX), CUDA_SUCCESS);
     ledger_return(&fake_ledger, FIGURE_DEVICE_BYTES, UINT64_MAX);
     cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 1);
+}
+
+/* Memory is 64 KiB for 30 ms, then 16 KiB for 20 ms: to the ms, whenever anybody looks. */
+Test(ledger, memory_times_time)
+{
+    const struct timespec long_nap = {.tv_nsec = 30000000}, nap = {.tv_nsec = 20000000};
+    uint64_t ms[3];
+    ms[0] = ga_clock_ns() / GA_NS_PER_MS;
+    cr_assert_eq(ledger_charge_device(&fake_ledger, 0, 65536), CUDA_SUCCESS);
+    nanosleep(&long_nap, NULL);
+    ms[1] = ga_clock_ns() / GA_NS_PER_MS;
+    ledger_return_device(&fake_ledger, 0, 48 << 10);
+    nanosleep(&nap, NULL);
+    ms[2] = ga_clock_ns() / GA_NS_PER_MS;
+    uint64_t sum = figures_memory_kib_ms(&fake_figures, ms[2]);
+    uint64_t due = 64 * (ms[1] - ms[0]) + 16 * (ms[2] - ms[1]);
+    cr_assert(sum <= due + 64 && sum + 128 >= due, "%llu, %llu are due", (unsigned long long)sum,
+              (unsigned long long)due);
+    ledger_return_device(&fake_ledger, 0, 16 << 10);
+    uint64_t after = figures_memory_kib_ms(&fake_figures, ms[2] + 5000);
+    cr_assert_geq(after, sum);
+    cr_assert_eq(figures_memory_kib_ms(&fake_figures, ms[2] + 9000), after, "nothing is held");
+    cr_assert_eq(atomic_load(&fake_figures.memory_peak), 65536);
 }
 
 Test(ledger, bytes_that_move_add_up)

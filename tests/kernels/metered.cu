@@ -96,13 +96,13 @@ static void waits()
 {
     cudaEvent_t event;
     CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         close_gate();
         up(stream[1]);
-        work(2000, stream[0]);
+        work(500, stream[0]);
         CHECK(cudaEventRecord(event, stream[0]));
         CHECK(cudaStreamWaitEvent(stream[1], event, 0));
-        up(stream[1]); // 26 ms later
+        up(stream[1]); // 6 ms later
         work(10, stream[2]);
         CHECK(cudaLaunchHostFunc(stream[2], nap, NULL));
         work(10, stream[2]);
