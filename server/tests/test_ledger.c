@@ -101,14 +101,14 @@ Test(ledger, without_a_limit_the_driver_decides)
 /* Memory is 64 KiB for 30 ms, then 16 KiB for 20 ms: to the ms, whenever anybody looks. */
 Test(ledger, memory_times_time)
 {
-    const struct timespec long_nap = {.tv_nsec = 30000000}, nap = {.tv_nsec = 20000000};
+    const struct timespec long_pause = {.tv_nsec = 30000000}, pause_time = {.tv_nsec = 20000000};
     uint64_t ms[3];
     ms[0] = ga_clock_ns() / GA_NS_PER_MS;
     cr_assert_eq(ledger_charge_device(&fake_ledger, 0, 65536), CUDA_SUCCESS);
-    nanosleep(&long_nap, NULL);
+    nanosleep(&long_pause, NULL);
     ms[1] = ga_clock_ns() / GA_NS_PER_MS;
     ledger_return_device(&fake_ledger, 0, 48 << 10);
-    nanosleep(&nap, NULL);
+    nanosleep(&pause_time, NULL);
     ms[2] = ga_clock_ns() / GA_NS_PER_MS;
     uint64_t sum = figures_memory_kib_ms(&fake_figures, ms[2]);
     uint64_t due = 64 * (ms[1] - ms[0]) + 16 * (ms[2] - ms[1]);
