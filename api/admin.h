@@ -8,7 +8,7 @@
 #define ADMIN_SOCKET      "/run/gpuaas/admin.sock" /* where gpuaasctl looks unless it is told */
 #define ADMIN_SOCKET_MAX  107u                     /* characters of its path: struct sockaddr_un */
 #define ADMIN_REQUEST_MAX 65536u                   /* bytes of a request, with its newline */
-#define ADMIN_REPLY_MAX   (4u << 20)               /* the same of a reply */
+#define ADMIN_REPLY_MAX   (8u << 20)               /* the same of a reply */
 #define ADMIN_PAGE_ITEMS  256u                     /* of a list in one reply, at most */
 
 /* CODE(NAME, value, "word"): how a request ends. The value is the exit status of gpuaasctl; those

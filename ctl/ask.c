@@ -182,8 +182,11 @@ static bool ask_room_make(void)
 /* Receives a line; its newline is at *end. */
 static enum admin_code line_receive(char **end, char *why, size_t why_size)
 {
+    size_t looked = 0; /* there is no newline so far */
     for (;;) {
-        *end = link_to.used != 0 ? memchr(link_to.buffer, '\n', link_to.used) : NULL;
+        size_t fresh = link_to.used - looked;
+        *end = fresh != 0 ? memchr(link_to.buffer + looked, '\n', fresh) : NULL;
+        looked = link_to.used;
         if (*end != NULL) {
             return ADMIN_OK;
         }
@@ -289,7 +292,7 @@ enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, j
         return code;
     }
     size = (size_t)(end - link_to.buffer);
-    reply = json_loadb(link_to.buffer, size, JSON_REJECT_DUPLICATES, &error);
+    reply = json_loadb(link_to.buffer, size, 0, &error);
     link_to.used -= size + 1;
     memmove(link_to.buffer, end + 1, link_to.used);
     return reply_read(reply, result, why, why_size);

@@ -115,7 +115,7 @@ struct files {
 static enum admin_code files_name(const struct ctl_line *line, struct files *files)
 {
     const char *prefix = ctl_has(line, OPTION_OUT) ? line->options[OPTION_OUT] : line->words[0];
-    if (strlen(prefix) + 5 > sizeof files->cert ||
+    if (prefix == NULL || strlen(prefix) + 5 > sizeof files->cert ||
         (!ctl_has(line, OPTION_OUT) && strchr(prefix, '/') != NULL)) {
         return ctl_wrong(ADMIN_USAGE, "give --out PREFIX for the files PREFIX.crt and PREFIX.key");
     }

@@ -145,8 +145,8 @@ static unsigned command_words(const struct ctl_command *command, const struct ct
     unsigned count = 0;
     while (*at != 0) {
         size_t length = strcspn(at, " ");
-        if (count == line->word_count || strlen(line->words[count]) != length ||
-            strncmp(line->words[count], at, length) != 0) {
+        if (count == line->word_count || line->words[count] == NULL ||
+            strlen(line->words[count]) != length || strncmp(line->words[count], at, length) != 0) {
             return 0;
         }
         count++;
@@ -177,9 +177,9 @@ static const char *second_words(const char *first)
     return list[0] != 0 ? list : NULL;
 }
 
-static enum admin_code no_command(const struct ctl_line *line)
+static enum admin_code no_command(const struct ctl_line *line, const char *first)
 {
-    const char *first = line->words[0], *seconds = second_words(first);
+    const char *seconds = second_words(first);
     if (seconds != NULL && line->word_count == 1) {
         return ctl_wrong(ADMIN_USAGE, "%s what? one of: %s", first, seconds);
     }
@@ -209,7 +209,11 @@ static enum admin_code no_command(const struct ctl_line *line)
 static enum admin_code command_find(struct ctl_line *line)
 {
     unsigned best = 0;
-    if (strcmp(line->words[0], "session") == 0) { /* people write both */
+    const char *first = line->words[0];
+    if (first == NULL) {
+        return ADMIN_OK;
+    }
+    if (strcmp(first, "session") == 0) { /* people write both */
         static char sessions[] = "sessions";
         line->words[0] = sessions;
     }
@@ -221,7 +225,7 @@ static enum admin_code command_find(struct ctl_line *line)
         }
     }
     if (best == 0) {
-        return no_command(line);
+        return no_command(line, first);
     }
     line->words += best;
     line->word_count -= best;

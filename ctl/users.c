@@ -112,7 +112,7 @@ static enum admin_code local_named(const struct ctl_line *line, json_t **argumen
 
 enum admin_code ctl_local_set(const struct ctl_line *line)
 {
-    json_t *arguments;
+    json_t *arguments = NULL;
     enum admin_code code = local_named(line, &arguments);
     if (code != ADMIN_OK) {
         return code;
@@ -124,7 +124,7 @@ enum admin_code ctl_local_set(const struct ctl_line *line)
 
 enum admin_code ctl_local_remove(const struct ctl_line *line)
 {
-    json_t *arguments;
+    json_t *arguments = NULL;
     enum admin_code code = local_named(line, &arguments);
     return code == ADMIN_OK
                ? ctl_verb_change(line, "local.remove", arguments, "LocalChange", line->words[0])

@@ -7,7 +7,7 @@
 #include "server/control/storage.h"
 
 /* Of a list whose rows are read anew for each page: few pages. */
-#define ADMIN_ROWS_MAX 4096u
+#define ADMIN_ROWS_MAX 10240u
 
 /* The store; the error has been told. */
 enum admin_code admin_store_get(struct admin_call *call, struct store **store);
