@@ -96,6 +96,30 @@ def launch_processor(bench_rig, _floor, scale):
                    client + backends, target, f"program {client:.0f}, backend {backends:.0f}")
 
 
+def metering(bench_rig, _floor, scale):
+    """What measuring GPU time adds to a launch in the backend process: the same without it, in
+    turns, is the floor. Two per cent of a kernel of 10 us are 200 ns."""
+    count = max(1000, round(500000 * scale))
+    for name, transport in (("tcp", "tcp"), ("shm", "auto")):
+        sides = []
+        for interval in (0, 1):
+            server = bench_rig.server(["spare_backends = 0", f"ledger_interval_s = {interval}"])
+            loops = bench_rig.loops_remote(server, transport)
+            loops.ask("launch", count // 10)
+            [backend] = server.backends()
+            sides.append((loops, backend, []))
+        for _ in range(max(3, round(15 * min(scale, 1)))):
+            for loops, backend, costs in sides:
+                before = processor_ns(backend)
+                loops.ask("launch", count)
+                costs.append((processor_ns(backend) - before) / count)
+        without, measured = (costs for _, _, costs in sides)
+        ratio = statistics.median(b / a for a, b in zip(without, measured))
+        yield Fact(f"metering_{name}", f"{name}: GPU time, added to a launch", "ns",
+                   statistics.median(b - a for a, b in zip(without, measured)), 200,
+                   f"{statistics.median(without):.0f} without, ratio {ratio:.3f}")
+
+
 # ---- the beginning of a program
 
 def first_calls(bench_rig, floor, scale):
@@ -199,6 +223,7 @@ def idle_sessions(bench_rig, _floor, scale):
     yield fact
 
 
-ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "first_call": first_calls,
+ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "metering": metering,
+       "first_call": first_calls,
        "hello": hello, "idle_memory": idle_memory, "idle_sessions": idle_sessions}
 
