@@ -97,8 +97,8 @@ def launch_processor(bench_rig, _floor, scale):
 
 
 def metering(bench_rig, _floor, scale):
-    """Measuring GPU time adds this to a launch in the backend process. The floor is the same without
-    it, in turns. Two per cent of a kernel of 10 us are 200 ns."""
+    """Measuring GPU time adds this to a launch in the backend process. The floor is the same
+    without it, in turns. Two per cent of a kernel of 10 us are 200 ns."""
     count = max(1000, round(500000 * scale))
     for name, transport in (("tcp", "tcp"), ("shm", "auto")):
         sides = []

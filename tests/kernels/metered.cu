@@ -136,9 +136,9 @@ int main(int count, char **arguments)
     for (int i = 0; i < streams; i++)
         CHECK(cudaStreamCreate(&stream[i]));
     if (strcmp(way, "stream") == 0) {
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 20; i++) { // each shorter than what counts while it runs
             close_gate();
-            work(1000, stream[0]);
+            work(250, stream[0]);
             open_gate();
         }
     } else if (strcmp(way, "streams") == 0)
