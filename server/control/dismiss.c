@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Note: a program is told first, and is ended a moment later. If its connections ended at once, it
- * might notice that before it has read why. */
+/* Note: a program is told first, and ends its connections by itself; one that does not is ended a
+ * moment later. If they ended at once, it might notice that before it has read why. */
 #include "server/control/dismiss.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "server/control/seat.h"
 
 #define TURN_MS     100
-#define SESSIONS_NS (300 * GA_NS_PER_MS) /* until its backend processes end */
-#define CONTROL_NS  GA_NS_PER_S          /* and its control connections */
+#define SESSIONS_NS (1500 * GA_NS_PER_MS) /* until its backend processes end */
+#define CONTROL_NS  (2 * GA_NS_PER_S)     /* and its control connections */
 
 static void dismiss_send(struct control_application *application, uint32_t notice, const char *text)
 {

@@ -14,7 +14,8 @@ void dismiss_fini(struct control *control);
 /* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */
 void dismiss_note(struct control_application *application, const char *text);
 /* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. What it
- * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within two seconds. */
+ * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within three seconds.
+ */
 void dismiss_application(struct control_application *application, int32_t result, const char *why);
 
 #endif
