@@ -75,6 +75,7 @@ static struct account_row *account_row_of(struct account *account, const struct 
     }
     struct account_row *row = &account->rows[account->count++];
     *row = (struct account_row){.device = device, .untold = true};
+    uuid_text(device, row->gpu, sizeof row->gpu);
     return row;
 }
 
@@ -172,23 +173,25 @@ size_t account_rows(const struct account *account, struct store_usage *rows)
         if (rows != NULL) {
             rows[count] = account->head;
             rows[count].figures = row->now;
-            uuid_text(row->device, rows[count].gpu, sizeof rows[count].gpu);
+            memcpy(rows[count].gpu, row->gpu, sizeof row->gpu);
         }
         count++;
     }
     return count;
 }
 
+/* Rows come in the order in which account_rows has given them, so the next one is found at once. */
 void account_written(struct account *account, const struct store_usage *row)
 {
-    char gpu[STORE_NAME_MAX + 1];
     for (uint32_t i = 0; i < account->count; i++) {
-        struct account_row *of = &account->rows[i];
-        uuid_text(of->device, gpu, sizeof gpu);
-        if (strcmp(gpu, row->gpu) == 0) {
+        uint32_t at = (account->written_next + i) % account->count;
+        struct account_row *of = &account->rows[at];
+        if (strcmp(of->gpu, row->gpu) == 0) {
             of->written = row->figures;
             of->untold = row->ended != account->head.ended ||
                          memcmp(&of->now, &of->written, sizeof of->now) != 0;
+            account->written_next = (at + 1) % account->count;
+            return;
         }
     }
 }

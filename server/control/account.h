@@ -16,6 +16,7 @@ struct seat;
 /* Of a GPU. The first one has also what is not of any one of them: memory, bytes moved. */
 struct account_row {
     const struct device *device;
+    char gpu[STORE_NAME_MAX + 1]; /* its UUID, in words */
     struct store_figures now, written;
     bool untold; /* `now` or the end is not written yet */
 };
@@ -26,6 +27,7 @@ struct account {
     struct store_usage head; /* of every row, without GPU and figures */
     uint64_t memory_kib_ms, seen_ms;
     uint32_t count, room;
+    uint32_t written_next; /* where to look for the next row that has been written */
     struct account_row *rows;
 };
 

@@ -267,10 +267,11 @@ static void figures_check(const struct server_conn *conn)
     kept += staging->overflow.used;
     kept += (uint64_t)conn->host_calls.block_count * HOST_BLOCK * sizeof(uint32_t);
     FUZZ_CHECK(atomic_load(&figures.of[FIGURE_HOST_BYTES]) == kept);
+    FUZZ_CHECK(atomic_load(&figures.of[FIGURE_PINNED_BYTES]) == kept);
     FUZZ_CHECK(atomic_load(&figures.of[FIGURE_DEVICE_BYTES]) == 0);
     FUZZ_CHECK(atomic_load(&figures.of[FIGURE_CONDITIONS]) == 0);
     for (unsigned i = FIGURE_CONTEXTS; i < FIGURE_COUNT; i++) {
-        FUZZ_CHECK(atomic_load(&figures.of[i]) == 0);
+        FUZZ_CHECK(i == FIGURE_PINNED_BYTES || atomic_load(&figures.of[i]) == 0);
     }
 }
 
