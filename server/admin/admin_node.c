@@ -66,20 +66,11 @@ static void gpu_use_add(void *user, const struct status_application *application
     }
 }
 
-void admin_uuid_write(const uint8_t uuid[16], char text[ADMIN_UUID_BYTES])
-{
-    size_t at = (size_t)snprintf(text, ADMIN_UUID_BYTES, "GPU-");
-    for (unsigned i = 0; i < 16; i++) {
-        at += (size_t)snprintf(text + at, ADMIN_UUID_BYTES - at, "%s%02x",
-                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-    }
-}
-
 static json_t *node_gpu_of(const struct control *control, const struct device *device)
 {
     json_t *gpu = json_object();
-    char uuid[ADMIN_UUID_BYTES];
-    admin_uuid_write(device->facts.uuid, uuid);
+    char uuid[DEVICES_UUID_BYTES];
+    devices_uuid_write(device->facts.uuid, uuid);
     admin_set_text(gpu, "node", control->conf->server.node);
     admin_set_text(gpu, "driver", device->gpu->driver == CONF_DRIVER_SOFT ? "soft" : "nvidia");
     admin_set_number(gpu, "section", device->gpu->number);

@@ -88,8 +88,8 @@ static void session_use_add(json_t *session, const struct status_gpu *gpu)
 {
     static const char *const engines[FIGURE_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
     json_t *use = json_object(), *uses = json_object_get(session, "use");
-    char uuid[ADMIN_UUID_BYTES];
-    admin_uuid_write(gpu->uuid, uuid);
+    char uuid[DEVICES_UUID_BYTES];
+    devices_uuid_write(gpu->uuid, uuid);
     admin_set_text(use, "uuid", uuid);
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         admin_set_number(use, engines[i], gpu->busy_ns[i] / GA_NS_PER_MS);

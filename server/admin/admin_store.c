@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/digits.h"
@@ -42,6 +43,27 @@ enum admin_code admin_store_code(struct admin_call *call, struct store *store,
 }
 
 /* ---- pages */
+
+enum admin_code admin_name_check(struct admin_call *call, const char *name)
+{
+    if (!store_name_is_valid(name)) {
+        return admin_fail(call, ADMIN_USAGE,
+                          "%.80s is no name: 1 to 64 letters, digits, '.', '_' and '-', the first "
+                          "one a letter or a digit",
+                          name);
+    }
+    return ADMIN_OK;
+}
+
+enum admin_code admin_reason_read(struct admin_call *call, char reason[STORE_TEXT_MAX + 1])
+{
+    const char *text = admin_text(call, "reason");
+    if (text[0] == 0 || strlen(text) > STORE_TEXT_MAX) {
+        return admin_fail(call, ADMIN_USAGE, "the reason must have 1 to %u bytes", STORE_TEXT_MAX);
+    }
+    memcpy(reason, text, strlen(text) + 1);
+    return ADMIN_OK;
+}
 
 enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *rows)
 {

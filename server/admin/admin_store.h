@@ -17,6 +17,11 @@ enum admin_code admin_store_code(struct admin_call *call, struct store *store,
 /* The same for a function that has written `why` itself. */
 enum admin_code admin_status_code(struct admin_call *call, enum ga_status status, const char *why);
 
+/* Whether it is a name that a tenant, a user or a group may have; the error has been told. */
+enum admin_code admin_name_check(struct admin_call *call, const char *name);
+/* The argument `reason`; the error has been told. */
+enum admin_code admin_reason_read(struct admin_call *call, char reason[STORE_TEXT_MAX + 1]);
+
 /* A page of a list by the number of its rows: the argument `after` is how many to leave out. */
 struct admin_rows {
     json_t *items;

@@ -9,6 +9,7 @@
 
 #include "api/cuda_names.h"
 #include "server/admin/admin_tenants.h"
+#include "server/control/access.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
@@ -64,13 +65,7 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
 /* What runs learns it at once. */
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
-    struct tenant_terms terms = {.number = tenant->number,
-                                 .generation = tenant->generation,
-                                 .limits = tenant->limits,
-                                 .isolation = tenant->isolation,
-                                 .exhausted = tenant->exhausted};
-    memcpy(terms.name, tenant->name, sizeof terms.name);
-    memcpy(terms.gpu_types, tenant->gpu_types, sizeof terms.gpu_types);
+    const struct tenant_terms terms = access_terms(tenant);
     tenant_renew(call->control, &terms);
 }
 
@@ -124,14 +119,9 @@ enum admin_code admin_verb_tenant_add(struct admin_call *call)
     struct store_tenant there, made;
     const char *name = admin_text(call, "name"), *description = admin_text(call, "description");
     enum admin_code code = admin_store_get(call, &store);
+    code = code == ADMIN_OK ? admin_name_check(call, name) : code;
     if (code != ADMIN_OK) {
         return code;
-    }
-    if (!store_name_is_valid(name)) {
-        return admin_fail(call, ADMIN_USAGE,
-                          "%.80s is no name: 1 to 64 letters, digits, '.', '_' and '-', the first "
-                          "one a letter or a digit",
-                          name);
     }
     store_tenant_init(&made, name);
     if (description != NULL && strlen(description) > STORE_TEXT_MAX) {
@@ -205,10 +195,8 @@ static unsigned tenant_sessions_end(struct admin_call *call, const char *name, c
             if (!call->dry_run) {
                 char why[ADMIN_WHY_MAX];
                 snprintf(why, sizeof why,
-                         "an administrator (%s) has ended the tenant %s's "
-                         "sessions%s%s",
-                         call->peer->name, name, reason != NULL ? ": " : "",
-                         reason != NULL ? reason : "");
+                         "an administrator (%s) has ended the tenant %s's sessions: %s",
+                         call->peer->name, name, reason);
                 dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
             }
         }
@@ -226,21 +214,17 @@ enum admin_code admin_verb_tenant_suspend(struct admin_call *call)
 {
     struct store *store;
     struct store_tenant before, after;
-    const char *reason = admin_text(call, "reason");
     enum admin_code code = tenant_read(call, "name", &store, &before);
     if (code != ADMIN_OK) {
         return code;
     }
-    if (reason[0] == 0 || strlen(reason) > STORE_TEXT_MAX) {
-        return admin_fail(call, ADMIN_USAGE, "the reason must have 1 to %u bytes", STORE_TEXT_MAX);
-    }
     after = before;
     after.suspended = true;
-    memcpy(after.reason, reason, strlen(reason) + 1);
-    code = tenant_write(call, store, &before, &after);
+    code = admin_reason_read(call, after.reason);
+    code = code == ADMIN_OK ? tenant_write(call, store, &before, &after) : code;
     if (code == ADMIN_OK) {
         bool kill = admin_flag(call, "kill");
-        unsigned sessions = kill ? tenant_sessions_end(call, before.name, reason)
+        unsigned sessions = kill ? tenant_sessions_end(call, before.name, after.reason)
                                  : tenant_sessions_count(call, before.name);
         admin_set_number(call->result, "sessions_ended", kill ? sessions : 0);
         if (!kill && sessions != 0) {

@@ -100,14 +100,10 @@ enum admin_code admin_verb_user_add(struct admin_call *call)
     struct store_user there, made = {.generation = 0};
     const char *tenant = admin_text(call, "tenant"), *name = admin_text(call, "name");
     enum admin_code code = admin_store_get(call, &store);
+    code = code == ADMIN_OK ? admin_name_check(call, name) : code;
+    code = code == ADMIN_OK ? admin_name_check(call, tenant) : code;
     if (code != ADMIN_OK) {
         return code;
-    }
-    if (!store_name_is_valid(name) || !store_name_is_valid(tenant)) {
-        return admin_fail(call, ADMIN_USAGE,
-                          "%.80s is no name: 1 to 64 letters, digits, '.', '_' and '-', the first "
-                          "one a letter or a digit",
-                          store_name_is_valid(name) ? tenant : name);
     }
     memcpy(made.tenant, tenant, strlen(tenant));
     memcpy(made.name, name, strlen(name));
@@ -175,18 +171,14 @@ enum admin_code admin_verb_user_suspend(struct admin_call *call)
 {
     struct store *store;
     struct store_user before, after;
-    const char *reason = admin_text(call, "reason");
     enum admin_code code = user_read(call, &store, &before);
     if (code != ADMIN_OK) {
         return code;
     }
-    if (reason[0] == 0 || strlen(reason) > STORE_TEXT_MAX) {
-        return admin_fail(call, ADMIN_USAGE, "the reason must have 1 to %u bytes", STORE_TEXT_MAX);
-    }
     after = before;
     after.suspended = true;
-    memcpy(after.reason, reason, strlen(reason) + 1);
-    return user_write(call, store, &before, &after);
+    code = admin_reason_read(call, after.reason);
+    return code == ADMIN_OK ? user_write(call, store, &before, &after) : code;
 }
 
 enum admin_code admin_verb_user_resume(struct admin_call *call)

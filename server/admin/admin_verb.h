@@ -70,9 +70,6 @@ void admin_set_text(json_t *object, const char *name, const char *text);  /* NUL
 void admin_set_number(json_t *object, const char *name, uint64_t number); /* past int64: null */
 void admin_set_flag(json_t *object, const char *name, bool flag);
 
-#define ADMIN_UUID_BYTES 48u
-/* "GPU-8932f9..." (admin_node.c). */
-void admin_uuid_write(const uint8_t uuid[16], char text[ADMIN_UUID_BYTES]);
 /* Sets state, reason and deadline_ms of what drains (admin_life.c). */
 void admin_set_drain(json_t *object, const struct drain *drain);
 

@@ -67,7 +67,7 @@ static void store_failed(struct control *control, const char *why)
 
 /* ---- those who are in */
 
-static struct tenant_terms terms_of(const struct store_tenant *tenant)
+struct tenant_terms access_terms(const struct store_tenant *tenant)
 {
     struct tenant_terms terms = {.number = tenant->number,
                                  .generation = tenant->generation,
@@ -80,11 +80,6 @@ static struct tenant_terms terms_of(const struct store_tenant *tenant)
     return terms;
 }
 
-struct tenant_terms access_terms(const struct auth_grant *grant)
-{
-    return terms_of(&grant->tenant);
-}
-
 struct tenant_terms access_everybody(struct control *control)
 {
     char why[300];
@@ -95,7 +90,7 @@ struct tenant_terms access_everybody(struct control *control)
         status = store_tenant_get(store, TENANT_DEFAULT, &tenant);
         storage_note(control, status);
     }
-    return status == GA_OK ? terms_of(&tenant) : tenant_default();
+    return status == GA_OK ? access_terms(&tenant) : tenant_default();
 }
 
 /* GA_OK: what there is to be done is done. Others: the store fails. That its tenant is suspended
@@ -112,7 +107,7 @@ static enum ga_status application_look(struct control_application *application)
     if (status != GA_OK) {
         return status;
     }
-    const struct tenant_terms terms = terms_of(&grant->tenant);
+    const struct tenant_terms terms = access_terms(&grant->tenant);
     if (tenant_known(application->control, terms.name) == NULL) { /* it has been renamed */
         memcpy(application->tenant->terms.name, terms.name, sizeof terms.name);
     }

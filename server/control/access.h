@@ -24,10 +24,10 @@ struct control_application;
 GA_CHECKED enum ga_status access_open(struct control *control);
 void access_close(struct control *control);
 
-/* The terms of the tenant of a grant. */
+/* The terms of a tenant of the store. */
+struct tenant_terms access_terms(const struct store_tenant *tenant);
 /* The terms of the tenant "default", whose everybody is with auth = off. */
 struct tenant_terms access_everybody(struct control *control);
-struct tenant_terms access_terms(const struct auth_grant *grant);
 
 /* Asks whether who has greeted by this connection, with this token (NULL: none), may come in. With
  * auth = off nobody is asked: not to be called then. GA_DENIED and others with `refusal`. */

@@ -46,16 +46,6 @@ void account_free(struct account *account)
 
 /* ---- figures */
 
-static void uuid_text(const struct device *device, char *text, size_t size)
-{
-    const uint8_t *uuid = device->facts.uuid;
-    size_t at = (size_t)snprintf(text, size, "GPU-");
-    for (unsigned i = 0; i < 16; i++) {
-        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
-        at += (size_t)snprintf(text + at, size - at, "%s%02x", dash ? "-" : "", uuid[i]);
-    }
-}
-
 /* NULL: no memory. */
 static struct account_row *account_row_of(struct account *account, const struct device *device)
 {
@@ -75,7 +65,7 @@ static struct account_row *account_row_of(struct account *account, const struct 
     }
     struct account_row *row = &account->rows[account->count++];
     *row = (struct account_row){.device = device, .untold = true};
-    uuid_text(device, row->gpu, sizeof row->gpu);
+    devices_uuid_write(device->facts.uuid, row->gpu);
     return row;
 }
 

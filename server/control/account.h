@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "server/control/devices.h"
 #include "store/store.h"
 
-struct device;
 struct seat;
 
 /* Of a GPU. The first one has also what is not of any one of them: memory, bytes moved. */
 struct account_row {
     const struct device *device;
-    char gpu[STORE_NAME_MAX + 1]; /* its UUID, in words */
+    char gpu[DEVICES_UUID_BYTES];
     struct store_figures now, written;
     bool untold; /* `now` or the end is not written yet */
 };

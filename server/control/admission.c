@@ -84,7 +84,7 @@ static bool terms_find(struct control_client *client, const char *token, struct 
         snprintf(refusal->why, sizeof refusal->why, "%s", refused.why);
         return admission_refuse(refusal, CUDA_ERROR_NOT_PERMITTED);
     }
-    *terms = access_terms(&grant);
+    *terms = access_terms(&grant.tenant);
     if (grant_take(client->application, &grant) != GA_OK) {
         snprintf(refusal->why, sizeof refusal->why, "no memory");
         return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);

@@ -63,6 +63,15 @@ bool devices_seen(const struct devices *devices, enum conf_driver driver)
     return false;
 }
 
+void devices_uuid_write(const uint8_t uuid[16], char text[DEVICES_UUID_BYTES])
+{
+    size_t at = (size_t)snprintf(text, DEVICES_UUID_BYTES, "GPU-");
+    for (unsigned i = 0; i < 16; i++) {
+        at += (size_t)snprintf(text + at, DEVICES_UUID_BYTES - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+    }
+}
+
 const struct device *devices_visible(const struct devices *devices, uint32_t index)
 {
     return &devices->all[devices->visible[index]];

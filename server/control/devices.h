@@ -34,6 +34,9 @@ GA_CHECKED enum ga_status devices_init(struct devices *devices, const struct con
 bool devices_have(const struct devices *devices, enum conf_driver driver);
 /* Whether any GPU that clients see has it. */
 bool devices_seen(const struct devices *devices, enum conf_driver driver);
+/* A UUID as people and NVIDIA's tools write it: "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6". */
+#define DEVICES_UUID_BYTES 41u
+void devices_uuid_write(const uint8_t uuid[16], char text[DEVICES_UUID_BYTES]);
 /* A GPU of a client's list. The index must be below visible_count. */
 const struct device *devices_visible(const struct devices *devices, uint32_t index);
 

@@ -38,12 +38,9 @@ static void labels_of_gpu(FILE *out, const struct control *control, const struct
 {
     fputs("{node=\"", out);
     label_write(out, control->conf->server.node);
-    fputs("\",gpu=\"GPU-", out);
-    for (unsigned i = 0; i < 16; i++) {
-        bool dash = i == 4 || i == 6 || i == 8 || i == 10;
-        fprintf(out, "%s%02x", dash ? "-" : "", device->facts.uuid[i]);
-    }
-    fputc('"', out);
+    char uuid[DEVICES_UUID_BYTES];
+    devices_uuid_write(device->facts.uuid, uuid);
+    fprintf(out, "\",gpu=\"%s\"", uuid);
 }
 
 /* ---- GPUs */
