@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -163,12 +164,22 @@ static uint32_t node_slot_find(struct sg_node *node)
     return SG_NODE_NO_SLOT;
 }
 
+/* Random: whoever scribbles on the segment may bring two processes to one slot, and had they
+ * counted there, to one generation. Without random numbers it counts. */
+static uint32_t generation_new(uint32_t before)
+{
+    uint32_t random;
+    bool have = getrandom(&random, sizeof random, GRND_NONBLOCK) == (ssize_t)sizeof random;
+    return have && random != before ? random : before + 1;
+}
+
 static uint32_t slot_claim(struct sg_node *node)
 {
     uint32_t found = node_slot_find(node), thread = (uint32_t)gettid();
     if (found != SG_NODE_NO_SLOT) {
         struct sg_node_slot *slot = &node->slot[found];
-        sg_node_state.generation = ++slot->generation;
+        slot->generation = generation_new(slot->generation);
+        sg_node_state.generation = slot->generation;
         slot->pid = getpid();
         slot->memory_fd = -1;
         slot->exports_fd = -1;

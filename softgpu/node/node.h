@@ -69,7 +69,7 @@ struct sg_node_slot {
     _Atomic uint32_t keeper; /* its thread that never ends while it lives; 0: the slot is free */
     uint64_t born;           /* when that thread began, as the kernel counts; 0: not known */
     int32_t pid;
-    uint32_t generation; /* how many processes have had this slot */
+    uint32_t generation; /* of the process that has it, or had it last */
     /* Descriptors of the process, once it has exported memory (memory/ipc.c). */
     int32_t memory_fd, exports_fd;
 };
