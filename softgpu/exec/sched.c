@@ -27,16 +27,28 @@ static bool goes_before(const struct sg_group *a, const struct sg_group *b)
     return da != db ? da > db : a->pc < b->pc;
 }
 
+/* The group that fairness chose last; NULL: it is not ready. */
+static struct sg_group *fair_group(struct sg_warp *warp)
+{
+    for (uint32_t i = 0; i < warp->group_count; i++) {
+        struct sg_group *group = &warp->groups[i];
+        if (group->state == SG_GROUP_READY && (group->mask & warp->fair_mask)) {
+            return group;
+        }
+    }
+    return NULL;
+}
+
 static struct sg_group *pick(struct sg_warp *warp)
 {
-    struct sg_group *best = NULL;
+    struct sg_group *best = warp->fair ? fair_group(warp) : NULL;
+    if (best != NULL) {
+        return best;
+    }
     for (uint32_t i = 0; i < warp->group_count; i++) {
         struct sg_group *group = &warp->groups[i];
         if (group->state != SG_GROUP_READY) {
             continue;
-        }
-        if (warp->fair && (group->mask & warp->fair_mask)) {
-            return group;
         }
         if (best == NULL || goes_before(group, best)) {
             best = group;
@@ -291,6 +303,7 @@ bool sg_warp_run(struct sg_warp *warp)
         }
         moved = true;
         group->last_run = ++warp->clock;
+        bool fair = warp->fair != 0;
         enum sg_stop stop = run_group(warp, group);
         if (warp->fair) {
             warp->fair--;
@@ -301,7 +314,9 @@ bool sg_warp_run(struct sg_warp *warp)
         }
         /* also a turn without many branches: a loop may have many calls */
         if (stop == SG_STOP_TURN || points == POINTS_MAX - 1) {
-            struct sg_group *running = pick(warp);
+            /* Not pick alone: what fairness chose may have used its last point just now. */
+            struct sg_group *running = fair ? fair_group(warp) : NULL;
+            running = running != NULL ? running : pick(warp);
             if (running != NULL && warp->group_count > 1) {
                 be_fair(warp, running);
             }
