@@ -45,6 +45,7 @@ void script_server_drain(struct script_server *server);
 unsigned script_server_backends(const struct script_server *server, pid_t *pids, unsigned most);
 /* Waits until it has so many. */
 void script_server_wait_backends(const struct script_server *server, unsigned count);
+/* Soon after the start it may have some more for the process that looks for GPUs. */
 unsigned script_server_descriptors(const struct script_server *server);
 
 /* ---- one connection */

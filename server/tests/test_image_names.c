@@ -154,10 +154,10 @@ Test(image_names, of_a_program_without_a_name_go_with_it)
     }
     script_server_wait_backends(&server, 0);
     uint64_t until = ga_clock_ns() + 5 * GA_NS_PER_S;
-    while (script_server_descriptors(&server) != before && ga_clock_ns() < until) {
+    while (script_server_descriptors(&server) > before && ga_clock_ns() < until) {
         usleep(10000);
     }
-    cr_expect_eq(script_server_descriptors(&server), before);
+    cr_expect_leq(script_server_descriptors(&server), before);
 }
 
 Test(image_names, small_ones_have_none)
@@ -168,7 +168,7 @@ Test(image_names, small_ones_have_none)
     memcpy(small, code, sizeof code - 1);
     unsigned before = script_server_descriptors(&server);
     cr_assert_eq(script_module(&app, module_of(first), small), CUDA_SUCCESS);
-    cr_expect_eq(script_server_descriptors(&server), before, "gpuaasd does not keep it");
+    cr_expect_leq(script_server_descriptors(&server), before, "gpuaasd does not keep it");
 }
 
 static void start_without(void)

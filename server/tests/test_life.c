@@ -79,11 +79,11 @@ Test(life, a_hundred_applications_leave_nothing)
     }
     script_server_wait_backends(&server, 0);
     uint64_t until = ga_clock_ns() + 5 * GA_NS_PER_S;
-    while (script_server_descriptors(&server) != before && ga_clock_ns() < until) {
+    while (script_server_descriptors(&server) > before && ga_clock_ns() < until) {
         usleep(10000);
     }
-    cr_expect_eq(script_server_descriptors(&server), before, "%u, not %u",
-                 script_server_descriptors(&server), before);
+    cr_expect_leq(script_server_descriptors(&server), before, "%u, not %u",
+                  script_server_descriptors(&server), before);
 }
 
 Test(life, data_and_side_connection_of_a_client_end_its_process)
