@@ -12,7 +12,9 @@
 static const size_t bytes = 1 << 20;
 static const int streams = 4;
 
-static float *device_memory, *above, *below; // the host's: to the device and back
+// Of its own for each kind of work, since all are at work at once.
+static float *device_memory, *device_up, *device_down;
+static float *above, *below; // the host's: to the device and back
 static cudaStream_t stream[streams];
 
 __global__ void spin(float *out, int rounds)
@@ -32,12 +34,12 @@ static void work(int count, cudaStream_t where)
 
 static void up(cudaStream_t where)
 {
-    CHECK(cudaMemcpyAsync(device_memory, above, bytes, cudaMemcpyHostToDevice, where));
+    CHECK(cudaMemcpyAsync(device_up, above, bytes, cudaMemcpyHostToDevice, where));
 }
 
 static void down(cudaStream_t where)
 {
-    CHECK(cudaMemcpyAsync(below, device_memory, bytes, cudaMemcpyDeviceToHost, where));
+    CHECK(cudaMemcpyAsync(below, device_down, bytes, cudaMemcpyDeviceToHost, where));
 }
 
 static void nap(void *)
@@ -130,7 +132,8 @@ static void graph()
 int main(int count, char **arguments)
 {
     const char *way = count > 1 ? arguments[1] : "";
-    CHECK(cudaMalloc(&device_memory, bytes));
+    for (float **memory : {&device_memory, &device_up, &device_down})
+        CHECK(cudaMalloc(memory, bytes));
     CHECK(cudaHostAlloc((void **)&above, bytes, 0));
     CHECK(cudaHostAlloc((void **)&below, bytes, 0));
     for (int i = 0; i < streams; i++)
