@@ -27,7 +27,8 @@ script() { # SCRIPT [TEST]...: all of its tests, or only these if not everything
 slow='slow/who*'
 [ "$full" != 1 ] || slow='slow/*'
 "$build/tests/test_server_slow" --filter "$slow"
-script programs.py
+script programs.py test_programs test_copies test_by_itself_and_by_name test_tcp_when_it_cannot_be \
+    test_memory_that_cannot_be_registered test_backend_dies_while_it_moves_bytes test_resets
 # Not cut.py: both ends have the same card, whose frames to itself pass no device that could drop
 # them. Not restart.py and kill.py: what dies there is noticed by TCP, as over tcp.
 faults=../faults
