@@ -203,12 +203,7 @@ void limits_value_write(enum limit limit, uint64_t value, char text[LIMITS_TEXT_
         memcpy(text, "-", 2);
         return;
     }
-    size_t at = 0;
-    while (at + 1 < form->writing && (value == 0 || value % form->units[at].factor != 0)) {
-        at++;
-    }
-    snprintf(text, LIMITS_TEXT_MAX, "%" PRIu64 "%s", value / form->units[at].factor,
-             form->units[at].name);
+    ga_amount_write(value, form->units, form->writing, text);
 }
 
 bool limits_within(const struct limits *part, const struct limits *whole, enum limit *which)

@@ -160,6 +160,7 @@ bool soft_key_read(const struct soft_key *key, const char *text, struct soft_dev
 static void soft_key_write(FILE *out, const struct soft_key *key, const struct soft_device *device)
 {
     const void *member = (const char *)device + key->offset;
+    char text[GA_AMOUNT_BYTES];
     fprintf(out, "%s=", key->name);
     switch (key->type) {
     case SOFT_TYPE_NUMBER:
@@ -169,11 +170,8 @@ static void soft_key_write(FILE *out, const struct soft_key *key, const struct s
         fprintf(out, "%" PRIu64, *(const uint64_t *)member);
         break;
     case SOFT_TYPE_TIME:
-        if (*(const uint64_t *)member == 0) {
-            fputs("none", out);
-        } else {
-            fprintf(out, "%" PRIu64 "ns", *(const uint64_t *)member);
-        }
+        ga_time_write(*(const uint64_t *)member, text);
+        fputs(*(const uint64_t *)member == 0 ? "none" : text, out);
         break;
     case SOFT_TYPE_FLAG:
         fputs(*(const bool *)member ? "yes" : "no", out);

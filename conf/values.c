@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/amount.h"
 #include "conf/key.h"
 
 struct telling {
@@ -21,18 +22,6 @@ static void value_ports_write(const struct conf_ports *ports, char *text, size_t
     }
 }
 
-/* A number of the largest unit that divides it. */
-static void value_bytes_write(uint64_t bytes, char *text, size_t size)
-{
-    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
-    unsigned unit = 0;
-    while (bytes != 0 && bytes % 1024 == 0 && unit < 4) {
-        bytes /= 1024;
-        unit++;
-    }
-    snprintf(text, size, "%" PRIu64 "%s", bytes, units[unit]);
-}
-
 /* False: the key has no text of its own. */
 static bool value_write(const struct conf_key *key, const void *from, char *text, size_t size)
 {
@@ -45,7 +34,7 @@ static bool value_write(const struct conf_key *key, const void *from, char *text
         snprintf(text, size, "%" PRIu32, *(const uint32_t *)member);
         return true;
     case CONF_TYPE_BYTES:
-        value_bytes_write(*(const uint64_t *)member, text, size);
+        ga_bytes_write(*(const uint64_t *)member, text);
         return true;
     case CONF_TYPE_PORTS:
         value_ports_write(member, text, size);
