@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device-level scheduling: who may use one GPU now (Strings, SC14, IV-B; Rain, VTDC13, 4.2; DCUDA,
+ * SoCC19, 3.3). Pure: no input or output, no clock (the caller says what time it is), no allocation
+ * in a decision. gpuaasd and the simulator run this same code.
+ *
+ * The caller keeps the requests of the sessions up to date (sched_update), says what they have used
+ * (sched_charge), and asks for a decision (sched_decide)
+ *   - when `again` of the last decision has come, and
+ *   - after each change: a join, a leave, another request, a charge of a session that is awake.
+ * A decision depends on the state alone: asking twice at one time gives the same answer.
+ *
+ * Times are nanoseconds of one clock that never goes back. One thread at a time. */
+#ifndef SCHED_SCHED_H
+#define SCHED_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define SCHED_NEVER UINT64_MAX
+
+enum sched_engine { SCHED_COMPUTE, SCHED_H2D, SCHED_D2H, SCHED_ENGINES };
+#define SCHED_BIT(engine) (1u << (engine))
+
+/* What a session does now (Strings IV-B3): a kernel launch, a copy to the device, a copy to the
+ * host; DFL: anything else, and what is not known. */
+enum sched_phase { SCHED_PHASE_DFL, SCHED_PHASE_KL, SCHED_PHASE_H2D, SCHED_PHASE_D2H };
+
+/* What a session is and asks for: a row of the Request Control Block (Strings III-D). */
+struct sched_request {
+    uint32_t tenant;           /* sessions of the same number share its weight, debt and cap */
+    uint32_t weight;           /* of the tenant, from 1 to SCHED_WEIGHT_MAX */
+    uint32_t priority;         /* greater goes first (policy `priority`) */
+    uint32_t cap_percent;      /* of the GPU's compute time for the tenant; 0 or 100: no cap */
+    uint32_t throttle_percent; /* of the GPU's time, on any engine, for the tenant; likewise */
+    enum sched_phase phase;
+    uint8_t wants; /* SCHED_BIT of the engines for which it has work that is not submitted */
+    uint8_t busy;  /* SCHED_BIT of the engines that have work of it, submitted and not done. Work
+                    * that cannot go on by itself (a wait in a stream) is none */
+    uint32_t demand_ppm; /* part of the GPU's places that its kernels fill; 0: not known, so all */
+    uint64_t bandwidth;  /* of the GPU's memory while its kernels run, bytes/s; 0: not known */
+    uint64_t goal_ns;    /* an operation should wait at most so long (policy `latency`); 0: batch */
+};
+#define SCHED_WEIGHT_MAX 10000u
+
+/* Of a GPU. */
+struct sched_gpu {
+    uint32_t copy_engines; /* 1 or 2 */
+    uint64_t bandwidth;    /* of its memory, bytes/s; 0: not known */
+};
+
+/* sched_settings_default has the defaults; SCHED_SETTINGS names the keys. */
+struct sched_settings {
+    uint64_t slice_ns;       /* a turn, at most (but for the operation that runs at its end) */
+    uint64_t epoch_ns;       /* FS and TFS: the turns of all tenants together */
+    uint64_t quantum_ns;     /* LAS: attained service counts from the end of a quantum on */
+    uint64_t horizon_ns;     /* work that a session may have submitted ahead; the caller's */
+    uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long */
+    uint64_t group_slice_ns; /* groups: the turn of a group */
+    uint32_t group_excess_percent; /* groups: a group may demand so much more than the GPU has */
+    uint64_t aging_ns;          /* priority: one step more for each such time of waiting; 0: none */
+    uint32_t passed_max;        /* PS: turns of others before a session goes first */
+    uint32_t las_passed_max;    /* LAS: likewise; 0: no bound, as in the paper */
+    uint64_t cap_window_ns;     /* caps and throttles hold over each such time */
+    uint32_t bandwidth_percent; /* ps_bandwidth: of the memory's bandwidth for those awake */
+    uint32_t batch_percent;     /* latency: of the time for sessions without a goal, at least */
+};
+
+struct sched_settings sched_settings_default(void);
+
+/* A policy; its members are the business of sched/policy.h. */
+struct sched_policy;
+/* NULL: there is none of this name. */
+const struct sched_policy *sched_policy_find(const char *name);
+/* The i-th, in the order of docs/scheduling.md; NULL behind the last one. The first is `none`:
+ * everybody may work at any time, within caps. */
+const struct sched_policy *sched_policy_at(size_t i);
+const char *sched_policy_name(const struct sched_policy *policy);
+const char *sched_policy_summary(const struct sched_policy *policy); /* a line for people */
+
+/* Whether the policy can work so on such a GPU. GA_INVALID: the settings contradict each other;
+ * GA_UNSUPPORTED: the GPU lacks what the policy needs. Then `why` has one sentence about it. */
+GA_CHECKED enum ga_status sched_settings_check(const struct sched_policy *policy,
+                                               const struct sched_settings *settings,
+                                               const struct sched_gpu *gpu, char *why,
+                                               size_t why_room);
+
+/* The scheduler of one GPU. */
+struct sched;
+
+/* Settings that pass sched_settings_check. GA_NO_MEMORY. */
+GA_CHECKED enum ga_status sched_create(struct sched **out, const struct sched_policy *policy,
+                                       const struct sched_settings *settings,
+                                       const struct sched_gpu *gpu, uint64_t now);
+void sched_destroy(struct sched *sched);
+
+/* Another policy, or the same with other settings; they pass sched_settings_check. What sessions
+ * have attained, CGS, debts and the time they have waited stay and are there for the new policy;
+ * turns end, so the next decision may wake others, once what runs has ended. */
+void sched_change(struct sched *sched, const struct sched_policy *policy,
+                  const struct sched_settings *settings, uint64_t now);
+
+/* A new session. The slot is its number until it leaves; freed slots are used again. GA_NO_MEMORY.
+ * Values out of bounds are brought within them: requests may be a stranger's words. */
+GA_CHECKED enum ga_status sched_join(struct sched *sched, const struct sched_request *request,
+                                     uint64_t now, uint32_t *slot);
+void sched_leave(struct sched *sched, uint32_t slot, uint64_t now);
+/* What it asks for now. Of an operation that has ended, sched_charge comes before the sched_update
+ * that takes it from `busy`. */
+void sched_update(struct sched *sched, uint32_t slot, const struct sched_request *request,
+                  uint64_t now);
+/* It has used the engine for so long; in one piece at the end of an operation or bit by bit. */
+void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+                  uint64_t now);
+
+struct sched_awake {
+    uint32_t slot;
+    uint32_t rank;  /* 0 has the highest stream priority among those awake */
+    uint64_t until; /* it may begin operations before then; SCHED_NEVER: as long as it likes */
+};
+/* Who is awake; all others begin no operation. Operations that run are never interrupted. */
+struct sched_decision {
+    const struct sched_awake *awake; /* until the next call for this scheduler */
+    uint32_t count;
+    uint64_t again; /* ask then at the latest; SCHED_NEVER: after a change */
+};
+struct sched_decision sched_decide(struct sched *sched, uint64_t now);
+
+/* For people who look, tests, and feedback. */
+struct sched_account {
+    uint64_t attained_ns[SCHED_ENGINES]; /* service since it has joined */
+    uint64_t waited_ns;                  /* wanted to and was not awake, all in all */
+    uint64_t turns;                      /* times it has been woken */
+    double cgs_ns;                       /* LAS: cumulative GPU service as of the last quantum */
+    double debt_ns;                      /* FS, TFS: of its tenant, to be paid in later epochs */
+    bool awake;
+    bool capped; /* its tenant has used up its cap or throttle for now */
+};
+struct sched_account sched_account(const struct sched *sched, uint32_t slot, uint64_t now);
+
+#endif
