@@ -4,6 +4,7 @@
 
 #include "base/digits.h"
 #include "ctl/ctl.h"
+#include "ctl/monitor.h"
 #include "ctl/value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -121,8 +122,11 @@ enum admin_code ctl_sessions_show(const struct ctl_line *line)
     enum admin_code code =
         ctl_ask(line, "session.show", json_pack("{s:s}", "id", line->words[0]), &result);
     if (code == ADMIN_OK) {
-        code = ctl_print_object(line, "Session", show_columns, COUNT(show_columns),
-                                json_object_get(result, "item"));
+        json_t *session = json_object_get(result, "item");
+        code = ctl_print_object(line, "Session", show_columns, COUNT(show_columns), session);
+        if (code == ADMIN_OK && !ctl_has(line, OPTION_JSON)) {
+            code = ctl_monitor_print(line, json_object_get(session, "use"));
+        }
         json_decref(result);
     }
     return code;

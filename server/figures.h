@@ -10,9 +10,11 @@
 
 #include "server/channel.h"
 
-#define FIGURES_FD    4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES (65536u + CHANNEL_SEATS * CONF_GPUS_MAX * 8u)
-#define FIGURES_GPUS  64u /* of an application; if it uses more, the last row is for the others */
+#define FIGURES_FD     4 /* the backend process's descriptor of them */
+#define FIGURES_BYTES  (524288u + CHANNEL_SEATS * CONF_GPUS_MAX * 8u)
+#define FIGURES_GPUS   64u /* of an application; if it uses more, the last row is for the others */
+#define FIGURES_SHAPES 8u  /* of launches, for each GPU of an application */
+#define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
@@ -60,12 +62,30 @@ enum figure {
 
 enum figure_engine { FIGURE_ENGINE_COMPUTE, FIGURE_ENGINE_H2D, FIGURE_ENGINE_D2H, FIGURE_ENGINES };
 
+/* What an application does on a GPU now, by the work that it has begun last (PS of Strings, SC14):
+ * nothing that the meter knows of, kernels, or copies. */
+enum figure_phase { FIGURE_PHASE_DFL, FIGURE_PHASE_KL, FIGURE_PHASE_H2D, FIGURE_PHASE_D2H };
+
+/* A shape of launches: of one kernel, with this grid and block in blocks and threads, and dynamic
+ * shared memory. */
+struct figures_shape {
+    _Atomic uint64_t count; /* of launches, about; 0: the row is free */
+    _Atomic uint64_t function;
+    _Atomic uint32_t grid[3], block[3], shared_bytes;
+    _Atomic uint32_t share; /* of the GPU's places for warps that it can fill, in millionths */
+};
+
 /* Of a GPU, in the order in which the application has first used them. */
 struct gpu_figures {
     _Alignas(64) _Atomic uint64_t gpu;        /* ordinal in its driver + 1; 0: the row is free */
     _Atomic uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked */
     _Atomic uint64_t busy_any_ns;             /* how long any of them has */
     _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
+    /* Of copies between host and device, in each direction as FIGURE_ENGINE_H2D, D2H less 1. */
+    _Atomic uint64_t copies[2], copied_bytes[2];
+    _Atomic uint64_t demand_ns; /* time of batches, each times the share that its launches fill */
+    _Atomic uint32_t phase;     /* enum figure_phase */
+    struct figures_shape shapes[FIGURES_SHAPES]; /* the most frequent ones, in no order */
 };
 
 struct figures {

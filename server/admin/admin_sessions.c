@@ -86,16 +86,7 @@ static json_t *session_of(const struct status_application *application)
 /* Appends what it has used of a GPU. */
 static void session_use_add(json_t *session, const struct status_gpu *gpu)
 {
-    static const char *const engines[FIGURE_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
-    json_t *use = json_object(), *uses = json_object_get(session, "use");
-    char uuid[DEVICES_UUID_BYTES];
-    devices_uuid_write(gpu->uuid, uuid);
-    admin_set_text(use, "uuid", uuid);
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
-        admin_set_number(use, engines[i], gpu->busy_ns[i] / GA_NS_PER_MS);
-    }
-    admin_set_number(use, "launches", gpu->works);
-    (void)json_array_append_new(uses, use);
+    (void)json_array_append_new(json_object_get(session, "use"), admin_monitor(gpu->use));
 }
 
 /* ---- a page of the list */

@@ -19,6 +19,7 @@
 
 struct control;
 struct drain;
+struct seat_use;
 
 struct admin_call {
     struct control *control;
@@ -73,13 +74,17 @@ void admin_set_flag(json_t *object, const char *name, bool flag);
 /* Sets state, reason and deadline_ms of what drains (admin_life.c). */
 void admin_set_drain(json_t *object, const struct drain *drain);
 
+/* What a session has used of a GPU, and how (admin_monitor.c). */
+json_t *admin_monitor(const struct seat_use *use);
+
 /* ---- the verbs, by file */
 
 enum admin_code admin_verb_drain(struct admin_call *call); /* admin_life.c */
 enum admin_code admin_verb_undrain(struct admin_call *call);
 enum admin_code admin_verb_reload(struct admin_call *call);
 
-enum admin_code admin_verb_health(struct admin_call *call); /* admin_node.c */
+enum admin_code admin_verb_feedback(struct admin_call *call); /* admin_monitor.c */
+enum admin_code admin_verb_health(struct admin_call *call);   /* admin_node.c */
 enum admin_code admin_verb_gpus(struct admin_call *call);
 enum admin_code admin_verb_config_show(struct admin_call *call);
 enum admin_code admin_verb_sessions(struct admin_call *call); /* admin_sessions.c */

@@ -94,7 +94,7 @@ static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *
     }
     meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
     CUresult rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream);
-    meter_copied(conn, args->stream, args->bytes);
+    meter_copied(conn, API_ENGINE_H2D, args->stream, args->bytes);
     return rc;
 }
 
@@ -144,7 +144,7 @@ static CUresult copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_
     }
     meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
     CUresult rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
-    meter_copied(conn, args->stream, args->width * args->rows);
+    meter_copied(conn, API_ENGINE_H2D, args->stream, args->width * args->rows);
     return rc;
 }
 
@@ -189,7 +189,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     }
     meter_work(&conn->meter, conn, API_ENGINE_D2H, copy->stream_wire);
     CUresult rc = piece_start(copy, piece, room.at, room.bytes);
-    meter_copied(conn, copy->stream_wire, room.bytes);
+    meter_copied(conn, API_ENGINE_D2H, copy->stream_wire, room.bytes);
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {

@@ -44,7 +44,7 @@ static CUresult copy_in_array(struct server_conn *conn, const struct ga_copy_in_
     }
     meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
     CUresult rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
-    meter_copied(conn, args->stream, args->width * args->rows);
+    meter_copied(conn, API_ENGINE_H2D, args->stream, args->width * args->rows);
     return rc;
 }
 

@@ -168,7 +168,7 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
         meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
         *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
                                                  fetches->stream);
-        meter_copied(conn, args->stream, fetch->bytes);
+        meter_copied(conn, API_ENGINE_H2D, args->stream, fetch->bytes);
     }
     if (*rc == CUDA_SUCCESS) {
         (void)copy_in_end(conn, room->slot, args->stream, CUDA_SUCCESS);

@@ -108,7 +108,7 @@ CUresult server_do_ga_shared_buffer_in(struct server_conn *conn,
         meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
         rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst, piece->memory + args->offset,
                                                 args->bytes, stream);
-        meter_copied(conn, args->stream, args->bytes);
+        meter_copied(conn, API_ENGINE_H2D, args->stream, args->bytes);
         ledger_moved(conn->ledger, FIGURE_SHARED_IN, rc == CUDA_SUCCESS ? args->bytes : 0);
     }
     return answer_after(conn, args->stream, args->waits != 0, piece, rc);
@@ -130,7 +130,7 @@ CUresult server_do_ga_shared_buffer_out(struct server_conn *conn,
         meter_work(&conn->meter, conn, API_ENGINE_D2H, args->stream);
         rc = conn->driver->cuMemcpyDtoHAsync_v2(piece->memory + args->offset, args->src,
                                                 args->bytes, stream);
-        meter_copied(conn, args->stream, args->bytes);
+        meter_copied(conn, API_ENGINE_D2H, args->stream, args->bytes);
         ledger_moved(conn->ledger, FIGURE_SHARED_OUT, rc == CUDA_SUCCESS ? args->bytes : 0);
     }
     return answer_after(conn, args->stream, args->waits != 0, piece, rc);

@@ -108,6 +108,19 @@ static void whole_look(struct account *account, struct account_row *row, uint64_
              account_figure(figures, FIGURE_SHARED_OUT) + account_figure(figures, FIGURE_RDMA_OUT));
 }
 
+static void account_feed(const struct account *account, struct account_row *row,
+                         const struct seat_use *use)
+{
+    const struct control_application *application = account->seat->application;
+    struct feedback_key key = {.tenant = ""};
+    const struct feedback_figures now =
+        feedback_figures_of(use, ga_clock_ns() - account->seat->taken_ns);
+    snprintf(key.tenant, sizeof key.tenant, "%s", application->tenant->terms.name);
+    snprintf(key.program, sizeof key.program, "%s", application->program);
+    snprintf(key.model, sizeof key.model, "%s", use->device->facts.name);
+    feedback_tell(&application->control->feedback, &key, &row->fed, &now);
+}
+
 void account_look(struct account *account)
 {
     const struct seat *seat = account->seat;
@@ -127,6 +140,7 @@ void account_look(struct account *account)
         if (row != NULL) {
             rise(&row->now.gpu_ns, use.busy_any_ns);
             rise(&row->now.launches, use.works);
+            account_feed(account, row, &use);
         }
     }
     if (account->count != 0) {

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "server/control/devices.h"
+#include "server/control/feedback.h"
 #include "store/store.h"
 
 struct seat;
@@ -18,7 +19,8 @@ struct account_row {
     const struct device *device;
     char gpu[DEVICES_UUID_BYTES];
     struct store_figures now, written;
-    bool untold; /* `now` or the end is not written yet */
+    bool untold;                 /* `now` or the end is not written yet */
+    struct feedback_figures fed; /* what feedback has been told */
 };
 
 struct account {

@@ -53,8 +53,9 @@ struct control_application *control_application_make(struct control *control,
                                          .users = 1};
     memcpy(made->id, hello->application, sizeof made->id);
     snprintf(made->address, sizeof made->address, "%s", address);
-    snprintf(made->label, sizeof made->label, "%.64s (pid %u)",
-             hello->program[0] != 0 ? hello->program : "a client", hello->pid);
+    snprintf(made->program, sizeof made->program, "%.64s",
+             hello->program[0] != 0 ? hello->program : "a client");
+    snprintf(made->label, sizeof made->label, "%s (pid %u)", made->program, hello->pid);
     (void)!conn->ops->local_address(conn->fd, url, sizeof url);
     host_of(url, made->host);
     ga_list_init(&made->clients);
@@ -370,8 +371,7 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
 {
     struct seat_use use;
     for (uint32_t row = 0; seat != NULL && seat_use_read(seat, row, &use); row++) {
-        struct status_gpu gpu = {.uuid = use.device->facts.uuid, .works = use.works};
-        memcpy(gpu.busy_ns, use.busy_ns, sizeof gpu.busy_ns);
+        struct status_gpu gpu = {.uuid = use.device->facts.uuid, .use = &use};
         sink->gpu(sink->user, status, &gpu);
     }
 }

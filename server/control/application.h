@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/control/devices.h"
+#include "server/control/feedback.h"
 #include "server/control/owner.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
@@ -31,6 +32,7 @@ struct control_application {
     char credential[TENANT_NAME_MAX]; /* the number of what has proved it; "": none */
     uint8_t id[16];
     char address[TRANSPORT_PEER_BYTES], label[96]; /* for the log: where it is; program and pid */
+    char program[FEEDBACK_PROGRAM_BYTES];          /* as it calls itself */
     char host[CONF_TEXT_MAX]; /* of this node, as it has reached it; its data ports are there */
     bool tls;                 /* its data is encrypted */
     const char *way;          /* of its control connection: "tls", "tcp", "shm" */

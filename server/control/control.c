@@ -263,6 +263,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         return 1;
     }
     tenant_table_init(&control.tenants, &control.loop);
+    feedback_init(&control.feedback);
     backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
@@ -293,6 +294,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     tenant_table_fini(&control.tenants);
     images_fini(&control.processes.images);
     accounting_stop(&control);
+    feedback_fini(&control.feedback);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);

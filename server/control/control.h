@@ -13,6 +13,7 @@
 #include "server/control/backend_process.h"
 #include "server/control/devices.h"
 #include "server/control/drain.h"
+#include "server/control/feedback.h"
 #include "server/control/notify.h"
 #include "server/control/tenant.h"
 #include "server/control/warm_pool.h"
@@ -95,8 +96,9 @@ struct control {
     const struct control_part *const *parts; /* ended by NULL */
     struct store *store;                     /* of storage.h; NULL: it has been lost */
     struct accounting *accounting;           /* NULL: there is none */
-    struct admin *admin;                     /* of the admin socket; NULL: there is none */
-    bool serving;                            /* the drivers are known */
+    struct feedback feedback;
+    struct admin *admin; /* of the admin socket; NULL: there is none */
+    bool serving;        /* the drivers are known */
     bool stopping;
     int exit_status;
 };

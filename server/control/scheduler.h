@@ -24,7 +24,7 @@ struct scheduler_settings {
     uint64_t slice_ns;                 /* a turn, at most */
     uint64_t epoch_ns;                 /* between two accounts: quantum of LAS, epoch of TFS */
     uint64_t horizon_ns;               /* of work that a session has submitted ahead, at most */
-    uint64_t hold_ns; /* a session keeps its turn for so long with nothing to do */
+    uint64_t hold_ns;                  /* a session keeps its turn for so long with nothing to do */
 };
 
 /* Of a tenant; they hold for each GPU. */

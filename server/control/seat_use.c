@@ -20,6 +20,53 @@ static const struct device *seat_use_device(const struct devices *devices, enum 
     return NULL;
 }
 
+static uint64_t seat_use_load(const _Atomic uint64_t *at)
+{
+    return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+static void shape_read(const struct figures_shape *from, struct seat_shape *shape)
+{
+    shape->launches = seat_use_load(&from->count);
+    for (unsigned i = 0; i < 3; i++) {
+        shape->grid[i] = atomic_load_explicit(&from->grid[i], memory_order_relaxed);
+        shape->block[i] = atomic_load_explicit(&from->block[i], memory_order_relaxed);
+    }
+    shape->shared_bytes = atomic_load_explicit(&from->shared_bytes, memory_order_relaxed);
+    uint32_t share = atomic_load_explicit(&from->share, memory_order_relaxed);
+    shape->share = share < FIGURES_WHOLE ? share : FIGURES_WHOLE;
+}
+
+/* Keeps the shapes in order. */
+static void shapes_read(const struct gpu_figures *row, struct seat_use *use)
+{
+    for (unsigned i = 0; i < FIGURES_SHAPES; i++) {
+        struct seat_shape shape;
+        shape_read(&row->shapes[i], &shape);
+        if (shape.launches == 0) {
+            continue;
+        }
+        uint32_t at = use->shape_count++;
+        for (; at > 0 && use->shapes[at - 1].launches < shape.launches; at--) {
+            use->shapes[at] = use->shapes[at - 1];
+        }
+        use->shapes[at] = shape;
+    }
+}
+
+static void monitor_read(const struct gpu_figures *row, uint64_t most, struct seat_use *use)
+{
+    for (unsigned way = 0; way < 2; way++) {
+        use->copies[way] = seat_use_load(&row->copies[way]);
+        use->copied_bytes[way] = seat_use_load(&row->copied_bytes[way]);
+    }
+    uint64_t demand_ns = seat_use_load(&row->demand_ns);
+    use->demand_ns = demand_ns < most ? demand_ns : most;
+    uint32_t phase = atomic_load_explicit(&row->phase, memory_order_relaxed);
+    use->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
+    shapes_read(row, use);
+}
+
 bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use)
 {
     if (number >= FIGURES_GPUS) {
@@ -27,19 +74,27 @@ bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *us
     }
     const struct gpu_figures *row = &seat->figures->gpus[number];
     const struct devices *devices = &seat->application->control->devices;
-    uint64_t gpu = atomic_load_explicit(&row->gpu, memory_order_relaxed);
+    uint64_t gpu = seat_use_load(&row->gpu);
     *use = (struct seat_use){
         .device = gpu != 0 ? seat_use_device(devices, seat->process->driver, gpu - 1) : NULL};
     if (use->device == NULL) {
         return false;
     }
     uint64_t most = ga_clock_ns() - seat->taken_ns;
-    uint64_t any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
+    uint64_t any_ns = seat_use_load(&row->busy_any_ns);
     use->busy_any_ns = any_ns < most ? any_ns : most;
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
-        uint64_t ns = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
+        uint64_t ns = seat_use_load(&row->busy_ns[i]);
         use->busy_ns[i] = ns < most ? ns : most;
     }
-    use->works = atomic_load_explicit(&row->works, memory_order_relaxed);
+    use->works = seat_use_load(&row->works);
+    monitor_read(row, most, use);
     return true;
+}
+
+uint64_t seat_use_bandwidth(const uint64_t copied_bytes[2], uint64_t busy_any_ns)
+{
+    double bytes = (double)copied_bytes[0] + (double)copied_bytes[1];
+    double rate = busy_any_ns != 0 ? bytes * 1e9 / (double)busy_any_ns : 0;
+    return rate < 1e18 ? (uint64_t)rate : 0;
 }

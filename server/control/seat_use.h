@@ -13,14 +13,31 @@
 struct device;
 struct seat;
 
+/* A shape of its launches; see struct figures_shape. */
+struct seat_shape {
+    uint64_t launches; /* about */
+    uint32_t grid[3], block[3], shared_bytes, share;
+};
+
 struct seat_use {
     const struct device *device;
     uint64_t busy_ns[FIGURE_ENGINES];
     uint64_t busy_any_ns; /* any of them */
     uint64_t works;
+    /* What the request monitor says (session/monitor.h). */
+    uint64_t copies[2], copied_bytes[2]; /* to the device, to the host */
+    uint64_t demand_ns;                  /* at most busy_ns of the engine COMPUTE, but for streams
+                                          * side by side */
+    enum figure_phase phase;
+    uint32_t shape_count;
+    struct seat_shape shapes[FIGURES_SHAPES]; /* the most frequent first */
 };
 
 /* The GPU of the row `number` of its figures, from 0, as of now. False: it has used no more. */
 bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use);
+/* An estimate of the memory traffic of kernels, in bytes a second of GPU time: each byte that is
+ * copied to or from the GPU is used there once. (MBF of Strings, SC14, IV-B, counts what kernels
+ * access, which no driver tells.) 0: nothing is known. */
+uint64_t seat_use_bandwidth(const uint64_t copied_bytes[2], uint64_t busy_any_ns);
 
 #endif

@@ -7,6 +7,7 @@
 #include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/seat_use.h"
 
 void status_collect(const struct control *control, const struct status_sink *sink)
 {
@@ -84,10 +85,10 @@ static void log_gpu(void *user, const struct status_application *application,
                  "report: application %02x%02x%02x%02x on GPU %02x%02x%02x%02x: compute "
                  "%llu ns, to the device %llu ns, to the host %llu ns, in %llu works",
                  id[0], id[1], id[2], id[3], uuid[0], uuid[1], uuid[2], uuid[3],
-                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_COMPUTE],
-                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_H2D],
-                 (unsigned long long)gpu->busy_ns[FIGURE_ENGINE_D2H],
-                 (unsigned long long)gpu->works);
+                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_COMPUTE],
+                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_H2D],
+                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_D2H],
+                 (unsigned long long)gpu->use->works);
 }
 
 static void log_tenant(void *user, const struct status_tenant *tenant)

@@ -10,6 +10,7 @@
 #include "server/figures.h"
 
 struct control;
+struct seat_use;
 
 /* Texts in all are lent for the call. */
 struct status_application {
@@ -25,10 +26,8 @@ struct status_application {
 
 /* A GPU that an application has used in one of its processes. */
 struct status_gpu {
-    const uint8_t *uuid;              /* 16 bytes */
-    uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked for it: no longer than it
-                                       * has had the process */
-    uint64_t works;
+    const uint8_t *uuid; /* 16 bytes */
+    const struct seat_use *use;
 };
 
 /* A control connection that has greeted. */

@@ -21,6 +21,15 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
         }
         atomic_store(&row->busy_any_ns, 0);
         atomic_store(&row->works, 0);
+        for (unsigned way = 0; way < 2; way++) {
+            atomic_store(&row->copies[way], 0);
+            atomic_store(&row->copied_bytes[way], 0);
+        }
+        atomic_store(&row->demand_ns, 0);
+        atomic_store(&row->phase, FIGURE_PHASE_DFL);
+        for (unsigned shape = 0; shape < FIGURES_SHAPES; shape++) {
+            atomic_store(&row->shapes[shape].count, 0);
+        }
         atomic_store(&row->gpu, 0);
     }
 }

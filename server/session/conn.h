@@ -28,6 +28,7 @@
 #include "server/session/gate.h"
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
+#include "server/session/monitor.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
 #include "server/session/rate.h"
@@ -118,6 +119,7 @@ struct server_conn {
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
     struct meter meter;
+    struct monitor monitor;
     struct conn_rates rates;
     struct server_call call;
     struct server_replay *replay; /* NULL: frames come from the client */

@@ -32,6 +32,7 @@ struct meter_batch {
     uint64_t begin_ns; /* by the clock of its context; 0: not known to have begun */
     bool closed;       /* `end` is recorded */
     uint32_t turn;     /* in which it had work last */
+    struct meter_launches before, after; /* of the GPU, when it was opened and closed */
 };
 
 /* ---- where a batch is recorded */
@@ -150,6 +151,7 @@ static struct meter_batch *batch_take(struct server_conn *conn, struct server_co
 static void batch_drop(struct server_conn *conn, struct meter_batch *batch)
 {
     ga_list_remove(&batch->link);
+    meter_gpu_end(batch->gpu);
     conn->meter.outstanding--;
     conn->meter.open -= !batch->closed;
     if (batch->lane != NULL && batch->lane->last == batch) {
@@ -164,6 +166,8 @@ static void batch_close(struct server_conn *conn, struct meter_batch *batch)
         batch_drop(conn, batch); /* a fault, which the calls report */
         return;
     }
+    monitor_settle(&conn->monitor);
+    batch->after = batch->gpu->launches;
     batch->closed = true;
     conn->meter.open--;
 }
@@ -215,6 +219,9 @@ static void batch_open(struct server_conn *conn, const struct place *place,
         batch_reopen(conn, place, engine);
         return;
     }
+    if (engine == FIGURE_ENGINE_COMPUTE) {
+        monitor_wake(&conn->monitor);
+    }
     *batch = (struct meter_batch){.context = place->context,
                                   .stream = place->stream,
                                   .lane = place->lane,
@@ -222,12 +229,14 @@ static void batch_open(struct server_conn *conn, const struct place *place,
                                   .engine = engine,
                                   .begin = batch->begin,
                                   .end = batch->end,
-                                  .turn = meter->turn};
+                                  .turn = meter->turn,
+                                  .before = gpu->launches};
     if (place_record(conn, batch->context, batch->stream, batch->begin) != CUDA_SUCCESS) {
         ga_list_append(&place->context->meter.unused, &batch->link);
         return;
     }
     ga_list_append(&meter->batches, &batch->link);
+    meter_gpu_begin(gpu, engine);
     place->lane->last = batch;
     meter->open++;
     meter->outstanding++;
@@ -291,6 +300,9 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         meter->stream = stream;
         meter->engine = engine;
         meter->gpu = now->gpu;
+        if (conn->monitor.gpu != now->gpu) {
+            monitor_wake(&conn->monitor);
+        }
         meter->from = meter->left--;
         if (meter->kernel_ns != 0) {
             meter_forget(meter); /* the next one is a batch of its own */
@@ -298,8 +310,13 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
     }
 }
 
-void meter_copied(struct server_conn *conn, uint64_t stream, uint64_t bytes)
+void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint64_t bytes)
 {
+    struct meter_gpu *gpu = conn->meter.gpu;
+    if (gpu != NULL) {
+        gpu->copies[engine == API_ENGINE_D2H]++;
+        gpu->copied_bytes[engine == API_ENGINE_D2H] += bytes;
+    }
     if (bytes >= COPY_ENDS && conn->meter.open != 0) {
         struct place place;
         meter_forget(&conn->meter);
@@ -352,6 +369,9 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
         meter_gpu_busy(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift);
+        if (batch->engine == FIGURE_ENGINE_COMPUTE) {
+            meter_gpu_demand(batch->gpu, end_ns - batch->begin_ns, &batch->before, &batch->after);
+        }
         batch_drop(conn, batch);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         batch_drop(conn, batch);

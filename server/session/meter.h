@@ -83,8 +83,10 @@ static inline void meter_work(struct meter *meter, struct server_conn *conn, enu
         meter_turn(conn, engine, stream);
     }
 }
-/* Behind a copy of so many bytes: what a stream does next may wait for the client. */
-void meter_copied(struct server_conn *conn, uint64_t stream, uint64_t bytes);
+/* Behind a copy of so many bytes by the engine H2D or D2H: what a stream does next may wait for the
+ * client. */
+void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t stream,
+                  uint64_t bytes);
 /* Before a call by which the stream, or any stream, may come to wait. */
 void meter_rest(struct server_conn *conn, uint64_t stream);
 void meter_rest_all(struct server_conn *conn);

@@ -41,6 +41,37 @@ void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t f
     ga_interval_union_add(&gpu->any, from, to);
 }
 
+static void phase_tell(const struct meter_gpu *gpu, enum figure_phase phase)
+{
+    atomic_store_explicit(&gpu->figures->phase, phase, memory_order_relaxed);
+}
+
+void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine)
+{
+    static const enum figure_phase phases[FIGURE_ENGINES] = {
+        [FIGURE_ENGINE_COMPUTE] = FIGURE_PHASE_KL,
+        [FIGURE_ENGINE_H2D] = FIGURE_PHASE_H2D,
+        [FIGURE_ENGINE_D2H] = FIGURE_PHASE_D2H};
+    gpu->batches++;
+    phase_tell(gpu, phases[engine]);
+}
+
+void meter_gpu_end(struct meter_gpu *gpu)
+{
+    gpu->batches--;
+    if (gpu->batches == 0) {
+        phase_tell(gpu, FIGURE_PHASE_DFL);
+    }
+}
+
+void meter_gpu_demand(struct meter_gpu *gpu, uint64_t ns, const struct meter_launches *before,
+                      const struct meter_launches *after)
+{
+    uint64_t count = after->count - before->count, filled = after->filled - before->filled;
+    uint64_t share = count != 0 ? filled / count : FIGURES_WHOLE;
+    gpu->demand_ns += (uint64_t)((double)ns * (double)share / FIGURES_WHOLE);
+}
+
 void meter_gpu_tell(const struct meter_gpu *gpu)
 {
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
@@ -48,4 +79,10 @@ void meter_gpu_tell(const struct meter_gpu *gpu)
     }
     atomic_store_explicit(&gpu->figures->busy_any_ns, gpu->any.length, memory_order_relaxed);
     atomic_store_explicit(&gpu->figures->works, gpu->works, memory_order_relaxed);
+    for (unsigned way = 0; way < 2; way++) {
+        atomic_store_explicit(&gpu->figures->copies[way], gpu->copies[way], memory_order_relaxed);
+        atomic_store_explicit(&gpu->figures->copied_bytes[way], gpu->copied_bytes[way],
+                              memory_order_relaxed);
+    }
+    atomic_store_explicit(&gpu->figures->demand_ns, gpu->demand_ns, memory_order_relaxed);
 }

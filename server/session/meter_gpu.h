@@ -9,18 +9,35 @@
 
 struct server_conn;
 
+/* Launches that the monitor knows of: how many, and the sum of the shares that they fill, in
+ * millionths (monitor.h). */
+struct meter_launches {
+    uint64_t count, filled;
+};
+
 struct meter_gpu {
     struct ga_list link;
     uint32_t ordinal;
     struct gpu_figures *figures;
     struct ga_interval_union busy[FIGURE_ENGINES], any;
     uint64_t works; /* of the engine COMPUTE */
+    uint64_t copies[2], copied_bytes[2];
+    uint64_t demand_ns;
+    uint32_t batches;               /* outstanding */
+    struct meter_launches launches; /* so far */
+    uint32_t warps;                 /* that have a place on it at a time; 0: not asked yet */
 };
 
 /* The GPU of this ordinal of the driver; NULL: no memory. */
 struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
 /* An engine has worked from then until then, as ga_clock_ns says. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to);
+/* A batch of work for the engine begins; and ends. They tell the phase. */
+void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine);
+void meter_gpu_end(struct meter_gpu *gpu);
+/* A batch of kernels took so long, with the launches between the two. */
+void meter_gpu_demand(struct meter_gpu *gpu, uint64_t ns, const struct meter_launches *before,
+                      const struct meter_launches *after);
 /* Tells the figures. */
 void meter_gpu_tell(const struct meter_gpu *gpu);
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the request monitor says about sessions, and the verb about what has been learnt of programs
+ * (control/feedback.h). */
+#include <string.h>
+
+#include "base/clock.h"
+#include "server/admin/admin_verb.h"
+#include "server/control/control.h"
+#include "server/control/seat_use.h"
+
+static void sizes_set(json_t *object, const char *name, const uint32_t sizes[3])
+{
+    json_t *array = json_array();
+    for (unsigned i = 0; i < 3; i++) {
+        (void)json_array_append_new(array, json_integer(sizes[i]));
+    }
+    admin_set(object, name, array);
+}
+
+static json_t *shapes_of(const struct seat_use *use)
+{
+    json_t *shapes = json_array();
+    for (uint32_t i = 0; i < use->shape_count; i++) {
+        json_t *shape = json_object();
+        admin_set_number(shape, "launches_estimate", use->shapes[i].launches);
+        sizes_set(shape, "grid", use->shapes[i].grid);
+        sizes_set(shape, "block", use->shapes[i].block);
+        admin_set_number(shape, "shared_bytes", use->shapes[i].shared_bytes);
+        admin_set_number(shape, "gpu_share_percent", use->shapes[i].share / (FIGURES_WHOLE / 100));
+        (void)json_array_append_new(shapes, shape);
+    }
+    return shapes;
+}
+
+static void engines_set(json_t *object, const uint64_t busy_ns[FIGURE_ENGINES], uint64_t works,
+                        const uint64_t copies[2], const uint64_t copied_bytes[2])
+{
+    static const char *const engines[FIGURE_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        admin_set_number(object, engines[i], busy_ns[i] / GA_NS_PER_MS);
+    }
+    admin_set_number(object, "launches", works);
+    admin_set_number(object, "copies_in", copies[0]);
+    admin_set_number(object, "copies_out", copies[1]);
+    admin_set_number(object, "copied_in_bytes", copied_bytes[0]);
+    admin_set_number(object, "copied_out_bytes", copied_bytes[1]);
+}
+
+json_t *admin_monitor(const struct seat_use *use)
+{
+    static const char *const phases[] = {[FIGURE_PHASE_DFL] = "DFL",
+                                         [FIGURE_PHASE_KL] = "KL",
+                                         [FIGURE_PHASE_H2D] = "H2D",
+                                         [FIGURE_PHASE_D2H] = "D2H"};
+    json_t *object = json_object();
+    char uuid[DEVICES_UUID_BYTES];
+    devices_uuid_write(use->device->facts.uuid, uuid);
+    admin_set_text(object, "uuid", uuid);
+    admin_set_text(object, "phase", phases[use->phase]);
+    engines_set(object, use->busy_ns, use->works, use->copies, use->copied_bytes);
+    admin_set_number(object, "gpu_ms", use->busy_any_ns / GA_NS_PER_MS);
+    admin_set_number(object, "demand_estimate_ms", use->demand_ns / GA_NS_PER_MS);
+    admin_set_number(object, "bandwidth_estimate_bytes_per_s",
+                     seat_use_bandwidth(use->copied_bytes, use->busy_any_ns));
+    admin_set(object, "shapes", shapes_of(use));
+    return object;
+}
+
+/* Parts of a time; 0 of no time. */
+static uint64_t percent(uint64_t part, uint64_t whole)
+{
+    double value = whole != 0 ? 100.0 * (double)part / (double)whole : 0;
+    return (uint64_t)(value + 0.5);
+}
+
+static json_t *feedback_of(const struct feedback_row *row)
+{
+    const struct feedback_figures *sum = &row->sum;
+    json_t *object = json_object();
+    admin_set_text(object, "tenant", row->key.tenant);
+    admin_set_text(object, "program", row->key.program);
+    admin_set_text(object, "model", row->key.model);
+    admin_set_number(object, "sessions", row->sessions);
+    admin_set_number(object, "wall_ms", sum->wall_ns / GA_NS_PER_MS);
+    admin_set_number(object, "mean_wall_ms", sum->wall_ns / GA_NS_PER_MS / row->sessions);
+    admin_set_number(object, "gpu_ms", sum->busy_any_ns / GA_NS_PER_MS);
+    engines_set(object, sum->busy_ns, sum->works, sum->copies, sum->copied_bytes);
+    admin_set_number(object, "gpu_percent", percent(sum->busy_any_ns, sum->wall_ns));
+    admin_set_number(object, "transfer_percent",
+                     percent(sum->busy_ns[FIGURE_ENGINE_H2D] + sum->busy_ns[FIGURE_ENGINE_D2H],
+                             sum->busy_any_ns));
+    admin_set_number(object, "demand_estimate_percent", percent(sum->demand_ns, sum->wall_ns));
+    admin_set_number(object, "bandwidth_estimate_bytes_per_s",
+                     seat_use_bandwidth(sum->copied_bytes, sum->busy_any_ns));
+    return object;
+}
+
+enum admin_code admin_verb_feedback(struct admin_call *call)
+{
+    const char *tenant = admin_text(call, "tenant");
+    json_t *items = json_array();
+    ga_list_each (at, next, &call->control->feedback.rows) {
+        const struct feedback_row *row = ga_container(at, struct feedback_row, link);
+        if (tenant == NULL || strcmp(tenant, row->key.tenant) == 0) {
+            (void)json_array_append_new(items, feedback_of(row));
+        }
+    }
+    admin_set(call->result, "items", items);
+    return ADMIN_OK;
+}
