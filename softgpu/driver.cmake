@@ -21,10 +21,9 @@ gpuaas_library(softgpu_driver
     stream/clock.c stream/context_events.c stream/engines.c stream/events.c stream/green.c
     stream/host_function.c stream/queue.c stream/shared_events.c stream/streams.c stream/trace.c
     stream/values.c stream/waits.c
-    texture/array.c texture/sampled.c
-    timing/timeline.c timing/timing.c)
+    texture/array.c texture/sampled.c)
 gpuaas_use_cuda(softgpu_driver)
-target_link_libraries(softgpu_driver PUBLIC softgpu_engine front api base ${GPUAAS_LZ4}
+target_link_libraries(softgpu_driver PUBLIC softgpu_engine model front api base ${GPUAAS_LZ4}
     ${GPUAAS_ZSTD})
 
 gpuaas_unit_test(test_softgpu_memory tests/test_memory.c tests/no_host.c LIBS softgpu_driver)

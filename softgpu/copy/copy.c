@@ -84,15 +84,15 @@ static void copy_parts(const struct sg_item *item, const struct front_box *box, 
     }
 }
 
-static struct sg_demand copy_demand(const struct copy *copy)
+static struct model_demand copy_demand(const struct copy *copy)
 {
     const struct soft_device *device = &copy->item.stream->context->device->config;
     enum sg_engine_kind engine = copy->item.engine;
     uint64_t bytes = copy->box.width * copy->box.height * copy->box.depth;
     return engine == SG_ENGINE_COMPUTE
-               ? sg_timing_fill(device, 2 * bytes)
-               : sg_timing_copy(device, engine == SG_ENGINE_H2D ? SG_TIMING_H2D : SG_TIMING_D2H,
-                                bytes, copy->pageable);
+               ? model_timing_fill(device, 2 * bytes)
+               : model_timing_copy(device, engine == SG_ENGINE_H2D ? MODEL_WAY_H2D : MODEL_WAY_D2H,
+                                   bytes, copy->pageable);
 }
 
 static CUresult copy_run(struct sg_item *item)

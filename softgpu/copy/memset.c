@@ -48,8 +48,8 @@ static uint64_t fill_extent(const struct sg_fill_shape *shape)
 static CUresult fill_run(struct sg_item *item)
 {
     const struct sg_fill_shape *shape = &ga_container(item, struct fill, item)->shape;
-    item->demand = sg_timing_fill(&item->stream->context->device->config,
-                                  shape->width * shape->element * shape->height);
+    item->demand = model_timing_fill(&item->stream->context->device->config,
+                                     shape->width * shape->element * shape->height);
     struct sg_range *range;
     sg_lock();
     enum sg_place place = sg_place_of(shape->to, fill_extent(shape), SG_MAP_WRITE, &range);

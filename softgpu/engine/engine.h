@@ -18,9 +18,9 @@
 
 #include "base/status.h"
 
-struct sg_counts;  /* cost.h */
-struct sg_map;     /* permission_map.h */
-struct sg_objects; /* texture_objects.h */
+struct model_counts; /* cost.h */
+struct sg_map;       /* permission_map.h */
+struct sg_objects;   /* texture_objects.h */
 
 /* ---- Program: parsed, checked and decoded; immutable, shareable between devices and threads. */
 
@@ -243,7 +243,7 @@ struct sg_launch {
     struct sg_launcher *launcher; /* NULL: kernels cannot launch; they get cudaErrorNotSupported */
     uint32_t pending_launches;    /* at most, of all that use the launcher */
     const struct sg_device_facts *facts; /* NULL: no property is known */
-    struct sg_counts
+    struct model_counts
         *counts; /* the counts of executed instructions are added here; NULL: nothing is counted */
 };
 
@@ -292,6 +292,6 @@ struct sg_fault { /* the first fault of the grid; if several threads fault, whic
  * it, for several grids at once. */
 void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg_fault *out);
 /* Adds the counts of a grid in which each thread executes every instruction once. */
-void sg_grid_estimate(const struct sg_launch *launch, struct sg_counts *counts);
+void sg_grid_estimate(const struct sg_launch *launch, struct model_counts *counts);
 
 #endif

@@ -4,10 +4,10 @@
 #ifndef SOFTGPU_EXEC_COST_H
 #define SOFTGPU_EXEC_COST_H
 
-#include "softgpu/engine/cost.h"
+#include "model/counts.h"
 
 struct sg_cost { /* of a basic block executed once; BYTES: for one lane */
-    uint32_t of[SG_COSTS];
+    uint32_t of[MODEL_COUNTS];
 };
 
 struct sg_kernel_code;
@@ -23,10 +23,10 @@ struct sg_passes { /* executions of a basic block */
 };
 
 /* Adds the costs of `passes`, which is indexed by basic block. */
-void sg_cost_add(struct sg_counts *counts, const struct sg_kernel_code *code,
+void sg_cost_add(struct model_counts *counts, const struct sg_kernel_code *code,
                  const struct sg_passes *passes);
 
 /* The cost of every instruction once, for `warps` warps: an estimate without execution. */
-void sg_cost_static(struct sg_counts *counts, const struct sg_kernel_code *code, uint64_t warps);
+void sg_cost_static(struct model_counts *counts, const struct sg_kernel_code *code, uint64_t warps);
 
 #endif

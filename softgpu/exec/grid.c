@@ -389,7 +389,7 @@ void sg_grid_run(struct sg_pool *pool, const struct sg_launch *launch, struct sg
     }
 }
 
-void sg_grid_estimate(const struct sg_launch *launch, struct sg_counts *counts)
+void sg_grid_estimate(const struct sg_launch *launch, struct model_counts *counts)
 {
     struct sg_grid grid;
     sg_grid_prepare(&grid, launch);

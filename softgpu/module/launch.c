@@ -7,7 +7,7 @@
 
 #include "front/front.h"
 #include "softgpu/engine/budget.h"
-#include "softgpu/engine/cost.h"
+#include "model/counts.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/module/device_launch.h"
 #include "softgpu/module/fault_log.h"
@@ -61,22 +61,22 @@ static void launch_give_way(void *turn)
 }
 
 /* The demand on the device by the instructions that were executed. */
-static struct sg_demand launch_demand(const struct launch *launch, const struct sg_counts *counts)
+static struct model_demand launch_demand(const struct launch *launch,
+                                         const struct model_counts *counts)
 {
     const struct sg_device *device = launch->module->context->device;
     const struct sg_launch_shape *shape = &launch->shape;
-    struct sg_timing_grid grid = {
-        .blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2],
-        .block_threads = shape->block[0] * shape->block[1] * shape->block[2],
-        .counts = counts};
+    struct model_grid grid = {.blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2],
+                              .block_threads = shape->block[0] * shape->block[1] * shape->block[2],
+                              .counts = counts};
     uint64_t fitting =
         sg_occupancy_blocks(device, launch->kernel, launch->dynamic_max, launch->carveout,
                             grid.block_threads, shape->dynamic_shared);
     grid.blocks_sm = fitting != 0 ? (uint32_t)fitting : 1;
     grid.sms = sg_stream_sms(launch->item.stream);
     return device->config.execute || device->config.kernel_ns == 0
-               ? sg_timing_kernel(&device->config, &grid)
-               : sg_timing_kernel_of(&device->config, &grid, device->config.kernel_ns);
+               ? model_timing_kernel(&device->config, &grid)
+               : model_timing_kernel_of(&device->config, &grid, device->config.kernel_ns);
 }
 
 /* The stricter one of device and context. */
@@ -120,7 +120,7 @@ static CUresult launch_run(struct sg_item *item)
     if (launch->workspace != NULL) {
         run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
     }
-    struct sg_counts counts = {0};
+    struct model_counts counts = {0};
     struct sg_fault fault = {.code = SG_FAULT_NONE};
     if (device->config.execute) {
         run.counts = device->config.timing ? &counts : NULL;

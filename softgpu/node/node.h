@@ -24,7 +24,7 @@
 
 #include "api/soft_device.h"
 #include "base/status.h"
-#include "softgpu/timing/timeline.h"
+#include "model/timeline.h"
 
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
@@ -61,7 +61,7 @@ struct sg_node_device {
         uint32_t held;            /* chunks */
     } process[SG_NODE_PROCESSES]; /* by slot */
     struct sg_node_engine engines[SG_NODE_ENGINES];
-    struct sg_timeline timeline; /* by the timing model: when the engines are busy */
+    struct model_timeline timeline; /* by the timing model: when the engines are busy */
 };
 
 /* A process. */

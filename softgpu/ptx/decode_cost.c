@@ -2,19 +2,20 @@
 /* Costs of instructions, and the beginnings of basic blocks. PTX instructions stand for those of
  * the hardware: instructions that the hardware's compiler removes (moves, parameters, address
  * spaces) cost nothing, instructions that it expands cost several. The weights are those of the
- * timing model (softgpu/timing/timing_constants.h). */
+ * timing model (model/constants.h). */
 #include "softgpu/ptx/decode_cost.h"
 
 #include <string.h>
 
+#include "model/counts.h"
 #include "softgpu/engine/cost.h"
 #include "softgpu/exec/cost.h"
 #include "softgpu/ptx/decode.h"
 #include "softgpu/ptx/decode_emit.h"
 #include "softgpu/ptx/type.h"
-#include "softgpu/timing/timing_constants.h"
+#include "model/constants.h"
 
-static void decode_cost_add(struct sg_cost *cost, enum sg_cost_kind kind, uint32_t count)
+static void decode_cost_add(struct sg_cost *cost, enum model_count kind, uint32_t count)
 {
     cost->of[kind] += count;
 }
@@ -69,12 +70,12 @@ static void access_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn, ui
     }
     if (has_modifier(insn, "shared") || has_modifier(insn, "shared::cta") ||
         has_modifier(insn, "shared::cluster")) {
-        decode_cost_add(cost, SG_COST_SHARED, (bytes + 3) / 4 * times);
+        decode_cost_add(cost, MODEL_COUNT_SHARED, (bytes + 3) / 4 * times);
     } else {
-        decode_cost_add(cost, SG_COST_GLOBAL, times);
-        decode_cost_add(cost, SG_COST_BYTES, bytes * times);
+        decode_cost_add(cost, MODEL_COUNT_GLOBAL, times);
+        decode_cost_add(cost, MODEL_COUNT_BYTES, bytes * times);
     }
-    decode_cost_add(cost, SG_COST_ISSUE, 1);
+    decode_cost_add(cost, MODEL_COUNT_ISSUE, 1);
 }
 
 /* "m16n8k16": the number of multiplications. */
@@ -102,11 +103,11 @@ static uint32_t matrix_products(const struct sg_ptx_insn *insn)
 static void matrix_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
 {
     if (has_modifier(insn, "load") || has_modifier(insn, "store")) {
-        access_cost(cost, insn, SG_WEIGHT_FRAGMENT);
+        access_cost(cost, insn, MODEL_WEIGHT_FRAGMENT);
         return;
     }
-    decode_cost_add(cost, SG_COST_MATRIX, matrix_products(insn) / SG_LANES);
-    decode_cost_add(cost, SG_COST_ISSUE, 1);
+    decode_cost_add(cost, MODEL_COUNT_MATRIX, matrix_products(insn) / SG_LANES);
+    decode_cost_add(cost, MODEL_COUNT_ISSUE, 1);
 }
 
 static void arithmetic_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
@@ -117,18 +118,18 @@ static void arithmetic_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn
     bool f64 = type == SG_TYPE_F64, f32 = sg_type_is_float(type) && !f64;
     bool divides = sg_text_is(insn->opcode, "div") || sg_text_is(insn->opcode, "rem");
     bool long_way = divides || has_modifier(insn, "rn");
-    uint32_t wide = sg_type_bytes(type) == 8 ? SG_WEIGHT_INT64 : 1, count = 1;
+    uint32_t wide = sg_type_bytes(type) == 8 ? MODEL_WEIGHT_INT64 : 1, count = 1;
     if ((f32 || f64) && IS_ONE_OF(insn->opcode, special)) {
-        decode_cost_add(cost, SG_COST_SPECIAL, 1);
-        count = f64 ? SG_WEIGHT_F64_SPECIAL : long_way ? SG_WEIGHT_F32_SPECIAL : 0;
-        decode_cost_add(cost, f64 ? SG_COST_F64 : SG_COST_F32, count++);
+        decode_cost_add(cost, MODEL_COUNT_SPECIAL, 1);
+        count = f64 ? MODEL_WEIGHT_F64_SPECIAL : long_way ? MODEL_WEIGHT_F32_SPECIAL : 0;
+        decode_cost_add(cost, f64 ? MODEL_COUNT_F64 : MODEL_COUNT_F32, count++);
     } else if (f64 || f32) {
-        decode_cost_add(cost, f64 ? SG_COST_F64 : SG_COST_F32, 1);
+        decode_cost_add(cost, f64 ? MODEL_COUNT_F64 : MODEL_COUNT_F32, 1);
     } else {
-        count = divides ? SG_WEIGHT_INT_DIV * wide : wide;
-        decode_cost_add(cost, SG_COST_INT, count);
+        count = divides ? MODEL_WEIGHT_INT_DIV * wide : wide;
+        decode_cost_add(cost, MODEL_COUNT_INT, count);
     }
-    decode_cost_add(cost, SG_COST_ISSUE, count);
+    decode_cost_add(cost, MODEL_COUNT_ISSUE, count);
 }
 
 static void insn_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
@@ -147,11 +148,11 @@ static void insn_cost(struct sg_cost *cost, const struct sg_ptx_insn *insn)
     } else if (IS_ONE_OF(opcode, texture)) {
         access_cost(cost, insn, 1);
     } else if (IS_ONE_OF(opcode, atomics)) {
-        access_cost(cost, insn, SG_WEIGHT_ATOMIC);
+        access_cost(cost, insn, MODEL_WEIGHT_ATOMIC);
     } else if (IS_ONE_OF(opcode, matrix)) {
         matrix_cost(cost, insn);
     } else if (IS_ONE_OF(opcode, control)) {
-        decode_cost_add(cost, SG_COST_ISSUE, 1);
+        decode_cost_add(cost, MODEL_COUNT_ISSUE, 1);
     } else if (!IS_ONE_OF(opcode, free_ones)) {
         arithmetic_cost(cost, insn);
     }

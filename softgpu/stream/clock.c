@@ -18,8 +18,8 @@
 #include "softgpu/stream/engines.h"
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/trace.h"
-#include "softgpu/timing/timeline.h"
-#include "softgpu/timing/timing_constants.h"
+#include "model/timeline.h"
+#include "model/constants.h"
 
 /* Everything is under the process's lock; only `started` is read without it. */
 static _Atomic bool started;
@@ -99,7 +99,7 @@ static double late_share(void)
 
 static void clock_report_at(enum ga_log_level level)
 {
-    bool is_void = late_share() > SG_VOID_SHARE;
+    bool is_void = late_share() > MODEL_VOID_SHARE;
     ga_log(level,
            "softgpu: timing: %" PRIu64 " items of %.3f ms on %u devices in %.3f ms; %" PRIu64
            " were executed later than the model says, by %.3f ms (%.2f %%), one by %.3f ms%s",
@@ -109,7 +109,7 @@ static void clock_report_at(enum ga_log_level level)
            is_void ? ": this run is VOID, what its host measures are not the model's times" : "");
 }
 
-static void clock_count(unsigned device, const struct sg_period *period, uint64_t now)
+static void clock_count(unsigned device, const struct model_period *period, uint64_t now)
 {
     const uint64_t bit = UINT64_C(1) << device % 64;
     run.devices += (run.seen[device / 64] & bit) == 0;
@@ -124,27 +124,28 @@ static void clock_count(unsigned device, const struct sg_period *period, uint64_
         run.late_ns += late;
         run.latest_ns = late > run.latest_ns ? late : run.latest_ns;
     }
-    if (!run.told && late_share() > SG_VOID_SHARE && run.end_ns - run.begin_ns > SG_VOID_AFTER_NS) {
+    if (!run.told && late_share() > MODEL_VOID_SHARE &&
+        run.end_ns - run.begin_ns > MODEL_VOID_AFTER_NS) {
         run.told = true; /* said now, because a process that is killed says nothing at its end */
         clock_report_at(GA_LOG_WARN);
     }
 }
 
-static struct sg_period place(const struct sg_item *item, uint64_t ready)
+static struct model_period place(const struct sg_item *item, uint64_t ready)
 {
-    static const enum sg_timeline_engine engines[] = {[SG_ENGINE_COMPUTE] = SG_TIMELINE_COMPUTE,
-                                                      [SG_ENGINE_H2D] = SG_TIMELINE_H2D,
-                                                      [SG_ENGINE_D2H] = SG_TIMELINE_D2H};
+    static const enum model_engine engines[] = {[SG_ENGINE_COMPUTE] = MODEL_COMPUTE,
+                                                [SG_ENGINE_H2D] = MODEL_H2D,
+                                                [SG_ENGINE_D2H] = MODEL_D2H};
     const struct sg_context *context = item->stream->context;
     const struct sg_device *device = context->device;
     uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
-    struct sg_timeline line;
+    struct model_timeline line;
     sg_node_lock();
-    sg_timeline_copy(&line, &device->node->timeline, ga_clock_ns());
-    struct sg_period period =
-        sg_timeline_place(&line, &device->config, engines[item->engine], who, &item->demand, ready);
+    model_timeline_copy(&line, &device->node->timeline, ga_clock_ns());
+    struct model_period period = model_timeline_place(&line, &device->config, engines[item->engine],
+                                                      who, &item->demand, ready);
     memcpy(&device->node->timeline, &line,
-           offsetof(struct sg_timeline, spans) + line.span_count * sizeof line.spans[0]);
+           offsetof(struct model_timeline, spans) + line.span_count * sizeof line.spans[0]);
     sg_node_unlock();
     return period;
 }
@@ -167,7 +168,7 @@ bool sg_clock_takes(struct sg_item *item)
     }
     uint64_t ready = of_graph ? 0 : sg_clock_of(stream);
     ready = item->submitted_ns > ready ? item->submitted_ns : ready;
-    struct sg_period period = place(item, ready);
+    struct model_period period = place(item, ready);
     item->end_ns = period.end_ns;
     sg_trace_item(item, period.start_ns, period.end_ns);
     if (!of_graph) {
@@ -204,7 +205,7 @@ void sg_clock_report(void)
     if (atomic_load(&started) &&
         ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
         if (run.items != 0) {
-            clock_report_at(late_share() > SG_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
+            clock_report_at(late_share() > MODEL_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
         }
         sg_unlock();
     }

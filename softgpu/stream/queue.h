@@ -22,7 +22,7 @@
 #include "base/list.h"
 #include "front/front.h"
 #include "softgpu/process/device.h"
-#include "softgpu/timing/timing.h"
+#include "model/timing.h"
 
 struct sg_mark;
 struct sg_stream;
@@ -52,7 +52,7 @@ struct sg_item {
     bool at_once; /* submitting it never waits, because the caller bounds their number */
     /* The timing model: the demand on its engine, known when it has run; the times of submission
      * and end. */
-    struct sg_demand demand;
+    struct model_demand demand;
     uint64_t submitted_ns, end_ns;
     struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */

@@ -25,7 +25,7 @@ struct engine {
     uint32_t pending_launches;
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
-    struct sg_counts *counts; /* NULL: nothing is counted */
+    struct model_counts *counts; /* NULL: nothing is counted */
 };
 
 /* All of them end the test with a message when they fail. */

@@ -2,13 +2,14 @@
 /* Counts for the timing model: executed instructions of warps, by kind. */
 #include <criterion/criterion.h>
 
+#include "model/counts.h"
 #include "softgpu/engine/cost.h"
 #include "softgpu/tests/engine_fixture.h"
 
 #define HEAD ".version 8.0\n.target sm_75\n.address_size 64\n"
 
 static struct engine engine;
-static struct sg_counts counts;
+static struct model_counts counts;
 
 static void open_counting(void)
 {
@@ -24,7 +25,7 @@ static void shut(void)
 
 TestSuite(cost, .init = open_counting, .fini = shut);
 
-static uint64_t counted(enum sg_cost_kind kind)
+static uint64_t counted(enum model_count kind)
 {
     cr_assert_eq(engine.fault.code, SG_FAULT_NONE, "%s", engine.fault.text);
     return counts.of[kind];
@@ -48,11 +49,11 @@ Test(cost, loops_count_as_often_as_they_run)
     void *out = engine_memory(&engine, 4096);
     ENGINE_LAUNCH(&engine, "loop", 3, 64, 0, PTR(out), 0);
     const uint64_t warps = 3 * 2;
-    cr_assert_eq(counted(SG_COST_F32), warps * 10);
-    cr_assert_eq(counted(SG_COST_GLOBAL), warps);
-    cr_assert_eq(counted(SG_COST_BYTES), warps * 32 * 4);
-    cr_assert_eq(counted(SG_COST_SHARED), 0);
-    cr_assert_eq(counted(SG_COST_F64), 0);
+    cr_assert_eq(counted(MODEL_COUNT_F32), warps * 10);
+    cr_assert_eq(counted(MODEL_COUNT_GLOBAL), warps);
+    cr_assert_eq(counted(MODEL_COUNT_BYTES), warps * 32 * 4);
+    cr_assert_eq(counted(MODEL_COUNT_SHARED), 0);
+    cr_assert_eq(counted(MODEL_COUNT_F64), 0);
 }
 
 Test(cost, a_warp_counts_whole_and_bytes_by_lane)
@@ -60,9 +61,9 @@ Test(cost, a_warp_counts_whole_and_bytes_by_lane)
     engine_load_text(&engine, loop);
     void *out = engine_memory(&engine, 4096);
     ENGINE_LAUNCH(&engine, "loop", 1, 64, 0, PTR(out), 40); /* 24 threads of the second warp stay */
-    cr_assert_eq(counted(SG_COST_F32), 10);
-    cr_assert_eq(counted(SG_COST_GLOBAL), 1);
-    cr_assert_eq(counted(SG_COST_BYTES), 24 * 4);
+    cr_assert_eq(counted(MODEL_COUNT_F32), 10);
+    cr_assert_eq(counted(MODEL_COUNT_GLOBAL), 1);
+    cr_assert_eq(counted(MODEL_COUNT_BYTES), 24 * 4);
 }
 
 Test(cost, kinds_of_instructions)
@@ -80,11 +81,11 @@ Test(cost, kinds_of_instructions)
              "st.global.f64 [%rd1], %d3;\natom.global.add.u32 %r3, [%rd1], %r1;\nret;\n}\n");
     void *out = engine_memory(&engine, 4096);
     ENGINE_LAUNCH(&engine, "kinds", 1, 32, 0, PTR(out));
-    cr_assert_eq(counted(SG_COST_F64), 2);
-    cr_assert_eq(counted(SG_COST_SPECIAL), 2);
-    cr_assert_eq(counted(SG_COST_SHARED), 4 + 1);
-    cr_assert_eq(counted(SG_COST_GLOBAL), 1 + 2);
-    cr_assert_eq(counted(SG_COST_BYTES), 32 * (8 + 2 * 4));
+    cr_assert_eq(counted(MODEL_COUNT_F64), 2);
+    cr_assert_eq(counted(MODEL_COUNT_SPECIAL), 2);
+    cr_assert_eq(counted(MODEL_COUNT_SHARED), 4 + 1);
+    cr_assert_eq(counted(MODEL_COUNT_GLOBAL), 1 + 2);
+    cr_assert_eq(counted(MODEL_COUNT_BYTES), 32 * (8 + 2 * 4));
 }
 
 Test(cost, functions_count_where_they_are_called)
@@ -95,7 +96,7 @@ Test(cost, functions_count_where_they_are_called)
                      "call (%f2), twice, (%f1);\ncall (%f1), twice, (%f2);\nret;\n}\n");
     engine_launch_3d(&engine, "calls", (const uint32_t[3]){4, 1, 1}, (const uint32_t[3]){32, 1, 1},
                      0, NULL, 0);
-    cr_assert_eq(counted(SG_COST_F32), 4 * 2);
+    cr_assert_eq(counted(MODEL_COUNT_F32), 4 * 2);
 }
 
 Test(cost, without_running_each_instruction_counts_once)
@@ -106,6 +107,6 @@ Test(cost, without_running_each_instruction_counts_once)
                                      .grid = {5, 1, 1},
                                      .block = {96, 1, 1}};
     sg_grid_estimate(&launch, &counts);
-    cr_assert_eq(counts.of[SG_COST_F32], 5 * 3);
-    cr_assert_eq(counts.of[SG_COST_BYTES], 5 * 96 * 4);
+    cr_assert_eq(counts.of[MODEL_COUNT_F32], 5 * 3);
+    cr_assert_eq(counts.of[MODEL_COUNT_BYTES], 5 * 96 * 4);
 }

@@ -12,7 +12,8 @@ MAY_INCLUDE = {
     "auth": {"base", "api", "store"},
     "transport": {"base", "api"},
     "front": {"base", "api"},
-    "softgpu": {"base", "api", "front"},
+    "model": {"base", "api"},
+    "softgpu": {"base", "api", "front", "model"},
     "client": {"base", "api", "front", "transport"},
     "server": {"base", "api", "auth", "conf", "sched", "store", "transport"},
     "jit": {"api"},
@@ -64,14 +65,13 @@ ROOMS = {
     "softgpu": {
         # the PTX engine
         "engine": set(),  # its interface
-        "timing": {"engine"},
         "exec": {"engine"},
-        "ptx": {"engine", "exec", "timing"},
+        "ptx": {"engine", "exec"},
         # the driver, from the state of the process up to the calls
-        "node": {"timing"},
+        "node": set(),
         "process": {"engine", "node"},
         "memory": {"engine", "node", "process"},
-        "stream": {"engine", "node", "process", "memory", "timing"},
+        "stream": {"engine", "node", "process", "memory"},
         "copy": {"engine", "node", "process", "memory", "stream"},
         "module": {"engine", "node", "process", "memory", "stream"},
         "texture": {"engine", "process", "memory", "stream"},
@@ -99,6 +99,7 @@ PREFIXES = {
     "auth": {"auth_"},
     "transport": {"transport_"},
     "front": {"front_"},
+    "model": {"model_"},
     "softgpu": {"sg_"},
     "client": {"client_"},
     "server": {"server_"},
@@ -134,7 +135,7 @@ FREE = {"tests", "perf", "docs", "cmake"}
 
 # From outside a folder only <folder>/<folder>.h may be included, except that of these every header
 # is meant for others.
-ALL_DOOR = {"base", "api"}
+ALL_DOOR = {"base", "api", "model"}
 
 # How an #include <...> begins -> the library's name
 LIBRARY_HEADERS = {

@@ -109,15 +109,15 @@ static void work(struct play *play)
 {
     const struct soft_device device = {
         .copy_engines = 2, .concurrent_kernels = true, .overlap_contexts = true};
-    const struct sg_demand demand = {.ns = 1 + fuzz_number(&play->input, 2),
-                                     .share = {0.25, 0.5, 0.75}};
-    enum sg_timeline_engine engine = fuzz_number(&play->input, 1) % 3;
-    struct sg_timeline line;
+    const struct model_demand demand = {.ns = 1 + fuzz_number(&play->input, 2),
+                                        .share = {0.25, 0.5, 0.75}};
+    enum model_engine engine = fuzz_number(&play->input, 1) % 3;
+    struct model_timeline line;
     uint64_t now = ga_clock_ns();
-    sg_timeline_copy(&line, &play->device->timeline, now);
-    struct sg_period period = sg_timeline_place(&line, &device, engine, 7, &demand, now);
+    model_timeline_copy(&line, &play->device->timeline, now);
+    struct model_period period = model_timeline_place(&line, &device, engine, 7, &demand, now);
     FUZZ_CHECK(period.start_ns >= now && period.end_ns >= period.start_ns);
-    FUZZ_CHECK(period.end_ns - now <= 2 * SG_TIMELINE_AHEAD_NS);
+    FUZZ_CHECK(period.end_ns - now <= 2 * MODEL_TIMELINE_AHEAD_NS);
     play->device->timeline = line;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places work on the timeline of a device. */
-#include "softgpu/timing/timeline.h"
+#include "model/timeline.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -9,20 +9,21 @@
 #define RATE_MIN 1e-6 /* rates below this count as 0 */
 
 /* False for numbers that are none, too. */
-static bool span_is_good(const struct sg_timeline_span *span, uint64_t last_ns)
+static bool span_is_good(const struct model_timeline_span *span, uint64_t last_ns)
 {
     bool good = span->start_ns <= span->end_ns && span->end_ns <= last_ns;
-    for (int r = 0; r < SG_RESOURCES; r++) {
+    for (int r = 0; r < MODEL_RESOURCES; r++) {
         good = good && span->used[r] >= 0 && span->used[r] <= 1;
     }
     return good;
 }
 
-void sg_timeline_copy(struct sg_timeline *to, const struct sg_timeline *from, uint64_t now_ns)
+void model_timeline_copy(struct model_timeline *to, const struct model_timeline *from,
+                         uint64_t now_ns)
 {
-    const uint64_t last_ns = now_ns + SG_TIMELINE_AHEAD_NS;
-    memcpy(to, from, offsetof(struct sg_timeline, spans));
-    bool good = to->span_count <= SG_TIMELINE_SPANS && to->owner_ns <= last_ns &&
+    const uint64_t last_ns = now_ns + MODEL_TIMELINE_AHEAD_NS;
+    memcpy(to, from, offsetof(struct model_timeline, spans));
+    bool good = to->span_count <= MODEL_TIMELINE_SPANS && to->owner_ns <= last_ns &&
                 to->kernels_until_ns <= last_ns && to->copies_until_ns[0] <= last_ns &&
                 to->copies_until_ns[1] <= last_ns;
     for (uint32_t i = 0; good && i < to->span_count; i++) {
@@ -30,7 +31,7 @@ void sg_timeline_copy(struct sg_timeline *to, const struct sg_timeline *from, ui
         good = span_is_good(&to->spans[i], last_ns);
     }
     if (!good) {
-        memset(to, 0, offsetof(struct sg_timeline, spans));
+        memset(to, 0, offsetof(struct model_timeline, spans));
     }
 }
 
@@ -40,7 +41,7 @@ static uint64_t timeline_later(uint64_t a, uint64_t b)
 }
 
 /* The end of the last work of the owner that excludes other contexts. */
-static uint64_t owned_until(const struct sg_timeline *line, const struct soft_device *device)
+static uint64_t owned_until(const struct model_timeline *line, const struct soft_device *device)
 {
     uint64_t until = line->kernels_until_ns;
     if (!device->overlap_contexts) {
@@ -51,7 +52,7 @@ static uint64_t owned_until(const struct sg_timeline *line, const struct soft_de
 }
 
 /* The earliest time at which the context may use the engines that contexts do not share. */
-static uint64_t timeline_own(struct sg_timeline *line, const struct soft_device *device,
+static uint64_t timeline_own(struct model_timeline *line, const struct soft_device *device,
                              uint64_t context, uint64_t ready_ns)
 {
     if (line->owner != context) {
@@ -62,35 +63,35 @@ static uint64_t timeline_own(struct sg_timeline *line, const struct soft_device 
     return timeline_later(ready_ns, line->owner_ns);
 }
 
-static struct sg_period place_copy(struct sg_timeline *line, const struct soft_device *device,
-                                   enum sg_timeline_engine engine, const struct sg_demand *demand,
-                                   uint64_t from_ns)
+static struct model_period place_copy(struct model_timeline *line, const struct soft_device *device,
+                                      enum model_engine engine, const struct model_demand *demand,
+                                      uint64_t from_ns)
 {
     uint64_t *until = &line->copies_until_ns[device->copy_engines == 1 ? 0 : engine];
     uint64_t start = timeline_later(from_ns, *until);
     *until = start + demand->ns;
-    return (struct sg_period){start, *until};
+    return (struct model_period){start, *until};
 }
 
 /* The rate at which work with this demand proceeds at `at_ns`, and the time until which that rate
  * holds. */
-static double rate_at(const struct sg_timeline *line, const struct sg_demand *demand,
+static double rate_at(const struct model_timeline *line, const struct model_demand *demand,
                       uint64_t at_ns, uint64_t *until_ns)
 {
-    double used[SG_RESOURCES] = {0}, rate = 1;
+    double used[MODEL_RESOURCES] = {0}, rate = 1;
     *until_ns = UINT64_MAX;
     for (uint32_t i = 0; i < line->span_count; i++) {
-        const struct sg_timeline_span *span = &line->spans[i];
+        const struct model_timeline_span *span = &line->spans[i];
         bool now = span->start_ns <= at_ns && at_ns < span->end_ns;
         uint64_t change = now ? span->end_ns : span->start_ns;
         if (change > at_ns && change < *until_ns) {
             *until_ns = change;
         }
-        for (int r = 0; now && r < SG_RESOURCES; r++) {
+        for (int r = 0; now && r < MODEL_RESOURCES; r++) {
             used[r] += span->used[r];
         }
     }
-    for (int r = 0; r < SG_RESOURCES; r++) {
+    for (int r = 0; r < MODEL_RESOURCES; r++) {
         double left = used[r] < 1 ? 1 - used[r] : 0;
         if (demand->share[r] > left) {
             rate = fmin(rate, left / demand->share[r]);
@@ -100,7 +101,7 @@ static double rate_at(const struct sg_timeline *line, const struct sg_demand *de
 }
 
 /* Forgets the span that ends first, to make room; nothing is placed before its end any more. */
-static void span_forget(struct sg_timeline *line)
+static void span_forget(struct model_timeline *line)
 {
     uint32_t first = 0;
     for (uint32_t i = 1; i < line->span_count; i++) {
@@ -110,30 +111,30 @@ static void span_forget(struct sg_timeline *line)
     line->spans[first] = line->spans[--line->span_count];
 }
 
-static void span_add(struct sg_timeline *line, const struct sg_demand *demand, double rate,
+static void span_add(struct model_timeline *line, const struct model_demand *demand, double rate,
                      uint64_t start_ns, uint64_t end_ns)
 {
-    if (line->span_count == SG_TIMELINE_SPANS) {
+    if (line->span_count == MODEL_TIMELINE_SPANS) {
         span_forget(line);
     }
-    struct sg_timeline_span *span = &line->spans[line->span_count++];
-    *span = (struct sg_timeline_span){.start_ns = start_ns, .end_ns = end_ns};
-    for (int r = 0; r < SG_RESOURCES; r++) {
+    struct model_timeline_span *span = &line->spans[line->span_count++];
+    *span = (struct model_timeline_span){.start_ns = start_ns, .end_ns = end_ns};
+    for (int r = 0; r < MODEL_RESOURCES; r++) {
         span->used[r] = demand->share[r] * rate;
     }
 }
 
-static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_demand *demand,
-                                     uint64_t from_ns)
+static struct model_period place_kernel(struct model_timeline *line,
+                                        const struct model_demand *demand, uint64_t from_ns)
 {
-    struct sg_timeline_span parts[SG_TIMELINE_SPANS]; /* used[0]: the rate */
+    struct model_timeline_span parts[MODEL_TIMELINE_SPANS]; /* used[0]: the rate */
     uint32_t count = 0;
     uint64_t at = from_ns, start = 0;
     double left = (double)demand->ns;
     while (left >= 1) {
         uint64_t until;
         double rate = rate_at(line, demand, at, &until);
-        if (count == SG_TIMELINE_SPANS - 1 && until != UINT64_MAX) {
+        if (count == MODEL_TIMELINE_SPANS - 1 && until != UINT64_MAX) {
             at = timeline_later(at, line->kernels_until_ns); /* after all other kernels */
             rate = 1;
             until = UINT64_MAX;
@@ -146,21 +147,23 @@ static struct sg_period place_kernel(struct sg_timeline *line, const struct sg_d
         uint64_t end = need < (double)(until - at) ? at + (uint64_t)need : until;
         left -= (double)(end - at) * rate;
         start = start == 0 ? at : start;
-        parts[count++] = (struct sg_timeline_span){.start_ns = at, .end_ns = end, .used = {rate}};
+        parts[count++] =
+            (struct model_timeline_span){.start_ns = at, .end_ns = end, .used = {rate}};
         at = end;
     }
     for (uint32_t i = 0; i < count; i++) {
         span_add(line, demand, parts[i].used[0], parts[i].start_ns, parts[i].end_ns);
     }
     line->kernels_until_ns = timeline_later(line->kernels_until_ns, at);
-    return (struct sg_period){start == 0 ? from_ns : start, at};
+    return (struct model_period){start == 0 ? from_ns : start, at};
 }
 
-struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_device *device,
-                                   enum sg_timeline_engine engine, uint64_t context,
-                                   const struct sg_demand *demand, uint64_t ready_ns)
+struct model_period model_timeline_place(struct model_timeline *line,
+                                         const struct soft_device *device, enum model_engine engine,
+                                         uint64_t context, const struct model_demand *demand,
+                                         uint64_t ready_ns)
 {
-    bool compute = engine == SG_TIMELINE_COMPUTE;
+    bool compute = engine == MODEL_COMPUTE;
     uint64_t from = ready_ns;
     if (compute || !device->overlap_contexts) {
         from = timeline_own(line, device, context, from);
@@ -174,5 +177,5 @@ struct sg_period sg_timeline_place(struct sg_timeline *line, const struct soft_d
     }
     from = timeline_later(from, line->kernels_until_ns);
     line->kernels_until_ns = from + demand->ns;
-    return (struct sg_period){from, from + demand->ns};
+    return (struct model_period){from, from + demand->ns};
 }
