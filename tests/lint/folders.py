@@ -19,6 +19,7 @@ MAY_INCLUDE = {
     "jit": {"api"},
     "cmd": {"base", "api"},
     "ctl": {"base", "api", "auth", "conf", "store"},
+    "sim": {"base", "api", "conf", "model", "sched"},
 }
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of
@@ -106,6 +107,7 @@ PREFIXES = {
     "jit": {"jit_"},
     "cmd": {"cmd_"},
     "ctl": {"ctl_"},
+    "sim": {"sim_"},
 }
 
 # In these folders a word of the name of a file of the same room stands in the prefix's place.
@@ -164,6 +166,7 @@ MAY_USE = {
     "jit": {"cuda"},
     "cmd": {"cuda"},
     "ctl": {"jansson", "ncurses"},
+    "sim": set(),
 }
 
 
