@@ -61,7 +61,7 @@ struct sched_settings {
     uint64_t group_slice_ns; /* groups: the turn of a group */
     uint32_t group_excess_percent; /* groups: a group may demand so much more than the GPU has */
     uint64_t aging_ns;          /* priority: one step more for each such time of waiting; 0: none */
-    uint32_t passed_max;        /* PS: turns of others before a session goes first */
+    uint32_t passed_max;        /* RR, PS: turns of others before a session goes first */
     uint32_t las_passed_max;    /* LAS: likewise; 0: no bound, as in the paper */
     uint64_t cap_window_ns;     /* caps and throttles hold over each such time */
     uint32_t bandwidth_percent; /* ps_bandwidth: of the memory's bandwidth for those awake */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/epoch.h"
+
+#include <math.h>
+
+#include "sched/turn.h"
+
+/* The session of the tenant that is ready and has not been served for the longest time. */
+static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant)
+{
+    uint32_t next = SCHED_NONE;
+    sched_each (sched, slot) {
+        const struct sched_session *session = &sched->sessions[slot];
+        if (session->tenant == tenant && session->ready &&
+            (next == SCHED_NONE || session->order < sched->sessions[next].order)) {
+            next = slot;
+        }
+    }
+    return next;
+}
+
+/* Accounts for the turn that is over. Who was alone at some time of it has taken the time from
+ * nobody; then a new epoch begins. */
+static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
+{
+    const struct sched_turn *turn = &sched->turn;
+    struct sched_tenant *tenant = &sched->tenants[sched->epoch_tenant];
+    sched->epoch_settles = false;
+    if (turn->alone) {
+        for (uint32_t row = 0; row < sched->tenant_count; row++) {
+            sched->tenants[row].due = 0;
+        }
+        return;
+    }
+    double spent = fmax(turn->used, (double)(now - turn->began));
+    tenant->due = fmax(0, turn->length - spent); /* for another session of the tenant */
+    tenant->debt = debts ? fmax(0, turn->used - turn->length) : 0;
+}
+
+/* The tenant whose turn is next: first the one of the last turn, with what it has left over. */
+static uint32_t epoch_next_tenant(struct sched *sched)
+{
+    for (uint32_t i = 0; i < sched->tenant_count; i++) {
+        uint32_t row = (sched->epoch_tenant + i) % sched->tenant_count;
+        struct sched_tenant *tenant = &sched->tenants[row];
+        if (tenant->due > 0 && tenant_next_session(sched, row) != SCHED_NONE) {
+            return row;
+        }
+        tenant->due = 0;
+    }
+    return SCHED_NONE;
+}
+
+/* What each tenant that has work is due. */
+static void epoch_begin(struct sched *sched)
+{
+    double weights = 0;
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        tenant->due = 0;
+        if (tenant_next_session(sched, row) != SCHED_NONE) {
+            tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
+            weights += tenant->weight;
+        }
+    }
+    /* Epochs in which all of them sit out are none. */
+    double skipped = INFINITY;
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        if (tenant->due > 0) {
+            tenant->due /= weights;
+            skipped = fmin(skipped, floor(tenant->debt / tenant->due));
+        }
+    }
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        if (tenant->due > 0) {
+            tenant->debt -= skipped * tenant->due;
+            double slice = tenant->due - tenant->debt;
+            tenant->debt -= slice > 0 ? 0 : tenant->due;
+            tenant->due = fmax(0, slice);
+        }
+    }
+}
+
+void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
+{
+    if (sched_turn_check(sched, false, now) != SCHED_TURN_FREE) {
+        return;
+    }
+    uint32_t from = sched->epoch_tenant;
+    sched->epoch_tenant = from == SCHED_NONE ? 0 : from;
+    if (sched->epoch_settles) {
+        epoch_settle(sched, debts, now);
+    }
+    uint32_t next = epoch_next_tenant(sched);
+    if (next == SCHED_NONE) {
+        epoch_begin(sched);
+        /* The order goes on behind the last turn. */
+        sched->epoch_tenant = from == SCHED_NONE ? 0 : (from + 1) % sched->tenant_count;
+        next = epoch_next_tenant(sched);
+    }
+    sched->epoch_tenant = next == SCHED_NONE ? from : next;
+    if (next != SCHED_NONE) {
+        sched->epoch_settles = true;
+        sched_turn_start(sched, tenant_next_session(sched, next), sched->tenants[next].due, now);
+    }
+}
+
+void sched_epoch_reset(struct sched *sched, uint64_t now)
+{
+    sched_turn_reset(sched, now);
+    sched->epoch_tenant = SCHED_NONE;
+    sched->epoch_settles = false;
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        sched->tenants[row].due = 0;
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/history.h"
+
+#include <math.h>
+
+#define SCHED_LAS_K 0.8
+
+void sched_history_roll(struct sched *sched, uint64_t now)
+{
+    if (now < sched->quantum_end) {
+        return;
+    }
+    uint64_t quanta = (now - sched->quantum_end) / sched->settings.quantum_ns + 1;
+    /* Those behind the first one are without service. */
+    double fades = pow(1 - SCHED_LAS_K, (double)(quanta - 1));
+    sched_each (sched, slot) {
+        struct sched_session *session = &sched->sessions[slot];
+        session->cgs = (SCHED_LAS_K * session->gs + (1 - SCHED_LAS_K) * session->cgs) * fades;
+        session->gs = 0;
+    }
+    sched->quantum_end += quanta * sched->settings.quantum_ns;
+}

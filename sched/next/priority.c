@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strict priority with aging: the session with the greatest priority has the GPU, one at a time;
+ * equal ones take turns of a slice. A higher one that arrives ends the turn at the next operation.
+ * Who waits gains one step for each aging_ns (ours, after the decay of Unix' schedulers), and keeps
+ * what he has gained for one turn.
+ *
+ * Reads: wants, busy, priority. Starvation: a session P steps below all others waits for at most
+ * (P + 1) * aging_ns and one turn of each session that has waited longer; without aging (0) for
+ * ever. Bad: where everybody chooses his own priority. */
+#include "sched/next/next.h"
+#include "sched/turn.h"
+
+static uint64_t priority_of(const struct sched *sched, const struct sched_session *session,
+                            uint64_t now)
+{
+    uint64_t aging_ns = sched->settings.aging_ns;
+    uint64_t waited = session->waiting_since == SCHED_NEVER ? 0 : now - session->waiting_since;
+    return session->request.priority + (aging_ns == 0 ? 0 : waited / aging_ns);
+}
+
+static void priority_decide(struct sched *sched, uint64_t now)
+{
+    uint32_t next = SCHED_NONE;
+    uint64_t best = 0;
+    sched_each (sched, slot) {
+        const struct sched_session *session = &sched->sessions[slot];
+        uint64_t priority = priority_of(sched, session, now);
+        if (session->ready && slot != sched->turn.slot &&
+            (next == SCHED_NONE || priority > best ||
+             (priority == best && session->order < sched->sessions[next].order))) {
+            next = slot;
+            best = priority;
+        }
+    }
+    bool higher = next != SCHED_NONE && best > sched->turn_priority;
+    if (sched_turn_check(sched, higher, now) != SCHED_TURN_FREE) {
+        return;
+    }
+    /* The session of the last turn competes, too; it is the last of its equals. */
+    uint32_t last = sched->turn.slot;
+    if (last != SCHED_NONE && sched->sessions[last].ready &&
+        (next == SCHED_NONE || sched->sessions[last].request.priority > best)) {
+        next = last;
+        best = sched->sessions[last].request.priority;
+    }
+    if (next != SCHED_NONE) {
+        sched->turn_priority = best;
+        sched_turn_start(sched, next, (double)sched->settings.slice_ns, now);
+    }
+}
+
+const struct sched_policy sched_policy_priority = {
+    .name = "priority",
+    .summary = "strict priority, one session at a time; who waits rises",
+    .begin = sched_turn_reset,
+    .decide = priority_decide,
+    .charge = sched_turn_charge,
+    .leave = sched_turn_leave,
+};

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Phase Selection (Strings IV-B3): wakes sessions that are in different phases, so that kernels and
+ * copies of both directions overlap.
+ *   1. one session of each of KL, H2D, D2H, the one that waits longest in it;
+ *   2. what is left of the places (compute and copy engines) is filled with KL, then H2D and D2H as
+ *      equals, then DFL;
+ *   3. (ours) KL sessions whose kernels leave room on the GPU: as many as it has places for.
+ * With one copy engine, step 1 takes one copy of either direction (ours).
+ * A session that is awake goes to the end of the queue of its phase after a slice.
+ *
+ * ps_bandwidth (ours): a second KL session is woken only if the bandwidth of those awake stays
+ * within bandwidth_percent of the GPU's; a place that stays free so goes to the next phase.
+ *
+ * Reads: wants, busy, phase, demand; copy engines; ps_bandwidth: bandwidth of sessions and GPU.
+ * Starvation: step 2 prefers KL; a session goes first when passed_max turns have passed it (ours;
+ * turns of those awake begin at least each slice and operation). Bad: for fairness between tenants;
+ * it gains nothing where contexts cannot run side by side, as without packing. */
+#include <stdio.h>
+
+#include "sched/next/next.h"
+
+struct ps_choice {
+    struct sched *sched;
+    bool bandwidth; /* ps_bandwidth */
+    uint32_t places, chosen;
+    uint64_t demand_ppm, bandwidth_used; /* of the KL sessions that are chosen */
+    bool kernels;                        /* there is one */
+};
+
+#define PS_BIT(phase) (1u << (phase))
+#define PS_COPIES     (PS_BIT(SCHED_PHASE_H2D) | PS_BIT(SCHED_PHASE_D2H))
+#define PS_ALL        (PS_COPIES | PS_BIT(SCHED_PHASE_KL) | PS_BIT(SCHED_PHASE_DFL))
+
+/* Who begins a phase, or has had a slice in it, is the last in its queue. */
+static void ps_queue(struct sched *sched, uint64_t now)
+{
+    sched_each (sched, slot) {
+        struct sched_session *session = &sched->sessions[slot];
+        bool had_slice = session->awake && now - session->turn_began >= sched->settings.slice_ns;
+        if (!session->ready) {
+            session->phase_since = SCHED_NEVER;
+        } else if (session->phase_since == SCHED_NEVER ||
+                   session->phase != session->request.phase || had_slice) {
+            session->phase = session->request.phase;
+            session->phase_since = now;
+        }
+    }
+}
+
+static bool ps_bandwidth_fits(const struct ps_choice *choice, const struct sched_session *session)
+{
+    const struct sched *sched = choice->sched;
+    double room = (double)sched->gpu.bandwidth * sched->settings.bandwidth_percent / 100;
+    return !choice->bandwidth || session->phase != SCHED_PHASE_KL || !choice->kernels ||
+           (double)choice->bandwidth_used + (double)session->request.bandwidth <= room;
+}
+
+static bool ps_before(const struct sched_session *a, const struct sched_session *b)
+{
+    return a->phase_since != b->phase_since ? a->phase_since < b->phase_since : a->order < b->order;
+}
+
+static void ps_take(struct ps_choice *choice, uint32_t slot)
+{
+    struct sched_session *session = &choice->sched->sessions[slot];
+    sched_wake(choice->sched, slot, SCHED_NEVER, 0);
+    choice->chosen++;
+    if (session->phase == SCHED_PHASE_KL) {
+        choice->kernels = true;
+        choice->demand_ppm += session->request.demand_ppm;
+        choice->bandwidth_used += session->request.bandwidth;
+    }
+}
+
+/* Wakes the session that waits longest in one of the phases and is not woken yet, if its demand and
+ * bandwidth fit. */
+static bool ps_take_first(struct ps_choice *choice, unsigned phases, uint64_t demand_room)
+{
+    struct sched *sched = choice->sched;
+    uint32_t first = SCHED_NONE;
+    sched_each (sched, slot) {
+        const struct sched_session *session = &sched->sessions[slot];
+        if (session->ready && !session->woken && (PS_BIT(session->phase) & phases) != 0 &&
+            session->request.demand_ppm <= demand_room && ps_bandwidth_fits(choice, session) &&
+            (first == SCHED_NONE || ps_before(session, &sched->sessions[first]))) {
+            first = slot;
+        }
+    }
+    if (first == SCHED_NONE) {
+        return false;
+    }
+    ps_take(choice, first);
+    return true;
+}
+
+/* Those that too many turns have passed, the most often passed first. */
+static void ps_take_aged(struct ps_choice *choice)
+{
+    struct sched *sched = choice->sched;
+    while (choice->chosen < choice->places) {
+        uint32_t first = SCHED_NONE;
+        sched_each (sched, slot) {
+            const struct sched_session *session = &sched->sessions[slot];
+            if (session->ready && !session->woken &&
+                session->passed >= sched->settings.passed_max &&
+                (first == SCHED_NONE || session->passed > sched->sessions[first].passed)) {
+                first = slot;
+            }
+        }
+        if (first == SCHED_NONE) {
+            return;
+        }
+        ps_take(choice, first);
+    }
+}
+
+static bool ps_has(const struct ps_choice *choice, unsigned phases)
+{
+    const struct sched *sched = choice->sched;
+    for (uint32_t i = 0; i < sched->awake_count; i++) {
+        if ((PS_BIT(sched->sessions[sched->awake[i].slot].phase) & phases) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void ps_choose(struct ps_choice *choice)
+{
+    const unsigned each[] = {PS_BIT(SCHED_PHASE_KL), PS_BIT(SCHED_PHASE_H2D),
+                             PS_BIT(SCHED_PHASE_D2H)};
+    const unsigned either[] = {PS_BIT(SCHED_PHASE_KL), PS_COPIES};
+    const unsigned fill[] = {PS_BIT(SCHED_PHASE_KL), PS_COPIES, PS_BIT(SCHED_PHASE_DFL)};
+    bool two = choice->sched->gpu.copy_engines == 2;
+    const unsigned *kinds = two ? each : either;
+    ps_take_aged(choice);
+    for (size_t i = 0; i < (two ? 3u : 2u) && choice->chosen < choice->places; i++) {
+        if (!ps_has(choice, kinds[i])) {
+            ps_take_first(choice, kinds[i], UINT64_MAX);
+        }
+    }
+    for (size_t i = 0; i < 3 && choice->chosen < choice->places; i++) {
+        while (choice->chosen < choice->places && ps_take_first(choice, fill[i], UINT64_MAX)) {
+        }
+    }
+    while (choice->kernels && choice->demand_ppm < 1000000 &&
+           ps_take_first(choice, PS_BIT(SCHED_PHASE_KL), 1000000 - choice->demand_ppm)) {
+    }
+}
+
+/* Turns end after a slice if somebody waits for them. */
+static void ps_turns(struct sched *sched, uint64_t now)
+{
+    bool others = false;
+    sched_each (sched, slot) {
+        others = others || (sched->sessions[slot].ready && !sched->sessions[slot].woken);
+    }
+    for (uint32_t i = 0; i < sched->awake_count; i++) {
+        struct sched_awake *awake = &sched->awake[i];
+        struct sched_session *session = &sched->sessions[awake->slot];
+        if (!session->awake || session->turn_began < session->phase_since) {
+            sched_turn_begins(sched, awake->slot, now);
+        }
+        if (others) {
+            awake->until = session->turn_began + sched->settings.slice_ns;
+            sched_again(sched, awake->until);
+        }
+    }
+}
+
+static void ps_decide_with(struct sched *sched, bool bandwidth, uint64_t now)
+{
+    struct ps_choice choice = {
+        .sched = sched, .bandwidth = bandwidth, .places = 1 + sched->gpu.copy_engines};
+    ps_queue(sched, now);
+    ps_choose(&choice);
+    ps_turns(sched, now);
+}
+
+static void ps_decide(struct sched *sched, uint64_t now)
+{
+    ps_decide_with(sched, false, now);
+}
+
+static void ps_bandwidth_decide(struct sched *sched, uint64_t now)
+{
+    ps_decide_with(sched, true, now);
+}
+
+static enum ga_status ps_bandwidth_check(const struct sched_settings *settings,
+                                         const struct sched_gpu *gpu, char *why, size_t why_room)
+{
+    (void)settings;
+    if (gpu->bandwidth == 0) {
+        snprintf(why, why_room,
+                 "ps_bandwidth needs the bandwidth of the GPU's memory, "
+                 "which is not known");
+        return GA_UNSUPPORTED;
+    }
+    return GA_OK;
+}
+
+const struct sched_policy sched_policy_ps = {
+    .name = "ps",
+    .summary = "phase selection: sessions in different phases work side by side",
+    .decide = ps_decide,
+};
+
+const struct sched_policy sched_policy_ps_bandwidth = {
+    .name = "ps_bandwidth",
+    .summary = "phase selection that keeps kernels apart which want the memory's bandwidth",
+    .check = ps_bandwidth_check,
+    .decide = ps_bandwidth_decide,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a policy sees, and what a policy is. For sched/ alone.
+ *
+ * A policy decides from the state here; sched.c keeps it: who is ready, what has been attained, and
+ * who has waited. A policy may keep state of its own in the members that bear its name. */
+#ifndef SCHED_POLICY_H
+#define SCHED_POLICY_H
+
+#include "sched/cap.h"
+#include "sched/sched.h"
+
+#define SCHED_NONE UINT32_MAX
+
+struct sched_session {
+    struct sched_request request;
+    bool joined;
+    bool ready;             /* it has work, waiting or running, and its tenant may use the GPU */
+    bool awake;             /* by the last decision */
+    bool woken;             /* by the decision that is being made: sched_wake */
+    bool capped;            /* its tenant has used up a cap or throttle for now */
+    uint32_t tenant;        /* index */
+    uint32_t passed;        /* turns of others that have begun since it has been ready in vain */
+    uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
+    uint64_t idle_since;    /* it has had no work since then; SCHED_NEVER: it has */
+    uint64_t waiting_since; /* it is ready in vain since then; SCHED_NEVER: it is not */
+    uint64_t turn_began;    /* if it is awake */
+    uint64_t waited_ns, turns;
+    uint64_t attained_ns[SCHED_ENGINES];
+    double gs, cgs; /* LAS: in this quantum; as of its beginning */
+    double debt;    /* groups */
+    /* Of the phase policies: the phase it is in, and its place in the queue of that phase. */
+    enum sched_phase phase;
+    uint64_t phase_since;
+    uint32_t group; /* groups: SCHED_NONE: it is in none */
+};
+
+struct sched_tenant {
+    uint32_t number, weight;
+    uint32_t sessions; /* that are here; 0: the row is free if nothing is owed */
+    double debt;       /* TFS: overshoot of past epochs, ns */
+    double due;        /* FS and TFS: what its turn in this epoch may take */
+    struct sched_bucket cap, throttle;
+};
+
+/* The turn of policies that wake one session at a time (turn.h). */
+struct sched_turn {
+    uint32_t slot; /* SCHED_NONE: nobody's */
+    bool over;     /* what runs is waited for */
+    bool alone;    /* nobody else was ready at some time of it */
+    uint64_t began;
+    double length; /* it may take */
+    double used;   /* GPU time that it has taken */
+};
+
+struct sched {
+    const struct sched_policy *policy;
+    struct sched_settings settings;
+    struct sched_gpu gpu;
+    struct sched_session *sessions;
+    uint32_t session_count, session_room; /* slots in use are below the count */
+    struct sched_tenant *tenants;
+    uint32_t tenant_count, tenant_room;
+    struct sched_awake *awake; /* session_room of them */
+    uint32_t awake_count;
+    uint64_t again;
+    uint64_t order;       /* of the last turn */
+    uint64_t quantum_end; /* LAS */
+    struct sched_turn turn;
+    uint64_t turn_priority; /* priority: of the session of the turn, with what it has gained */
+    uint32_t epoch_tenant; /* FS and TFS: whose turn is or was the last; SCHED_NONE: no epoch yet */
+    bool epoch_settles;    /* and that its turn is to be accounted for */
+    /* groups: the turn of group_first goes on until then; those before it have had theirs. */
+    uint32_t group_first, group_count;
+    uint64_t *group_demands; /* ppm of the GPU; session_room of them */
+    bool group_running, group_over, group_alone;
+    uint64_t group_until;
+};
+
+struct sched_policy {
+    const char *name, *summary;
+    /* NULL: it works with all settings that fit each other, on every GPU. */
+    enum ga_status (*check)(const struct sched_settings *settings, const struct sched_gpu *gpu,
+                            char *why, size_t why_room);
+    /* It becomes the policy: its state of earlier times means nothing. May be NULL. */
+    void (*begin)(struct sched *sched, uint64_t now);
+    /* Wakes sessions with sched_wake, and sets `again`, which is SCHED_NEVER before. */
+    void (*decide)(struct sched *sched, uint64_t now);
+    /* Service has been attained; may be NULL. */
+    void (*charge)(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now);
+    /* A session leaves, still as it was; may be NULL. */
+    void (*leave)(struct sched *sched, uint32_t slot, uint64_t now);
+};
+
+/* Wakes a session until then. */
+void sched_wake(struct sched *sched, uint32_t slot, uint64_t until, uint32_t rank);
+/* A turn of the session begins, whether it was awake or not: all others that are ready and not
+ * woken by this decision have been passed over once more. Call it behind all sched_wake. */
+void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now);
+/* Decide again then, if not before. */
+static inline void sched_again(struct sched *sched, uint64_t at)
+{
+    sched->again = at < sched->again ? at : sched->again;
+}
+
+/* Over the slots of sessions that are here. */
+#define sched_each(sched, slot)                                                                    \
+    for (uint32_t slot = 0; slot < (sched)->session_count; slot++)                                 \
+        if ((sched)->sessions[slot].joined)
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/turn.h"
+
+#include <math.h>
+
+static bool turn_others_ready(const struct sched *sched, uint32_t but)
+{
+    sched_each (sched, slot) {
+        if (slot != but && sched->sessions[slot].ready) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool turn_something_runs(const struct sched *sched)
+{
+    sched_each (sched, slot) {
+        if (sched->sessions[slot].request.busy != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It has no work now, but may have some before its turn ends. */
+static bool turn_held(const struct sched *sched, const struct sched_session *session, uint64_t now)
+{
+    return session->idle_since != SCHED_NEVER &&
+           now - session->idle_since < sched->settings.hold_ns && !session->capped;
+}
+
+/* Wakes the session of the turn for what is left of it. */
+static void turn_wake(struct sched *sched, bool alone)
+{
+    struct sched_turn *turn = &sched->turn;
+    uint64_t end = turn->began + (uint64_t)ceil(turn->length);
+    uint64_t idle_since = sched->sessions[turn->slot].idle_since;
+    sched_wake(sched, turn->slot, alone ? SCHED_NEVER : end, 0);
+    if (!alone) {
+        sched_again(sched, end);
+    }
+    if (idle_since != SCHED_NEVER) {
+        sched_again(sched, idle_since + sched->settings.hold_ns);
+    }
+}
+
+enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t now)
+{
+    struct sched_turn *turn = &sched->turn;
+    if (turn->slot != SCHED_NONE && !turn->over) {
+        const struct sched_session *session = &sched->sessions[turn->slot];
+        bool alone = !turn_others_ready(sched, turn->slot);
+        bool used_up = turn->used >= turn->length || (double)(now - turn->began) >= turn->length;
+        turn->alone = turn->alone || alone;
+        turn->over = (used_up && !alone) || (ends && !alone) ||
+                     (!session->ready && !turn_held(sched, session, now));
+        if (!turn->over) {
+            turn_wake(sched, alone);
+            return SCHED_TURN_GOES_ON;
+        }
+    }
+    return turn_something_runs(sched) ? SCHED_TURN_DRAINS : SCHED_TURN_FREE;
+}
+
+void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now)
+{
+    sched->turn = (struct sched_turn){
+        .slot = slot, .began = now, .length = length, .alone = !turn_others_ready(sched, slot)};
+    turn_wake(sched, sched->turn.alone);
+    sched_turn_begins(sched, slot, now);
+}
+
+void sched_turn_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now)
+{
+    (void)now;
+    if (slot == sched->turn.slot) {
+        sched->turn.used += (double)used_ns;
+    }
+}
+
+void sched_turn_leave(struct sched *sched, uint32_t slot, uint64_t now)
+{
+    (void)now;
+    if (slot == sched->turn.slot) {
+        sched->turn.slot = SCHED_NONE;
+    }
+}
+
+void sched_turn_reset(struct sched *sched, uint64_t now)
+{
+    (void)now;
+    sched->turn = (struct sched_turn){.slot = SCHED_NONE};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns of policies that wake one session at a time. A turn ends when
+ *   - the session has used its length of GPU time, or the length has passed on the clock while
+ *     somebody else was ready, or
+ *   - the session has had no work for hold_ns (at once if it leaves or its tenant reaches a cap).
+ * Operations are not interrupted (evaluation of Strings' and Rain's policies: "wait for the one in
+ * flight"): the next turn begins when nothing runs any more. Who is alone keeps his turn.
+ *
+ * hold_ns: most programs compute a little between two operations. Whose turn ended in each of these
+ * pauses would get the GPU for one operation and then wait for the full turns of all others. The
+ * time of a pause counts in the turn's length, not as GPU time. */
+#ifndef SCHED_TURN_H
+#define SCHED_TURN_H
+
+#include "sched/policy.h"
+
+enum sched_turn_state {
+    SCHED_TURN_GOES_ON, /* its session has been woken */
+    SCHED_TURN_DRAINS,  /* it is over, but something runs: nobody is awake */
+    SCHED_TURN_FREE,    /* the policy may begin the next one */
+};
+/* What becomes of the turn now. `ends`: the policy wants it to end. */
+enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t now);
+/* Whether a has not been served for longer than b. Never is the longest. */
+static inline bool sched_turn_longer_ago(const struct sched_session *a,
+                                         const struct sched_session *b)
+{
+    bool a_new = a->turns == 0;
+    return a_new != (b->turns == 0) ? a_new : a->order < b->order;
+}
+/* Begins a turn, after SCHED_TURN_FREE; the session is ready. */
+void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now);
+/* A member `charge` of a policy: what the session of the turn has used. */
+void sched_turn_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now);
+/* A member `leave`: its turn, if it is, is over. */
+void sched_turn_leave(struct sched *sched, uint32_t slot, uint64_t now);
+/* A member `begin`: there is no turn, and what runs is waited for. */
+void sched_turn_reset(struct sched *sched, uint64_t now);
+
+#endif
