@@ -38,7 +38,7 @@ struct soft_device {
     uint32_t h2d_mbs, d2h_mbs;
     uint64_t h2d_latency_ns, d2h_latency_ns;
     bool overlap_contexts;
-    uint64_t switch_ns, context_ns;
+    uint64_t switch_ns, context_slice_ns, context_ns; /* slice: 0: none */
 };
 
 enum soft_type {
