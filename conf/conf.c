@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parser of a configuration file. inih finds sections and keys; the table of keys says what values
- * they can have.
- *
- * inih as packaged gives its handler no line numbers and cuts long lines in two. line_give, which
- * feeds it the lines, counts them and refuses long ones. */
+/* Parser of a configuration file. ini.c finds sections and keys; the table of keys says what values
+ * they can have. */
 #include "conf/conf.h"
 
 #include <errno.h>
-#include <ini.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,91 +15,11 @@
 
 struct reading {
     struct conf *conf;
-    const char *name;
-    const char *next; /* text not yet given to inih */
-    unsigned line;
-    unsigned errors;
-    bool sections_lost; /* some section lines were wrong: a missing key may be in such a section */
-    bool skipping;      /* behind a wrong section line: the section of the keys is unknown */
-    conf_complain *complain;
-    void *user;
+    struct conf_ini ini;
     unsigned server_seen[CONF_KEYS_MAX]; /* line of each key; 0: not given */
     unsigned gpu_seen[CONF_GPUS_MAX][CONF_KEYS_MAX];
     unsigned gpu_line[CONF_GPUS_MAX]; /* line of the first key; 0: no such section */
 };
-
-__attribute__((format(printf, 3, 4))) static void complain_at(struct reading *r, unsigned line,
-                                                              const char *format, ...)
-{
-    char text[900];
-    int head = line != 0 ? snprintf(text, sizeof text, "%s:%u: ", r->name, line)
-                         : snprintf(text, sizeof text, "%s: ", r->name);
-    size_t used = head > 0 && (size_t)head < sizeof text ? (size_t)head : 0;
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text + used, sizeof text - used, format, args);
-    va_end(args);
-    r->errors++;
-    r->complain(r->user, text);
-}
-
-/* A section line without its closing bracket. inih would report it last, and count the keys behind
- * it to the section before. */
-static bool section_is_open(const char *line, size_t length)
-{
-    size_t comment = 1;
-    while (comment < length &&
-           !(line[comment] == ';' && strchr(" \t", line[comment - 1]) != NULL)) {
-        comment++;
-    }
-    return length != 0 && line[0] == '[' && memchr(line, ']', comment) == NULL;
-}
-
-/* Finds the errors that inih reports only at the end, so that they are told in the order of lines.
- */
-static bool line_is_wrong(struct reading *r, const char *line, size_t length)
-{
-    int shown = (int)strcspn(line, "\r\n");
-    if (length != 0 && line[0] == '[') {
-        r->skipping = section_is_open(line, length);
-        r->sections_lost |= r->skipping;
-        if (r->skipping) {
-            complain_at(r, r->line, "\"%.*s\": ']' is missing", shown, line);
-        }
-        return r->skipping;
-    }
-    /* An indented line continues the one before; the first may begin with a byte order mark. */
-    bool plain = shown != 0 && strchr(" \t;#\xef", line[0]) == NULL;
-    bool wrong = plain && !r->skipping && strcspn(line, "=:") >= (size_t)shown;
-    if (wrong) {
-        complain_at(r, r->line, "\"%.*s\" is neither [section] nor key = value", shown, line);
-    }
-    return wrong;
-}
-
-/* The line reader that inih calls, with the contract of fgets. */
-static char *line_give(char *to, int size, void *stream)
-{
-    struct reading *r = stream;
-    if (*r->next == 0) {
-        return NULL;
-    }
-    size_t length = strcspn(r->next, "\n");
-    r->line++;
-    const char *line = r->next;
-    r->next += length + (line[length] == '\n' ? 1 : 0);
-    if (length + 2 > (size_t)size) {
-        complain_at(r, r->line, "the line is longer than %d characters", size - 2);
-        length = 0;
-    }
-    if (line_is_wrong(r, line, length) || r->skipping) {
-        length = 0;
-    }
-    memcpy(to, line, length);
-    to[length] = '\n';
-    to[length + 1] = 0;
-    return to;
-}
 
 static const struct conf_key *key_find(enum conf_section section, const char *name)
 {
@@ -134,14 +49,14 @@ static void complain_unknown_key(struct reading *r, const char *section, enum co
         }
     }
     if (elsewhere) {
-        complain_at(r, r->line, "[%s] %s: this key belongs in a section %s", section, name,
-                    kind == CONF_SECTION_GPU ? "[server]" : "[gpu.N]");
+        conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: this key belongs in a section %s",
+                          section, name, kind == CONF_SECTION_GPU ? "[server]" : "[gpu.N]");
     } else if (nearest.word != NULL) {
-        complain_at(r, r->line, "[%s] %s: there is no such key, did you mean %s?", section, name,
-                    nearest.word);
+        conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: there is no such key, did you mean %s?",
+                          section, name, nearest.word);
     } else {
-        complain_at(r, r->line, "[%s] %s: there is no such key; allowed: %s", section, name,
-                    allowed);
+        conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: there is no such key; allowed: %s",
+                          section, name, allowed);
     }
 }
 
@@ -161,48 +76,50 @@ static int gpu_number(const char *section)
     return number < (int)CONF_GPUS_MAX ? number : -1;
 }
 
-static int key_take(void *user, const char *section, const char *name, const char *value)
+static void key_take(void *user, const char *section, const char *name, const char *value)
 {
     struct reading *r = user;
     int number = gpu_number(section);
     enum conf_section kind = number >= 0 ? CONF_SECTION_GPU : CONF_SECTION_SERVER;
     if (section[0] == 0) {
-        complain_at(r, r->line,
-                    "%s: stands before the first section; allowed: [server], [gpu.0] to [gpu.%u]",
-                    name, CONF_GPUS_MAX - 1);
-        return 1;
+        conf_ini_complain(
+            &r->ini, r->ini.line,
+            "%s: stands before the first section; allowed: [server], [gpu.0] to [gpu.%u]", name,
+            CONF_GPUS_MAX - 1);
+        return;
     }
     if (number < 0 && strcmp(section, "server") != 0) {
-        complain_at(r, r->line,
-                    "[%s]: there is no such section; allowed: [server], [gpu.0] to "
-                    "[gpu.%u]",
-                    section, CONF_GPUS_MAX - 1);
-        return 1;
+        conf_ini_complain(&r->ini, r->ini.line,
+                          "[%s]: there is no such section; allowed: [server], [gpu.0] to "
+                          "[gpu.%u]",
+                          section, CONF_GPUS_MAX - 1);
+        return;
     }
     void *into = &r->conf->server;
     unsigned *seen = r->server_seen;
     if (kind == CONF_SECTION_GPU) {
         into = &r->conf->gpus[number];
         seen = r->gpu_seen[number];
-        r->gpu_line[number] = r->gpu_line[number] != 0 ? r->gpu_line[number] : r->line;
+        r->gpu_line[number] = r->gpu_line[number] != 0 ? r->gpu_line[number] : r->ini.line;
     }
     const struct conf_key *key = key_find(kind, name);
     if (key == NULL) {
         complain_unknown_key(r, section, kind, name);
-        return 1;
+        return;
     }
     unsigned *at = &seen[key - conf_keys];
     if (*at != 0 && key->type != CONF_TYPE_LISTEN) {
-        complain_at(r, r->line, "[%s] %s: given twice, first in line %u", section, name, *at);
-        return 1;
+        conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: given twice, first in line %u", section,
+                          name, *at);
+        return;
     }
-    *at = r->line;
-    if (*value == 0 || !conf_key_read(key, value, r->line, into)) {
-        complain_at(r, r->line, "[%s] %s: \"%s\" is not allowed; allowed: %s%s", section, name,
-                    value, key->allowed,
-                    strstr(value, " #") != NULL ? " (a comment behind a value begins with ;)" : "");
+    *at = r->ini.line;
+    if (*value == 0 || !conf_key_read(key, value, r->ini.line, into)) {
+        conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: \"%s\" is not allowed; allowed: %s%s",
+                          section, name, value, key->allowed,
+                          strstr(value, " #") != NULL ? " (a comment behind a value begins with ;)"
+                                                      : "");
     }
-    return 1;
 }
 
 static void defaults_set(enum conf_section section, void *into)
@@ -224,12 +141,13 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
             continue;
         }
         if (key->standard == NULL && seen[i] == 0) {
-            complain_at(r, line, "[%s] %s: is missing; allowed: %s", section, key->name,
-                        key->allowed);
+            conf_ini_complain(&r->ini, line, "[%s] %s: is missing; allowed: %s", section, key->name,
+                              key->allowed);
         }
         if (seen[i] != 0 && (key->drivers & drivers) == 0) {
-            complain_at(r, seen[i], "[%s] %s: is only allowed with driver = %s", section, key->name,
-                        key->drivers == CONF_DRIVERS_SOFT ? "soft" : "nvidia");
+            conf_ini_complain(&r->ini, seen[i], "[%s] %s: is only allowed with driver = %s",
+                              section, key->name,
+                              key->drivers == CONF_DRIVERS_SOFT ? "soft" : "nvidia");
         }
     }
 }
@@ -261,7 +179,7 @@ static void gpus_check(struct reading *r)
         soft_complete(&conf->gpus[count]);
         const char *wrong = soft_device_wrong(&conf->gpus[count].soft);
         if (wrong != NULL) {
-            complain_at(r, r->gpu_line[n], "[%s] %s", section, wrong);
+            conf_ini_complain(&r->ini, r->gpu_line[n], "[%s] %s", section, wrong);
         }
         count++;
     }
@@ -270,17 +188,17 @@ static void gpus_check(struct reading *r)
         for (unsigned k = 0; k < i; k++) {
             const struct conf_gpu *a = &conf->gpus[k], *b = &conf->gpus[i];
             if (a->driver == b->driver && strcmp(a->driver_path, b->driver_path) != 0) {
-                complain_at(r, 0,
-                            "[gpu.%u] driver_path: differs from that of [gpu.%u], which has "
-                            "the same driver",
-                            b->number, a->number);
+                conf_ini_complain(&r->ini, 0,
+                                  "[gpu.%u] driver_path: differs from that of [gpu.%u], which has "
+                                  "the same driver",
+                                  b->number, a->number);
             }
         }
     }
-    if (count == 0 && !r->sections_lost) {
-        complain_at(r, 0,
-                    "there is no GPU: a section [gpu.0] with driver = soft or nvidia is "
-                    "missing");
+    if (count == 0 && !r->ini.sections_lost) {
+        conf_ini_complain(&r->ini, 0,
+                          "there is no GPU: a section [gpu.0] with driver = soft or nvidia is "
+                          "missing");
     }
 }
 
@@ -306,10 +224,11 @@ static void processes_check(struct reading *r)
         soft |= conf->gpus[i].driver == CONF_DRIVER_SOFT;
     }
     if (soft && conf->server.clients > rest) {
-        complain_at(r, r->server_seen[key],
-                    "[server] clients: \"%u\" is not allowed; allowed: 1 to %u where a GPU has "
-                    "driver = soft and spare_backends = %u (%u processes can use such GPUs)",
-                    conf->server.clients, rest, conf->server.spare_backends, SOFT_PROCESSES_MAX);
+        conf_ini_complain(
+            &r->ini, r->server_seen[key],
+            "[server] clients: \"%u\" is not allowed; allowed: 1 to %u where a GPU has "
+            "driver = soft and spare_backends = %u (%u processes can use such GPUs)",
+            conf->server.clients, rest, conf->server.spare_backends, SOFT_PROCESSES_MAX);
     }
 }
 
@@ -323,24 +242,21 @@ enum ga_status conf_read_text(const char *name, const char *text, struct conf *c
         return GA_NO_MEMORY;
     }
     *r = (struct reading){
-        .conf = conf, .name = name, .next = text, .complain = complain, .user = user};
+        .conf = conf,
+        .ini = {.name = name, .next = text, .complain = complain, .user = user},
+    };
     defaults_set(CONF_SECTION_SERVER, &conf->server);
     for (unsigned n = 0; n < CONF_GPUS_MAX; n++) {
         defaults_set(CONF_SECTION_GPU, &conf->gpus[n]);
     }
-    int bad_line = ini_parse_stream(line_give, r, key_take, r);
-    if (bad_line > 0) {
-        complain_at(r, (unsigned)bad_line, "this is neither [section] nor key = value");
-    } else if (bad_line < 0) {
-        complain_at(r, 0, "no memory");
-    }
-    if (!r->sections_lost) {
+    conf_ini_read(&r->ini, key_take, r);
+    if (!r->ini.sections_lost) {
         section_check(r, "server", CONF_SECTION_SERVER, r->server_seen, 0, CONF_DRIVERS_ALL);
     }
     gpus_check(r);
     processes_check(r);
     host_memory_complete(&conf->server);
-    enum ga_status status = r->errors == 0 ? GA_OK : GA_INVALID;
+    enum ga_status status = r->ini.errors == 0 ? GA_OK : GA_INVALID;
     free(r);
     return status;
 }

@@ -97,6 +97,25 @@ void conf_server_reload(struct conf_server *now, const struct conf_server *read,
                         const struct conf_server *fresh,
                         void (*ignored)(void *user, const char *key), void *user);
 
+/* An INI text while it is read; its other members begin as 0. */
+struct conf_ini {
+    const char *name; /* of the file, for complaints */
+    const char *next; /* the text that is not yet read */
+    conf_complain *complain;
+    void *user;         /* of `complain` */
+    unsigned line;      /* that is read now */
+    unsigned errors;    /* complaints so far */
+    bool sections_lost; /* some section lines were wrong: a missing key may be in such a section */
+    bool skipping;      /* behind a wrong section line: the section of the keys is unknown */
+};
+/* Gets an entry; `section` is empty before the first section line. */
+typedef void conf_ini_take(void *user, const char *section, const char *key, const char *value);
+/* Gives all entries of the text, and complains about lines that are none. */
+void conf_ini_read(struct conf_ini *ini, conf_ini_take *take, void *user);
+/* line 0: about no line. */
+void conf_ini_complain(struct conf_ini *ini, unsigned line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The example file: every key with its help, its default and the allowed values. It is a valid
  * configuration, equal to the smallest one. */
 void conf_example_write(FILE *out);
