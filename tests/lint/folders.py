@@ -156,6 +156,7 @@ MAY_USE = {
     "api": {"cuda", "xxhash", "uthash"},
     "conf": {"inih", "uthash"},
     "store": {"sqlite"},
+    "model": set(),
     "sched": set(),
     "auth": {"jansson", "openssl"},
     "transport": {"lz4", "openssl", "verbs", "xxhash", "uthash"},
