@@ -11,7 +11,6 @@
 #include "conf/key.h"
 
 #define CONF_FILE_MAX (1u << 20) /* a longer file is no configuration */
-#define CONF_KEYS_MAX 64u
 
 struct reading {
     struct conf *conf;
@@ -116,7 +115,7 @@ static void key_take(void *user, const char *section, const char *name, const ch
     *at = r->ini.line;
     if (*value == 0 || !conf_key_read(key, value, r->ini.line, into)) {
         conf_ini_complain(&r->ini, r->ini.line, "[%s] %s: \"%s\" is not allowed; allowed: %s%s",
-                          section, name, value, key->allowed,
+                          section, name, value, conf_key_allowed(key),
                           strstr(value, " #") != NULL ? " (a comment behind a value begins with ;)"
                                                       : "");
     }
@@ -142,7 +141,7 @@ static void section_check(struct reading *r, const char *section, enum conf_sect
         }
         if (key->standard == NULL && seen[i] == 0) {
             conf_ini_complain(&r->ini, line, "[%s] %s: is missing; allowed: %s", section, key->name,
-                              key->allowed);
+                              conf_key_allowed(key));
         }
         if (seen[i] != 0 && (key->drivers & drivers) == 0) {
             conf_ini_complain(&r->ini, seen[i], "[%s] %s: is only allowed with driver = %s",
@@ -157,6 +156,22 @@ static void soft_complete(struct conf_gpu *gpu)
     soft_device_complete(&gpu->soft, gpu->soft_given);
     if (gpu->soft.model == 0) { /* the machine's own properties are found once, here */
         gpu->soft_given = ~UINT64_C(0);
+    }
+}
+
+/* The complaint is about the last of the keys that may contradict each other. */
+static void scheduling_check(struct reading *r, const struct conf_gpu *gpu, const char *section)
+{
+    const struct sched_gpu sched_gpu = conf_gpu_sched(gpu);
+    char why[500];
+    unsigned line = 0;
+    for (size_t i = 0; i < conf_key_count; i++) {
+        unsigned seen = r->gpu_seen[gpu->number][i];
+        line = conf_key_schedules(&conf_keys[i]) && seen > line ? seen : line;
+    }
+    if (conf_scheduling_check(&gpu->scheduling, &sched_gpu, why, sizeof why) != GA_OK) {
+        conf_ini_complain(&r->ini, line, "[%s] policy = %s: %s", section,
+                          sched_policy_name(gpu->scheduling.policy), why);
     }
 }
 
@@ -180,6 +195,8 @@ static void gpus_check(struct reading *r)
         const char *wrong = soft_device_wrong(&conf->gpus[count].soft);
         if (wrong != NULL) {
             conf_ini_complain(&r->ini, r->gpu_line[n], "[%s] %s", section, wrong);
+        } else if (known) {
+            scheduling_check(r, &conf->gpus[count], section);
         }
         count++;
     }

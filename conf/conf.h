@@ -14,6 +14,7 @@
 #include "api/soft_device.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "sched/sched.h"
 
 #define CONF_TEXT_MAX    256u
 #define CONF_LISTENS_MAX 16u
@@ -59,6 +60,12 @@ struct conf_server {
     uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s, drain_s;
 };
 
+/* The scheduling of a GPU: keys that change while it is used. */
+struct conf_scheduling {
+    const struct sched_policy *policy;
+    struct sched_settings settings;
+};
+
 struct conf_gpu {
     unsigned number; /* N of [gpu.N] */
     enum conf_driver driver;
@@ -67,6 +74,7 @@ struct conf_gpu {
     char name[CONF_TEXT_MAX];
     struct soft_device soft; /* of a software GPU; without name and uuid */
     uint64_t soft_given;     /* a bit for each of soft_keys */
+    struct conf_scheduling scheduling;
 };
 
 struct conf {
@@ -115,6 +123,26 @@ void conf_ini_read(struct conf_ini *ini, conf_ini_take *take, void *user);
 /* line 0: about no line. */
 void conf_ini_complain(struct conf_ini *ini, unsigned line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- scheduling (scheduling.c); `why` gets a sentence for people, on failure */
+
+/* The facts of a GPU that its scheduler needs, as far as the configuration says. */
+struct sched_gpu conf_gpu_sched(const struct conf_gpu *gpu);
+/* Whether the GPU can be used so. GA_INVALID, GA_UNSUPPORTED: see sched_settings_check; of the
+ * latter `why` has the policies that the GPU can have. */
+GA_CHECKED enum ga_status conf_scheduling_check(const struct conf_scheduling *scheduling,
+                                                const struct sched_gpu *gpu, char *why,
+                                                size_t why_size);
+/* Sets one key: "slice=5ms". GA_INVALID: it is not allowed, or there is no such key. */
+GA_CHECKED enum ga_status conf_scheduling_set(const char *text, struct conf_scheduling *scheduling,
+                                              char *why, size_t why_size);
+/* Gets a key's value; of a time it is in ns, and the name ends in _ns. `text` is of the policy,
+ * which has no number; else NULL. Lent. */
+typedef void conf_scheduling_value(void *user, const char *name, const char *text, uint64_t number);
+void conf_scheduling_tell(const struct conf_scheduling *scheduling, conf_scheduling_value *tell,
+                          void *user);
+/* Whether the GPUs are the same but for their scheduling. */
+bool conf_gpus_same(const struct conf *one, const struct conf *other);
 
 /* The example file: every key with its help, its default and the allowed values. It is a valid
  * configuration, equal to the smallest one. */

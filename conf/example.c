@@ -34,7 +34,7 @@ static void example_section_write(FILE *out, enum conf_section section)
             continue;
         }
         char allowed[300];
-        snprintf(allowed, sizeof allowed, "Allowed: %s.%s%s", key->allowed,
+        snprintf(allowed, sizeof allowed, "Allowed: %s.%s%s", conf_key_allowed(key),
                  key->change == CONF_CHANGE_RELOAD ? " A reload is enough." : "",
                  key->drivers == CONF_DRIVERS_SOFT     ? " Only with driver = soft."
                  : key->drivers == CONF_DRIVERS_NVIDIA ? " Only with driver = nvidia."

@@ -3,6 +3,7 @@
 #include "conf/key.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ const struct conf_key conf_keys[] = {
 #include "api/soft_keys.def"
 };
 const size_t conf_key_count = sizeof conf_keys / sizeof conf_keys[0];
+_Static_assert(sizeof conf_keys / sizeof conf_keys[0] <= CONF_KEYS_MAX, "readers count so far");
 
 static bool ports_read(const char *text, struct conf_ports *ports)
 {
@@ -156,6 +158,48 @@ static bool soft_read(const struct conf_key *key, const char *text, unsigned lin
     return true;
 }
 
+static bool policy_read(const char *text, const struct sched_policy **policy)
+{
+    const struct sched_policy *found = sched_policy_find(text);
+    *policy = found != NULL ? found : *policy;
+    return found != NULL;
+}
+
+static bool key_time_read(const struct conf_key *key, const char *text, uint64_t *ns)
+{
+    uint64_t read = 0;
+    bool none = key->least == 0 && strcmp(text, "none") == 0;
+    if (!none && (!ga_time_read(text, &read) || read < key->least || read > key->most)) {
+        return false;
+    }
+    *ns = read;
+    return true;
+}
+
+const char *conf_key_allowed(const struct conf_key *key)
+{
+    static char policies[300];
+    if (key->type != CONF_TYPE_POLICY) {
+        return key->allowed;
+    }
+    policies[0] = 0;
+    const struct sched_policy *policy;
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        size_t used = strlen(policies);
+        snprintf(policies + used, sizeof policies - used, "%s%s",
+                 i == 0                           ? ""
+                 : sched_policy_at(i + 1) == NULL ? " or "
+                                                  : ", ",
+                 sched_policy_name(policy));
+    }
+    return policies;
+}
+
+bool conf_key_schedules(const struct conf_key *key)
+{
+    return key->section == CONF_SECTION_GPU && key->change == CONF_CHANGE_RELOAD;
+}
+
 size_t conf_key_bytes(const struct conf_key *key)
 {
     switch (key->type) {
@@ -164,7 +208,10 @@ size_t conf_key_bytes(const struct conf_key *key)
     case CONF_TYPE_NUMBER:
         return sizeof(uint32_t);
     case CONF_TYPE_BYTES:
+    case CONF_TYPE_TIME:
         return sizeof(uint64_t);
+    case CONF_TYPE_POLICY:
+        return sizeof(const struct sched_policy *);
     case CONF_TYPE_PORTS:
         return sizeof(struct conf_ports);
     case CONF_TYPE_FLAG:
@@ -223,6 +270,10 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
         }
         *(uint64_t *)member = number;
         return true;
+    case CONF_TYPE_TIME:
+        return key_time_read(key, text, member);
+    case CONF_TYPE_POLICY:
+        return policy_read(text, member);
     case CONF_TYPE_PORTS:
         return ports_read(text, member);
     case CONF_TYPE_FLAG:

@@ -14,6 +14,8 @@ enum conf_type {
     CONF_TYPE_TEXT,   /* char[CONF_TEXT_MAX] */
     CONF_TYPE_NUMBER, /* uint32_t */
     CONF_TYPE_BYTES,  /* uint64_t, with KiB, MiB, GiB, TiB */
+    CONF_TYPE_TIME,   /* uint64_t: ns, with ns, us, ms, s; none, where 0 is allowed */
+    CONF_TYPE_POLICY, /* const struct sched_policy *: a name of sched/ */
     CONF_TYPE_PORTS,  /* struct conf_ports */
     CONF_TYPE_FLAG,   /* bool: yes or no */
     CONF_TYPE_AUTO,   /* bool: auto or off */
@@ -46,9 +48,14 @@ struct conf_key {
     const char *allowed, *help;
 };
 
+#define CONF_KEYS_MAX 96u
 extern const struct conf_key conf_keys[];
 extern const size_t conf_key_count;
 
+/* The values that are allowed, for people. Main thread. */
+const char *conf_key_allowed(const struct conf_key *key);
+/* Whether it belongs to the scheduling of a GPU: those change while GPUs are used. */
+bool conf_key_schedules(const struct conf_key *key);
 /* Bytes of the member; 0: it is no single value. */
 size_t conf_key_bytes(const struct conf_key *key);
 /* Whether two structs have the same value. */

@@ -31,7 +31,7 @@ static void manual_key_write(FILE *out, const struct conf_key *key)
     fputc('\n', out);
     text_write(out, key->help);
     fputs("\n.br\nAllowed: ", out);
-    text_write(out, key->allowed);
+    text_write(out, conf_key_allowed(key));
     fputs(".\n.br\n", out);
     if (key->standard == NULL) {
         fputs("Must be given.\n", out);

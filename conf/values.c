@@ -36,6 +36,15 @@ static bool value_write(const struct conf_key *key, const void *from, char *text
     case CONF_TYPE_BYTES:
         ga_bytes_write(*(const uint64_t *)member, text);
         return true;
+    case CONF_TYPE_TIME:
+        ga_time_write(*(const uint64_t *)member, text);
+        if (*(const uint64_t *)member == 0) {
+            snprintf(text, size, "none");
+        }
+        return true;
+    case CONF_TYPE_POLICY:
+        snprintf(text, size, "%s", sched_policy_name(*(const struct sched_policy *const *)member));
+        return true;
     case CONF_TYPE_PORTS:
         value_ports_write(member, text, size);
         return true;

@@ -9,40 +9,7 @@
 #include "api/wire.h"
 #include "conf/conf.h"
 #include "conf/key.h"
-
-#define SMALLEST "[server]\nlisten = tcp://127.0.0.1:9955\n[gpu.0]\ndriver = soft\n"
-
-struct complaints {
-    unsigned count;
-    char text[8192];
-};
-
-static void collect(void *user, const char *line)
-{
-    struct complaints *complaints = user;
-    complaints->count++;
-    strncat(complaints->text, line, sizeof complaints->text - strlen(complaints->text) - 2);
-    strcat(complaints->text, "\n");
-}
-
-static struct conf read_good(const char *text)
-{
-    struct conf conf;
-    struct complaints complaints = {0};
-    cr_assert_eq(conf_read_text("f", text, &conf, collect, &complaints), GA_OK, "%s",
-                 complaints.text);
-    return conf;
-}
-
-/* Reads a wrong file and expects exactly one complaint, which has `part` in it. */
-static void expect_one(const char *text, const char *part)
-{
-    struct conf conf;
-    struct complaints complaints = {0};
-    cr_assert_eq(conf_read_text("f", text, &conf, collect, &complaints), GA_INVALID, "%s", text);
-    cr_assert_eq(complaints.count, 1, "%s", complaints.text);
-    cr_assert_not_null(strstr(complaints.text, part), "%s", complaints.text);
-}
+#include "conf/tests/reading.h"
 
 Test(conf, smallest_file_gives_defaults)
 {
@@ -238,18 +205,20 @@ static bool number_of(const struct conf_key *key, const void *from, uint64_t *nu
     }
     if (type == CONF_TYPE_NUMBER) {
         *number = *(const uint32_t *)member;
-    } else if (type == CONF_TYPE_BYTES) {
+    } else if (type == CONF_TYPE_BYTES || type == CONF_TYPE_TIME) {
         *number = *(const uint64_t *)member;
     } else if (type == CONF_TYPE_PORTS) {
         *number = ((const struct conf_ports *)member)->last;
     }
-    return type == CONF_TYPE_NUMBER || type == CONF_TYPE_BYTES || type == CONF_TYPE_PORTS;
+    return type == CONF_TYPE_NUMBER || type == CONF_TYPE_BYTES || type == CONF_TYPE_TIME ||
+           type == CONF_TYPE_PORTS;
 }
 
 static bool is_time(const struct conf_key *key)
 {
-    return key->type == CONF_TYPE_SOFT &&
-           soft_keys[soft_key_find(key->name)].type == SOFT_TYPE_TIME;
+    return key->type == CONF_TYPE_TIME ||
+           (key->type == CONF_TYPE_SOFT &&
+            soft_keys[soft_key_find(key->name)].type == SOFT_TYPE_TIME);
 }
 
 static void expect_limit(const struct conf_key *key, uint64_t number, bool allowed)

@@ -33,12 +33,6 @@ static void reload_ignored(void *user, const char *key)
     snprintf(complaints->first + used, complaints->size - used, "%s%s", used != 0 ? ", " : "", key);
 }
 
-static bool gpus_same(const struct conf *one, const struct conf *other)
-{
-    return one->gpu_count == other->gpu_count &&
-           memcmp(one->gpus, other->gpus, one->gpu_count * sizeof *one->gpus) == 0; /* NOLINT */
-}
-
 static void reload_told(const char *note)
 {
     ga_info("the configuration has been read anew%s%s", note[0] != 0 ? "; a restart needs: " : "",
@@ -51,7 +45,7 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     struct conf_server *server = &control->conf->server;
     note[0] = 0;
     conf_server_reload(server, control->read, &fresh->server, reload_ignored, &ignored);
-    if (!gpus_same(control->conf, fresh)) {
+    if (!conf_gpus_same(control->conf, fresh)) {
         reload_ignored(&ignored, "[gpu.N]");
     }
     bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */

@@ -132,6 +132,17 @@ def test_bad_size(build):
     expect_words(text, r":5\b", "memory")
 
 
+def test_scheduling(build):
+    """A policy that there is not, and keys that contradict each other."""
+    gpu = "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = soft\n"
+    text = start_wrong(build, gpu + "policy = fair\n")
+    expect_words(text, r":5\b", "policy", "none, rr, las, fs, tfs, ps, ")
+    text = start_wrong(build, gpu + "policy = las\nquantum = 5ms\nslice = 5ms\n")
+    expect_words(text, r":7\b", "policy = las", "quantum .* longer than the slice")
+    text = start_wrong(build, gpu + "slice = 5\n")
+    expect_words(text, r":5\b", "slice", "ns, us, ms or s")
+
+
 def test_missing_file(build):
     process = harness.run([build.path("bin", "gpuaasd"), "--config", "/nonexistent/gpuaasd.conf"],
                           build.environment(preload=False), 30, status=None)
