@@ -12,6 +12,7 @@
 #include "softgpu/module/device_launch.h"
 #include "softgpu/module/fault_log.h"
 #include "softgpu/module/occupancy.h"
+#include "softgpu/module/timed.h"
 #include "softgpu/node/time_slices.h"
 #include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
@@ -66,6 +67,9 @@ static struct model_demand launch_demand(const struct launch *launch,
 {
     const struct sg_device *device = launch->module->context->device;
     const struct sg_launch_shape *shape = &launch->shape;
+    if (sg_timed_is(device, launch->kernel)) {
+        return sg_timed_demand(launch->params);
+    }
     struct model_grid grid = {.blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2],
                               .block_threads = shape->block[0] * shape->block[1] * shape->block[2],
                               .counts = counts};
@@ -316,6 +320,9 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     rc = params_copy(function->kernel, params, extra, launch->params);
+    if (rc == CUDA_SUCCESS && sg_timed_is(context->device, function->kernel)) {
+        rc = sg_timed_check(function->kernel, launch->params);
+    }
     if (rc == CUDA_SUCCESS && function->kernel->launches) {
         rc = sg_device_launch_make(function->module, 0);
     }

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Timed kernels take what their parameters say, directly and through a server, alone, beside each
+other and in graphs; parameters that make no sense are refused. The work waits until all of it has
+been submitted, and events measure it by the model, so the load of the machine changes nothing."""
+
+import harness
+from harness import expect
+
+LAUNCH = 0.003  # ms
+DEVICE = {"model": "c2050", "memory": "256MiB", "context_time": "1ms", "timing": "yes",
+          "execute": "no"}
+# The second of two that take three quarters has a quarter for 50 ms, which is a third of its work.
+EXPECTED = {"nothing_beside": 50, "whole_whole": 100, "half_half": 50, "bandwidth": 100,
+            "most_most": 50 + 50 * 2 / 3, "busy_busy": 50 + 50 * 2 / 3, "graph": 100}
+
+
+def directly(build, way):
+    keys = ",".join(f"{key}={value}" for key, value in DEVICE.items())
+    return harness.run_passing([build.program("timed"), way], build.local(keys))
+
+
+def through_server(build, way):
+    config = "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n[gpu.0]\ndriver = soft\n"
+    config += "".join(f"{key} = {value}\n" for key, value in DEVICE.items())
+    with harness.serving(build, config=config) as server:
+        return harness.run_passing([build.program("timed"), way], build.remote([server]))
+
+
+def check(program):
+    got = dict(line.split(" ", 1) for line in program.out.lines[:-1])
+    expect(got.keys() == EXPECTED.keys(), f"it says {got}")
+    for name, want in EXPECTED.items():
+        over = float(got[name]) - want
+        expect(0 <= over <= 3 * LAUNCH,
+               f"{name}: {got[name]} ms, {want} ms by the model; all: {got}")
+
+
+def test_they_take_what_their_parameters_say(build):
+    check(directly(build, "model"))
+
+
+def test_through_a_server(build):
+    check(through_server(build, "model"))
+
+
+def refused(program):
+    for words in ("shares of places, issue and bandwidth are 0 to 1", "at most 3600 s"):
+        expect(words in program.err.text, f"nothing says {words}: {program.err.text}")
+
+
+def test_wrong_parameters_are_refused(build):
+    refused(directly(build, "refused"))
+
+
+def test_wrong_parameters_are_refused_by_a_server(build):
+    refused(through_server(build, "refused"))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
