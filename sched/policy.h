@@ -20,6 +20,9 @@ struct sched_session {
     bool capped;            /* its tenant has used up a cap or throttle for now */
     uint32_t tenant;        /* index */
     uint32_t passed;        /* turns of others that have begun since it has been ready in vain */
+    uint32_t passed_before; /* and before passed_at, the time of the last one */
+    uint64_t passed_at;
+    bool aged;              /* PS: it has its turn because too many have passed it */
     uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
     uint64_t idle_since;    /* it has had no work since then; SCHED_NEVER: it has */
     uint64_t waiting_since; /* it is ready in vain since then; SCHED_NEVER: it is not */

@@ -90,13 +90,18 @@ void sched_wake(struct sched *sched, uint32_t slot, uint64_t until, uint32_t ran
 void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now)
 {
     struct sched_session *session = &sched->sessions[slot];
-    session->passed = 0;
+    session->passed = session->passed_before = 0;
     session->turns++;
     session->turn_began = now;
     session->order = ++sched->order;
     sched_each (sched, other) {
         struct sched_session *waiting = &sched->sessions[other];
-        waiting->passed += waiting->ready && !waiting->woken;
+        if (waiting->ready && !waiting->woken) {
+            waiting->passed_before =
+                waiting->passed_at == now ? waiting->passed_before : waiting->passed;
+            waiting->passed_at = now;
+            waiting->passed++;
+        }
     }
 }
 

@@ -39,10 +39,12 @@ static void ps_queue(struct sched *sched, uint64_t now)
         bool had_slice = session->awake && now - session->turn_began >= sched->settings.slice_ns;
         if (!session->ready) {
             session->phase_since = SCHED_NEVER;
+            session->aged = false;
         } else if (session->phase_since == SCHED_NEVER ||
                    session->phase != session->request.phase || had_slice) {
             session->phase = session->request.phase;
             session->phase_since = now;
+            session->aged = false;
         }
     }
 }
@@ -57,7 +59,7 @@ static bool ps_bandwidth_fits(const struct ps_choice *choice, const struct sched
 
 static bool ps_before(const struct sched_session *a, const struct sched_session *b)
 {
-    return a->phase_since != b->phase_since ? a->phase_since < b->phase_since : a->order < b->order;
+    return a->phase_since < b->phase_since; /* equals: the lower slot, which comes first */
 }
 
 static void ps_take(struct ps_choice *choice, uint32_t slot)
@@ -93,24 +95,30 @@ static bool ps_take_first(struct ps_choice *choice, unsigned phases, uint64_t de
     return true;
 }
 
-/* Those that too many turns have passed, the most often passed first. */
-static void ps_take_aged(struct ps_choice *choice)
+/* Those that too many turns have passed, the most often passed first; before them those who have
+ * their turn for this reason. Turns that begin at this time do not count yet: the decision would
+ * not be the same if it were asked for again. */
+static void ps_take_aged(struct ps_choice *choice, uint64_t now)
 {
     struct sched *sched = choice->sched;
     while (choice->chosen < choice->places) {
         uint32_t first = SCHED_NONE;
+        uint32_t most = 0;
         sched_each (sched, slot) {
             const struct sched_session *session = &sched->sessions[slot];
-            if (session->ready && !session->woken &&
-                session->passed >= sched->settings.passed_max &&
-                (first == SCHED_NONE || session->passed > sched->sessions[first].passed)) {
+            uint32_t passed = session->passed_at == now ? session->passed_before : session->passed;
+            passed = session->aged ? UINT32_MAX : passed;
+            if (session->ready && !session->woken && passed >= sched->settings.passed_max &&
+                passed > most) {
                 first = slot;
+                most = passed;
             }
         }
         if (first == SCHED_NONE) {
             return;
         }
         ps_take(choice, first);
+        sched->sessions[first].aged = true;
     }
 }
 
@@ -125,7 +133,7 @@ static bool ps_has(const struct ps_choice *choice, unsigned phases)
     return false;
 }
 
-static void ps_choose(struct ps_choice *choice)
+static void ps_choose(struct ps_choice *choice, uint64_t now)
 {
     const unsigned each[] = {PS_BIT(SCHED_PHASE_KL), PS_BIT(SCHED_PHASE_H2D),
                              PS_BIT(SCHED_PHASE_D2H)};
@@ -133,7 +141,7 @@ static void ps_choose(struct ps_choice *choice)
     const unsigned fill[] = {PS_BIT(SCHED_PHASE_KL), PS_COPIES, PS_BIT(SCHED_PHASE_DFL)};
     bool two = choice->sched->gpu.copy_engines == 2;
     const unsigned *kinds = two ? each : either;
-    ps_take_aged(choice);
+    ps_take_aged(choice, now);
     for (size_t i = 0; i < (two ? 3u : 2u) && choice->chosen < choice->places; i++) {
         if (!ps_has(choice, kinds[i])) {
             ps_take_first(choice, kinds[i], UINT64_MAX);
@@ -173,7 +181,7 @@ static void ps_decide_with(struct sched *sched, bool bandwidth, uint64_t now)
     struct ps_choice choice = {
         .sched = sched, .bandwidth = bandwidth, .places = 1 + sched->gpu.copy_engines};
     ps_queue(sched, now);
-    ps_choose(&choice);
+    ps_choose(&choice, now);
     ps_turns(sched, now);
 }
 

@@ -151,6 +151,27 @@ static bool toy_work_waits(const struct toy_gpu *toy)
     return false;
 }
 
+/* Asks twice; the answer is the same. */
+static struct sched_decision toy_ask(struct toy_gpu *toy)
+{
+    uint64_t until[TOY_APPS_MAX] = {0};
+    uint32_t rank[TOY_APPS_MAX] = {0};
+    struct sched_decision one = sched_decide(toy->sched, toy->now);
+    for (uint32_t i = 0; i < one.count; i++) {
+        until[one.awake[i].slot] = one.awake[i].until;
+        rank[one.awake[i].slot] = one.awake[i].rank;
+    }
+    struct sched_decision two = sched_decide(toy->sched, toy->now);
+    cr_assert_eq(one.count, two.count);
+    cr_assert_eq(one.again, two.again);
+    for (uint32_t i = 0; i < one.count; i++) {
+        cr_assert_eq(two.awake[i].until, until[two.awake[i].slot]);
+        cr_assert_eq(two.awake[i].rank, rank[two.awake[i].slot]);
+    }
+    toy->decisions++;
+    return two;
+}
+
 /* Decides, lets those awake begin, and returns when to decide next. */
 static uint64_t toy_decide(struct toy_gpu *toy)
 {
@@ -160,8 +181,7 @@ static uint64_t toy_decide(struct toy_gpu *toy)
             turns[i] = sched_account(toy->sched, toy->apps[i].slot, toy->now).turns;
         }
     }
-    struct sched_decision decision = sched_decide(toy->sched, toy->now);
-    toy->decisions++;
+    struct sched_decision decision = toy_ask(toy);
     toy->awake_most = decision.count > toy->awake_most ? decision.count : toy->awake_most;
     bool began = false;
     for (uint32_t k = 0; k < decision.count; k++) {

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrong use: settings that contradict each other are refused, each with its own sentence; requests
+ * out of bounds are brought within them. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "sched/sched.h"
+
+static const struct sched_gpu gpu = {.copy_engines = 2, .bandwidth = 144000000000};
+
+static enum ga_status check(const char *policy, const struct sched_settings *settings,
+                            const struct sched_gpu *of, const char *word)
+{
+    char why[256] = "";
+    enum ga_status status =
+        sched_settings_check(sched_policy_find(policy), settings, of, why, sizeof(why));
+    cr_assert_not_null(strstr(why, word), "'%s' does not say '%s'", why, word);
+    return status;
+}
+
+Test(settings, defaults_fit_every_policy)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_policy *policy = NULL;
+    size_t count = 0;
+    for (; (policy = sched_policy_at(count)) != NULL; count++) {
+        cr_assert_eq(check(sched_policy_name(policy), &settings, &gpu, ""), GA_OK);
+        cr_assert_eq(sched_policy_find(sched_policy_name(policy)), policy);
+        cr_assert_gt(strlen(sched_policy_summary(policy)), 10);
+    }
+    cr_assert_geq(count, 9);
+    cr_assert_str_eq(sched_policy_name(sched_policy_at(0)), "none");
+    cr_assert_null(sched_policy_find("fifo"));
+    cr_assert_null(sched_policy_find(""));
+}
+
+#define REFUSED(member, value, word)                                                               \
+    do {                                                                                           \
+        struct sched_settings settings = sched_settings_default();                                 \
+        settings.member = (value);                                                                 \
+        cr_assert_eq(check("rr", &settings, &gpu, word), GA_INVALID);                              \
+    } while (0)
+
+Test(settings, contradictions)
+{
+    const uint64_t hours = UINT64_C(7200000000000);
+    struct sched_settings defaults = sched_settings_default();
+    REFUSED(slice_ns, 0, "slice");
+    REFUSED(slice_ns, hours, "slice");
+    REFUSED(epoch_ns, defaults.slice_ns - 1, "epoch");
+    REFUSED(epoch_ns, hours, "epoch");
+    REFUSED(quantum_ns, defaults.slice_ns, "quantum");
+    REFUSED(quantum_ns, hours, "quantum");
+    REFUSED(horizon_ns, 0, "horizon");
+    REFUSED(horizon_ns, defaults.slice_ns + 1, "horizon");
+    REFUSED(hold_ns, defaults.slice_ns, "hold");
+    REFUSED(group_slice_ns, defaults.slice_ns - 1, "slice of groups");
+    REFUSED(group_excess_percent, 101, "excess");
+    REFUSED(aging_ns, hours, "aging");
+    REFUSED(passed_max, 0, "turns");
+    REFUSED(cap_window_ns, defaults.slice_ns - 1, "caps");
+    REFUSED(bandwidth_percent, 0, "bandwidth");
+    REFUSED(batch_percent, 101, "batch");
+}
+
+Test(settings, what_a_gpu_lacks)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu unknown = {.copy_engines = 1};
+    const struct sched_gpu none = {.copy_engines = 0};
+    cr_assert_eq(check("ps_bandwidth", &settings, &unknown, "bandwidth"), GA_UNSUPPORTED);
+    cr_assert_eq(check("ps", &settings, &unknown, ""), GA_OK);
+    cr_assert_eq(check("ps", &settings, &none, "copy engine"), GA_INVALID);
+}
+
+/* A stranger's words: a weight of 0 or a phase that does not exist harm nobody. */
+Test(settings, requests_are_brought_within_bounds)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_policy *policy = NULL;
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        struct sched *sched = NULL;
+        uint32_t slots[2];
+        struct sched_request request = {.wants = 0xff,
+                                        .weight = 0,
+                                        .phase = (enum sched_phase)77,
+                                        .demand_ppm = UINT32_MAX,
+                                        .cap_percent = 7000,
+                                        .bandwidth = UINT64_MAX,
+                                        .goal_ns = UINT64_MAX,
+                                        .priority = UINT32_MAX};
+        cr_assert_eq(sched_create(&sched, policy, &settings, &gpu, 0), GA_OK);
+        for (uint32_t k = 0; k < 2; k++) {
+            cr_assert_eq(sched_join(sched, &request, k, &slots[k]), GA_OK);
+        }
+        for (uint64_t now = 2; now < 40; now++) {
+            struct sched_decision decision = sched_decide(sched, now * 10000000);
+            cr_assert_geq(decision.count, 1);
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            cr_assert_geq(sched_account(sched, slots[k], 0).turns, i == 0 ? 0u : 1u);
+        }
+        sched_destroy(sched);
+    }
+}
+
+/* A debt and a cap do not end with the session. */
+Test(settings, new_sessions_do_not_forgive)
+{
+    struct sched_settings settings = sched_settings_default();
+    struct sched *sched = NULL;
+    uint32_t slot = 0;
+    struct sched_request request = {.tenant = 7, .wants = 1, .cap_percent = 10};
+    cr_assert_eq(sched_create(&sched, sched_policy_find("rr"), &settings, &gpu, 0), GA_OK);
+    cr_assert_eq(sched_join(sched, &request, 0, &slot), GA_OK);
+    cr_assert_eq(sched_decide(sched, 0).count, 1);
+    sched_charge(sched, slot, SCHED_COMPUTE, 50000000, 50000000);
+    sched_leave(sched, slot, 50000000);
+    cr_assert_eq(sched_join(sched, &request, 50000000, &slot), GA_OK);
+    struct sched_decision decision = sched_decide(sched, 50000000);
+    cr_assert_eq(decision.count, 0);
+    cr_assert(sched_account(sched, slot, 50000000).capped);
+    /* 10 ms less 50 ms, 5 ms came in; a quarter of the bucket is 2.5 ms */
+    cr_assert_gt(decision.again, 50000000);
+    cr_assert_eq(sched_decide(sched, decision.again).count, 1);
+    sched_destroy(sched);
+}
