@@ -13,6 +13,10 @@
 
 #define LARGE_PAGE (UINT64_C(2) << 20)
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010 /* of Linux 5.1 */
+#endif
+
 int ga_shared_memory_begin(const char *name, uint64_t bytes)
 {
     int memory = ga_descriptor_above_stdio(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -107,4 +111,28 @@ void *ga_shared_memory_map(int fd, uint64_t bytes, void *where)
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     }
     return memory;
+}
+
+void *ga_shared_memory_publish(const char *name, uint64_t bytes, int *fd)
+{
+    int memory = ga_shared_memory_begin(name, bytes);
+    void *mapped = memory >= 0 ? ga_shared_memory_map(memory, bytes, NULL) : NULL;
+    if (mapped != NULL &&
+        fcntl(memory, F_ADD_SEALS,
+              F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
+        munmap(mapped, bytes);
+        mapped = NULL;
+    }
+    if (mapped == NULL && memory >= 0) {
+        close(memory);
+        memory = -1;
+    }
+    *fd = memory;
+    return mapped;
+}
+
+const void *ga_shared_memory_map_published(int fd, uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    return memory != MAP_FAILED ? memory : NULL;
 }

@@ -31,4 +31,12 @@ bool ga_shared_memory_is_frozen(int fd, uint64_t bytes);
 /* Maps all of it for reading; ended by munmap. NULL: it cannot be mapped. */
 const void *ga_shared_memory_map_frozen(int fd, uint64_t bytes);
 
+/* ---- memory that who makes it writes, and others can only read */
+
+/* Makes zeroed memory and maps it for writing, as nobody can afterwards: `*fd` is for others.
+ * NULL: it cannot be made. */
+void *ga_shared_memory_publish(const char *name, uint64_t bytes, int *fd);
+/* Maps such memory for reading. NULL: it cannot be mapped. */
+const void *ga_shared_memory_map_published(int fd, uint64_t bytes);
+
 #endif

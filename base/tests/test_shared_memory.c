@@ -92,3 +92,23 @@ Test(shared_memory, what_is_frozen_is_read_by_all_and_written_by_nobody)
     cr_assert_null(ga_shared_memory_map_frozen(fd, BYTES));
     cr_assert_eq(ga_shared_memory_begin("test", UINT64_MAX), -1);
 }
+
+Test(shared_memory, what_is_published_is_written_by_its_maker_alone)
+{
+    int fd;
+    uint8_t *bytes = ga_shared_memory_publish("test", BYTES, &fd);
+    cr_assert_not_null(bytes);
+    const uint8_t *seen = ga_shared_memory_map_published(fd, BYTES);
+    cr_assert_not_null(seen);
+    cr_assert_neq(mprotect((void *)(uintptr_t)seen, BYTES, PROT_READ | PROT_WRITE), 0);
+    cr_assert_null(ga_shared_memory_map(fd, BYTES, NULL));
+    cr_assert_lt(write(fd, "x", 1), 0);
+    cr_assert(ga_shared_memory_is(fd, BYTES));
+    bytes[BYTES - 1] = 5;
+    cr_assert_eq(seen[BYTES - 1], 5);
+    cr_assert_eq(munmap((void *)(uintptr_t)seen, BYTES), 0);
+    cr_assert_eq(munmap(bytes, BYTES), 0);
+    close(fd);
+    cr_assert_null(ga_shared_memory_publish("test", UINT64_MAX, &fd));
+    cr_assert_eq(fd, -1);
+}
