@@ -59,6 +59,7 @@ struct model {
                 .d2h_latency_ns = latency_,                                                        \
                 .overlap_contexts = overlap_,                                                      \
                 .switch_ns = 25000,                                                                \
+                .context_slice_ns = capability_ >= 60 ? 1024000 : 0,                               \
                 .context_ns = 150000000}},
 
 static const struct model models[] = {

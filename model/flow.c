@@ -42,6 +42,11 @@ void model_flow_copy(struct model_flow *to, const struct model_flow *from, uint6
     }
 }
 
+void model_flow_write(struct model_flow *to, const struct model_flow *from)
+{
+    memcpy(to, from, offsetof(struct model_flow, works) + from->count * sizeof from->works[0]);
+}
+
 /* ---- time */
 
 void model_flow_advance(struct model_flow *flow, const struct soft_device *device, uint64_t now_ns)
@@ -97,8 +102,7 @@ bool model_flow_foresee(const struct model_flow *flow, const struct soft_device 
                         uint64_t id, struct model_period *period)
 {
     struct model_flow ahead;
-    memcpy(&ahead, flow, offsetof(struct model_flow, works));
-    memcpy(ahead.works, flow->works, flow->count * sizeof flow->works[0]);
+    model_flow_write(&ahead, flow);
     for (;;) {
         struct model_work work;
         if (model_flow_take(&ahead, id, &work)) {
@@ -112,13 +116,13 @@ bool model_flow_foresee(const struct model_flow *flow, const struct soft_device 
     }
 }
 
-void model_flow_forget(struct model_flow *flow, const struct soft_device *device,
-                       bool (*gone)(void *data, uint64_t id), void *data)
+void model_flow_forget(struct model_flow *flow, bool (*gone)(const void *data, uint64_t id),
+                       const void *data)
 {
     for (uint32_t i = flow->count; i-- > 0;) {
         if (gone(data, flow->works[i].id)) {
             flow_remove(flow, i);
         }
     }
-    model_flow_settle(flow, device);
+    flow->next_ns = flow->now_ns;
 }

@@ -59,6 +59,9 @@ struct model_flow {
  * longer than MODEL_TIMELINE_AHEAD_NS; else it is a new one. */
 void model_flow_copy(struct model_flow *to, const struct model_flow *from, uint64_t now_ns);
 
+/* The other way: only what is used is written. */
+void model_flow_write(struct model_flow *to, const struct model_flow *from);
+
 /* Lets it flow until `now_ns`, which is not before now_ns of before. */
 void model_flow_advance(struct model_flow *flow, const struct soft_device *device, uint64_t now_ns);
 /* Adds work that is ready now (flow->now_ns). GA_NO_MEMORY: there is no room. */
@@ -72,8 +75,8 @@ bool model_flow_take(struct model_flow *flow, uint64_t id, struct model_work *en
  * there is no such work. */
 bool model_flow_foresee(const struct model_flow *flow, const struct soft_device *device,
                         uint64_t id, struct model_period *period);
-/* Forgets all work of which `gone(data, id)` is true, at once. */
-void model_flow_forget(struct model_flow *flow, const struct soft_device *device,
-                       bool (*gone)(void *data, uint64_t id), void *data);
+/* Forgets all work of which `gone(data, id)` is true; what waits for it goes on from now_ns. */
+void model_flow_forget(struct model_flow *flow, bool (*gone)(const void *data, uint64_t id),
+                       const void *data);
 
 #endif

@@ -30,6 +30,7 @@ static void repair(struct sg_node *node)
     for (uint32_t d = 0; d < sg_node_devices(node); d++) {
         sg_node_device_count(node, &node->device[d]);
         memset(&node->device[d].timeline, 0, sizeof node->device[d].timeline);
+        memset(&node->device[d].flow, 0, sizeof node->device[d].flow);
     }
 }
 
@@ -81,6 +82,12 @@ uint64_t sg_node_id(void)
 uint64_t sg_node_process(void)
 {
     return (uint64_t)sg_node_state.generation << 32 | sg_node_state.slot;
+}
+
+uint64_t sg_node_work_id(void)
+{
+    return (uint64_t)(sg_node_state.slot + 1) << SG_NODE_WORK_BITS |
+           (++sg_node_state.works & ((UINT64_C(1) << SG_NODE_WORK_BITS) - 1));
 }
 
 bool sg_node_process_lives(uint64_t process)

@@ -24,14 +24,17 @@
 
 #include "api/soft_device.h"
 #include "base/status.h"
-#include "model/timeline.h"
+#include "model/flow.h"
 
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
 #define SG_NODE_EVENTS     4096
 #define SG_NODE_ENGINES    3 /* compute, host to device, device to host: enum sg_engine_kind */
 #define SG_NODE_NAME_BYTES 64
-#define SG_NODE_SELF       "self" /* the name of a node that no other process joins */
+#define SG_NODE_WORK_BITS                                                                          \
+    48                      /* of a number of a piece of work, below the slot + 1 of its process   \
+                             */
+#define SG_NODE_SELF "self" /* the name of a node that no other process joins */
 
 /* One engine of one device. All atomic fields may be read by anyone at any time; a process that is
  * killed leaves them as they were. */
@@ -61,7 +64,9 @@ struct sg_node_device {
         uint32_t held;            /* chunks */
     } process[SG_NODE_PROCESSES]; /* by slot */
     struct sg_node_engine engines[SG_NODE_ENGINES];
-    struct model_timeline timeline; /* by the timing model: when the engines are busy */
+    /* By the timing model: when the engines are busy. One of the two: without slices, with them. */
+    struct model_timeline timeline;
+    struct model_flow flow;
 };
 
 /* A process. */
@@ -120,6 +125,9 @@ uint64_t sg_node_id(void);
 
 /* Slot and generation of this process, unique as long as the node lives. */
 uint64_t sg_node_process(void);
+
+/* A number for a piece of work of this process, unique among those under way. With the lock. */
+uint64_t sg_node_work_id(void);
 
 /* Whether that process lives. With the lock. */
 bool sg_node_process_lives(uint64_t process);

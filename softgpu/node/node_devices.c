@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "softgpu/node/node_internal.h"
 #include "softgpu/node/time_slices.h"
 
@@ -29,6 +30,19 @@ void sg_node_device_count(const struct sg_node *node, struct sg_node_device *dev
     }
 }
 
+static bool work_of_slot(const void *slot, uint64_t id)
+{
+    return id >> SG_NODE_WORK_BITS == *(const uint32_t *)slot + UINT64_C(1);
+}
+
+static void work_forget(struct sg_node_device *device, uint32_t slot)
+{
+    struct model_flow flow;
+    model_flow_copy(&flow, &device->flow, ga_clock_ns());
+    model_flow_forget(&flow, work_of_slot, &slot);
+    model_flow_write(&device->flow, &flow);
+}
+
 void sg_node_device_leave(struct sg_node_device *device, uint32_t slot)
 {
     if (device->process[slot].open == 0) {
@@ -40,6 +54,7 @@ void sg_node_device_leave(struct sg_node_device *device, uint32_t slot)
     for (unsigned i = 0; i < SG_NODE_ENGINES; i++) {
         sg_turn_drop(&device->engines[i], slot);
     }
+    work_forget(device, slot);
 }
 
 static struct sg_node_device *device_find(struct sg_node *node, const struct sg_node_key *key)

@@ -6,7 +6,7 @@
 #include "softgpu/node/node.h"
 #include "softgpu/node/node_lock.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x35656d6e75706773) /* changes with the layout of the segment */
+#define SG_NODE_MAGIC UINT64_C(0x36656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
     _Atomic uint64_t magic; /* written last */

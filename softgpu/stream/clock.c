@@ -15,6 +15,7 @@
 #include "base/wait.h"
 #include "softgpu/process/config.h"
 #include "softgpu/process/process.h"
+#include "softgpu/stream/device_flow.h"
 #include "softgpu/stream/engines.h"
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/trace.h"
@@ -61,36 +62,6 @@ static struct sg_item *first_due(void)
     return ga_list_empty(&due) ? NULL : ga_container(due.next, struct sg_item, in_engine);
 }
 
-static void *clock_thread_main(void *unused)
-{
-    (void)unused;
-    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; by default the kernel adds 50 us to each wait */
-    sg_lock();
-    for (;;) {
-        struct sg_item *item = first_due();
-        if (item == NULL) {
-            pthread_cond_wait(&changed, &sg_process.lock);
-        } else if (item->end_ns > ga_clock_ns()) {
-            (void)ga_cond_wait_until(&changed, &sg_process.lock, item->end_ns);
-        } else {
-            ga_list_remove(&item->in_engine);
-            sg_engine_end(item);
-        }
-    }
-    return NULL;
-}
-
-static bool clock_thread_start(void)
-{
-    ga_cond_init(&changed);
-    ga_list_init(&due);
-    bool made = ga_thread_start(NULL, clock_thread_main, NULL) == GA_OK;
-    if (!made) {
-        ga_error("softgpu: cannot start the thread of the timing model: nothing takes time");
-    }
-    return made;
-}
-
 /* As a share of the time of all devices together. */
 static double late_share(void)
 {
@@ -131,53 +102,56 @@ static void clock_count(unsigned device, const struct model_period *period, uint
     }
 }
 
-static struct model_period place(const struct sg_item *item, uint64_t ready)
+enum model_engine sg_clock_engine(enum sg_engine_kind engine)
 {
     static const enum model_engine engines[] = {[SG_ENGINE_COMPUTE] = MODEL_COMPUTE,
                                                 [SG_ENGINE_H2D] = MODEL_H2D,
                                                 [SG_ENGINE_D2H] = MODEL_D2H};
-    const struct sg_context *context = item->stream->context;
-    const struct sg_device *device = context->device;
-    uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
+    return engines[engine];
+}
+
+static struct model_period timeline_place(const struct sg_item *item, uint64_t who, uint64_t ready)
+{
+    const struct sg_device *device = item->stream->context->device;
     struct model_timeline line;
     sg_node_lock();
     model_timeline_copy(&line, &device->node->timeline, ga_clock_ns());
-    struct model_period period = model_timeline_place(&line, &device->config, engines[item->engine],
-                                                      who, &item->demand, ready);
+    struct model_period period = model_timeline_place(
+        &line, &device->config, sg_clock_engine(item->engine), who, &item->demand, ready);
     memcpy(&device->node->timeline, &line,
            offsetof(struct model_timeline, spans) + line.span_count * sizeof line.spans[0]);
     sg_node_unlock();
     return period;
 }
 
-bool sg_clock_takes(struct sg_item *item)
+static struct model_period place(struct sg_item *item, uint64_t ready)
 {
-    struct sg_stream *stream = item->stream;
-    uint64_t now = ga_clock_ns();
-    if (!atomic_load(&started)) {
-        atomic_store(&started, clock_thread_start());
+    const struct sg_context *context = item->stream->context;
+    uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
+    item->flow_id = 0;
+    return context->device->config.context_slice_ns != 0 ? sg_flow_begin(item, who, ready)
+                                                         : timeline_place(item, who, ready);
+}
+
+/* An item of a graph has only the context of its stream. */
+static bool of_graph(const struct sg_item *item)
+{
+    return item->finished != NULL;
+}
+
+/* Its times are known now. */
+static void item_timed(struct sg_item *item, const struct model_period *period)
+{
+    item->end_ns = period->end_ns;
+    sg_trace_item(item, period->start_ns, period->end_ns);
+    if (!of_graph(item)) {
+        sg_clock_advance(item->stream, period->end_ns);
     }
-    bool of_graph =
-        item->finished != NULL; /* an item of a graph has only the context of its stream */
-    if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
-        item->end_ns = now; /* it took its own time */
-        if (!of_graph) {
-            sg_clock_advance(stream, now);
-        }
-        return false;
-    }
-    uint64_t ready = of_graph ? 0 : sg_clock_of(stream);
-    ready = item->submitted_ns > ready ? item->submitted_ns : ready;
-    struct model_period period = place(item, ready);
-    item->end_ns = period.end_ns;
-    sg_trace_item(item, period.start_ns, period.end_ns);
-    if (!of_graph) {
-        sg_clock_advance(stream, period.end_ns);
-    }
-    clock_count(stream->context->device->ordinal, &period, now);
-    if (item->end_ns <= now) {
-        return false;
-    }
+    clock_count(item->stream->context->device->ordinal, period, item->ran_ns);
+}
+
+static void due_insert(struct sg_item *item)
+{
     struct ga_list *before = due.prev;
     while (before != &due &&
            ga_container(before, struct sg_item, in_engine)->end_ns > item->end_ns) {
@@ -187,6 +161,78 @@ bool sg_clock_takes(struct sg_item *item)
     if (before == &due) {
         pthread_cond_signal(&changed);
     }
+}
+
+/* The first item is due: it ends, or other work has moved its end. */
+static void first_end(struct sg_item *item)
+{
+    ga_list_remove(&item->in_engine);
+    struct model_period period;
+    if (item->flow_id != 0 && !sg_flow_ended(item, &period)) {
+        item->end_ns = period.end_ns;
+        due_insert(item);
+        return;
+    }
+    if (item->flow_id != 0) {
+        item_timed(item, &period);
+    }
+    sg_engine_end(item);
+}
+
+static void *clock_thread_main(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_TIMERSLACK, 1UL); /* ns; by default the kernel adds 50 us to each wait */
+    sg_lock();
+    for (;;) {
+        struct sg_item *item = first_due();
+        if (item == NULL) {
+            pthread_cond_wait(&changed, &sg_process.lock);
+        } else if (item->end_ns > ga_clock_ns()) {
+            (void)ga_cond_wait_until(&changed, &sg_process.lock, item->end_ns);
+        } else {
+            first_end(item);
+        }
+    }
+    return NULL;
+}
+
+static bool clock_thread_start(void)
+{
+    ga_cond_init(&changed);
+    ga_list_init(&due);
+    bool made = ga_thread_start(NULL, clock_thread_main, NULL) == GA_OK;
+    if (!made) {
+        ga_error("softgpu: cannot start the thread of the timing model: nothing takes time");
+    }
+    return made;
+}
+
+bool sg_clock_takes(struct sg_item *item)
+{
+    struct sg_stream *stream = item->stream;
+    item->ran_ns = ga_clock_ns();
+    if (!atomic_load(&started)) {
+        atomic_store(&started, clock_thread_start());
+    }
+    if (item->engine == SG_ENGINE_HOST || !atomic_load(&started)) {
+        item->end_ns = item->ran_ns; /* it took its own time */
+        if (!of_graph(item)) {
+            sg_clock_advance(stream, item->ran_ns);
+        }
+        return false;
+    }
+    uint64_t ready = of_graph(item) ? 0 : sg_clock_of(stream);
+    ready = item->submitted_ns > ready ? item->submitted_ns : ready;
+    struct model_period period = place(item, ready);
+    item->end_ns = period.end_ns;
+    if (item->flow_id == 0) {
+        item_timed(item, &period);
+        if (item->end_ns <= item->ran_ns) {
+            return false;
+        }
+    }
+    due_insert(item);
     return true;
 }
 

@@ -54,6 +54,7 @@ struct sg_item {
      * and end. */
     struct model_demand demand;
     uint64_t submitted_ns, end_ns;
+    uint64_t ran_ns, flow_id; /* when it had run; its work in the flow of the device (0: none) */
     struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */
     /* STEPS: called when its turn has come, and when a value that it waits for may have come; true:

@@ -23,6 +23,7 @@ driver = soft
 model = a100
 memory = 256MiB
 context_time = none
+context_slice = none
 timing = yes
 execute = no
 kernel_time = 10us

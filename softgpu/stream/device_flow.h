@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work on a device whose contexts share it by slices of time (`context_slice`): its end moves while
+ * other processes begin and end work, so it is asked for again when it is due. All functions want
+ * the process's lock held. */
+#ifndef SOFTGPU_STREAM_DEVICE_FLOW_H
+#define SOFTGPU_STREAM_DEVICE_FLOW_H
+
+#include "softgpu/stream/queue.h"
+
+/* Adds the item's work, ready at `ready_ns`; returns when it runs if nothing comes besides. */
+struct model_period sg_flow_begin(struct sg_item *item, uint64_t context, uint64_t ready_ns);
+/* The item was due: true: it has ended, in this period. False: it ends at period->end_ns if nothing
+ * comes besides. */
+bool sg_flow_ended(const struct sg_item *item, struct model_period *period);
+
+#endif
