@@ -70,6 +70,8 @@ struct sched {
     uint64_t quantum_end; /* LAS */
     struct sched_turn turn;
     uint64_t turn_priority; /* priority: of the session of the turn, with what it has gained */
+    uint64_t batch_ended;   /* latency: the last time at which batch work had its turn */
+    bool batch_forced;      /* and it has it now although somebody with a goal waits */
     uint32_t epoch_tenant; /* FS and TFS: whose turn is or was the last; SCHED_NONE: no epoch yet */
     bool epoch_settles;    /* and that its turn is to be accounted for */
     /* groups: the turn of group_first goes on until then; those before it have had theirs. */

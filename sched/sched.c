@@ -128,6 +128,9 @@ static void find_ready(struct sched *sched, uint64_t now)
         session->capped = allowed_until(sched, session, now) <= now;
         session->ready = has_work && !session->capped;
         session->woken = false;
+        if (has_work && !session->awake && session->waiting_since == SCHED_NEVER) {
+            session->waiting_since = now;
+        }
     }
 }
 

@@ -260,6 +260,38 @@ Test(golden, ps_choice)
     check_ps("ps", 1, "kkk", "12");
 }
 
+/* Kernels that want 80, 60, 20 and 10 percent of the memory's bandwidth, and two copies: with the
+ * first one, the others are woken as far as they fit. */
+Test(golden, ps_bandwidth_choice)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu gpu = {.copy_engines = 2, .bandwidth = 100};
+    const uint64_t bandwidths[] = {80, 60, 20, 10};
+    const char *policies[] = {"ps", "ps_bandwidth"};
+    const char *woken[] = {"123", "13"};
+    for (size_t p = 0; p < 2; p++) {
+        struct sched *sched = NULL;
+        char got[16] = "";
+        cr_assert_eq(sched_create(&sched, sched_policy_find(policies[p]), &settings, &gpu, 0),
+                     GA_OK);
+        for (uint32_t i = 0; i < 4; i++) {
+            struct sched_request request = {.tenant = i,
+                                            .wants = SCHED_BIT(SCHED_COMPUTE),
+                                            .phase = SCHED_PHASE_KL,
+                                            .bandwidth = bandwidths[i]};
+            uint32_t slot = 0;
+            cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
+            cr_assert_geq(sched_decide(sched, i).count, 1);
+        }
+        struct sched_decision decision = sched_decide(sched, 100);
+        for (uint32_t i = 0; i < decision.count; i++) {
+            got[i] = (char)('1' + decision.awake[i].slot);
+        }
+        cr_assert_str_eq(got, woken[p], "%s wakes %s", policies[p], got);
+        sched_destroy(sched);
+    }
+}
+
 static double makespan(const char *policy, uint32_t sessions, uint64_t copy_ms, uint64_t kernel_ms)
 {
     static struct toy_gpu toy;

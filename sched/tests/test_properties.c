@@ -52,22 +52,24 @@ static uint32_t anything(uint32_t rounds)
                                         .engine = (enum sched_engine)below(SCHED_ENGINES),
                                         .ns = 10000 + below(8 * TOY_MS)};
         }
-        apps[i] = (struct toy_app){.request = {.tenant = (uint32_t)below(4),
-                                               .weight = 1 + (uint32_t)below(4),
-                                               .priority = (uint32_t)below(4),
-                                               .demand_ppm = (uint32_t)below(1000001),
-                                               .bandwidth = below(80)},
-                                   .ops = ops[i],
-                                   .op_count = op_count,
-                                   .rounds = rounds == 0 ? 0 : 1 + (uint32_t)below(rounds),
-                                   .arrives = below(200 * TOY_MS)};
+        apps[i] =
+            (struct toy_app){.request = {.tenant = (uint32_t)below(4),
+                                         .weight = 1 + (uint32_t)below(4),
+                                         .priority = (uint32_t)below(4),
+                                         .demand_ppm = (uint32_t)below(1000001),
+                                         .bandwidth = below(80),
+                                         .goal_ns = below(3) == 0 ? (1 + below(20)) * TOY_MS : 0},
+                             .ops = ops[i],
+                             .op_count = op_count,
+                             .rounds = rounds == 0 ? 0 : 1 + (uint32_t)below(rounds),
+                             .arrives = below(200 * TOY_MS)};
     }
     return count;
 }
 
 static bool one_at_a_time(const char *policy)
 {
-    const char *names[] = {"rr", "las", "fs", "tfs", "priority"};
+    const char *names[] = {"rr", "las", "fs", "tfs", "priority", "latency"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(policy, names[i]) == 0) {
             return true;
@@ -177,6 +179,11 @@ static uint64_t wait_bound(const char *policy, const struct sched_settings *sett
     }
     if (strcmp(policy, "priority") == 0) {
         return 5 * settings->aging_ns + count * turn;
+    }
+    if (strcmp(policy, "latency") == 0) { /* batch; who has a goal waits less */
+        return count *
+               (settings->horizon_ns * (100 - settings->batch_percent) / settings->batch_percent +
+                2 * turn);
     }
     return (settings->passed_max + count + 1) * turn;
 }
@@ -345,4 +352,50 @@ Test(properties, history_is_handed_over)
     cr_assert_leq(apps[0].attained - before, 10 * TOY_MS); /* the one that ran */
     cr_assert_geq(apps[1].attained, 70 * TOY_MS);
     toy_end(&toy);
+}
+
+/* An operation with a goal waits for one batch operation and for the time for which batch work is
+ * given its part, and not for turns of others; batch work has its part although the goals alone
+ * would fill the GPU. */
+Test(properties, goals)
+{
+    struct sched_settings settings = sched_settings_default();
+    uint64_t waited[2];
+    const char *policies[] = {"latency", "rr"};
+    for (uint32_t p = 0; p < 2; p++) {
+        memset(apps, 0, sizeof(apps));
+        ops[0][0] = (struct toy_op){7 * TOY_MS, SCHED_COMPUTE, TOY_MS};
+        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, 2 * TOY_MS};
+        for (uint32_t i = 0; i < 4; i++) {
+            apps[i] = (struct toy_app){.request = {.tenant = i, .goal_ns = i == 0 ? 5 * TOY_MS : 0},
+                                       .ops = ops[i == 0 ? 0 : 1],
+                                       .op_count = 1};
+        }
+        toy_begin(&toy, policies[p], &settings, apps, 4);
+        toy_run(&toy, 2000 * TOY_MS);
+        waited[p] = apps[0].waited_max;
+        toy_end(&toy);
+    }
+    cr_assert_leq(waited[0], 2 * TOY_MS + settings.horizon_ns);
+    cr_assert_geq(waited[1], 20 * TOY_MS);
+}
+
+Test(properties, batch_part)
+{
+    struct sched_settings settings = sched_settings_default();
+    for (uint32_t percent = 0; percent <= 20; percent += 10) {
+        settings.batch_percent = percent;
+        memset(apps, 0, sizeof(apps));
+        ops[0][0] = (struct toy_op){0, SCHED_COMPUTE, 100000};
+        for (uint32_t i = 0; i < 3; i++) {
+            apps[i] = (struct toy_app){.request = {.tenant = i, .goal_ns = i < 2 ? TOY_MS : 0},
+                                       .ops = ops[0],
+                                       .op_count = 1};
+        }
+        toy_begin(&toy, "latency", &settings, apps, 3);
+        toy_run(&toy, 1000 * TOY_MS);
+        cr_assert_float_eq((double)apps[2].attained, 10.0 * percent * (double)TOY_MS,
+                           0.1 * (10.0 * percent * (double)TOY_MS) + 0.1);
+        toy_end(&toy);
+    }
 }

@@ -65,7 +65,7 @@ static const struct sched_policy *some_policy(struct storm *storm, struct fuzz_i
     const char *name = sched_policy_name(policy);
     storm->one_at_a_time = strcmp(name, "rr") == 0 || strcmp(name, "las") == 0 ||
                            strcmp(name, "fs") == 0 || strcmp(name, "tfs") == 0 ||
-                           strcmp(name, "priority") == 0;
+                           strcmp(name, "priority") == 0 || strcmp(name, "latency") == 0;
     return policy;
 }
 
