@@ -155,6 +155,19 @@ static uint32_t host_gpu(void *user, int ordinal)
     return gpu_of(&application->backend->setup, (uint64_t)ordinal);
 }
 
+static struct gate *host_gate(void *user, struct server_session *session)
+{
+    const struct application *application = user;
+    const struct backend *backend = application->backend;
+    if (backend->requests == NULL) {
+        return NULL;
+    }
+    turn_gate_init(&session->turn, &backend->requests->of[application->seat][session->gpu],
+                   &backend->grants->of[application->seat][session->gpu], &backend->bell,
+                   session->ordinal);
+    return &session->turn.base;
+}
+
 static void host_tell(void *user, struct channel_request *packet, int fd)
 {
     const struct application *application = user;
@@ -261,6 +274,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .gpu = host_gpu,
                                              .request = host_request,
                                              .tell = host_tell,
+                                             .gate = host_gate,
                                              .keeps_images = backend->setup.image_store != 0,
                                              .bulk_tickets = host_bulk_tickets,
                                              .compresses = host_compresses,

@@ -102,6 +102,35 @@ static void figures_map(void)
     close(FIGURES_FD);
 }
 
+/* A process has one bell, and as many submit threads as applications. */
+static void bell_rang(void *user)
+{
+    (void)user;
+    atomic_store(&backend.rang, true);
+    (void)!eventfd_write(backend.wake_fd, 1);
+}
+
+/* gpuaasd has made them, if there is a policy; otherwise these descriptors are somebody else's. */
+static void grants_map(void)
+{
+    bool turns = backend.setup.turns != 0;
+    if (turns) {
+        backend.requests =
+            ga_shared_memory_map(GRANTS_REQUEST_FD, sizeof(struct grant_requests), NULL);
+        backend.grants = ga_shared_memory_map_published(GRANTS_FD, sizeof(struct grants));
+        backend.bell = (struct gate_bell){.fd = GRANTS_BELL_FD,
+                                          .rang = backend.setup.seats > 1 ? bell_rang : NULL};
+    }
+    if (turns && (backend.requests == NULL || backend.grants == NULL)) {
+        backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory");
+    }
+    close(GRANTS_REQUEST_FD);
+    close(GRANTS_FD);
+    if (!turns) {
+        close(GRANTS_BELL_FD);
+    }
+}
+
 /* Gives back what applications hold, if the process does that; what cannot be ended, the end of the
  * process ends. */
 static void applications_end(void)
@@ -223,6 +252,7 @@ _Noreturn void backend_main(void)
 #endif
     (void)GA_FAILPOINT("backend: setup read");
     figures_map();
+    grants_map();
     if (privileges_limit(&backend.setup, why, sizeof why) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     }

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "server/figures.h"
+#include "server/grants.h"
 
 /* Not an error: a kernel without it, or a /proc that cannot be written. */
 static void oom_score_set(void)
@@ -31,8 +31,7 @@ static void oom_score_set(void)
 
 void privileges_begin(void)
 {
-    const unsigned last = CHANNEL_FD > FIGURES_FD ? CHANNEL_FD : FIGURES_FD;
-    (void)syscall(SYS_close_range, last + 1, ~0U, 0);
+    (void)syscall(SYS_close_range, GRANTS_BELL_FD + 1, ~0U, 0);
     oom_score_set();
 }
 

@@ -98,9 +98,23 @@ static const char *seat_turn(struct application *application)
     return NULL;
 }
 
+/* One of the submit threads has heard the bell, which all of them may wait for. */
+static void seats_ring(struct backend *backend)
+{
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        struct server_conn *conn = backend->applications[i].conn;
+        if (conn != NULL) {
+            (void)!eventfd_write(conn->wake_fd, 1);
+        }
+    }
+}
+
 const char *seats_turn(struct backend *backend)
 {
     const char *why = NULL;
+    if (atomic_exchange(&backend->rang, false)) {
+        seats_ring(backend);
+    }
     for (unsigned i = 0; i < CHANNEL_SEATS && why == NULL; i++) {
         why = seat_turn(&backend->applications[i]);
     }

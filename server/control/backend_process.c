@@ -3,21 +3,20 @@
 #include "server/control/backend_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "base/shared_memory.h"
 #include "server/control/application.h"
+#include "server/control/backend_ends.h"
 #include "server/control/forbidden.h"
+#include "server/control/scheduler.h"
 #include "server/control/seat.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
@@ -35,6 +34,9 @@ static void backend_process_free(struct backend_process *process)
 {
     struct backend_process_table *table = process->table;
     ga_list_remove(&process->link);
+    if (process->turns != NULL) {
+        scheduler_process_end(process->turns);
+    }
     (void)munmap((void *)(uintptr_t)process->figures, FIGURES_BYTES);
     free(process);
     table->count--;
@@ -317,51 +319,48 @@ enum ga_status backend_process_send(struct backend_process *process, const void 
     return status;
 }
 
-static enum ga_status socketpair_make(int ends[2], char *why, size_t why_size)
-{
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        snprintf(why, why_size, "socketpair: %s", strerror(errno));
-        return GA_NO_MEMORY;
-    }
-    return GA_OK;
-}
-
-/* Their descriptor, for the process; -1: no memory. */
-static int figures_make(const struct figures_page **figures)
-{
-    int fd = ga_shared_memory_make("gpuaasd-figures", FIGURES_BYTES);
-    *figures = fd >= 0 ? ga_shared_memory_map(fd, FIGURES_BYTES, NULL) : NULL;
-    if (fd >= 0 && *figures == NULL) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-static int backend_process_spawn(struct backend_process *process, int their_end, int figures,
+static int backend_process_spawn(struct backend_process *process, const struct backend_ends *ends,
                                  char *const *env)
 {
+    const bool turns = ends->bell >= 0;
     char name[] = "gpuaasd", mode[] = "--backend";
     char *args[] = {name, mode, NULL};
     uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_IGNORE},
         {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
-        [CHANNEL_FD] = {.flags = UV_INHERIT_FD, .data.fd = their_end},
-        [FIGURES_FD] = {.flags = UV_INHERIT_FD, .data.fd = figures},
+        [CHANNEL_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->channel},
+        [FIGURES_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->figures},
+        [GRANTS_REQUEST_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->requests},
+        [GRANTS_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->grants},
+        [GRANTS_BELL_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->bell},
     };
     uv_process_options_t options = {
         .exit_cb = backend_process_exited,
         .file = "/proc/self/exe",
         .args = args,
         .env = (char **)(uintptr_t)env,
-        .stdio_count = sizeof stdio / sizeof *stdio,
+        .stdio_count = turns ? GRANTS_BELL_FD + 1 : FIGURES_FD + 1,
         .stdio = stdio,
     };
     if (GA_FAILPOINT("gpuaasd: before exec")) {
         options.file = "/proc/self/exe/none";
     }
     return uv_spawn(process->table->loop, &process->child, &options);
+}
+
+/* The scheduler takes what is about turns. False: no memory. */
+static bool backend_process_turns(struct backend_process *process, struct backend_ends *ends)
+{
+    if (ends->our_bell < 0) {
+        return true;
+    }
+    process->turns = scheduler_process_begin(process->table->scheduler, process->number,
+                                             ends->our_requests, ends->our_grants, ends->our_bell);
+    ends->our_requests = NULL;
+    ends->our_grants = NULL;
+    ends->our_bell = -1;
+    return process->turns != NULL;
 }
 
 enum ga_status backend_process_start(struct backend_process_table *table,
@@ -372,14 +371,9 @@ enum ga_status backend_process_start(struct backend_process_table *table,
 {
     static uint64_t last_number;
     struct backend_process *process = calloc(1, sizeof *process);
-    const struct figures_page *figures = NULL;
-    int ends[2], figures_fd = process != NULL ? figures_make(&figures) : -1;
+    struct backend_ends ends;
     snprintf(why, why_size, "no memory");
-    if (figures_fd < 0 || socketpair_make(ends, why, why_size) != GA_OK) {
-        if (figures_fd >= 0) {
-            (void)munmap((void *)(uintptr_t)figures, FIGURES_BYTES);
-            close(figures_fd);
-        }
+    if (process == NULL || backend_ends_make(&ends, setup->turns != 0, why, why_size) != GA_OK) {
         free(process);
         return GA_NO_MEMORY;
     }
@@ -387,22 +381,26 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .events = events,
                                         .owner = owner,
                                         .driver = setup->driver,
-                                        .fd = ends[0],
-                                        .figures = figures,
+                                        .fd = ends.our_channel,
+                                        .figures = ends.our_figures,
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
                                         .seat_limit = setup->seats,
                                         .outlives = setup->outlives != 0,
                                         .handles = 3};
+    if (!backend_process_turns(process, &ends)) { /* it would escape the policy */
+        backend_ends_undo(&ends);
+        free(process);
+        return GA_NO_MEMORY;
+    }
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;
     (void)uv_timer_init(table->loop, &process->timer);
     int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
-    int rc = backend_process_spawn(process, ends[1], figures_fd, env);
+    int rc = backend_process_spawn(process, &ends, env);
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
-    close(ends[1]);
-    close(figures_fd);
+    backend_ends_close_theirs(&ends);
     ga_list_append(&table->processes, &process->link);
     table->count++;
     if (rc != 0 || poll_rc != 0) {

@@ -19,6 +19,8 @@
 #include "server/control/status.h"
 
 struct backend_process;
+struct scheduler;
+struct scheduler_process;
 struct seat;
 
 /* Callbacks to the owner of a process that no application has: a spare, or a probe. `owner` may be
@@ -35,8 +37,9 @@ struct backend_process_table {
     uv_loop_t *loop;
     struct ga_list processes;
     unsigned count;
-    struct sharing sharing; /* what their applications share */
-    struct images images;   /* what their applications have sent */
+    struct sharing sharing;      /* what their applications share */
+    struct images images;        /* what their applications have sent */
+    struct scheduler *scheduler; /* of their sessions; NULL: there is no policy */
     void (*emptied)(
         struct backend_process_table *table); /* called when the last one has gone; or NULL */
 };
@@ -55,6 +58,7 @@ struct backend_process {
     bool warm; /* its driver is open */
     bool ending;
     const struct figures_page *figures; /* which the process writes: a stranger's */
+    struct scheduler_process *turns;    /* NULL: its sessions need no turns */
     uint64_t
         trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
     int fd;      /* our end of the channel; -1: closed */

@@ -69,6 +69,10 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
                               "this machine has no randomness");
         return GA_OK;
     }
+    if (seat_session_begin(seat, open->gpu) != GA_OK) {
+        control_client_refuse(client, open->sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        return GA_OK;
+    }
     memcpy(ticket.application, client->application->id, sizeof ticket.application);
     memcpy(ticket.id, random, sizeof ticket.id);
     memcpy(ticket.key, random + sizeof ticket.id, sizeof ticket.key);

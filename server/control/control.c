@@ -20,6 +20,7 @@
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
+#include "server/control/scheduling.h"
 #include "server/control/status.h"
 #include "server/control/storage.h"
 
@@ -104,6 +105,11 @@ static void control_serve(struct control *control)
     }
     if (control->devices.visible_count == 0) {
         ga_error("there is no GPU to serve");
+        control_end(control, 1);
+        return;
+    }
+    if (scheduling_start(control) != GA_OK) {
+        ga_error("no memory or descriptors for scheduling");
         control_end(control, 1);
         return;
     }
@@ -297,6 +303,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     feedback_fini(&control.feedback);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
+        scheduling_stop(&control);
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&control.loop);
     }

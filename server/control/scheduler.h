@@ -11,27 +11,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "sched/sched.h"
 
-struct backend_process;
-struct sched_policy;
+struct figures;
+struct grant_requests;
+struct grants;
 struct scheduler;
-struct seat;
+struct scheduler_process;
 
-/* Of a GPU. */
+/* Of a GPU; they pass sched_settings_check. */
 struct scheduler_settings {
-    const struct sched_policy *policy; /* of sched/; NULL: everybody may work at any time */
-    uint64_t slice_ns;                 /* a turn, at most */
-    uint64_t epoch_ns;                 /* between two accounts: quantum of LAS, epoch of TFS */
-    uint64_t horizon_ns;               /* of work that a session has submitted ahead, at most */
-    uint64_t hold_ns;                  /* a session keeps its turn for so long with nothing to do */
+    const struct sched_policy *policy;
+    struct sched_settings values;
+    struct sched_gpu gpu;
 };
 
-/* Of a tenant; they hold for each GPU. */
+/* Of a tenant; they hold for each GPU. As in struct sched_request. */
 struct scheduler_terms {
-    uint32_t weight;      /* of his share, from 1 */
-    uint32_t priority;    /* greater is first */
-    uint32_t cap_percent; /* of a GPU's time, at most; 100: no cap */
+    uint32_t weight, priority, cap_percent, throttle_percent;
 };
 
 /* A session, for people who look. */
@@ -39,29 +36,46 @@ struct scheduler_session {
     uint64_t process;      /* number of the backend process */
     uint32_t seat, tenant; /* there; and the tenant's number */
     struct scheduler_terms terms;
-    uint64_t used_ns;    /* GPU time so far, as it says */
-    uint64_t waited_ns;  /* for turns, so far; with the wait that goes on */
-    uint64_t turns;      /* that it has had */
-    bool waiting, holds; /* it waits for a turn; it has one */
+    struct sched_account account;
+    bool waits, holds; /* for a turn; one, which it has not returned */
+    bool lost;         /* it has not returned its last turn in time, and has not since */
 };
 
-/* A scheduler for GPUs 0..gpus-1 of the list that clients see, with settings for each. Its thread
- * runs if any has a policy. */
+/* A scheduler with a thread, for GPUs 0..gpus-1 of the list that clients see, with settings for
+ * each. Stop it when no process is left. */
 GA_CHECKED enum ga_status scheduler_start(struct scheduler **out,
                                           const struct scheduler_settings *settings, uint32_t gpus);
 void scheduler_stop(struct scheduler *scheduler);
 
 /* What holds for a GPU. */
 struct scheduler_settings scheduler_settings_of(struct scheduler *scheduler, uint32_t gpu);
-/* Settings that hold from the next decision on. What sessions have used and waited for is kept;
- * their turns go on. */
-GA_CHECKED enum ga_status scheduler_change(struct scheduler *scheduler, uint32_t gpu,
-                                           const struct scheduler_settings *settings);
+/* Settings that hold from the next decision on. What sessions have used and waited for is kept. */
+void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
+                      const struct scheduler_settings *settings);
 /* New terms of a tenant, by his number; nothing happens if no session of his is here. */
 void scheduler_terms_change(struct scheduler *scheduler, uint32_t tenant,
                             const struct scheduler_terms *terms);
 /* Tells the sessions of a GPU, of which `room` fit; returns how many there are. */
 uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
                             struct scheduler_session *sessions, uint32_t room);
+
+/* ---- for backend_process.c and seat.c */
+
+/* A backend process with this number, and our ends of what it has inherited: `bell` and both
+ * pieces of memory are the scheduler's from now on, also when it answers NULL (no memory). */
+struct scheduler_process *scheduler_process_begin(struct scheduler *scheduler, uint64_t number,
+                                                  const struct grant_requests *requests,
+                                                  struct grants *grants, int bell);
+/* It has died. */
+void scheduler_process_end(struct scheduler_process *process);
+
+/* The application at a seat has a session on a GPU, which is `ordinal` in its driver; nothing
+ * happens if that is known. `figures` are the seat's, and are there as long as the process. */
+GA_CHECKED enum ga_status scheduler_session_begin(struct scheduler_process *process, uint32_t seat,
+                                                  uint32_t gpu, uint32_t ordinal,
+                                                  const struct figures *figures, uint32_t tenant,
+                                                  const struct scheduler_terms *terms);
+/* The seat is free: its sessions are no more. */
+void scheduler_seat_end(struct scheduler_process *process, uint32_t seat);
 
 #endif

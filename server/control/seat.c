@@ -13,7 +13,9 @@
 #include "server/control/accounting.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
+#include "server/control/control.h"
 #include "server/control/reclaim.h"
+#include "server/control/scheduler.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -106,6 +108,17 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
     (void)uv_timer_start(&seat->timer, seat_not_ready, limit_ms, 0);
     *out = seat;
     return GA_OK;
+}
+
+enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)
+{
+    const struct control_application *application = seat->application;
+    const struct device *device = devices_visible(&application->control->devices, gpu);
+    const struct scheduler_terms terms = {.weight = 1};
+    return seat->process->turns == NULL
+               ? GA_OK
+               : scheduler_session_begin(seat->process->turns, seat->number, gpu, device->ordinal,
+                                         seat->figures, application->tenant->number, &terms);
 }
 
 enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
@@ -244,6 +257,9 @@ void seat_end(struct seat *seat, const char *why)
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&seat->process->table->sharing, &seat->share);
     lender_seat_end(seat);
+    if (seat->process->turns != NULL) {
+        scheduler_seat_end(seat->process->turns, seat->number);
+    }
     if (!seat->left) {
         seat->left = true;
         seat->events->ended(seat, why);

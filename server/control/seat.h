@@ -63,6 +63,9 @@ struct seat {
 GA_CHECKED enum ga_status seat_take(struct backend_process *process,
                                     struct control_application *application, unsigned timeout_s,
                                     const struct seat_events *events, struct seat **out);
+/* Its application may open this GPU, an index into the list that clients see: a session on it needs
+ * turns, if there is a policy. */
+GA_CHECKED enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu);
 /* Sends a packet to the process. GA_AGAIN: the channel is full; `room` is called when it is not.
  * GA_LOST: the process is dying. */
 GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_t size);

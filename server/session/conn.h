@@ -63,8 +63,9 @@ struct server_host {
                              struct channel_ticket made[WIRE_BULKS_MAX]);
     struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
     struct ledger *ledger;             /* of the application */
-    /* The gate of a new session, which outlives the connection. May be NULL: there are none. */
-    struct gate *(*gate)(void *user, const struct server_session *session);
+    /* The gate of a new session, which lasts as long as the session. May be NULL: there are none.
+     */
+    struct gate *(*gate)(void *user, struct server_session *session);
     /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
      * freed. NULL: the process ends with the connection, and nothing need be freed. */
     bool (*objects_free)(struct server_conn *conn);
@@ -118,6 +119,7 @@ struct server_conn {
     struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
     uint64_t calls;                                     /* sequence of the last call */
     bool gated;                                         /* any session has a gate */
+    const struct gate_bell *bell;                       /* of its gates; NULL: none */
     struct meter meter;
     struct monitor monitor;
     struct conn_rates rates;
@@ -186,6 +188,8 @@ bool conn_gives_up(const struct server_conn *conn);
 /* Runs jobs until `*done` is set. GA_LOST: the connection ends. GA_TIMEOUT: at the end, the work
  * is not done in time. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
+/* Does what waits to be done, and sleeps until the thread is woken, for so long at most. */
+void conn_pause(struct server_conn *conn, uint64_t most_ns);
 /* Sleeps until the thread is woken or, unless `from` is NULL, `wanted` is possible on it. */
 void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted);
 

@@ -127,9 +127,9 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t la
 
 /* ---- both */
 
-/* Whether streams may wait for what the program has yet to do: other work ends by itself. (Values
- * are waited for in the driver's queues, and nobody sees when: who has used them may again.) */
-static bool program_is_awaited(struct server_conn *conn)
+/* Values are waited for in the driver's queues, and nobody sees when: who has used them may again.
+ */
+bool conn_awaits_program(struct server_conn *conn)
 {
     return conn->waits_for_values || host_calls_run(&conn->host_calls);
 }
@@ -184,7 +184,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
         }
         if (!still) {
             conn->still = seen.slots;
-        } else if (program_is_awaited(conn)) {
+        } else if (conn_awaits_program(conn)) {
             return copy_room_give_up(conn, seen);
         }
     }

@@ -3,6 +3,7 @@
 #ifndef SERVER_SESSION_COPY_ROOM_H
 #define SERVER_SESSION_COPY_ROOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "api/cuda_names.h"
@@ -31,6 +32,8 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
                    struct conn_room *room);
 /* Gives the room back unused: no bytes come. */
 void conn_room_leave(struct server_conn *conn, struct conn_room *room);
+/* Whether streams may wait for what the program has yet to do: other work ends by itself. */
+bool conn_awaits_program(struct server_conn *conn);
 /* Scratch memory of WIRE_CHUNK bytes, padded, for use within one call. NULL: no memory. */
 uint8_t *conn_scratch(struct server_conn *conn);
 

@@ -7,8 +7,11 @@ void gate_set(struct server_conn *conn, struct server_session *session, struct g
 {
     session->gate = gate;
     conn->gated = false;
+    conn->bell = NULL;
     for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        conn->gated = conn->gated || conn->sessions[i]->gate != NULL;
+        const struct gate *at = conn->sessions[i]->gate;
+        conn->gated = conn->gated || at != NULL;
+        conn->bell = at != NULL ? at->bell : conn->bell;
     }
 }
 
@@ -27,4 +30,15 @@ enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint
     const struct server_session *session = session_at_work(conn, stream);
     struct gate *gate = session != NULL ? session->gate : NULL;
     return gate != NULL ? gate->enter(gate, conn, engine) : GA_OK;
+}
+
+uint64_t gate_rest(struct server_conn *conn)
+{
+    uint64_t soonest_ns = UINT64_MAX;
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
+        struct gate *gate = conn->sessions[i]->gate;
+        uint64_t ns = gate != NULL && gate->rest != NULL ? gate->rest(gate, conn) : UINT64_MAX;
+        soonest_ns = ns < soonest_ns ? ns : soonest_ns;
+    }
+    return soonest_ns;
 }

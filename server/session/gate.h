@@ -7,9 +7,11 @@
  * A call may wait at the gate, and with it all calls of the application behind it. Who lets it wait
  * does what conn_wait does: hands over, flushes, runs jobs.
  *
- * There is no scheduler yet: no session of a gpuaasd has a gate. */
+ * Without a policy no session has a gate. The gates of policies are in turn_gate.h. */
 #ifndef SERVER_SESSION_GATE_H
 #define SERVER_SESSION_GATE_H
+
+#include <stdint.h>
 
 #include "api/call_info.h"
 #include "base/status.h"
@@ -17,16 +19,30 @@
 struct server_conn;
 struct server_session;
 
+/* A socket at which somebody rings when gates may have opened. */
+struct gate_bell {
+    int fd;
+    /* It has been heard here, and others may wait for it. May be NULL: there are no others. */
+    void (*rang)(void *user);
+    void *user;
+};
+
 struct gate {
     /* Waits until work for the engine may be submitted. GA_LOST: the connection has ended. */
     enum ga_status (*enter)(struct gate *gate, struct server_conn *conn, enum api_engine engine);
+    /* No call is here, and the thread is to sleep: after how many ns it must be asked again;
+     * UINT64_MAX: when the bell rings. May be NULL: never. */
+    uint64_t (*rest)(struct gate *gate, struct server_conn *conn);
+    const struct gate_bell *bell; /* the same one for all gates of a connection; NULL: none */
 };
 
-/* Gives a session of the connection a gate (NULL: none), which outlives it. Submit thread. */
+/* Gives a session of the connection a gate (NULL: none), which lasts as long. Submit thread. */
 void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate);
 /* Asks for a call with this engine in the stream of this client's handle; only where conn->gated.
  * Generated handlers do (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
                                      uint64_t stream);
+/* Tells all gates that no call is here; when to do so again (see `rest`). */
+uint64_t gate_rest(struct server_conn *conn);
 
 #endif

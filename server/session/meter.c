@@ -33,6 +33,7 @@ struct meter_batch {
     bool closed;       /* `end` is recorded */
     uint32_t turn;     /* in which it had work last */
     struct meter_launches before, after; /* of the GPU, when it was opened and closed */
+    unsigned side;                       /* at which its GPU counts it */
 };
 
 /* ---- where a batch is recorded */
@@ -151,7 +152,7 @@ static struct meter_batch *batch_take(struct server_conn *conn, struct server_co
 static void batch_drop(struct server_conn *conn, struct meter_batch *batch)
 {
     ga_list_remove(&batch->link);
-    meter_gpu_end(batch->gpu);
+    meter_gpu_end(batch->gpu, batch->side);
     conn->meter.outstanding--;
     conn->meter.open -= !batch->closed;
     if (batch->lane != NULL && batch->lane->last == batch) {
@@ -230,7 +231,8 @@ static void batch_open(struct server_conn *conn, const struct place *place,
                                   .begin = batch->begin,
                                   .end = batch->end,
                                   .turn = meter->turn,
-                                  .before = gpu->launches};
+                                  .before = gpu->launches,
+                                  .side = gpu->side};
     if (place_record(conn, batch->context, batch->stream, batch->begin) != CUDA_SUCCESS) {
         ga_list_append(&place->context->meter.unused, &batch->link);
         return;

@@ -52,14 +52,19 @@ void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine)
         [FIGURE_ENGINE_COMPUTE] = FIGURE_PHASE_KL,
         [FIGURE_ENGINE_H2D] = FIGURE_PHASE_H2D,
         [FIGURE_ENGINE_D2H] = FIGURE_PHASE_D2H};
-    gpu->batches++;
+    gpu->outstanding[gpu->side]++;
     phase_tell(gpu, phases[engine]);
 }
 
-void meter_gpu_end(struct meter_gpu *gpu)
+uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu)
 {
-    gpu->batches--;
-    if (gpu->batches == 0) {
+    return gpu->outstanding[0] + gpu->outstanding[1];
+}
+
+void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
+{
+    gpu->outstanding[side]--;
+    if (meter_gpu_outstanding(gpu) == 0) {
         phase_tell(gpu, FIGURE_PHASE_DFL);
     }
 }

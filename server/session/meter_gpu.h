@@ -23,18 +23,22 @@ struct meter_gpu {
     uint64_t works; /* of the engine COMPUTE */
     uint64_t copies[2], copied_bytes[2];
     uint64_t demand_ns;
-    uint32_t batches;               /* outstanding */
     struct meter_launches launches; /* so far */
     uint32_t warps;                 /* that have a place on it at a time; 0: not asked yet */
+    uint32_t outstanding[2];        /* batches, by their side */
+    unsigned side;                  /* of new ones (turn_gate.c changes it) */
 };
 
 /* The GPU of this ordinal of the driver; NULL: no memory. */
 struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
 /* An engine has worked from then until then, as ga_clock_ns says. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to);
-/* A batch of work for the engine begins; and ends. They tell the phase. */
+/* A batch of work for the engine begins, at `side`; and one of that side ends. They tell the phase.
+ */
 void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine);
-void meter_gpu_end(struct meter_gpu *gpu);
+void meter_gpu_end(struct meter_gpu *gpu, unsigned side);
+/* How many batches are begun and not known to be done. */
+uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu);
 /* A batch of kernels took so long, with the launches between the two. */
 void meter_gpu_demand(struct meter_gpu *gpu, uint64_t ns, const struct meter_launches *before,
                       const struct meter_launches *after);

@@ -21,6 +21,7 @@
 #include "server/session/image.h"
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
+#include "server/session/turn_gate.h"
 
 struct completer_entry;
 struct frame_record;
@@ -43,6 +44,7 @@ struct server_session {
     uint64_t lacked_bytes; /* that the driver has last refused for lack of memory; 0: it gave */
     bool lacks_quota;      /* the tenant may have no more; what was refused last */
     struct gate *gate;     /* NULL: its calls may work at any time */
+    struct turn_gate turn; /* that gate, under a policy */
     struct handshake_context
         wanted; /* the context to make with the session; handle 0: none (left) */
 };

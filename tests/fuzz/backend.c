@@ -40,7 +40,7 @@ static enum ga_status pass(struct gate *gate, struct server_conn *conn, enum api
 
 static struct gate gate = {.enter = pass};
 
-static struct gate *every_gate(void *user, const struct server_session *session)
+static struct gate *every_gate(void *user, struct server_session *session)
 {
     (void)user;
     (void)session;

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/scheduler_gpu.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+#define AGAIN_NS_MIN (20 * GA_NS_PER_US) /* a policy does not make it spin */
+
+static const uint8_t wants_of[GRANT_PHASES] = {[GRANT_IDLE] = 0,
+                                               [GRANT_KL] = SCHED_BIT(SCHED_COMPUTE),
+                                               [GRANT_H2D] = SCHED_BIT(SCHED_H2D),
+                                               [GRANT_D2H] = SCHED_BIT(SCHED_D2H)};
+static const enum sched_phase phase_of[GRANT_PHASES] = {[GRANT_IDLE] = SCHED_PHASE_DFL,
+                                                        [GRANT_KL] = SCHED_PHASE_KL,
+                                                        [GRANT_H2D] = SCHED_PHASE_H2D,
+                                                        [GRANT_D2H] = SCHED_PHASE_D2H};
+
+static bool gpu_is_free(const struct scheduler_gpu *gpu)
+{
+    return gpu->settings.policy == sched_policy_at(0);
+}
+
+/* ---- what a session says: a stranger's numbers, copied once */
+
+/* NULL: it has not used the GPU. */
+static const struct gpu_figures *gpu_row_of(const struct scheduler_member *member)
+{
+    for (unsigned i = 0; i < FIGURES_GPUS; i++) {
+        const struct gpu_figures *row = &member->figures->gpus[i];
+        uint64_t gpu = atomic_load_explicit(&row->gpu, memory_order_relaxed);
+        if (gpu == member->ordinal + UINT64_C(1)) {
+            return row;
+        }
+        if (gpu == 0) {
+            break;
+        }
+    }
+    return NULL;
+}
+
+static void engine_charge(struct scheduler_member *member, enum sched_engine engine, uint64_t ns,
+                          uint64_t now)
+{
+    if (ns != 0) {
+        member->charged_ns[engine] += ns;
+        sched_charge(member->gpu->sched, member->slot, engine, ns, now);
+    }
+}
+
+/* No engine has worked for longer than the session is here. */
+static void member_charge(struct scheduler_member *member, uint64_t now)
+{
+    const struct gpu_figures *row = gpu_row_of(member);
+    for (unsigned i = 0; row != NULL && i < SCHED_ENGINES; i++) {
+        uint64_t most = now - member->joined_ns, before = member->charged_ns[i];
+        uint64_t said = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
+        said = said < most ? said : most;
+        engine_charge(member, (enum sched_engine)i, said > before ? said - before : 0, now);
+    }
+}
+
+static void member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
+                       uint64_t now)
+{
+    struct sched_request asks = member->asks;
+    member->phase = phase;
+    asks.phase = phase_of[phase];
+    asks.wants = wants_of[phase];
+    asks.busy = busy ? wants_of[phase] : 0;
+    if (asks.phase != member->asks.phase || asks.wants != member->asks.wants ||
+        asks.busy != member->asks.busy) {
+        member->asks = asks;
+        sched_update(member->gpu->sched, member->slot, &asks, now);
+    }
+}
+
+/* It has kept the GPU from the others, or has tried to. */
+static void member_lose(struct scheduler_member *member, uint64_t now)
+{
+    member->lost = true;
+    engine_charge(member, SCHED_COMPUTE, now - member->until_ns, now);
+    member_ask(member, GRANT_IDLE, false, now);
+}
+
+static void member_look(struct scheduler_member *member, uint64_t now)
+{
+    uint64_t word = atomic_load_explicit(&member->request->word, memory_order_acquire);
+    bool returned = grant_turn(word) == member->turn;
+    unsigned phase = grant_what(word) < GRANT_PHASES ? grant_what(word) : GRANT_IDLE;
+    if (member->holds || member->lost) {
+        member_charge(member, now);
+    }
+    if (member->holds && !returned) {
+        if (!member->lost && member->until_ns != SCHED_NEVER && now >= member->until_ns &&
+            now - member->until_ns >= SCHEDULER_PATIENCE_NS) {
+            member_lose(member, now);
+        }
+        return;
+    }
+    member->holds = false;
+    member->lost = false;
+    member_ask(member, returned ? (enum grant_phase)phase : GRANT_IDLE, false, now);
+}
+
+/* ---- grants */
+
+static void member_write(struct scheduler_member *member, uint64_t until_ns, unsigned what)
+{
+    if (until_ns == member->until_ns && what == member->what) {
+        return;
+    }
+    member->until_ns = until_ns;
+    member->what = what;
+    member->rings = true;
+    atomic_store_explicit(&member->grant->until_ns, until_ns, memory_order_relaxed);
+    atomic_store_explicit(&member->grant->word, grant_word(member->turn, what),
+                          memory_order_release);
+}
+
+/* Who is awake beside others may do what he was woken for, and no more: what he does next is for
+ * the policy to decide, again. */
+static unsigned member_may(const struct scheduler_member *member, bool beside_others)
+{
+    if (gpu_is_free(member->gpu)) {
+        return GRANT_ALL | GRANT_FREE;
+    }
+    return beside_others && member->phase != GRANT_IDLE ? 1u << member->phase : GRANT_ALL;
+}
+
+static void member_grant(struct scheduler_member *member, uint64_t until_ns, bool beside_others)
+{
+    unsigned alone = until_ns == SCHED_NEVER ? GRANT_ALONE : 0;
+    if (!member->holds) {
+        member->turn++;
+        member->holds = true;
+        member->what = 0;
+    }
+    member_write(member, until_ns, member_may(member, beside_others) | alone);
+}
+
+static void gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *decision,
+                      uint64_t now)
+{
+    ga_list_each (at, next, &gpu->members) {
+        ga_container(at, struct scheduler_member, link)->awake = false;
+    }
+    for (uint32_t i = 0; i < decision->count; i++) {
+        const struct sched_awake *awake = &decision->awake[i];
+        struct scheduler_member *member = gpu->by_slot[awake->slot];
+        member->awake = true;
+        if (!member->lost) {
+            member_grant(member, awake->until, decision->count > 1);
+        }
+    }
+    ga_list_each (at, next, &gpu->members) {
+        struct scheduler_member *member = ga_container(at, struct scheduler_member, link);
+        if (!member->awake && member->holds && member->until_ns > now) {
+            member_write(member, now, member->what & ~(GRANT_ALONE | GRANT_FREE));
+        }
+    }
+}
+
+static uint64_t sooner(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
+{
+    ga_list_each (at, next, &gpu->members) {
+        member_look(ga_container(at, struct scheduler_member, link), now);
+    }
+    const struct sched_decision decision = sched_decide(gpu->sched, now);
+    gpu_grant(gpu, &decision, now);
+    gpu->next_ns = decision.again;
+    ga_list_each (at, next, &gpu->members) {
+        const struct scheduler_member *member = ga_container(at, struct scheduler_member, link);
+        if (member->holds && !member->lost && member->until_ns != SCHED_NEVER) {
+            gpu->next_ns = sooner(gpu->next_ns, member->until_ns + SCHEDULER_PATIENCE_NS);
+        }
+    }
+    if (gpu->next_ns < now + AGAIN_NS_MIN) {
+        gpu->next_ns = now + AGAIN_NS_MIN;
+    }
+}
+
+/* ---- members come and go */
+
+/* Room for one more slot of sched, whichever it gives. */
+static enum ga_status slots_grow(struct scheduler_gpu *gpu, uint32_t slot)
+{
+    if (slot < gpu->slots) {
+        return GA_OK;
+    }
+    uint32_t slots = slot < 8 ? 16 : 2 * slot;
+    struct scheduler_member **grown = realloc(gpu->by_slot, slots * sizeof(void *));
+    if (grown == NULL) {
+        return GA_NO_MEMORY;
+    }
+    for (uint32_t i = gpu->slots; i < slots; i++) {
+        grown[i] = NULL;
+    }
+    gpu->by_slot = grown;
+    gpu->slots = slots;
+    return GA_OK;
+}
+
+/* An earlier session of its place may not have returned its last turn. */
+static void gpu_member_begin(struct scheduler_member *member, uint64_t now)
+{
+    member->joined_ns = now;
+    member->turn = grant_turn(atomic_load_explicit(&member->grant->word, memory_order_relaxed)) + 1;
+    member->holds = true;
+    member->lost = true;
+    atomic_store_explicit(&member->grant->word, grant_word(member->turn, 0), memory_order_release);
+}
+
+static void member_settings(struct scheduler_member *member)
+{
+    const struct sched_settings *values = &member->gpu->settings.values;
+    atomic_store_explicit(&member->grant->horizon_ns, values->horizon_ns, memory_order_relaxed);
+    atomic_store_explicit(&member->grant->hold_ns, values->hold_ns, memory_order_relaxed);
+}
+
+enum ga_status scheduler_gpu_join(struct scheduler_gpu *gpu, struct scheduler_member *member,
+                                  uint64_t now)
+{
+    GA_TRY(sched_join(gpu->sched, &member->asks, now, &member->slot));
+    if (slots_grow(gpu, member->slot) != GA_OK) {
+        sched_leave(gpu->sched, member->slot, now);
+        return GA_NO_MEMORY;
+    }
+    gpu->by_slot[member->slot] = member;
+    ga_list_append(&gpu->members, &member->link);
+    member->gpu = gpu;
+    gpu_member_begin(member, now);
+    member_settings(member);
+    return GA_OK;
+}
+
+void scheduler_gpu_leave(struct scheduler_member *member, uint64_t now)
+{
+    struct scheduler_gpu *gpu = member->gpu;
+    sched_leave(gpu->sched, member->slot, now);
+    gpu->by_slot[member->slot] = NULL;
+    ga_list_remove(&member->link);
+}
+
+void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler_terms *terms,
+                         uint64_t now)
+{
+    member->asks.weight = terms->weight;
+    member->asks.priority = terms->priority;
+    member->asks.cap_percent = terms->cap_percent;
+    member->asks.throttle_percent = terms->throttle_percent;
+    sched_update(member->gpu->sched, member->slot, &member->asks, now);
+}
+
+/* ---- settings */
+
+/* A session holds its turn by itself, so the policy need not. */
+static struct sched_settings values_for_sched(const struct scheduler_settings *settings)
+{
+    struct sched_settings values = settings->values;
+    values.hold_ns = 0;
+    return values;
+}
+
+enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,
+                                  const struct scheduler_settings *settings, uint64_t now)
+{
+    const struct sched_settings values = values_for_sched(settings);
+    *gpu = (struct scheduler_gpu){.settings = *settings, .next_ns = SCHED_NEVER};
+    ga_list_init(&gpu->members);
+    return sched_create(&gpu->sched, settings->policy, &values, &settings->gpu, now);
+}
+
+void scheduler_gpu_fini(struct scheduler_gpu *gpu)
+{
+    sched_destroy(gpu->sched);
+    free(gpu->by_slot);
+}
+
+void scheduler_gpu_change(struct scheduler_gpu *gpu, const struct scheduler_settings *settings,
+                          uint64_t now)
+{
+    const struct sched_settings values = values_for_sched(settings);
+    gpu->settings.policy = settings->policy;
+    gpu->settings.values = settings->values;
+    sched_change(gpu->sched, settings->policy, &values, now);
+    ga_list_each (at, next, &gpu->members) {
+        member_settings(ga_container(at, struct scheduler_member, link));
+    }
+}

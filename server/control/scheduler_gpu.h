@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The request manager's part for one GPU: between what the sessions say (server/grants.h) and the
+ * policy (sched/sched.h). No thread and no system call is in here; the caller guards it. */
+#ifndef SERVER_CONTROL_SCHEDULER_GPU_H
+#define SERVER_CONTROL_SCHEDULER_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "server/control/scheduler.h"
+#include "server/figures.h"
+#include "server/grants.h"
+
+/* A turn that has not been returned so long after its end is lost: the session may have been
+ * stopped, or a kernel of it runs for long. Others go on, and it gets no turn before it has
+ * returned that one. */
+#define SCHEDULER_PATIENCE_NS (250 * GA_NS_PER_MS)
+
+struct scheduler_gpu {
+    struct scheduler_settings settings;
+    struct sched *sched;
+    struct ga_list members;
+    struct scheduler_member **by_slot; /* slots of sched; NULL: nobody has it */
+    uint32_t slots;
+    uint64_t next_ns; /* when to take the next turn, if nothing happens; SCHED_NEVER: not */
+};
+
+/* A session. The caller sets the first part. */
+struct scheduler_member {
+    const struct scheduler_process *process;
+    struct ga_list fellow;  /* of the process */
+    uint32_t seat, ordinal; /* there; of the GPU in its driver */
+    const struct grant_request *request;
+    struct grant *grant;
+    const struct figures *figures;
+    struct sched_request asks; /* as sched knows it */
+
+    struct ga_list link; /* of the GPU */
+    struct scheduler_gpu *gpu;
+    uint32_t slot; /* of sched */
+    uint64_t joined_ns;
+    uint64_t charged_ns[SCHED_ENGINES]; /* of what it says that it has used */
+    uint64_t turn, until_ns;            /* the last one that it has been granted */
+    unsigned what;                      /* is allowed in it */
+    enum grant_phase phase;             /* that it has asked for */
+    bool awake;                         /* the policy has said so */
+    bool holds, lost;                   /* it has not returned its turn; not in time */
+    bool rings;                         /* its process must hear of a change */
+};
+
+GA_CHECKED enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,
+                                             const struct scheduler_settings *settings,
+                                             uint64_t now);
+/* It has no member. */
+void scheduler_gpu_fini(struct scheduler_gpu *gpu);
+void scheduler_gpu_change(struct scheduler_gpu *gpu, const struct scheduler_settings *settings,
+                          uint64_t now);
+GA_CHECKED enum ga_status scheduler_gpu_join(struct scheduler_gpu *gpu,
+                                             struct scheduler_member *member, uint64_t now);
+void scheduler_gpu_leave(struct scheduler_member *member, uint64_t now);
+/* Other terms of its tenant. */
+void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler_terms *terms,
+                         uint64_t now);
+/* Reads what the members say, asks the policy, and grants. Sets `next_ns`, and `rings` of members
+ * whose grant has changed so that they must look. */
+void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the submit thread sleeps: it is woken for a job, for a turn on a GPU, and for the end. */
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "server/session/conn.h"
+
+#define END_LOOK_NS (20 * GA_NS_PER_MS) /* the end looks so often whether it is out of time */
+
+void conn_flush(struct server_conn *conn)
+{
+    enum ga_status status = send_queue_flush(&conn->out);
+    if (status == GA_AGAIN) {
+        completer_wake(&conn->completer);
+    } else if (status == GA_LOST) {
+        atomic_store(&conn->ended, true);
+    }
+}
+
+void conn_run_jobs(struct server_conn *conn)
+{
+    while (atomic_load(&conn->job_count) != 0) {
+        pthread_mutex_lock(&conn->job_lock);
+        struct completion *base = ga_container(conn->jobs.next, struct completion, link);
+        struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+        ga_list_remove(&base->link);
+        atomic_fetch_sub(&conn->job_count, 1);
+        pthread_mutex_unlock(&conn->job_lock);
+        entry->job(conn, entry);
+        completer_entry_free(&conn->completer, entry);
+    }
+}
+
+/* How long it may sleep now; then it looks what is done on the GPUs. */
+static uint64_t conn_sleep_ns(struct server_conn *conn)
+{
+    uint64_t gate_ns = conn->gated ? gate_rest(conn) : UINT64_MAX;
+    if (gate_ns != UINT64_MAX) {
+        return gate_ns;
+    }
+    int sleep_ms = meter_sleep_ms(conn);
+    return sleep_ms < 0 ? UINT64_MAX : (uint64_t)sleep_ms * GA_NS_PER_MS;
+}
+
+/* What it rang for, whoever waits looks for himself. */
+static void bell_take(const struct gate_bell *bell)
+{
+    char rung[64];
+    while (recv(bell->fd, rung, sizeof rung, MSG_DONTWAIT) == (ssize_t)sizeof rung) {
+    }
+    if (bell->rang != NULL) {
+        bell->rang(bell->user);
+    }
+}
+
+static void conn_poll_for(struct server_conn *conn, struct transport_conn *from, short wanted,
+                          uint64_t most_ns)
+{
+    struct pollfd fds[2 + TRANSPORT_POLL_MAX] = {
+        {.fd = conn->wake_fd, .events = POLLIN},
+        {.fd = conn->bell != NULL ? conn->bell->fd : -1, .events = POLLIN}};
+    unsigned count = 0;
+    if (from != NULL) {
+        count = from->ops->poll_prepare(from, wanted, fds + 2);
+        if (count == 0) {
+            return;
+        }
+    }
+    int ready;
+    bool over;
+    do {
+        uint64_t ns = conn_sleep_ns(conn);
+        over = most_ns <= ns;
+        ns = over ? most_ns : ns;
+        const struct timespec time = {.tv_sec = (time_t)(ns / GA_NS_PER_S),
+                                      .tv_nsec = (long)(ns % GA_NS_PER_S)};
+        ready = ppoll(fds, 2 + count, ns != UINT64_MAX ? &time : NULL, NULL);
+        if (ready == 0) {
+            meter_look(conn);
+        }
+    } while (ready == 0 && !over);
+    if (ready > 0 && (fds[0].revents & POLLIN) != 0) {
+        eventfd_t count;
+        (void)!eventfd_read(conn->wake_fd, &count);
+    }
+    if (ready > 0 && (fds[1].revents & POLLIN) != 0) {
+        bell_take(conn->bell);
+    }
+}
+
+void conn_poll(struct server_conn *conn, struct transport_conn *from, short wanted)
+{
+    conn_poll_for(conn, from, wanted, UINT64_MAX);
+}
+
+void conn_pause(struct server_conn *conn, uint64_t most_ns)
+{
+    conn_run_jobs(conn);
+    conn_flush(conn);
+    conn_poll_for(conn, NULL, 0, most_ns);
+}
+
+bool conn_gives_up(const struct server_conn *conn)
+{
+    return atomic_load(&conn->ended) && conn->end_by_ns == 0;
+}
+
+enum ga_status conn_wait(struct server_conn *conn, const bool *done)
+{
+    completer_hand_over(&conn->completer);
+    for (;;) {
+        conn_run_jobs(conn);
+        if (*done) {
+            return GA_OK;
+        }
+        if (conn_gives_up(conn)) {
+            return GA_LOST;
+        }
+        if (conn->end_by_ns != 0 && ga_clock_ns() > conn->end_by_ns) {
+            return GA_TIMEOUT;
+        }
+        conn_flush(conn);
+        conn_poll_for(conn, NULL, 0, conn->end_by_ns != 0 ? END_LOOK_NS : UINT64_MAX);
+    }
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session/turn_gate.h"
+
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "server/session/conn.h"
+#include "server/session/copy_room.h"
+#include "server/session/meter_gpu.h"
+
+#define BATCH_FIRST 4u   /* works of a batch of which nothing is known */
+#define BATCH_MAX   256u /* so many works are as long as the last ones */
+/* So often in a horizon it looks whether a batch is done, but not more often than it could matter.
+ */
+#define LOOKS       16u
+#define LOOK_NS_MIN (50 * GA_NS_PER_US)
+#define LOOK_NS_MAX GA_NS_PER_MS
+
+static enum grant_phase phase_of(enum api_engine engine)
+{
+    return engine == API_ENGINE_H2D ? GRANT_H2D : engine == API_ENGINE_D2H ? GRANT_D2H : GRANT_KL;
+}
+
+static uint64_t grant_read(const struct turn_gate *gate)
+{
+    return atomic_load_explicit(&gate->grant->word, memory_order_acquire);
+}
+
+static uint64_t horizon_ns(const struct turn_gate *gate)
+{
+    return atomic_load_explicit(&gate->grant->horizon_ns, memory_order_relaxed);
+}
+
+static uint64_t look_ns(const struct turn_gate *gate)
+{
+    uint64_t ns = horizon_ns(gate) / LOOKS;
+    return ns < LOOK_NS_MIN ? LOOK_NS_MIN : ns > LOOK_NS_MAX ? LOOK_NS_MAX : ns;
+}
+
+/* The turn goes on, for all that is known here. */
+static bool is_timely(const struct turn_gate *gate, uint64_t grant, uint64_t now)
+{
+    return (grant_what(grant) & (GRANT_ALONE | GRANT_FREE)) != 0 ||
+           now < atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed);
+}
+
+static void turn_tell(struct turn_gate *gate, enum grant_phase wanted)
+{
+    uint64_t word = grant_word(gate->returned, wanted);
+    if (word != gate->told) {
+        gate->told = word;
+        atomic_store_explicit(&gate->request->word, word, memory_order_release);
+        (void)!send(gate->base.bell->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* full: it rings */
+    }
+}
+
+static void turn_return(struct turn_gate *gate, uint64_t grant, enum grant_phase wanted)
+{
+    (void)GA_FAILPOINT("backend: before a turn is returned");
+    gate->returned = grant_turn(grant);
+    gate->open = 0;
+    gate->idle_ns = 0;
+    turn_tell(gate, wanted);
+    (void)GA_FAILPOINT("backend: turn returned");
+}
+
+/* ---- work in flight */
+
+/* NULL: no work has been measured yet, or none can be. */
+static struct meter_gpu *gpu_look(struct turn_gate *gate, struct server_conn *conn)
+{
+    struct meter_gpu *gpu = meter_gpu_find(conn, gate->ordinal);
+    if (conn->meter.open != 0) {
+        meter_rest_all(conn);
+    }
+    meter_look(conn);
+    if (gpu != NULL) {
+        atomic_store_explicit(&gate->request->used_ns, gpu->any.length, memory_order_relaxed);
+    }
+    return gpu;
+}
+
+/* As many works as fill half of the horizon, if they are like the last ones. */
+static void batch_next(struct turn_gate *gate, struct meter_gpu *gpu)
+{
+    uint64_t took_ns = gpu->any.length - gate->busy_ns, half_ns = horizon_ns(gate) / 2;
+    uint64_t most = gate->batch < BATCH_MAX / 2 ? 2 * gate->batch : BATCH_MAX;
+    uint64_t works = took_ns != 0 ? gate->batch * half_ns / took_ns : most;
+    gate->batch = (uint32_t)(works < 1 ? 1 : works < most ? works : most);
+    gate->busy_ns = gpu->any.length;
+    gpu->side = 1 - gpu->side;
+}
+
+/* Whether one more may be submitted. */
+static bool batch_takes(struct turn_gate *gate, struct server_conn *conn)
+{
+    if (gate->left == 0) {
+        struct meter_gpu *gpu = gpu_look(gate, conn);
+        if (gpu != NULL && gpu->outstanding[1 - gpu->side] != 0) {
+            return false;
+        }
+        if (gpu != NULL) {
+            batch_next(gate, gpu);
+        }
+        gate->left = gate->batch;
+    }
+    gate->left--;
+    return true;
+}
+
+/* Whether no work is in flight; or none of it goes on, and may not before others do something. */
+static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint64_t now)
+{
+    const struct meter_gpu *gpu = gpu_look(gate, conn);
+    if (gate->open != 0) { /* until now nobody has waited */
+        gate->open = 0;
+        gate->in_flight = UINT32_MAX;
+    }
+    uint32_t in_flight = gpu != NULL ? meter_gpu_outstanding(gpu) : 0;
+    if (in_flight != gate->in_flight || in_flight == 0) {
+        gate->in_flight = in_flight;
+        gate->moved_ns = now;
+    }
+    bool awaits_others = conn_awaits_program(conn) || conn->sessions[2] != NULL;
+    return in_flight == 0 || (awaits_others && now - gate->moved_ns > horizon_ns(gate));
+}
+
+/* ---- the gate */
+
+/* With a turn, for this phase and by the clock. Whether a work may go through. */
+static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64_t grant)
+{
+    if ((grant_what(grant) & GRANT_FREE) != 0) {
+        gate->left = UINT32_MAX;
+        gate->open = grant;
+        return true;
+    }
+    gate->left = gate->left <= gate->batch ? gate->left : 0; /* it was free before */
+    gate->in_flight = UINT32_MAX;
+    if (!batch_takes(gate, conn)) {
+        return false;
+    }
+    gate->open = (grant_what(grant) & GRANT_ALONE) != 0 ? grant : 0;
+    return true;
+}
+
+/* One look. True: the work may go through. Else `*wait_ns`: until the next look, 0: at once;
+ * UINT64_MAX: until the bell rings. */
+static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum grant_phase phase,
+                      uint64_t *wait_ns)
+{
+    uint64_t grant = grant_read(gate), now = ga_clock_ns();
+    *wait_ns = 0;
+    if (grant_turn(grant) <= gate->returned) {
+        turn_tell(gate, phase);
+        (void)GA_FAILPOINT("backend: turn wanted");
+        *wait_ns = UINT64_MAX;
+    } else if ((grant_what(grant) >> phase & 1) == 0) {
+        turn_return(gate, grant, phase);
+    } else if (is_timely(gate, grant, now)) {
+        if (turn_passes(gate, conn, grant)) {
+            return true;
+        }
+        *wait_ns = look_ns(gate);
+    } else if (work_is_over(gate, conn, now)) {
+        turn_return(gate, grant, phase);
+    } else {
+        *wait_ns = look_ns(gate);
+    }
+    return false;
+}
+
+static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn,
+                                enum api_engine engine)
+{
+    enum grant_phase phase = phase_of(engine);
+    uint64_t wait_ns;
+    gate->idle_ns = 0;
+    while (!turn_look(gate, conn, phase, &wait_ns)) {
+        completer_hand_over(&conn->completer);
+        if (conn_gives_up(conn)) {
+            return GA_LOST;
+        }
+        if (wait_ns != 0) {
+            gate->waits = true;
+            conn_pause(conn, wait_ns);
+            gate->waits = false;
+        }
+    }
+    (void)GA_FAILPOINT("backend: in a turn");
+    return GA_OK;
+}
+
+static enum ga_status turn_enter(struct gate *base, struct server_conn *conn,
+                                 enum api_engine engine)
+{
+    struct turn_gate *gate = ga_container(base, struct turn_gate, base);
+    if (gate->left != 0 && grant_read(gate) == gate->open) {
+        gate->left--;
+        return GA_OK;
+    }
+    return turn_wait(gate, conn, engine);
+}
+
+/* While others wait, it looks closely when its work is done, and then does not keep its turn for
+ * long. */
+static uint64_t turn_rest(struct gate *base, struct server_conn *conn)
+{
+    struct turn_gate *gate = ga_container(base, struct turn_gate, base);
+    uint64_t grant = grant_read(gate), now = ga_clock_ns();
+    if (gate->waits || grant_turn(grant) <= gate->returned ||
+        (grant_what(grant) & (GRANT_ALONE | GRANT_FREE)) != 0) {
+        return UINT64_MAX;
+    }
+    if (!work_is_over(gate, conn, now)) {
+        gate->idle_ns = 0;
+        return look_ns(gate);
+    }
+    gate->idle_ns = gate->idle_ns != 0 ? gate->idle_ns : now;
+    uint64_t idle_ns = now - gate->idle_ns;
+    uint64_t hold_ns = atomic_load_explicit(&gate->grant->hold_ns, memory_order_relaxed);
+    if (idle_ns >= hold_ns || !is_timely(gate, grant, now)) {
+        gate->batch = gate->batch < BATCH_FIRST ? gate->batch : BATCH_FIRST;
+        gate->left = 0;
+        turn_return(gate, grant, GRANT_IDLE);
+        return UINT64_MAX;
+    }
+    return hold_ns - idle_ns;
+}
+
+void turn_gate_init(struct turn_gate *gate, struct grant_request *request,
+                    const struct grant *grant, const struct gate_bell *bell, uint32_t ordinal)
+{
+    uint64_t told = atomic_load_explicit(&request->word, memory_order_relaxed);
+    *gate = (struct turn_gate){.base = {.enter = turn_enter, .rest = turn_rest, .bell = bell},
+                               .grant = grant,
+                               .request = request,
+                               .ordinal = ordinal,
+                               .batch = BATCH_FIRST,
+                               .returned = grant_turn(told),
+                               .told = told};
+}

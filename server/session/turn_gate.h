@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate of a session under a policy: its calls go through while it has a turn on the GPU
+ * (server/grants.h). It asks for one when a call needs it, and returns it when its time is over, or
+ * when it has nothing to do for a while. Before that it waits for the work that it has submitted,
+ * so that the next one finds the GPU free. Work that may wait for the program, or for another GPU,
+ * is not waited for once nothing goes on.
+ *
+ * Work is submitted ahead of the GPU for `horizon_ns` at most: in two batches, of which one has to
+ * be done before the next begins. How many works a batch has follows from the time that the last
+ * ones took, so the first ones after a change may be longer.
+ *
+ * Note: a session in whose turn nobody else waits (GRANT_ALONE) passes with two comparisons. */
+#ifndef SERVER_SESSION_TURN_GATE_H
+#define SERVER_SESSION_TURN_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/grants.h"
+#include "server/session/gate.h"
+
+struct turn_gate {
+    struct gate base;
+    const struct grant *grant;
+    struct grant_request *request;
+    uint32_t ordinal;   /* of the GPU in its driver */
+    uint64_t open;      /* the grant with which works pass without a look; 0: none */
+    uint32_t left;      /* works until the batch ends */
+    uint32_t batch;     /* works of it */
+    uint64_t busy_ns;   /* of the GPU, for this session, when the batch began */
+    uint64_t returned;  /* the last turn that it has returned */
+    uint64_t told;      /* what the request says */
+    bool waits;         /* at the gate */
+    uint64_t idle_ns;   /* since then it has nothing to do; 0: it has */
+    uint32_t in_flight; /* batches, when one of them was last done: at moved_ns */
+    uint64_t moved_ns;
+};
+
+/* For a new session. Everything is borrowed; `request` and `grant` may be those of an earlier
+ * session of the same place. */
+void turn_gate_init(struct turn_gate *gate, struct grant_request *request,
+                    const struct grant *grant, const struct gate_bell *bell, uint32_t ordinal);
+
+#endif

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that share GPUs under a policy: each of them goes on, whatever it and the others do, and
+each of its kernels and copies is done once. Who is stopped, killed or waits for itself with a turn
+keeps nobody else from the GPU."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+import harness
+from harness import expect, wait_until
+
+SECONDS = 90  # for a few rounds; a machine may be busy
+# One of each kind: nobody waits; one at a time, without and with accounts; several at a time.
+POLICIES = ("none", "rr", "tfs", "ps", "groups")
+
+
+def serving(build, policy, gpus=1, **extra):
+    config = "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
+    for number in range(gpus):
+        config += f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
+    return harness.serving(build, config=config, extra={"GPUAAS_TEST_POLICY": policy, **extra})
+
+
+class Player(harness.Process):
+    """tests/kernels/turns.cu"""
+
+    def __init__(self, build, server, *mode):
+        super().__init__([build.program("turns"), *map(str, mode)], build.remote([server]),
+                         stdin=subprocess.PIPE)
+
+    def rounds(self):
+        lines = [line for line in list(self.out.lines) if line.startswith("at ")]
+        return int(lines[-1].split()[1]) if lines else 0
+
+    def goes_on(self, more=2):
+        """It makes so many rounds from now on."""
+        begin = self.rounds()
+
+        def further():
+            expect(self.running(), f"{self} has ended\n{self.report()}")
+            return self.rounds() >= begin + more
+        wait_until(further, SECONDS, f"{self} goes on\n{self.report()}")
+
+    def finish(self):
+        self.popen.stdin.close()
+        expect(self.wait(SECONDS) == 0 and self.out.lines[-1] == "PASSED", self.report())
+
+
+@contextlib.contextmanager
+def players(build, server, *modes):
+    """All of them have made a round."""
+    with contextlib.ExitStack() as stack:
+        made = []
+        for mode in modes:
+            made.append(Player(build, server, *mode))
+            stack.callback(made[-1].end)
+        for player in made:
+            player.goes_on(1)
+        yield made
+
+
+@contextlib.contextmanager
+def two_processes(build, server, one, other):
+    """Two players, and the backend processes of each."""
+    with players(build, server, one) as (first,):
+        backends = server.backends()
+        with players(build, server, other) as (second,):
+            others = [pid for pid in server.backends() if pid not in backends]
+            yield first, second, backends, others
+
+
+def all_go_on(build, server, *modes):
+    with players(build, server, *modes) as made:
+        for player in made:
+            player.goes_on()
+        for player in made:
+            player.finish()
+
+
+def test_each_policy(build):
+    for policy in POLICIES:
+        with serving(build, policy) as server:
+            all_go_on(build, server, ["calls"], ["queue"], ["copies"], ["later"])
+
+
+def test_two_gpus_in_opposite_orders(build):
+    with serving(build, "rr", gpus=2) as server:
+        all_go_on(build, server, ["both", 0, 1], ["both", 1, 0])
+
+
+def test_one_alone(build):
+    with serving(build, "rr") as server:
+        all_go_on(build, server, ["later"])
+
+
+def test_several_in_a_process(build):
+    with serving(build, "rr", GPUAAS_TEST_SEATS="3") as server:
+        all_go_on(build, server, ["calls"], ["queue"], ["later"])
+        all_go_on(build, server, ["calls"], ["copies"])  # in the same seats
+
+
+def test_who_is_stopped_keeps_nobody(build):
+    """The program, and then its backend process; it had the GPU most of the time."""
+    with serving(build, "rr") as server, \
+            two_processes(build, server, ["queue"], ["calls"]) as (one, other, backends, _):
+        for stopped in ([one.pid], backends):
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                other.goes_on(5)
+            finally:
+                for pid in stopped:
+                    os.kill(pid, signal.SIGCONT)
+            one.goes_on()
+        one.finish()
+        other.finish()
+
+
+def test_who_is_killed_keeps_nobody(build):
+    for victim in ("program", "backend process"):
+        with serving(build, "rr") as server, \
+                two_processes(build, server, ["queue"], ["calls"]) as (one, other, backends, _):
+            for pid in [one.pid] if victim == "program" else backends:
+                os.kill(pid, signal.SIGKILL)
+            other.goes_on(5)
+            other.finish()
+            expect(one.wait(SECONDS) != 0, one.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())

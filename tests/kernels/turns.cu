@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// turns MODE: works on GPUs that others use as well, until its input ends. A helper of the
+// end-to-end tests of policies: it says "started" after its first round, how far it is now and
+// then, and in the end whether each of its kernels and copies has been done once.
+//   queue: kernels without a wait; calls: a wait after every few
+//   copies: large copies both ways, with kernels between them
+//   both FIRST SECOND: in each round work on one GPU, then on the other, then waits for both
+//   later: streams that wait for what a later call of it writes
+#include <chrono>
+#include <string.h>
+#include <unistd.h>
+#include <poll.h>
+#include <vector>
+
+#include "check.h"
+#include "check_driver.h"
+
+static const int WORDS = 1 << 20;
+
+__global__ void count(unsigned long long *counter)
+{
+    atomicAdd(counter, 1ull);
+}
+
+__global__ void add_one(unsigned *words)
+{
+    words[blockIdx.x * blockDim.x + threadIdx.x]++;
+}
+
+static bool goes_on()
+{
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    return poll(&input, 1, 0) == 0;
+}
+
+// The first round, and then one line in 50 ms at most.
+static void say(unsigned long long rounds)
+{
+    static std::chrono::steady_clock::time_point last;
+    auto now = std::chrono::steady_clock::now();
+    if (rounds == 1)
+        printf("started\n");
+    if (rounds == 1 || now - last > std::chrono::milliseconds(50)) {
+        last = now;
+        printf("at %llu\n", rounds);
+        fflush(stdout);
+    }
+}
+
+static unsigned long long *counter_new()
+{
+    unsigned long long *counter;
+    CHECK(cudaMalloc(&counter, sizeof *counter));
+    CHECK(cudaMemset(counter, 0, sizeof *counter));
+    CHECK(cudaDeviceSynchronize()); // other streams do not wait for it
+    return counter;
+}
+
+static void counter_check(const unsigned long long *counter, unsigned long long expected)
+{
+    unsigned long long found;
+    CHECK(cudaMemcpy(&found, counter, sizeof found, cudaMemcpyDeviceToHost));
+    if (found != expected)
+        fail("%llu kernels have run, %llu were launched", found, expected);
+    printf("%llu kernels\n", found);
+}
+
+// `every`: launches before a wait; a queue has one every now and then only.
+static void kernels(int every)
+{
+    unsigned long long *counter = counter_new(), rounds = 0, launched = 0;
+    do {
+        for (int i = 0; i < every; i++, launched++)
+            count<<<1, 1>>>(counter);
+        CHECK(cudaDeviceSynchronize());
+        say(++rounds);
+    } while (goes_on());
+    counter_check(counter, launched);
+}
+
+static void copies()
+{
+    std::vector<unsigned> host(WORDS, 0);
+    unsigned *words;
+    unsigned long long rounds = 0;
+    CHECK(cudaMalloc(&words, WORDS * sizeof *words));
+    do {
+        CHECK(cudaMemcpy(words, host.data(), WORDS * sizeof *words, cudaMemcpyHostToDevice));
+        add_one<<<WORDS / 256, 256>>>(words);
+        CHECK(cudaMemcpy(host.data(), words, WORDS * sizeof *words, cudaMemcpyDeviceToHost));
+        say(++rounds);
+    } while (goes_on());
+    for (int i = 0; i < WORDS; i++)
+        if (host[i] != rounds)
+            fail("word %d is %u after %llu rounds", i, host[i], rounds);
+}
+
+static void both(const int *devices)
+{
+    unsigned long long *counters[2], rounds = 0;
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaSetDevice(devices[i]));
+        counters[i] = counter_new();
+    }
+    do {
+        for (int i = 0; i < 2; i++) {
+            CHECK(cudaSetDevice(devices[i]));
+            for (int k = 0; k < 8; k++)
+                count<<<1, 1>>>(counters[i]);
+        }
+        for (int i = 0; i < 2; i++) {
+            CHECK(cudaSetDevice(devices[i]));
+            CHECK(cudaDeviceSynchronize());
+        }
+        say(++rounds);
+    } while (goes_on());
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaSetDevice(devices[i]));
+        counter_check(counters[i], 8 * rounds);
+    }
+}
+
+static void later()
+{
+    unsigned long long *counter = counter_new(), rounds = 0;
+    CUstream waits, writes;
+    CUdeviceptr word;
+    CHECK_DRIVER(cuStreamCreate(&waits, CU_STREAM_NON_BLOCKING));
+    CHECK_DRIVER(cuStreamCreate(&writes, CU_STREAM_NON_BLOCKING));
+    CHECK_DRIVER(cuMemAlloc(&word, sizeof(unsigned)));
+    CHECK_DRIVER(cuMemsetD32(word, 0, 1));
+    do {
+        rounds++;
+        count<<<1, 1, 0, waits>>>(counter);
+        CHECK_DRIVER(cuStreamWaitValue32(waits, word, (unsigned)rounds, CU_STREAM_WAIT_VALUE_GEQ));
+        count<<<1, 1, 0, waits>>>(counter);
+        count<<<1, 1, 0, writes>>>(counter);
+        CHECK_DRIVER(cuStreamSynchronize(writes));
+        usleep(5000); // the turn ends meanwhile
+        CHECK_DRIVER(cuStreamWriteValue32(writes, word, (unsigned)rounds, 0));
+        CHECK_DRIVER(cuStreamSynchronize(waits));
+        say(rounds);
+    } while (goes_on());
+    counter_check(counter, 3 * rounds);
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "queue") == 0) {
+        kernels(2000);
+    } else if (strcmp(mode, "calls") == 0) {
+        kernels(5);
+    } else if (strcmp(mode, "copies") == 0) {
+        copies();
+    } else if (strcmp(mode, "both") == 0 && argc == 4) {
+        const int devices[2] = {atoi(argv[2]), atoi(argv[3])};
+        both(devices);
+    } else if (strcmp(mode, "later") == 0) {
+        later();
+    } else {
+        fail("usage: turns queue|calls|copies|later|both FIRST SECOND");
+    }
+    return passed();
+}
