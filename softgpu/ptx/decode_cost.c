@@ -2,7 +2,7 @@
 /* Costs of instructions, and the beginnings of basic blocks. PTX instructions stand for those of
  * the hardware: instructions that the hardware's compiler removes (moves, parameters, address
  * spaces) cost nothing, instructions that it expands cost several. The weights are those of the
- * timing model (model/constants.h). */
+ * timing model (model/constants.def). */
 #include "softgpu/ptx/decode_cost.h"
 
 #include <string.h>

@@ -71,10 +71,13 @@ static double late_share(void)
 static void clock_report_at(enum ga_log_level level)
 {
     bool is_void = late_share() > MODEL_VOID_SHARE;
+    char digest[MODEL_DIGEST_BYTES];
+    model_constants_digest(digest);
     ga_log(level,
-           "softgpu: timing: %" PRIu64 " items of %.3f ms on %u devices in %.3f ms; %" PRIu64
-           " were executed later than the model says, by %.3f ms (%.2f %%), one by %.3f ms%s",
-           run.items, (double)run.busy_ns / 1e6, run.devices,
+           "softgpu: timing: model %s: %" PRIu64 " items of %.3f ms on %u devices in %.3f ms; "
+           "%" PRIu64 " were executed later than the model says, by %.3f ms (%.2f %%), one by "
+           "%.3f ms%s",
+           digest, run.items, (double)run.busy_ns / 1e6, run.devices,
            (double)(run.end_ns - run.begin_ns) / 1e6, run.late_items, (double)run.late_ns / 1e6,
            late_share() * 100, (double)run.latest_ns / 1e6,
            is_void ? ": this run is VOID, what its host measures are not the model's times" : "");
