@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 
-#define AGAIN_NS_MIN (20 * GA_NS_PER_US) /* a policy does not make it spin */
+/* A policy does not make it spin. */
+#define AGAIN_NS_MIN  (20 * GA_NS_PER_US)
+#define DECISIONS_MAX 4u
 
 static const uint8_t wants_of[GRANT_PHASES] = {[GRANT_IDLE] = 0,
                                                [GRANT_KL] = SCHED_BIT(SCHED_COMPUTE),
@@ -60,7 +62,8 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
     }
 }
 
-static void member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
+/* Whether that is news to the policy. */
+static bool member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
                        uint64_t now)
 {
     struct sched_request asks = member->asks;
@@ -68,11 +71,13 @@ static void member_ask(struct scheduler_member *member, enum grant_phase phase, 
     asks.phase = phase_of[phase];
     asks.wants = wants_of[phase];
     asks.busy = busy ? wants_of[phase] : 0;
-    if (asks.phase != member->asks.phase || asks.wants != member->asks.wants ||
-        asks.busy != member->asks.busy) {
-        member->asks = asks;
-        sched_update(member->gpu->sched, member->slot, &asks, now);
+    if (asks.phase == member->asks.phase && asks.wants == member->asks.wants &&
+        asks.busy == member->asks.busy) {
+        return false;
     }
+    member->asks = asks;
+    sched_update(member->gpu->sched, member->slot, &asks, now);
+    return true;
 }
 
 /* It has kept the GPU from the others, or has tried to. */
@@ -80,7 +85,7 @@ static void member_lose(struct scheduler_member *member, uint64_t now)
 {
     member->lost = true;
     engine_charge(member, SCHED_COMPUTE, now - member->until_ns, now);
-    member_ask(member, GRANT_IDLE, false, now);
+    (void)member_ask(member, GRANT_IDLE, false, now);
 }
 
 static void member_look(struct scheduler_member *member, uint64_t now)
@@ -100,7 +105,7 @@ static void member_look(struct scheduler_member *member, uint64_t now)
     }
     member->holds = false;
     member->lost = false;
-    member_ask(member, returned ? (enum grant_phase)phase : GRANT_IDLE, false, now);
+    (void)member_ask(member, returned ? (enum grant_phase)phase : GRANT_IDLE, false, now);
 }
 
 /* ---- grants */
@@ -139,9 +144,11 @@ static void member_grant(struct scheduler_member *member, uint64_t until_ns, boo
     member_write(member, until_ns, member_may(member, beside_others) | alone);
 }
 
-static void gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *decision,
+/* Whether the policy has more to decide then. */
+static bool gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *decision,
                       uint64_t now)
 {
+    bool news = false;
     ga_list_each (at, next, &gpu->members) {
         ga_container(at, struct scheduler_member, link)->awake = false;
     }
@@ -158,7 +165,11 @@ static void gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *de
         if (!member->awake && member->holds && member->until_ns > now) {
             member_write(member, now, member->what & ~(GRANT_ALONE | GRANT_FREE));
         }
+        if (member->holds && !member->lost) { /* for all that is known, until it returns the turn */
+            news = member_ask(member, member->phase, true, now) || news;
+        }
     }
+    return news;
 }
 
 static uint64_t sooner(uint64_t one, uint64_t other)
@@ -171,9 +182,12 @@ void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
     ga_list_each (at, next, &gpu->members) {
         member_look(ga_container(at, struct scheduler_member, link), now);
     }
-    const struct sched_decision decision = sched_decide(gpu->sched, now);
-    gpu_grant(gpu, &decision, now);
-    gpu->next_ns = decision.again;
+    bool news = true;
+    for (unsigned i = 0; i < DECISIONS_MAX && news; i++) {
+        const struct sched_decision decision = sched_decide(gpu->sched, now);
+        gpu->next_ns = decision.again;
+        news = gpu_grant(gpu, &decision, now);
+    }
     ga_list_each (at, next, &gpu->members) {
         const struct scheduler_member *member = ga_container(at, struct scheduler_member, link);
         if (member->holds && !member->lost && member->until_ns != SCHED_NEVER) {
