@@ -36,8 +36,9 @@ void model_flow_copy(struct model_flow *to, const struct model_flow *from, uint6
         good = work_is_good(&to->works[i], to->now_ns);
         ended += to->works[i].state == MODEL_WORK_ENDED;
     }
+    bool stale = to->count != ended && to->now_ns + MODEL_FLOW_STALE_NS < now_ns;
     to->ended = ended;
-    if (!good) {
+    if (!good || stale) {
         memset(to, 0, offsetof(struct model_flow, works));
     }
 }
@@ -98,19 +99,35 @@ bool model_flow_take(struct model_flow *flow, uint64_t id, struct model_work *en
     return false;
 }
 
+static const struct model_work *flow_find(const struct model_flow *flow, uint64_t id)
+{
+    for (uint32_t i = 0; i < flow->count; i++) {
+        if (flow->works[i].id == id) {
+            return &flow->works[i];
+        }
+    }
+    return NULL;
+}
+
 bool model_flow_foresee(const struct model_flow *flow, const struct soft_device *device,
                         uint64_t id, struct model_period *period)
 {
+    const uint64_t last_ns = flow->now_ns + MODEL_FLOW_AHEAD_NS;
     struct model_flow ahead;
     model_flow_write(&ahead, flow);
-    for (;;) {
-        struct model_work work;
-        if (model_flow_take(&ahead, id, &work)) {
-            *period = (struct model_period){work.start_ns, work.end_ns};
+    for (unsigned changes = 0;; changes++) {
+        const struct model_work *work = flow_find(&ahead, id);
+        if (work == NULL || (work->state != MODEL_WORK_ENDED && ahead.next_ns == MODEL_NEVER)) {
+            return false;
+        }
+        if (work->state == MODEL_WORK_ENDED) {
+            *period = (struct model_period){work->start_ns, work->end_ns};
             return true;
         }
-        if (ahead.next_ns == MODEL_NEVER || ahead.count == ahead.ended) {
-            return false;
+        if (changes == MODEL_FLOW_CHANGES || ahead.next_ns > last_ns) {
+            uint64_t until_ns = ahead.next_ns < last_ns ? ahead.next_ns : last_ns;
+            *period = (struct model_period){work->start_ns, until_ns};
+            return true;
         }
         model_flow_advance(&ahead, device, ahead.next_ns);
     }

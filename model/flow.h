@@ -55,8 +55,10 @@ struct model_flow {
     struct model_work works[MODEL_FLOW_WORKS]; /* in the order in which they were added */
 };
 
-/* A copy of a flow that anybody may have written to: it is well-formed, and nothing on it lasts
- * longer than MODEL_TIMELINE_AHEAD_NS; else it is a new one. */
+/* A copy of a flow that anybody may have written to: it is well-formed, nothing on it lasts longer
+ * than MODEL_TIMELINE_AHEAD_NS, and it has flowed in the last MODEL_FLOW_STALE_NS, so that going on
+ * takes a bounded time; else it is a new one. */
+#define MODEL_FLOW_STALE_NS (60 * UINT64_C(1000000000))
 void model_flow_copy(struct model_flow *to, const struct model_flow *from, uint64_t now_ns);
 
 /* The other way: only what is used is written. */
@@ -71,8 +73,11 @@ GA_CHECKED enum ga_status model_flow_add(struct model_flow *flow, const struct s
 /* Takes a piece of work out that has ended: the one with this id, or (0) the one that was added
  * first. False: there is none. */
 bool model_flow_take(struct model_flow *flow, uint64_t id, struct model_work *ended);
-/* When the work with this id ends, if none is added before; its start, if it has begun then. False:
- * there is no such work. */
+/* When the work with this id ends, if none is added before; its start, if it has begun then. It
+ * looks ahead only so many changes and so long: work that ends later has an end_ns at which to ask
+ * again. False: there is no such work. */
+#define MODEL_FLOW_CHANGES  512
+#define MODEL_FLOW_AHEAD_NS (10 * UINT64_C(1000000000))
 bool model_flow_foresee(const struct model_flow *flow, const struct soft_device *device,
                         uint64_t id, struct model_period *period);
 /* Forgets all work of which `gone(data, id)` is true; what waits for it goes on from now_ns. */

@@ -33,7 +33,7 @@ enum model_engine { MODEL_H2D, MODEL_D2H, MODEL_COMPUTE };
 
 /* A copy of a timeline that anybody may have written to: it is well-formed, and nothing on it lasts
  * longer than MODEL_TIMELINE_AHEAD_NS from now on; else it is a new one. */
-#define MODEL_TIMELINE_AHEAD_NS (60 * UINT64_C(1000000000))
+#define MODEL_TIMELINE_AHEAD_NS (7200 * UINT64_C(1000000000)) /* two of the longest kernels */
 void model_timeline_copy(struct model_timeline *to, const struct model_timeline *from,
                          uint64_t now_ns);
 

@@ -130,6 +130,40 @@ Test(flow, ended_work_stays_until_it_is_taken)
     cr_expect_eq(flow.next_ns, MODEL_NEVER);
 }
 
+/* Who looks again when it is told to learns the end, though it looks ahead a bounded time only. */
+Test(flow, a_distant_end_is_found_by_asking_again)
+{
+    const uint64_t second = 1000000 * US;
+    device.context_slice_ns = 1024 * US;
+    add(0, 1, 1, MODEL_COMPUTE, demand_of(20 * second, 1));
+    expect_end(1, MODEL_FLOW_AHEAD_NS);
+    add(0, 2, 2, MODEL_COMPUTE, demand_of(30 * second, 1));
+    struct model_work ended;
+    unsigned asked = 0;
+    while (!model_flow_take(&flow, 2, &ended)) {
+        struct model_period period = period_of(2);
+        cr_assert_gt(period.end_ns, flow.now_ns);
+        model_flow_advance(&flow, &device, period.end_ns);
+        asked++;
+    }
+    cr_expect_eq(ended.end_ns, 50 * second, "%llu", (unsigned long long)ended.end_ns);
+    cr_expect_leq(asked, 2 * 40 * second / (1024 * US) / MODEL_FLOW_CHANGES + 3);
+    cr_expect_not(model_flow_foresee(&flow, &device, 2, &(struct model_period){0}));
+}
+
+Test(flow, that_nobody_looked_at_for_long_is_a_new_one)
+{
+    static struct model_flow to;
+    add(0, 1, 1, MODEL_COMPUTE, demand_of(100 * US, 1));
+    model_flow_copy(&to, &flow, MODEL_FLOW_STALE_NS);
+    cr_expect_eq(to.count, 1);
+    model_flow_copy(&to, &flow, MODEL_FLOW_STALE_NS + 1);
+    cr_expect_eq(to.count, 0);
+    model_flow_advance(&flow, &device, 100 * US); /* what has ended keeps no one waiting */
+    model_flow_copy(&to, &flow, 2 * MODEL_FLOW_STALE_NS);
+    cr_expect_eq(to.count, 1);
+}
+
 static bool is_even(const void *data, uint64_t id)
 {
     (void)data;
