@@ -37,8 +37,10 @@ struct sched_request {
     uint32_t throttle_percent; /* of the GPU's time, on any engine, for the tenant; likewise */
     enum sched_phase phase;
     uint8_t wants; /* SCHED_BIT of the engines for which it has work that is not submitted */
-    uint8_t busy;  /* SCHED_BIT of the engines that have work of it, submitted and not done. Work
-                    * that cannot go on by itself (a wait in a stream) is none */
+    /* SCHED_BIT of the engines that have work of it, submitted and not done, or may get some: it
+     * has been woken and has not given its turn back yet. Policies that wake one session at a time
+     * wait until nobody is busy. Work that cannot go on by itself (a wait in a stream) is none. */
+    uint8_t busy;
     uint32_t demand_ppm; /* part of the GPU's places that its kernels fill; 0: not known, so all */
     uint64_t bandwidth;  /* of the GPU's memory while its kernels run, bytes/s; 0: not known */
     uint64_t goal_ns;    /* an operation should wait at most so long (policy `latency`); 0: batch */

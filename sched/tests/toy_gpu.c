@@ -102,6 +102,10 @@ static void toy_engines(struct toy_gpu *toy)
         }
         toy->engines[engine].app = toy->queue[i];
         toy->engines[engine].ends = toy->now + toy_op(app)->ns;
+        if (toy->span_count < TOY_TURNS_MAX) {
+            toy->spans[toy->span_count++] =
+                (struct toy_span){toy->queue[i], engine, toy->now, toy->engines[engine].ends};
+        }
         memmove(&toy->queue[i], &toy->queue[i + 1], (--toy->queued - i) * sizeof(toy->queue[0]));
     }
 }
@@ -168,7 +172,6 @@ static struct sched_decision toy_ask(struct toy_gpu *toy)
         cr_assert_eq(two.awake[i].until, until[two.awake[i].slot]);
         cr_assert_eq(two.awake[i].rank, rank[two.awake[i].slot]);
     }
-    toy->decisions++;
     return two;
 }
 

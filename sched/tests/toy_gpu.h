@@ -41,6 +41,13 @@ struct toy_turn {
     double debt;     /* before */
 };
 
+/* An engine works for an application. */
+struct toy_span {
+    uint32_t app;
+    enum sched_engine engine;
+    uint64_t from, to;
+};
+
 struct toy_gpu {
     struct sched *sched;
     struct sched_gpu gpu;
@@ -59,7 +66,8 @@ struct toy_gpu {
     uint32_t turn_count;
     char order[TOY_TURNS_MAX + 1]; /* of operations begun: 'A' is the first application */
     uint32_t order_count;
-    uint64_t decisions;
+    struct toy_span spans[TOY_TURNS_MAX];
+    uint32_t span_count;
 };
 
 /* A GPU with two copy engines and these applications. Fails the test where memory lacks. */
