@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations of requests on a GPU: the policy says which may begin, the flow how long they take. */
+#include <string.h>
+
+#include "sim/grow.h"
+#include "sim/world.h"
+
+static const struct sim_phase *gpu_phase_of(const struct sim_world *w, uint32_t request)
+{
+    const struct sim_request *r = &w->requests[request];
+    return &r->template->phases[r->phase];
+}
+
+static enum model_engine engine_of(const struct sim_phase *phase)
+{
+    return phase->kind == SIM_PHASE_H2D   ? MODEL_H2D
+           : phase->kind == SIM_PHASE_D2H ? MODEL_D2H
+                                          : MODEL_COMPUTE;
+}
+
+static struct model_demand demand_of(const struct sim_world *w, uint32_t request)
+{
+    const struct sim_request *r = &w->requests[request];
+    const uint32_t section = w->streams[r->stream].section;
+    const struct sim_run_keys *run = &w->scenario->run;
+    const struct sim_app *app = &w->apps[w->scenario->streams[section].app_index];
+    return sim_app_demand(app, gpu_phase_of(w, request), w->gpus[r->gpu].device,
+                          run->isolation == SIM_ISOLATION_PACKED && run->pinned);
+}
+
+/* ---- the policy */
+
+enum what { WHAT_HOST, WHAT_WANTS, WHAT_BUSY };
+
+/* What a session asks for now (sched.h). */
+static struct sched_request ask_of(const struct sim_world *w, uint32_t request, enum what what)
+{
+    static const struct {
+        enum sched_phase phase;
+        enum sched_engine engine;
+    } kinds[] = {[MODEL_H2D] = {SCHED_PHASE_H2D, SCHED_H2D},
+                 [MODEL_D2H] = {SCHED_PHASE_D2H, SCHED_D2H},
+                 [MODEL_COMPUTE] = {SCHED_PHASE_KL, SCHED_COMPUTE}};
+    const struct sim_request *r = &w->requests[request];
+    const struct sim_stream *stream = &w->streams[r->stream];
+    const struct sim_stream_keys *keys = &w->scenario->streams[stream->section];
+    struct sched_request ask = {.tenant = stream->tenant,
+                                .weight = keys->weight,
+                                .priority = keys->priority,
+                                .cap_percent = keys->cap_percent,
+                                .throttle_percent = keys->throttle_percent,
+                                .goal_ns = keys->goal_ns};
+    if (what == WHAT_HOST) {
+        return ask;
+    }
+    const struct sim_phase *phase = gpu_phase_of(w, request);
+    const enum model_engine engine = engine_of(phase);
+    const uint8_t bit = SCHED_BIT(kinds[engine].engine);
+    ask.phase = kinds[engine].phase;
+    ask.wants = what == WHAT_WANTS ? bit : 0;
+    ask.busy = what == WHAT_BUSY ? bit : 0;
+    if (engine == MODEL_COMPUTE) {
+        const struct model_demand demand = demand_of(w, request);
+        const struct soft_device *device = w->gpus[r->gpu].device;
+        ask.demand_ppm = (uint32_t)(demand.share[MODEL_RESOURCE_SLOTS] * 1e6);
+        ask.bandwidth =
+            (uint64_t)(demand.share[MODEL_RESOURCE_BANDWIDTH] * device->memory_mbs * 1e6);
+    }
+    return ask;
+}
+
+enum ga_status sim_gpu_undecided(struct sim_world *w, uint32_t gpu)
+{
+    if (w->gpus[gpu].sched == NULL || w->gpus[gpu].undecided) {
+        return GA_OK;
+    }
+    SIM_GROW(w->undecided, w->undecided_count, w->undecided_room);
+    w->undecided[w->undecided_count++] = gpu;
+    w->gpus[gpu].undecided = true;
+    return GA_OK;
+}
+
+static enum ga_status gpu_tell(struct sim_world *w, uint32_t request, enum what what)
+{
+    const struct sim_request *r = &w->requests[request];
+    struct sim_gpu *gpu = &w->gpus[r->gpu];
+    if (gpu->sched == NULL) {
+        return GA_OK;
+    }
+    const struct sched_request ask = ask_of(w, request, what);
+    sched_update(gpu->sched, r->slot, &ask, w->now_ns);
+    return sim_gpu_undecided(w, r->gpu);
+}
+
+enum ga_status sim_gpu_join(struct sim_world *w, uint32_t request)
+{
+    struct sim_request *r = &w->requests[request];
+    struct sim_gpu *gpu = &w->gpus[r->gpu];
+    if (gpu->sched == NULL) {
+        return GA_OK;
+    }
+    const struct sched_request ask = ask_of(w, request, WHAT_HOST);
+    GA_TRY(sched_join(gpu->sched, &ask, w->now_ns, &r->slot));
+    while (gpu->slot_room <= r->slot) {
+        size_t count = gpu->slot_room;
+        SIM_GROW(gpu->slots, count, gpu->slot_room);
+    }
+    gpu->slots[r->slot] = request;
+    return sim_gpu_undecided(w, r->gpu);
+}
+
+void sim_gpu_leave(struct sim_world *w, uint32_t request)
+{
+    const struct sim_request *r = &w->requests[request];
+    struct sim_gpu *gpu = &w->gpus[r->gpu];
+    if (gpu->sched != NULL) {
+        sched_leave(gpu->sched, r->slot, w->now_ns);
+        gpu->slots[r->slot] = SIM_NONE;
+    }
+}
+
+/* Those that are awake and wait at the gate begin. False in `begun`: nobody did. */
+static enum ga_status wake(struct sim_world *w, uint32_t g, bool *begun)
+{
+    const struct sched_decision decision = sched_decide(w->gpus[g].sched, w->now_ns);
+    uint32_t ready[SCHED_ENGINES * 4], count = 0;
+    for (uint32_t i = 0; i < decision.count && count < sizeof ready / sizeof *ready; i++) {
+        const struct sched_awake *awake = &decision.awake[i];
+        const uint32_t request = w->gpus[g].slots[awake->slot];
+        if (request != SIM_NONE && w->requests[request].state == SIM_REQUEST_GATE &&
+            w->now_ns < awake->until) {
+            ready[count++] = request;
+        }
+    }
+    *begun = count != 0;
+    for (uint32_t i = 0; i < count; i++) {
+        w->requests[ready[i]].state = SIM_REQUEST_GPU;
+        GA_TRY(gpu_tell(w, ready[i], WHAT_BUSY));
+        const uint64_t gate_ns = w->scenario->run.gate_ns;
+        if (gate_ns != 0) {
+            GA_TRY(SIM_PUT(w, w->now_ns + gate_ns, SIM_EVENT_SUBMIT, ready[i]));
+        } else {
+            GA_TRY(sim_gpu_submit(w, ready[i]));
+        }
+    }
+    if (!*begun && decision.again != w->gpus[g].again_ns) {
+        w->gpus[g].again_ns = decision.again;
+        if (decision.again != SCHED_NEVER) {
+            GA_TRY(SIM_PUT(w, decision.again, SIM_EVENT_AGAIN, g));
+        }
+    }
+    return GA_OK;
+}
+
+enum ga_status sim_gpu_decide(struct sim_world *w)
+{
+    for (size_t i = 0; i < w->undecided_count; i++) {
+        const uint32_t g = w->undecided[i];
+        for (bool begun = true; begun;) {
+            GA_TRY(wake(w, g, &begun));
+        }
+        w->gpus[g].undecided = false;
+    }
+    w->undecided_count = 0;
+    return GA_OK;
+}
+
+/* ---- the device */
+
+enum ga_status sim_gpu_reach(struct sim_world *w, uint32_t request)
+{
+    struct sim_request *r = &w->requests[request];
+    sim_watch_tenant(w, w->streams[r->stream].tenant, true);
+    if (w->gpus[r->gpu].sched != NULL) {
+        r->state = SIM_REQUEST_GATE;
+        return gpu_tell(w, request, WHAT_WANTS);
+    }
+    r->state = SIM_REQUEST_GPU;
+    return sim_gpu_submit(w, request);
+}
+
+static enum ga_status flow_event(struct sim_world *w, uint32_t g)
+{
+    struct sim_gpu *gpu = &w->gpus[g];
+    const uint64_t next_ns = gpu->flow.ended != 0   ? w->now_ns /* it is to be taken out */
+                             : gpu->flow.count == 0 ? SCHED_NEVER
+                                                    : gpu->flow.next_ns;
+    if (next_ns == gpu->flow_ns) {
+        return GA_OK;
+    }
+    gpu->flow_ns = next_ns;
+    return next_ns == SCHED_NEVER ? GA_OK : SIM_PUT(w, next_ns, SIM_EVENT_FLOW, g);
+}
+
+static enum ga_status overflow_put(struct sim_world *w, struct sim_gpu *gpu, uint32_t request)
+{
+    if (gpu->overflow.first == SIM_NONE) {
+        gpu->overflow.first = request;
+    } else {
+        w->requests[gpu->overflow.last].next = request;
+    }
+    gpu->overflow.last = request;
+    w->requests[request].next = SIM_NONE;
+    return GA_OK;
+}
+
+enum ga_status sim_gpu_submit(struct sim_world *w, uint32_t request)
+{
+    struct sim_request *r = &w->requests[request];
+    struct sim_gpu *gpu = &w->gpus[r->gpu];
+    if (gpu->flow.count == MODEL_FLOW_WORKS) {
+        return overflow_put(w, gpu, request);
+    }
+    const struct model_demand demand = demand_of(w, request);
+    r->demand_ns = r->seen_ns = (double)(demand.lead_ns + demand.ns);
+    r->span_ns = SCHED_NEVER;
+    const uint64_t context =
+        w->scenario->run.isolation == SIM_ISOLATION_PACKED ? 1 : (uint64_t)request + 1;
+    model_flow_advance(&gpu->flow, gpu->device, w->now_ns);
+    GA_TRY(model_flow_add(&gpu->flow, gpu->device, (uint64_t)request + 1, context,
+                          engine_of(gpu_phase_of(w, request)), &demand));
+    GA_TRY(sim_watch_device(w, r->gpu));
+    return flow_event(w, r->gpu);
+}
+
+/* An operation has ended. */
+static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint32_t engine)
+{
+    static const enum sched_engine engines[] = {
+        [MODEL_H2D] = SCHED_H2D, [MODEL_D2H] = SCHED_D2H, [MODEL_COMPUTE] = SCHED_COMPUTE};
+    struct sim_request *r = &w->requests[request];
+    struct sim_gpu *gpu = &w->gpus[r->gpu];
+    sim_watch_tenant(w, w->streams[r->stream].tenant, false);
+    if (gpu->sched != NULL) {
+        sched_charge(gpu->sched, r->slot, engines[engine], (uint64_t)r->demand_ns, w->now_ns);
+        GA_TRY(gpu_tell(w, request, WHAT_HOST));
+    }
+    r->state = SIM_REQUEST_HOST;
+    return sim_request_go_on(w, request);
+}
+
+enum ga_status sim_gpu_step(struct sim_world *w, uint32_t g)
+{
+    struct sim_gpu *gpu = &w->gpus[g];
+    if (gpu->flow_ns != w->now_ns) {
+        return GA_OK; /* it has changed since */
+    }
+    gpu->flow_ns = SCHED_NEVER;
+    model_flow_advance(&gpu->flow, gpu->device, w->now_ns);
+    GA_TRY(sim_watch_device(w, g));
+    uint32_t ended[MODEL_FLOW_WORKS], engines[MODEL_FLOW_WORKS], count = 0;
+    struct model_work work;
+    while (model_flow_take(&gpu->flow, 0, &work)) {
+        ended[count] = (uint32_t)(work.id - 1);
+        engines[count] = work.engine;
+        GA_TRY(sim_watch_ended(w, ended[count++], &work));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        GA_TRY(operation_end(w, ended[i], engines[i]));
+    }
+    while (gpu->overflow.first != SIM_NONE && gpu->flow.count < MODEL_FLOW_WORKS) {
+        const uint32_t request = gpu->overflow.first;
+        gpu->overflow.first = w->requests[request].next;
+        GA_TRY(sim_gpu_submit(w, request));
+    }
+    return flow_event(w, g);
+}
