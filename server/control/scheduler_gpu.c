@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/scheduler_gpu.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/control/seat_use.h"
 
 /* A policy does not make it spin. */
+#define DEMAND_NS_MIN   (10 * GA_NS_PER_MS) /* of kernels, before their demand is known */
+#define DEMAND_STEP_PPM 10000u
+
 #define AGAIN_NS_MIN  (20 * GA_NS_PER_US)
 #define DECISIONS_MAX 4u
 
@@ -50,16 +55,39 @@ static void engine_charge(struct scheduler_member *member, enum sched_engine eng
     }
 }
 
+/* What its kernels have demanded of the GPU on average, as soon as that can be told; in steps, so
+ * that it is seldom news. */
+static void member_demand(struct scheduler_member *member, const struct gpu_figures *row)
+{
+    uint64_t kernels_ns = member->charged_ns[SCHED_COMPUTE];
+    uint64_t demand_ns = atomic_load_explicit(&row->demand_ns, memory_order_relaxed);
+    uint64_t copied[2], any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
+    if (kernels_ns < DEMAND_NS_MIN) {
+        return;
+    }
+    demand_ns = demand_ns < kernels_ns ? demand_ns : kernels_ns;
+    double percent = ceil(100.0 * (double)demand_ns / (double)kernels_ns);
+    for (unsigned i = 0; i < 2; i++) {
+        copied[i] = atomic_load_explicit(&row->copied_bytes[i], memory_order_relaxed);
+    }
+    member->asks.demand_ppm = DEMAND_STEP_PPM * (uint32_t)(percent < 1 ? 1 : percent);
+    member->asks.bandwidth = seat_use_bandwidth(copied, any_ns);
+}
+
 /* No engine has worked for longer than the session is here. */
 static void member_charge(struct scheduler_member *member, uint64_t now)
 {
     const struct gpu_figures *row = gpu_row_of(member);
-    for (unsigned i = 0; row != NULL && i < SCHED_ENGINES; i++) {
+    if (row == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < SCHED_ENGINES; i++) {
         uint64_t most = now - member->joined_ns, before = member->charged_ns[i];
         uint64_t said = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
         said = said < most ? said : most;
         engine_charge(member, (enum sched_engine)i, said > before ? said - before : 0, now);
     }
+    member_demand(member, row);
 }
 
 /* Whether that is news to the policy. */

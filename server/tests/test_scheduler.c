@@ -208,6 +208,41 @@ Test(scheduler, gpu_time_is_what_the_session_says_within_what_is_possible)
     end();
 }
 
+/* Three sessions whose kernels fill 60, 45 and 100 percent of the GPU: the first two make a group.
+ */
+Test(scheduler, demand_is_what_kernels_fill)
+{
+    const unsigned percent[] = {60, 45, 100};
+    begin("groups");
+    for (unsigned i = 0; i < 3; i++) {
+        member_asks(i, GRANT_KL);
+        turn();
+        member_uses(i, FIGURE_ENGINE_COMPUTE, 20 * MS);
+        figures[i].gpus[0].demand_ns = 20 * MS * percent[i] / 100;
+        figures[i].gpus[0].busy_any_ns = 20 * MS;
+        figures[i].gpus[0].copied_bytes[0] = 2000000;
+        passes(20 * MS);
+        member_asks(i, GRANT_IDLE);
+        turn();
+        cr_assert_eq(members[i].asks.demand_ppm, percent[i] * 10000);
+        cr_assert_eq(members[i].asks.bandwidth, 100000000u);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        member_asks(i, GRANT_KL);
+    }
+    turn();
+    cr_assert_eq(count_with_turns(GRANT_KL), 1, "the one that fills it");
+    now = grants[2].until_ns;
+    turn();
+    member_asks(2, GRANT_KL);
+    turn();
+    cr_assert(member_may(0, GRANT_KL) && member_may(1, GRANT_KL) && !member_may(2, GRANT_KL));
+    figures[0].gpus[0].demand_ns = UINT64_MAX;
+    turn();
+    cr_assert_eq(members[0].asks.demand_ppm, 1000000u, "no kernel fills more than the GPU");
+    end();
+}
+
 Test(scheduler, without_a_policy_all_may_at_once_until_there_is_one)
 {
     const struct scheduler_settings rr = settings_of("rr"), none = settings_of("none");
