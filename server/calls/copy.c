@@ -179,8 +179,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     struct server_conn *conn = copy->conn;
     struct conn_room room;
     bool stores = copy->piece != NULL;
-    if (copy->sent != 0 && conn->gated && /* for the first one its handler has asked */
-        gate_enter(conn, API_ENGINE_D2H, copy->stream_wire) != GA_OK) {
+    if (gate_enter_part(conn, API_ENGINE_D2H, copy->stream_wire, copy->sent) != GA_OK) {
         return CUDA_ERROR_UNKNOWN;
     }
     CU_TRY(conn_room(conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT, &room));

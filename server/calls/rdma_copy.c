@@ -165,6 +165,7 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
         overflow_put(&conn->staging, room->slot, room->aside);
     }
     if (*rc == CUDA_SUCCESS) {
+        GA_TRY(gate_enter_part(conn, API_ENGINE_H2D, args->stream, fetch->offset));
         meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
         *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
                                                  fetches->stream);

@@ -90,6 +90,33 @@ static CUresult piece_keep(struct server_conn *conn, uint32_t number, uint64_t o
     return CUDA_SUCCESS;
 }
 
+static CUresult part_copy(struct server_conn *conn, enum api_engine engine, CUstream stream,
+                          uint64_t device, uint8_t *shared, uint64_t bytes)
+{
+    const struct cuda_driver *driver = conn->driver;
+    return engine == API_ENGINE_H2D ? driver->cuMemcpyHtoDAsync_v2(device, shared, bytes, stream)
+                                    : driver->cuMemcpyDtoHAsync_v2(shared, device, bytes, stream);
+}
+
+/* Part by part where others wait for the GPU. An error with conn->ended: the connection ends. */
+static CUresult parts_copy(struct server_conn *conn, enum api_engine engine, uint64_t wire,
+                           CUstream stream, uint64_t device, uint8_t *shared, uint64_t bytes)
+{
+    uint64_t most = conn->gated ? GATE_PART_BYTES : bytes, part;
+    for (uint64_t at = 0; at < bytes; at += part) {
+        part = bytes - at < most ? bytes - at : most;
+        if (gate_enter_part(conn, engine, wire, at) != GA_OK) {
+            return CUDA_ERROR_UNKNOWN;
+        }
+        meter_work(&conn->meter, conn, engine, wire);
+        CU_TRY(part_copy(conn, engine, stream, device + at, shared + at, part));
+        meter_copied(conn, engine, wire, part);
+        ledger_moved(conn->ledger, engine == API_ENGINE_H2D ? FIGURE_SHARED_IN : FIGURE_SHARED_OUT,
+                     part);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult server_do_ga_shared_buffer_in(struct server_conn *conn,
                                        const struct ga_shared_buffer_in_args *args)
 {
@@ -101,15 +128,12 @@ CUresult server_do_ga_shared_buffer_in(struct server_conn *conn,
     }
     if (rc == CUDA_SUCCESS && piece->memory == NULL) {
         rc = rdma_copy_in(conn, args, piece, stream);
-        if (atomic_load(&conn->ended)) {
-            return SERVER_BROKEN;
-        }
-    } else if (rc == CUDA_SUCCESS && args->bytes != 0) {
-        meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
-        rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst, piece->memory + args->offset,
-                                                args->bytes, stream);
-        meter_copied(conn, API_ENGINE_H2D, args->stream, args->bytes);
-        ledger_moved(conn->ledger, FIGURE_SHARED_IN, rc == CUDA_SUCCESS ? args->bytes : 0);
+    } else if (rc == CUDA_SUCCESS) {
+        rc = parts_copy(conn, API_ENGINE_H2D, args->stream, stream, args->dst,
+                        piece->memory + args->offset, args->bytes);
+    }
+    if (piece != NULL && atomic_load(&conn->ended)) {
+        return SERVER_BROKEN; /* the piece stays in use: a part of the copy may go on */
     }
     return answer_after(conn, args->stream, args->waits != 0, piece, rc);
 }
@@ -126,12 +150,12 @@ CUresult server_do_ga_shared_buffer_out(struct server_conn *conn,
     if (rc == CUDA_SUCCESS && piece->memory == NULL) {
         return rdma_copy_out(conn, args, piece, stream);
     }
-    if (rc == CUDA_SUCCESS && args->bytes != 0) {
-        meter_work(&conn->meter, conn, API_ENGINE_D2H, args->stream);
-        rc = conn->driver->cuMemcpyDtoHAsync_v2(piece->memory + args->offset, args->src,
-                                                args->bytes, stream);
-        meter_copied(conn, API_ENGINE_D2H, args->stream, args->bytes);
-        ledger_moved(conn->ledger, FIGURE_SHARED_OUT, rc == CUDA_SUCCESS ? args->bytes : 0);
+    if (rc == CUDA_SUCCESS) {
+        rc = parts_copy(conn, API_ENGINE_D2H, args->stream, stream, args->src,
+                        piece->memory + args->offset, args->bytes);
+    }
+    if (piece != NULL && atomic_load(&conn->ended)) {
+        return SERVER_BROKEN;
     }
     return answer_after(conn, args->stream, args->waits != 0, piece, rc);
 }

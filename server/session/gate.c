@@ -32,6 +32,12 @@ enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint
     return gate != NULL ? gate->enter(gate, conn, engine) : GA_OK;
 }
 
+enum ga_status gate_enter_part(struct server_conn *conn, enum api_engine engine, uint64_t stream,
+                               uint64_t done)
+{
+    return conn->gated && done != 0 ? gate_enter(conn, engine, stream) : GA_OK;
+}
+
 uint64_t gate_rest(struct server_conn *conn)
 {
     uint64_t soonest_ns = UINT64_MAX;

@@ -42,6 +42,11 @@ void gate_set(struct server_conn *conn, struct server_session *session, struct g
  * Generated handlers do (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
                                      uint64_t stream);
+/* A long copy is done in parts, of this size or less, and asks for each of them: for the first one
+ * its handler has. `done`: bytes before this part. GA_LOST: the connection ends. */
+#define GATE_PART_BYTES (UINT64_C(4) << 20)
+GA_CHECKED enum ga_status gate_enter_part(struct server_conn *conn, enum api_engine engine,
+                                          uint64_t stream, uint64_t done);
 /* Tells all gates that no call is here; when to do so again (see `rest`). */
 uint64_t gate_rest(struct server_conn *conn);
 

@@ -28,8 +28,9 @@ class Player(harness.Process):
     """tests/kernels/turns.cu"""
 
     def __init__(self, build, server, *mode):
-        super().__init__([build.program("turns"), *map(str, mode)], build.remote([server]),
-                         stdin=subprocess.PIPE)
+        env = build.remote([server], GPUAAS_TRANSPORT="auto") if mode == ("pinned",) else \
+            build.remote([server])
+        super().__init__([build.program("turns"), *map(str, mode)], env, stdin=subprocess.PIPE)
 
     def rounds(self):
         lines = [line for line in list(self.out.lines) if line.startswith("at ")]
@@ -89,6 +90,12 @@ def test_each_policy(build):
 def test_two_gpus_in_opposite_orders(build):
     with serving(build, "rr", gpus=2) as server:
         all_go_on(build, server, ["both", 0, 1], ["both", 1, 0])
+
+
+def test_copies_in_parts(build):
+    """Through shared memory, where a copy is one call."""
+    with serving(build, "rr") as server:
+        all_go_on(build, server, ["pinned"], ["pinned"], ["calls"])
 
 
 def test_one_alone(build):

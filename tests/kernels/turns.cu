@@ -3,7 +3,7 @@
 // end-to-end tests of policies: it says "started" after its first round, how far it is now and
 // then, and in the end whether each of its kernels and copies has been done once.
 //   queue: kernels without a wait; calls: a wait after every few
-//   copies: large copies both ways, with kernels between them
+//   copies: large copies both ways, with kernels between them; pinned: with pinned memory
 //   both FIRST SECOND: in each round work on one GPU, then on the other, then waits for both
 //   later: streams that wait for what a later call of it writes
 #include <chrono>
@@ -15,7 +15,7 @@
 #include "check.h"
 #include "check_driver.h"
 
-static const int WORDS = 1 << 20;
+static const int WORDS = 1 << 21; // 8 MiB: more than a part of a copy
 
 __global__ void count(unsigned long long *counter)
 {
@@ -78,21 +78,28 @@ static void kernels(int every)
     counter_check(counter, launched);
 }
 
-static void copies()
+static void copies(unsigned *host)
 {
-    std::vector<unsigned> host(WORDS, 0);
     unsigned *words;
     unsigned long long rounds = 0;
+    memset(host, 0, WORDS * sizeof *host);
     CHECK(cudaMalloc(&words, WORDS * sizeof *words));
     do {
-        CHECK(cudaMemcpy(words, host.data(), WORDS * sizeof *words, cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(words, host, WORDS * sizeof *words, cudaMemcpyHostToDevice));
         add_one<<<WORDS / 256, 256>>>(words);
-        CHECK(cudaMemcpy(host.data(), words, WORDS * sizeof *words, cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(host, words, WORDS * sizeof *words, cudaMemcpyDeviceToHost));
         say(++rounds);
     } while (goes_on());
     for (int i = 0; i < WORDS; i++)
         if (host[i] != rounds)
             fail("word %d is %u after %llu rounds", i, host[i], rounds);
+}
+
+static void copies_pinned()
+{
+    unsigned *host;
+    CHECK(cudaMallocHost(&host, WORDS * sizeof *host));
+    copies(host);
 }
 
 static void both(const int *devices)
@@ -152,14 +159,16 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "calls") == 0) {
         kernels(5);
     } else if (strcmp(mode, "copies") == 0) {
-        copies();
+        copies(std::vector<unsigned>(WORDS).data());
+    } else if (strcmp(mode, "pinned") == 0) {
+        copies_pinned();
     } else if (strcmp(mode, "both") == 0 && argc == 4) {
         const int devices[2] = {atoi(argv[2]), atoi(argv[3])};
         both(devices);
     } else if (strcmp(mode, "later") == 0) {
         later();
     } else {
-        fail("usage: turns queue|calls|copies|later|both FIRST SECOND");
+        fail("usage: turns queue|calls|copies|pinned|later|both FIRST SECOND");
     }
     return passed();
 }
