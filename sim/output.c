@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "model/constants.h"
 #include "model/timeline.h"
 
 const char *const sim_engine_names[SIM_ENGINES] = {
@@ -104,8 +105,10 @@ void sim_output_table(FILE *out, const struct sim_result *result, const struct s
         fprintf(out, "\nspeedup S %.4f, mean over streams",
                 sim_output_speedup_mean(result, against));
     }
-    fprintf(out, "\nseed %" PRIu64 ", %.3f s simulated, %" PRIu64 " events\n", result->seed,
-            seconds((double)result->end_ns), result->events);
+    char digest[MODEL_DIGEST_BYTES];
+    model_constants_digest(digest);
+    fprintf(out, "\nseed %" PRIu64 ", %.3f s simulated, %" PRIu64 " events, model %s\n",
+            result->seed, seconds((double)result->end_ns), result->events, digest);
 }
 
 /* ---- JSON. Names have no characters that JSON would have to escape (key.c). */
@@ -174,10 +177,13 @@ void sim_output_json(FILE *out, const struct sim_scenario *scenario,
                      bool completions)
 {
     const struct sim_metrics *m = &result->metrics;
+    char digest[MODEL_DIGEST_BYTES];
+    model_constants_digest(digest);
     fprintf(out,
-            "{\"format\": 1, \"policy\": \"%s\", \"isolation\": \"%s\", \"seed\": %" PRIu64
-            ", \"end_s\": %.9f, \"events\": %" PRIu64 ", \"bin_s\": %.9f,\n  \"streams\": [",
-            scenario->run.policy,
+            "{\"format\": 1, \"model\": \"%s\", \"policy\": \"%s\", \"isolation\": \"%s\", "
+            "\"seed\": %" PRIu64 ", \"end_s\": %.9f, \"events\": %" PRIu64
+            ", \"bin_s\": %.9f,\n  \"streams\": [",
+            digest, scenario->run.policy,
             scenario->run.isolation == SIM_ISOLATION_PACKED ? "packed" : "app", result->seed,
             seconds((double)result->end_ns), result->events, seconds((double)result->bin_ns));
     streams_json(out, result, against, completions);
