@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpuaas-sim from outside: what it writes, and what it says of mistakes: cli.py PROGRAM SCENARIOS"""
+"""gpuaas-sim from outside: what it writes, and what it says of mistakes.
+
+cli.py PROGRAM SCENARIOS"""
 
 import json
 import os
