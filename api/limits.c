@@ -8,13 +8,14 @@
 
 #include "base/amount.h"
 
-#define LIMIT(name, key_, json_, unit_, least_, enforced_, text_)                                  \
+#define LIMIT(name, key_, json_, unit_, least_, most_, users_, text_)                              \
     [LIMIT_##name] = {.key = key_,                                                                 \
                       .json = json_,                                                               \
                       .text = text_,                                                               \
                       .unit = LIMITS_##unit_,                                                      \
                       .least = least_,                                                             \
-                      .enforced = enforced_},
+                      .most = most_,                                                               \
+                      .users = users_},
 const struct limits_facts limits_table[LIMIT_COUNT] = {
 #include "api/limits.def"
 };
@@ -96,13 +97,12 @@ enum limit limits_find_json(const char *json)
 enum ga_status limits_value_check(enum limit limit, uint64_t value, char *why, size_t why_size)
 {
     const struct limits_facts *facts = &limits_table[limit];
-    uint64_t most = facts->unit == LIMITS_PER_CENT ? 100 : LIMITS_VALUE_MAX;
-    if (value == LIMIT_NONE || (value >= facts->least && value <= most)) {
+    if (value == LIMIT_NONE || (value >= facts->least && value <= facts->most)) {
         return GA_OK;
     }
     char least[LIMITS_TEXT_MAX], largest[LIMITS_TEXT_MAX];
     limits_value_write(limit, facts->least, least);
-    limits_value_write(limit, most, largest);
+    limits_value_write(limit, facts->most, largest);
     snprintf(why, why_size, "%s: must be between %s and %s, or - for no limit", facts->key, least,
              largest);
     return GA_INVALID;
@@ -125,12 +125,12 @@ enum ga_status limits_value_read(enum limit limit, const char *text, uint64_t *v
     return GA_OK;
 }
 
-/* The keys that are in this version, for people. */
+/* All keys, for people. */
 static void keys_write(char *text, size_t size)
 {
     size_t at = 0;
     for (int i = 0; i < LIMIT_COUNT; i++) {
-        if (limits_table[i].enforced && at < size) {
+        if (at < size) {
             int more =
                 snprintf(text + at, size - at, "%s%s", at == 0 ? "" : ", ", limits_table[i].key);
             at += more > 0 ? (size_t)more : 0;
@@ -187,11 +187,6 @@ enum ga_status limits_read(const char *text, struct limits *limits, char *why, s
     }
     uint64_t read;
     GA_TRY(limits_value_read(limit, text, &read, why, why_size));
-    if (!limits_table[limit].enforced && read != LIMIT_NONE) {
-        snprintf(why, why_size, "%s is not in this version: nothing enforces it",
-                 limits_table[limit].key);
-        return GA_UNSUPPORTED;
-    }
     limits->of[limit] = read;
     return GA_OK;
 }

@@ -18,7 +18,7 @@
 #define LIMITS_TYPES_MAX 256        /* bytes of a list of types of GPU, with its end */
 
 enum limit {
-#define LIMIT(name, key, json, unit, least, enforced, text) LIMIT_##name,
+#define LIMIT(name, key, json, unit, least, most, users, text) LIMIT_##name,
 #include "api/limits.def"
 #undef LIMIT
     LIMIT_COUNT,
@@ -36,8 +36,8 @@ enum limits_unit {
 struct limits_facts {
     const char *key, *json, *text;
     enum limits_unit unit;
-    uint64_t least;
-    bool enforced;
+    uint64_t least, most;
+    bool users; /* a user of a tenant may have it, too */
 };
 
 struct limits {
@@ -60,8 +60,8 @@ enum limit limits_find(const char *key);
 enum limit limits_find_json(const char *json);
 
 /* Sets one limit from "key=value": a number with its unit, or "-" for none. gpu-seconds is also
- * typed as gpu-seconds=100h/month or .../day. GA_NOT_FOUND: there is no such limit. GA_UNSUPPORTED:
- * it is not in this version (and is not set). GA_INVALID: the value is wrong. */
+ * typed as gpu-seconds=100h/month or .../day. GA_NOT_FOUND: there is no such limit. GA_INVALID: the
+ * value is wrong. */
 GA_CHECKED enum ga_status limits_read(const char *text, struct limits *limits, char *why,
                                       size_t why_size);
 /* The value alone, "40GiB". GA_INVALID. */
@@ -83,7 +83,7 @@ void limits_stricter(const struct limits *one, const struct limits *other, struc
 GA_CHECKED enum ga_status limits_isolation_read(const char *text, enum isolation *isolation,
                                                 char *why, size_t why_size);
 const char *limits_isolation_name(enum isolation isolation);
-/* GA_UNSUPPORTED: "throttle", which is not in this version. GA_INVALID. */
+/* GA_INVALID. */
 GA_CHECKED enum ga_status limits_exhausted_read(const char *text, enum exhausted *exhausted,
                                                 char *why, size_t why_size);
 const char *limits_exhausted_name(enum exhausted exhausted);

@@ -41,8 +41,9 @@ enum ga_status limits_exhausted_read(const char *text, enum exhausted *exhausted
     }
     if (strcmp(text, "throttle") == 0) {
         snprintf(why, why_size,
-                 "on-exhausted=throttle is not in this version; deny and suspend are");
-        return GA_UNSUPPORTED;
+                 "on-exhausted=throttle: set throttle=20%% (or another part); it goes before "
+                 "deny and suspend");
+        return GA_INVALID;
     }
     snprintf(why, why_size, "on-exhausted: '%.40s' is not deny or suspend", text);
     return GA_INVALID;

@@ -34,7 +34,7 @@ static const struct conf_key *key_find(enum conf_section section, const char *na
 static void complain_unknown_key(struct reading *r, const char *section, enum conf_section kind,
                                  const char *name)
 {
-    char allowed[400] = "";
+    char allowed[700] = "";
     struct ga_nearest nearest = ga_nearest_to(name, strlen(name));
     bool elsewhere = false;
     for (size_t i = 0; i < conf_key_count; i++) {

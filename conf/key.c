@@ -158,7 +158,7 @@ static bool soft_read(const struct conf_key *key, const char *text, unsigned lin
     return true;
 }
 
-static bool policy_read(const char *text, const struct sched_policy **policy)
+static bool key_policy_read(const char *text, const struct sched_policy **policy)
 {
     const struct sched_policy *found = sched_policy_find(text);
     *policy = found != NULL ? found : *policy;
@@ -273,7 +273,7 @@ bool conf_key_read(const struct conf_key *key, const char *text, unsigned line, 
     case CONF_TYPE_TIME:
         return key_time_read(key, text, member);
     case CONF_TYPE_POLICY:
-        return policy_read(text, member);
+        return key_policy_read(text, member);
     case CONF_TYPE_PORTS:
         return ports_read(text, member);
     case CONF_TYPE_FLAG:

@@ -121,6 +121,7 @@ enum ctl_form {
     FORM_BYTES_OF,    /* the key "used|limit": both */
     FORM_COUNT_OF,    /* the same */
     FORM_DURATION_MS, /* null: "-" */
+    FORM_NS,          /* a short time, as it is typed: 500us */
     FORM_HOURS_OF,    /* the key "used|limit" of ms */
     FORM_HOURS,       /* of ms */
     FORM_SECONDS,     /* of ms */

@@ -81,11 +81,8 @@ static void limits_help(FILE *out)
 {
     fputs("\nLIMIT is one of these; KEY=- is no limit:\n", out);
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
-        if (limits_table[i].enforced) {
-            fprintf(out, "  %s=%-*s %s\n", limits_table[i].key,
-                    (int)(24 - strlen(limits_table[i].key)), unit_examples[limits_table[i].unit],
-                    limits_table[i].text);
-        }
+        fprintf(out, "  %s=%-*s %s\n", limits_table[i].key, (int)(24 - strlen(limits_table[i].key)),
+                unit_examples[limits_table[i].unit], limits_table[i].text);
     }
     fputs("  gpu-seconds=100h/month    the same as gpu-seconds-month; also 8h/day\n", out);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

@@ -7,6 +7,9 @@
 static const struct ctl_column use_columns[] = {
     {"GPU", "uuid", FORM_ID, false},
     {"PHASE", "phase", FORM_TEXT, false},
+    {"TURN", "turn", FORM_TEXT, false},
+    {"TURNS", "turns", FORM_COUNT, false},
+    {"WAITED", "waited_ms", FORM_DURATION_MS, false},
     {"GPU TIME", "gpu_ms", FORM_DURATION_MS, false},
     {"KERNELS", "compute_ms", FORM_DURATION_MS, false},
     {"COPIES IN", "copy_in_ms", FORM_DURATION_MS, false},

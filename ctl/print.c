@@ -81,7 +81,7 @@ static size_t beginning(const char *text, unsigned columns)
 static bool is_number(enum ctl_form form)
 {
     return form == FORM_COUNT || form == FORM_BYTES || form == FORM_DURATION_MS ||
-           form == FORM_HOURS || form == FORM_SECONDS;
+           form == FORM_NS || form == FORM_HOURS || form == FORM_SECONDS;
 }
 
 static void cell_print(const struct shown *shown, size_t at, const char *text, bool heading)

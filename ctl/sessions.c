@@ -17,6 +17,7 @@ static const struct ctl_column list_columns[] = {
     {"ADDRESS", "address", FORM_TEXT, false},
     {"GPUS", "gpus", FORM_LIST, false},
     {"STATE", "state", FORM_TEXT, false},
+    {"TURN", "turn", FORM_TEXT, false},
     {"MEMORY", "gpu_mem_bytes", FORM_BYTES, false},
     {"HOST MEMORY", "host_mem_bytes", FORM_BYTES, true},
     {"AGE", "age_ms", FORM_DURATION_MS, false},

@@ -318,8 +318,9 @@ static void sessions_write(const struct top *top, FILE *out, json_t *sessions)
 {
     size_t count = json_array_size(sessions);
     json_t **sorted = calloc(count + 1, sizeof(json_t *));
-    fprintf(out, "%-8s  %-12s  %-10s  %-24s  %-6s  %-6s  %10s  %5s  %10s  %10s  %8s\n", "SESSION",
-            "TENANT", "USER", "PROGRAM", "GPUS", "STATE", "MEMORY", "BUSY", "IN/S", "OUT/S", "AGE");
+    fprintf(out, "%-8s  %-12s  %-10s  %-24s  %-6s  %-6s  %-5s  %10s  %5s  %10s  %10s  %8s\n",
+            "SESSION", "TENANT", "USER", "PROGRAM", "GPUS", "STATE", "TURN", "MEMORY", "BUSY",
+            "IN/S", "OUT/S", "AGE");
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         sorted[i] = json_array_get(sessions, i);
     }
@@ -334,6 +335,7 @@ static void sessions_write(const struct top *top, FILE *out, json_t *sessions)
         cell_write(out, sorted[i], "program", FORM_TEXT, -24);
         cell_write(out, sorted[i], "gpus", FORM_LIST, -6);
         cell_write(out, sorted[i], "state", FORM_TEXT, -6);
+        cell_write(out, sorted[i], "turn", FORM_TEXT, -5);
         cell_write(out, sorted[i], "gpu_mem_bytes", FORM_BYTES, 10);
         cell_write(out, sorted[i], "busy_percent", FORM_COUNT, 5);
         cell_write(out, sorted[i], "in_bytes_per_second", FORM_BYTES, 10);

@@ -66,6 +66,7 @@ static void value_time_write(const char *iso, char *text, size_t size)
     }
 }
 
+/* `size` is at least GA_AMOUNT_BYTES. */
 static void number_write(enum ctl_form form, const json_t *value, char *text, size_t size)
 {
     uint64_t number = (uint64_t)json_integer_value(value);
@@ -80,6 +81,8 @@ static void number_write(enum ctl_form form, const json_t *value, char *text, si
         snprintf(text, size, "%.3f", (double)number / 1000);
     } else if (form == FORM_DURATION_MS) {
         duration_write(number, text, size);
+    } else if (form == FORM_NS) {
+        ga_time_write(number, text);
     } else {
         snprintf(text, size, "%" PRIu64, number);
     }
@@ -143,6 +146,7 @@ char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
     case FORM_COUNT:
     case FORM_BYTES:
     case FORM_DURATION_MS:
+    case FORM_NS:
     case FORM_HOURS:
     case FORM_SECONDS:
         number_write(column->form, value, text, sizeof text);
@@ -206,9 +210,12 @@ char *ctl_value_plain_of(const char *key, json_t *value)
     if (value == NULL || json_is_null(value)) {
         return NULL;
     }
-    if (json_is_integer(value) && (ends_with(key, "_bytes") || ends_with(key, "_ms"))) {
-        number_write(ends_with(key, "_ms") ? FORM_DURATION_MS : FORM_BYTES, value, text,
-                     sizeof text);
+    enum ctl_form form = ends_with(key, "_bytes") ? FORM_BYTES
+                         : ends_with(key, "_ms")  ? FORM_DURATION_MS
+                         : ends_with(key, "_ns")  ? FORM_NS
+                                                  : FORM_COUNT;
+    if (json_is_integer(value)) {
+        number_write(form, value, text, sizeof text);
         return strdup(text);
     }
     return plain_text(value);

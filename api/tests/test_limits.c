@@ -74,9 +74,11 @@ Test(limits, wrong_ones_say_what_is_allowed)
     expect_refused("gpu-seconds=100h", GA_INVALID, "100h/month");
     expect_refused("gpu-seconds=100h/week", GA_INVALID, "100h/month");
     expect_refused("gpu-seconds=/day", GA_INVALID, "gpu-seconds-day: '' is not a time");
-    expect_refused("share=200", GA_UNSUPPORTED, "not in this version");
+    expect_refused("share=0", GA_INVALID, "share: must be between 1 and 10000");
+    expect_refused("share=10001", GA_INVALID, "between 1 and 10000");
+    expect_refused("priority=1001", GA_INVALID, "between 0 and 1000");
+    expect_refused("throttle=0", GA_INVALID, "between 1% and 100%");
     expect_refused("compute-cap=101%", GA_INVALID, "between 1% and 100%");
-    expect_refused("compute-cap=50%", GA_UNSUPPORTED, "not in this version");
 }
 
 Test(limits, what_is_written_is_read_again)
@@ -93,7 +95,8 @@ Test(limits, what_is_written_is_read_again)
         char text[LIMITS_TEXT_MAX], why[300] = "";
         uint64_t again;
         if (limits_value_check(limit, value, why, sizeof why) != GA_OK) {
-            cr_assert(value < limits_table[limit].least, "%s", why);
+            cr_assert(value < limits_table[limit].least || value > limits_table[limit].most, "%s",
+                      why);
             continue;
         }
         limits_value_write(limit, value, text);
@@ -147,7 +150,8 @@ Test(limits, words)
     cr_assert_eq(isolation, ISOLATION_EXCLUSIVE);
     cr_assert_eq(limits_exhausted_read("suspend", &exhausted, why, sizeof why), GA_OK);
     cr_assert_eq(exhausted, EXHAUSTED_SUSPEND);
-    cr_assert_eq(limits_exhausted_read("throttle", &exhausted, why, sizeof why), GA_UNSUPPORTED);
+    cr_assert_eq(limits_exhausted_read("throttle", &exhausted, why, sizeof why), GA_INVALID);
+    cr_assert_not_null(strstr(why, "throttle=20%"));
     cr_assert_eq(limits_exhausted_read("", &exhausted, why, sizeof why), GA_INVALID);
 }
 

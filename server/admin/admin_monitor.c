@@ -6,7 +6,9 @@
 #include "base/clock.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
+#include "server/control/scheduler.h"
 #include "server/control/seat_use.h"
+#include "server/control/status.h"
 
 static void sizes_set(json_t *object, const char *name, const uint32_t sizes[3])
 {
@@ -46,8 +48,22 @@ static void engines_set(json_t *object, const uint64_t busy_ns[FIGURE_ENGINES], 
     admin_set_number(object, "copied_out_bytes", copied_bytes[1]);
 }
 
-json_t *admin_monitor(const struct seat_use *use)
+static void turns_set(json_t *object, const struct scheduler_session *turns)
 {
+    admin_set_text(object, "turn",
+                   turns == NULL  ? NULL
+                   : turns->lost  ? "lost"
+                   : turns->holds ? "holds"
+                   : turns->waits ? "waits"
+                                  : "idle");
+    admin_set_number(object, "turns", turns != NULL ? turns->account.turns : 0);
+    admin_set_number(object, "waited_ms",
+                     turns != NULL ? turns->account.waited_ns / GA_NS_PER_MS : 0);
+}
+
+json_t *admin_monitor(const struct status_gpu *gpu)
+{
+    const struct seat_use *use = gpu->use;
     static const char *const phases[] = {[FIGURE_PHASE_DFL] = "DFL",
                                          [FIGURE_PHASE_KL] = "KL",
                                          [FIGURE_PHASE_H2D] = "H2D",
@@ -62,6 +78,7 @@ json_t *admin_monitor(const struct seat_use *use)
     admin_set_number(object, "demand_estimate_ms", use->demand_ns / GA_NS_PER_MS);
     admin_set_number(object, "bandwidth_estimate_bytes_per_s",
                      seat_use_bandwidth(use->copied_bytes, use->busy_any_ns));
+    turns_set(object, gpu->turns);
     admin_set(object, "shapes", shapes_of(use));
     return object;
 }

@@ -68,6 +68,7 @@ static json_t *session_of(const struct status_application *application)
                                                  : "idle");
     admin_set(session, "gpus", gpus);
     admin_set(session, "use", json_array());
+    admin_set_text(session, "turn", NULL);
     admin_set_number(session, "age_ms", application->age_ns / GA_NS_PER_MS);
     admin_set_number(session, "connections", application->connections);
     admin_set_number(session, "backend_processes", application->processes);
@@ -86,7 +87,13 @@ static json_t *session_of(const struct status_application *application)
 /* Appends what it has used of a GPU. */
 static void session_use_add(json_t *session, const struct status_gpu *gpu)
 {
-    (void)json_array_append_new(json_object_get(session, "use"), admin_monitor(gpu->use));
+    json_t *use = admin_monitor(gpu);
+    const char *turn = json_string_value(json_object_get(use, "turn"));
+    const char *before = json_string_value(json_object_get(session, "turn"));
+    if (turn != NULL && (before == NULL || strcmp(turn, "holds") == 0)) { /* of one of its GPUs */
+        admin_set_text(session, "turn", turn);
+    }
+    (void)json_array_append_new(json_object_get(session, "use"), use);
 }
 
 /* ---- a page of the list */

@@ -107,9 +107,7 @@ void admin_set_limits(json_t *object, const struct limits *limits)
 {
     json_t *members = json_object();
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
-        if (limits_table[i].enforced) {
-            admin_set_number(members, limits_table[i].json, limits->of[i]);
-        }
+        admin_set_number(members, limits_table[i].json, limits->of[i]);
     }
     admin_set(object, "limits", members);
 }

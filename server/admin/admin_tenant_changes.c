@@ -13,6 +13,7 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/control/scheduling.h"
 #include "server/control/tenant.h"
 
 static enum admin_code tenant_read(struct admin_call *call, const char *argument,
@@ -94,6 +95,42 @@ static void limits_warn(struct admin_call *call, const struct store_tenant *tena
     }
 }
 
+static bool has_any(const struct store_tenant *tenant, const enum limit *limits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tenant->limits.of[limits[i]] != LIMIT_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What has been set has no effect, or not the one that is expected. */
+static void scheduling_warn(struct admin_call *call, const struct store_tenant *tenant)
+{
+    static const enum limit terms[] = {LIMIT_SHARE, LIMIT_PRIORITY, LIMIT_COMPUTE_CAP,
+                                       LIMIT_THROTTLE},
+                            periods[] = {LIMIT_GPU_TIME_DAY, LIMIT_GPU_TIME_MONTH};
+    bool throttles = tenant->limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
+    if (!call->control->conf->server.auth && has_any(tenant, terms, 4)) {
+        admin_warn(call,
+                   "auth = off: nobody says whose he is, so each program has a share of its own, "
+                   "and share, priority, compute-cap and throttle of %s do not hold",
+                   tenant->name);
+    }
+    if (throttles && !has_any(tenant, periods, 2)) {
+        admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",
+                   tenant->name);
+    }
+    uint32_t strangers = scheduling_capless(call->control, tenant->name);
+    if (strangers != 0) {
+        admin_warn(call,
+                   "%u programs of %s have begun before there was anything to schedule: its caps "
+                   "do not hold for them",
+                   strangers, tenant->name);
+    }
+}
+
 /* Writes `after`, which was `before`, unless it is a dry run or the same. */
 static enum admin_code tenant_write(struct admin_call *call, struct store *store,
                                     const struct store_tenant *before, struct store_tenant *after)
@@ -153,6 +190,7 @@ enum admin_code admin_verb_tenant_add(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         admin_set_change(call, NULL, admin_tenant_record(&made));
+        scheduling_warn(call, &made);
     }
     return code;
 }
@@ -176,6 +214,7 @@ enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         limits_warn(call, &after, &use);
+        scheduling_warn(call, &after);
     }
     return code;
 }

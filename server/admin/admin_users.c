@@ -57,6 +57,12 @@ static enum admin_code user_limits(struct admin_call *call, struct store_user *u
             return admin_status_code(call, status == GA_NOT_FOUND ? GA_INVALID : status, why);
         }
     }
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        if (!limits_table[i].users && user->limits.of[i] != LIMIT_NONE) {
+            return admin_fail(call, ADMIN_USAGE, "%s is the tenant's: users have none of their own",
+                              limits_table[i].key);
+        }
+    }
     return ADMIN_OK;
 }
 

@@ -19,7 +19,7 @@
 
 struct control;
 struct drain;
-struct seat_use;
+struct status_gpu;
 
 struct admin_call {
     struct control *control;
@@ -75,7 +75,7 @@ void admin_set_flag(json_t *object, const char *name, bool flag);
 void admin_set_drain(json_t *object, const struct drain *drain);
 
 /* What a session has used of a GPU, and how (admin_monitor.c). */
-json_t *admin_monitor(const struct seat_use *use);
+json_t *admin_monitor(const struct status_gpu *gpu);
 
 /* ---- the verbs, by file */
 
@@ -87,6 +87,8 @@ enum admin_code admin_verb_feedback(struct admin_call *call); /* admin_monitor.c
 enum admin_code admin_verb_health(struct admin_call *call);   /* admin_node.c */
 enum admin_code admin_verb_gpus(struct admin_call *call);
 enum admin_code admin_verb_config_show(struct admin_call *call);
+enum admin_code admin_verb_policies(struct admin_call *call); /* admin_policy.c */
+enum admin_code admin_verb_policy_set(struct admin_call *call);
 enum admin_code admin_verb_sessions(struct admin_call *call); /* admin_sessions.c */
 enum admin_code admin_verb_session_show(struct admin_call *call);
 enum admin_code admin_verb_session_kill(struct admin_call *call);

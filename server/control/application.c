@@ -13,6 +13,8 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/seat.h"
+#include "server/control/scheduler.h"
+#include "server/control/scheduling.h"
 #include "server/control/seat_use.h"
 
 /* ---- life */
@@ -371,7 +373,11 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
 {
     struct seat_use use;
     for (uint32_t row = 0; seat != NULL && seat_use_read(seat, row, &use); row++) {
-        struct status_gpu gpu = {.uuid = use.device->facts.uuid, .use = &use};
+        struct scheduler_session turns;
+        const struct status_gpu gpu = {.uuid = use.device->facts.uuid,
+                                       .use = &use,
+                                       .turns =
+                                           scheduling_look(seat, use.gpu, &turns) ? &turns : NULL};
         sink->gpu(sink->user, status, &gpu);
     }
 }

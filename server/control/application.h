@@ -37,6 +37,7 @@ struct control_application {
     bool tls;                 /* its data is encrypted */
     const char *way;          /* of its control connection: "tls", "tcp", "shm" */
     uint64_t since_ns;        /* it has greeted */
+    uint32_t alone_number;    /* of it as a tenant of its own, where nobody is asked whose it is */
     bool admitted;
     bool alone, alone_told;   /* it has no control connection, and has others; that was logged */
     uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */

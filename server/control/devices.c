@@ -38,6 +38,7 @@ enum ga_status devices_init(struct devices *devices, const struct conf *conf)
     for (uint32_t i = 0; i < conf->gpu_count; i++) {
         const struct conf_gpu *gpu = &conf->gpus[i];
         devices->all[i].gpu = gpu;
+        devices->all[i].policy_generation = 1;
         devices->all[i].ordinal = gpu->driver == CONF_DRIVER_SOFT ? soft++ : gpu->device;
     }
     return GA_OK;

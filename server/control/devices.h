@@ -13,8 +13,9 @@
 
 struct device {
     const struct conf_gpu *gpu;
-    uint32_t ordinal; /* in its driver */
-    bool known;       /* `facts` are there */
+    uint64_t policy_generation; /* rises with each change of its scheduling */
+    uint32_t ordinal;           /* in its driver */
+    bool known;                 /* `facts` are there */
     struct drain drain;
     struct channel_facts facts;
 };

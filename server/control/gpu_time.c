@@ -5,10 +5,12 @@
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "server/control/accounting.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/control/scheduling.h"
 #include "server/control/tenant.h"
 
 #define LOOK_NS GA_NS_PER_S
@@ -25,8 +27,8 @@ static uint64_t used_ms(struct control *control, const struct tenant_terms *term
     return accounting_gpu_ns(control, terms->number, NULL, period) / GA_NS_PER_MS;
 }
 
-bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
-                   size_t why_size)
+static bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
+                          size_t why_size)
 {
     for (unsigned i = 0; i < sizeof periods / sizeof *periods; i++) {
         enum limit limit = periods[i].limit;
@@ -47,13 +49,40 @@ bool gpu_time_left(struct control *control, const struct tenant_terms *terms, ch
     return true;
 }
 
+bool gpu_time_admits(struct control *control, const struct tenant_terms *terms, char *why,
+                     size_t why_size)
+{
+    return terms->limits.of[LIMIT_THROTTLE] != LIMIT_NONE ||
+           gpu_time_left(control, terms, why, why_size);
+}
+
+/* What is written about used-up time is told once, and with the day or month it is over. */
+static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
+{
+    if (throttled == tenant->throttled) {
+        return;
+    }
+    tenant->throttled = throttled;
+    if (throttled) {
+        ga_info("%s; its programs go on with %llu %% of each GPU", why,
+                (unsigned long long)tenant->terms.limits.of[LIMIT_THROTTLE]);
+    } else {
+        ga_info("tenant %s: its programs are not throttled any more", tenant->terms.name);
+    }
+    scheduling_tenant_changed(tenant);
+}
+
 bool gpu_time_turn(struct tenant *tenant, uint64_t now)
 {
     const struct limits *limits = &tenant->terms.limits;
     char why[WIRE_NOTICE_MAX + 1];
     bool limited = limits->of[LIMIT_GPU_TIME_DAY] != LIMIT_NONE ||
                    limits->of[LIMIT_GPU_TIME_MONTH] != LIMIT_NONE;
-    if (!limited || tenant->terms.exhausted != EXHAUSTED_SUSPEND ||
+    bool throttles = limited && limits->of[LIMIT_THROTTLE] != LIMIT_NONE;
+    if (!throttles) {
+        throttle_set(tenant, false, "");
+    }
+    if (!limited || (!throttles && tenant->terms.exhausted != EXHAUSTED_SUSPEND) ||
         tenant->application_count == 0) {
         return false;
     }
@@ -61,7 +90,10 @@ bool gpu_time_turn(struct tenant *tenant, uint64_t now)
         return true;
     }
     tenant->gpu_time_ns = now;
-    if (!gpu_time_left(tenant->control, &tenant->terms, why, sizeof why)) {
+    bool left = gpu_time_left(tenant->control, &tenant->terms, why, sizeof why);
+    if (throttles) {
+        throttle_set(tenant, !left, why);
+    } else if (!left) {
         ga_list_each (at, next, &tenant->applications) {
             dismiss_application(ga_container(at, struct control_application, fellow),
                                 CUDA_ERROR_NOT_PERMITTED, why);

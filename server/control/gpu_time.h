@@ -12,11 +12,12 @@ struct control;
 struct tenant;
 struct tenant_terms;
 
-/* Whether any is left. False: `why` names the limit, in one sentence. */
-bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
-                   size_t why_size);
-/* Looks once a second. Where none is left, and the terms say so, all his programs are ended.
- * Whether it must look again. */
+/* Whether a program may begin: some is left, or his programs go on with a throttle. False: `why`
+ * names the limit, in one sentence. */
+bool gpu_time_admits(struct control *control, const struct tenant_terms *terms, char *why,
+                     size_t why_size);
+/* Looks once a second. Where none is left, his programs are throttled or ended, if the terms say
+ * so. Whether it must look again. */
 bool gpu_time_turn(struct tenant *tenant, uint64_t now);
 
 #endif

@@ -11,6 +11,7 @@
 #include "server/control/control.h"
 #include "server/control/listener.h"
 #include "server/control/notify.h"
+#include "server/control/scheduling.h"
 
 struct complaints {
     char *first; /* the caller's; "": none yet */
@@ -48,6 +49,7 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     if (!conf_gpus_same(control->conf, fresh)) {
         reload_ignored(&ignored, "[gpu.N]");
     }
+    scheduling_reload(control, fresh);
     bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */
     if (told) {
         reload_told(note);

@@ -391,16 +391,29 @@ void scheduler_process_end(struct scheduler_process *process)
     scheduler_wake(scheduler);
 }
 
-static bool session_is_known(const struct scheduler_process *process, uint32_t seat,
-                             const struct scheduler_gpu *gpu)
+/* With the lock. NULL: it has no session there. */
+static const struct scheduler_member *member_find(const struct scheduler_process *process,
+                                                  uint32_t seat, uint32_t gpu)
 {
     ga_list_each (at, next, &process->members) {
         const struct scheduler_member *member = ga_container(at, struct scheduler_member, fellow);
-        if (member->seat == seat && member->gpu == gpu) {
-            return true;
+        if (member->seat == seat && member->gpu == &process->scheduler->gpus[gpu]) {
+            return member;
         }
     }
-    return false;
+    return NULL;
+}
+
+bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
+                            struct scheduler_session *session)
+{
+    pthread_mutex_lock(&process->scheduler->lock);
+    const struct scheduler_member *member = member_find(process, seat, gpu);
+    if (member != NULL) {
+        *session = scheduler_session_of(member, ga_clock_ns());
+    }
+    pthread_mutex_unlock(&process->scheduler->lock);
+    return member != NULL;
 }
 
 /* With the lock. A process that has died needs no turns. */
@@ -408,7 +421,7 @@ static enum ga_status session_join(struct scheduler_process *process, uint32_t g
                                    const struct scheduler_member *first)
 {
     struct scheduler_gpu *of = &process->scheduler->gpus[gpu];
-    if (process->bell < 0 || session_is_known(process, first->seat, of)) {
+    if (process->bell < 0 || member_find(process, first->seat, gpu) != NULL) {
         return GA_OK;
     }
     struct scheduler_member *member = malloc(sizeof *member);

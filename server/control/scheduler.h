@@ -75,6 +75,9 @@ GA_CHECKED enum ga_status scheduler_session_begin(struct scheduler_process *proc
                                                   uint32_t gpu, uint32_t ordinal,
                                                   const struct figures *figures, uint32_t tenant,
                                                   const struct scheduler_terms *terms);
+/* The session of a seat on a GPU. False: it has none. */
+bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
+                            struct scheduler_session *session);
 /* The seat is free: its sessions are no more. */
 void scheduler_seat_end(struct scheduler_process *process, uint32_t seat);
 

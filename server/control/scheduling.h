@@ -1,16 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies of the GPUs: from the configuration to the scheduler. */
+/* The scheduling of the GPUs: from the configuration, from admins and from the terms of tenants to
+ * the scheduler (scheduler.h). Its thread begins when it is needed: a GPU has a policy, or a tenant
+ * a cap. Backend processes that were there before take no turns.
+ *
+ * gpuaasd's loop only. */
 #ifndef SERVER_CONTROL_SCHEDULING_H
 #define SERVER_CONTROL_SCHEDULING_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/status.h"
 
+struct conf;
+struct conf_scheduling;
 struct control;
+struct control_application;
+struct device;
+struct scheduler_session;
+struct scheduler_terms;
+struct seat;
+struct tenant;
 
 /* Starts the scheduler (control->processes.scheduler), if any GPU that clients see has a policy.
  * Their list is there, and no process of theirs. */
 GA_CHECKED enum ga_status scheduling_start(struct control *control);
 /* No process is left. */
 void scheduling_stop(struct control *control);
+
+/* Whether a GPU can be used so; see conf_scheduling_check. */
+GA_CHECKED enum ga_status scheduling_check(const struct device *device,
+                                           const struct conf_scheduling *scheduling, char *why,
+                                           size_t why_size);
+/* A GPU of the list that clients see is used so from now on; it can be. GA_NO_MEMORY: nothing has
+ * changed. */
+GA_CHECKED enum ga_status scheduling_set(struct control *control, uint32_t gpu,
+                                         const struct conf_scheduling *scheduling);
+/* The same for all GPUs, from a configuration that has just been read. */
+void scheduling_reload(struct control *control, const struct conf *fresh);
+/* How many applications use the GPU and take no turns, though it has a policy. */
+uint32_t scheduling_strangers(const struct control *control, uint32_t gpu);
+
+/* How many programs of the tenant have a cap or throttle that does not hold for them, because they
+ * take no turns anywhere. */
+uint32_t scheduling_capless(const struct control *control, const char *tenant);
+
+/* Whose an application is, for the scheduler. With auth = off nobody says whose he is: then each is
+ * for itself, and has no cap. */
+uint32_t scheduling_tenant_of(const struct control_application *application);
+struct scheduler_terms scheduling_terms_of(const struct control_application *application);
+/* A tenant is here, or has other terms, or is throttled or no more. */
+void scheduling_tenant_changed(struct tenant *tenant);
+
+/* What the scheduler knows of a seat on a GPU of the list that clients see. False: it takes no
+ * turns there. */
+bool scheduling_look(const struct seat *seat, uint32_t gpu, struct scheduler_session *session);
 
 #endif

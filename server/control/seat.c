@@ -16,6 +16,7 @@
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
 #include "server/control/scheduler.h"
+#include "server/control/scheduling.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -114,11 +115,11 @@ enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)
 {
     const struct control_application *application = seat->application;
     const struct device *device = devices_visible(&application->control->devices, gpu);
-    const struct scheduler_terms terms = {.weight = 1};
+    const struct scheduler_terms terms = scheduling_terms_of(application);
     return seat->process->turns == NULL
                ? GA_OK
                : scheduler_session_begin(seat->process->turns, seat->number, gpu, device->ordinal,
-                                         seat->figures, application->tenant->number, &terms);
+                                         seat->figures, scheduling_tenant_of(application), &terms);
 }
 
 enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)

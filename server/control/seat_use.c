@@ -7,17 +7,18 @@
 #include "server/control/control.h"
 #include "server/control/seat.h"
 
-/* NULL: the driver of the process has no such GPU that clients see. */
-static const struct device *seat_use_device(const struct devices *devices, enum conf_driver driver,
-                                            uint64_t ordinal)
+/* False: the driver of the process has no such GPU that clients see. */
+static bool seat_use_device(const struct devices *devices, enum conf_driver driver,
+                            uint64_t ordinal, struct seat_use *use)
 {
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
         if (device->gpu->driver == driver && device->ordinal == ordinal) {
-            return device;
+            *use = (struct seat_use){.device = device, .gpu = i};
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 static uint64_t seat_use_load(const _Atomic uint64_t *at)
@@ -75,9 +76,7 @@ bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *us
     const struct gpu_figures *row = &seat->figures->gpus[number];
     const struct devices *devices = &seat->application->control->devices;
     uint64_t gpu = seat_use_load(&row->gpu);
-    *use = (struct seat_use){
-        .device = gpu != 0 ? seat_use_device(devices, seat->process->driver, gpu - 1) : NULL};
-    if (use->device == NULL) {
+    if (gpu == 0 || !seat_use_device(devices, seat->process->driver, gpu - 1, use)) {
         return false;
     }
     uint64_t most = ga_clock_ns() - seat->taken_ns;

@@ -21,6 +21,7 @@ struct seat_shape {
 
 struct seat_use {
     const struct device *device;
+    uint32_t gpu; /* the same, as an index into the list that clients see */
     uint64_t busy_ns[FIGURE_ENGINES];
     uint64_t busy_any_ns; /* any of them */
     uint64_t works;

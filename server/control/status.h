@@ -10,6 +10,7 @@
 #include "server/figures.h"
 
 struct control;
+struct scheduler_session;
 struct seat_use;
 
 /* Texts in all are lent for the call. */
@@ -28,6 +29,7 @@ struct status_application {
 struct status_gpu {
     const uint8_t *uuid; /* 16 bytes */
     const struct seat_use *use;
+    const struct scheduler_session *turns; /* NULL: it takes none */
 };
 
 /* A control connection that has greeted. */

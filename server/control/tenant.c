@@ -11,6 +11,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/gpu_time.h"
+#include "server/control/scheduling.h"
 #include "server/control/seat.h"
 
 #define TURN_MS 100 /* so often those who wait are looked after */
@@ -76,6 +77,7 @@ static void terms_take(struct tenant *tenant, const struct tenant_terms *terms)
     if (terms->generation > tenant->terms.generation) {
         tenant->terms = *terms;
         lender_limits(tenant);
+        scheduling_tenant_changed(tenant);
         tenant_wait(tenant); /* if there is anything to look after */
     }
 }
@@ -101,6 +103,7 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
     lending_limit(&tenant->lender.account, &terms->limits);
     ga_list_init(&tenant->applications);
     ga_list_append(&control->tenants.all, &tenant->link);
+    scheduling_tenant_changed(tenant);
     return tenant;
 }
 
@@ -178,7 +181,7 @@ bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size)
         return false;
     }
     if (most == LIMIT_NONE || tenant->application_count < most) {
-        return gpu_time_left(tenant->control, &tenant->terms, why, why_size);
+        return gpu_time_admits(tenant->control, &tenant->terms, why, why_size);
     }
     snprintf(why, why_size,
              "limit sessions of tenant %s: %llu allowed, %u used; end another program first, or "
@@ -221,6 +224,7 @@ void tenant_join(struct tenant *tenant, struct control_application *application)
     application->tenant = tenant;
     application->gpus = gpus;
     application->shown = tenant->terms.limits;
+    application->alone_number = ++tenant->control->tenants.last_number;
     tenant->application_count++;
     ga_list_append(&tenant->applications, &application->fellow);
     tenant_wait(tenant);

@@ -43,6 +43,7 @@ struct tenant {
     uint32_t application_count;
     struct lender lender;
     uint64_t gpu_time_ns; /* when his GPU time was looked at (gpu_time.h) */
+    bool throttled;       /* it is used up, and his programs go on with a part of each GPU */
     unsigned users;
 };
 

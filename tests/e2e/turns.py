@@ -21,7 +21,10 @@ def serving(build, policy, gpus=1, **extra):
     config = "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
     for number in range(gpus):
         config += f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
-    return harness.serving(build, config=config, extra={"GPUAAS_TEST_POLICY": policy, **extra})
+        config += f"policy = {policy}\n"
+    if policy == "none":  # without any policy there is no scheduler
+        config += f"[gpu.{gpus}]\ndriver = soft\nmemory = 256MiB\nsms = 1\npolicy = rr\n"
+    return harness.serving(build, config=config, extra=extra)
 
 
 class Player(harness.Process):

@@ -13,7 +13,7 @@ TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 NAME = re.compile(r"\b(?:GPUAAS|SOFTGPU)_[A-Z][A-Z_]*\b")
 USED = re.compile(r'"([A-Z_]+)"|\bVARIABLE_(\w+)')
 # Only tests set these.
-FOR_TESTS = {"GPUAAS_FAILPOINT", "GPUAAS_TEST_FAULT", "GPUAAS_TEST_POLICY", "GPUAAS_TEST_REBUILD",
+FOR_TESTS = {"GPUAAS_FAILPOINT", "GPUAAS_TEST_FAULT", "GPUAAS_TEST_REBUILD",
              "GPUAAS_TEST_SEATS",
              "SOFTGPU_ISA"}
 

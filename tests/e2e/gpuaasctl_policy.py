@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Who may use a GPU when: gpuaasctl shows and changes policies while programs use the GPU, a reload
+takes those of the file, and what is wrong is told with what is possible."""
+
+import contextlib
+import tempfile
+
+import ctl
+import harness
+from ctl import CONFLICT, NOT_FOUND, USAGE
+from harness import expect
+from turns import Player
+
+GPU = "driver = soft\nmemory = 256MiB\nsms = 1\n"
+
+
+@contextlib.contextmanager
+def node(build, *gpus, keys=""):
+    """A GPU for each text of keys."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-policy-") as folder:
+        config = ctl.configuration(folder, gpus=0, keys=keys)
+        for number, more in enumerate(gpus):
+            config += f"[gpu.{number}]\n{GPU}{more}"
+        with harness.serving(build, config=config) as server:
+            yield server, ctl.Ctl(build, folder)
+
+
+def policy(admin, gpu=0):
+    return admin.json("policy", "show", str(gpu))
+
+
+def test_show(build):
+    with node(build, "policy = tfs\nslice = 5ms\n", "") as (_, admin):
+        first, second = admin.items("policy", "show")
+        expect((first["policy"], first["slice_ns"], first["generation"]) == ("tfs", 5000000, 1),
+               f"{first}")
+        expect((second["policy"], second["slice_ns"]) == ("none", 10000000), f"{second}")
+        expect(policy(admin, 1)["gpu"] == 1, "one GPU is asked for")
+        text = admin.text("policy", "show")
+        expect("tfs" in text and "5ms" in text, text)
+        text = admin.text("policy", "show", "0")
+        expect("hold" in text and "500us" in text, text)
+
+
+def test_set(build):
+    with node(build, "") as (_, admin):
+        change = admin.json("policy", "set", "0", "las", "slice=2ms", "--dry-run")
+        expect((change["before"]["policy"], change["after"]["policy"]) == ("none", "las"),
+               f"{change}")
+        expect(policy(admin)["policy"] == "none", "a dry run changes nothing")
+        text = admin.text("policy", "set", "0", "las", "slice=2ms")
+        expect("policy none -> las" in text and "slice_ns 10ms -> 2ms" in text, text)
+        now = policy(admin)
+        expect((now["policy"], now["slice_ns"], now["generation"]) == ("las", 2000000, 2), f"{now}")
+        admin.run("policy", "set", "0", "rr", "--if-generation", "2")
+        admin.wrong(CONFLICT, "policy", "set", "0", "fs", "--if-generation", "2",
+                    says="generation 3, not 2")
+        expect(policy(admin)["slice_ns"] == 2000000, "keys that are not named stay")
+        admin.run("policy", "set", "0", "rr")
+        expect(policy(admin)["generation"] == 3, "the same again is no change")
+
+
+def test_wrong(build):
+    with node(build, "copy_engines = 1\n") as (_, admin):
+        for words, status, says in (
+                (["fair"], USAGE, "none, rr, las, fs, tfs, ps, "),
+                (["las", "quantum=1ms"], USAGE, "longer than the slice"),
+                (["rr", "slice=5"], USAGE, "ns, us, ms or s"),
+                (["rr", "memory=1GiB"], USAGE, "slice, epoch, quantum"),
+                (["rr", "slice"], USAGE, "KEY=VALUE")):
+            admin.wrong(status, "policy", "set", "0", *words, says=says)
+        admin.wrong(NOT_FOUND, "policy", "set", "7", "rr", says="no GPU 7")
+        admin.wrong(NOT_FOUND, "policy", "show", "7", says="no GPU 7")
+        admin.wrong(USAGE, "policy", "set", "GPU-0", "rr", says="number")
+        expect(policy(admin)["generation"] == 1, "nothing has changed")
+
+
+def test_the_reload_takes_what_the_file_says(build):
+    with node(build, "policy = rr\n") as (server, admin):
+        admin.run("policy", "set", "0", "ps")
+        with open(server.config, encoding="utf-8") as file:
+            text = file.read()
+        with open(server.config, "w", encoding="utf-8") as file:
+            file.write(text.replace("policy = rr", "policy = fs\nepoch = 40ms"))
+        reloaded = admin.json("reload")
+        expect(reloaded["restart_needed"] is None, f"{reloaded}")
+        now = policy(admin)
+        expect((now["policy"], now["epoch_ns"]) == ("fs", 40000000), f"{now}")
+
+
+def test_changes_while_programs_run(build):
+    """They lose nothing: `turns` counts what its kernels and copies have done."""
+    with node(build, "policy = rr\n") as (server, admin), contextlib.ExitStack() as stack:
+        players = [Player(build, server, mode) for mode in ("queue", "calls")]
+        for player in players:
+            stack.callback(player.end)
+            player.goes_on(1)
+        for name in ("none", "tfs", "ps", "las", "groups", "priority", "none", "rr"):
+            admin.run("policy", "set", "0", name)
+            for player in players:
+                player.goes_on()
+        sessions = admin.items("sessions")
+        expect(len(sessions) == 2, f"{sessions}")
+        for session in sessions:
+            use, = session["use"]
+            expect(use["turns"] > 0 and use["turn"] in ("holds", "waits", "idle"), f"{use}")
+        expect("TURN" in admin.text("sessions"), "there is a column")
+        for player in players:
+            player.finish()
+
+
+def test_sessions_from_before_there_was_a_policy(build):
+    with node(build, "") as (server, admin), contextlib.ExitStack() as stack:
+        player = Player(build, server, "calls")
+        stack.callback(player.end)
+        player.goes_on()
+        expect(admin.items("sessions")[0]["use"][0]["turn"] is None, "it takes none")
+        process = admin.run("policy", "set", "0", "rr")
+        expect("1 sessions on GPU 0 have begun when no GPU had a policy" in process.err.text,
+               process.report())
+        after = Player(build, server, "calls")
+        stack.callback(after.end)
+        after.goes_on()
+        for one in (player, after):
+            one.goes_on()
+            one.finish()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
