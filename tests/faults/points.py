@@ -20,6 +20,10 @@ COUNT = 60
 LENDING = ("backend: before it borrows", "backend: borrowed", "backend: before it returns",
            "backend: returned", "gpuaasd: before lending", "gpuaasd: lent", "gpuaasd: recalled")
 
+# Steps that are only taken where a GPU has a policy: turn_taking.py goes there.
+TURNS = ("backend: turn wanted", "backend: in a turn", "backend: before a turn is returned",
+         "backend: turn returned", "gpuaasd: before turns are told")
+
 # No fault: the driver has no such thing. tests/e2e/quotas.py asks for it.
 KINDS = ("backend: kernels can be stopped",)
 
@@ -47,18 +51,24 @@ def found_points():
                 for void, point in CALL.findall(f.read()):
                     can_fail = not void or points.get(point, Point("", False)).can_fail
                     points[point] = Point(point, can_fail)
-    known = COUNT + len(LENDING) + len(KINDS)
+    known = COUNT + len(LENDING) + len(TURNS) + len(KINDS)
     assert len(points) == known, f"{len(points)} failpoints are found, {known} are known"
     return sorted(points.values(), key=lambda point: point.name)
 
 
 def all_points():
-    return [point for point in found_points() if point.name not in LENDING + KINDS]
+    return [point for point in found_points() if point.name not in LENDING + TURNS + KINDS]
 
 
 def lending_points():
     points = [point for point in found_points() if point.name in LENDING]
     assert len(points) == len(LENDING), "a step of lending has another name"
+    return points
+
+
+def turns_points():
+    points = [point for point in found_points() if point.name in TURNS]
+    assert len(points) == len(TURNS), "a step of turns has another name"
     return points
 
 
