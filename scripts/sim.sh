@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ./dev sim: the simulator (docs/simulator.md) and what is done with it.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+. scripts/lib.sh
+
+sim=build/release/bin/gpuaas-sim
+
+case ${1:-} in
+run | scale) ;;
+*)
+    cat <<'END'
+usage: ./dev sim run SCENARIO [OPTIONS]    simulate (gpuaas-sim --help: options)
+       ./dev sim scale                     10,000 GPUs and 100,000 applications: memory and speed
+END
+    case ${1:-} in
+    '' | help | -h | --help) exit 0 ;;
+    *) die "unknown command: sim $1" ;;
+    esac
+    ;;
+esac
+need_setup
+configure_and_build release gpuaas-sim >&2
+case $1 in
+run) exec "$sim" "$@" ;;
+*) exec env PYTHONDONTWRITEBYTECODE=1 python3 sim/eval --sim "$sim" "$@" ;;
+esac
