@@ -43,6 +43,9 @@ static void scribble_word(struct play *play)
         &play->engine->waiting,
         (void *)&play->engine->since_ns,
         (void *)&device->timeline.span_count,
+        (void *)&device->flow.count,
+        (void *)&device->flow.owner_ns,
+        (void *)&device->flow.works[0].left_ns,
     };
     uint64_t which = fuzz_number(&play->input, 1);
     atomic_store(words[which % (sizeof words / sizeof *words)],
@@ -121,6 +124,33 @@ static void work(struct play *play)
     play->device->timeline = line;
 }
 
+/* On a device whose contexts take turns by slices. */
+static void flowing_work(struct play *play)
+{
+    const struct soft_device device = {.copy_engines = 1,
+                                       .concurrent_kernels = true,
+                                       .context_slice_ns = 10000000,
+                                       .switch_ns = 25000};
+    const struct model_demand demand = {.ns = 1 + fuzz_number(&play->input, 3),
+                                        .share = {0.25, 0.5, 0.75}};
+    enum model_engine engine = fuzz_number(&play->input, 1) % 3;
+    uint64_t id = 1 + fuzz_number(&play->input, 1), now = ga_clock_ns();
+    struct model_flow flow;
+    struct model_work ended;
+    struct model_period period;
+    model_flow_copy(&flow, &play->device->flow, now);
+    model_flow_advance(&flow, &device, now);
+    FUZZ_CHECK(flow.now_ns == now && flow.count <= MODEL_FLOW_WORKS);
+    if (model_flow_add(&flow, &device, id, 1 + id % 4, engine, &demand) == GA_OK &&
+        model_flow_foresee(&flow, &device, id, &period)) {
+        FUZZ_CHECK(period.end_ns <= now + MODEL_FLOW_AHEAD_NS);
+    }
+    if (model_flow_take(&flow, fuzz_number(&play->input, 1), &ended)) {
+        FUZZ_CHECK(ended.start_ns <= now && ended.end_ns <= now);
+    }
+    model_flow_write(&play->device->flow, &flow);
+}
+
 static void devices(struct play *play)
 {
     const struct sg_node_key key = {.uuid = {9}, .chunks = 1 + fuzz_number(&play->input, 1)};
@@ -136,7 +166,7 @@ static void devices(struct play *play)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const steps[])(struct play *) = {
-        scribble_word, scribble_anywhere, take, give, turn, event, devices, work};
+        scribble_word, scribble_anywhere, take, give, turn, event, devices, work, flowing_work};
     const struct sg_node_key key = {.uuid = {1}, .chunks = CHUNKS, .sms = 4};
     struct play play = {.input = {data, size}};
     FUZZ_CHECK(sg_node_open(SG_NODE_SELF) == GA_OK);
