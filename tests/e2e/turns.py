@@ -8,8 +8,11 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
+import time
 
 import harness
+from admin_socket import Raw
 from harness import expect, wait_until
 
 SECONDS = 90  # for a few rounds; a machine may be busy
@@ -17,14 +20,17 @@ SECONDS = 90  # for a few rounds; a machine may be busy
 POLICIES = ("none", "rr", "tfs", "ps", "groups")
 
 
+@contextlib.contextmanager
 def serving(build, policy, gpus=1, **extra):
-    config = "[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
-    for number in range(gpus):
-        config += f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
-        config += f"policy = {policy}\n"
-    if policy == "none":  # without any policy there is no scheduler
-        config += f"[gpu.{gpus}]\ndriver = soft\nmemory = 256MiB\nsms = 1\npolicy = rr\n"
-    return harness.serving(build, config=config, extra=extra)
+    with tempfile.TemporaryDirectory(prefix="gpuaas-turns-") as folder:
+        config = ("[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
+                  f"admin_socket = {folder}/admin.sock\n")
+        for number in range(gpus):
+            config += (f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
+                       f"policy = {policy}\n")
+        with harness.serving(build, config=config, extra=extra) as server:
+            server.admin = f"{folder}/admin.sock"
+            yield server
 
 
 class Player(harness.Process):
@@ -88,6 +94,26 @@ def test_each_policy(build):
     for policy in POLICIES:
         with serving(build, policy) as server:
             all_go_on(build, server, ["calls"], ["queue"], ["copies"], ["later"])
+
+
+def test_another_policy_every_moment(build):
+    """Nothing is lost, and nobody is forgotten."""
+    seconds = 60 if os.environ.get("GPUAAS_TEST_FULL") == "1" else 2
+    with serving(build, "rr") as server, Raw(server.admin) as admin, \
+            players(build, server, ["calls"], ["queue"], ["copies"], ["later"]) as made:
+        until, changes = time.monotonic() + seconds, 0
+        while time.monotonic() < until:
+            reply = admin.ask(id=changes, verb="policy.set", arguments={
+                "gpu": 0, "policy": POLICIES[changes % len(POLICIES)],
+                "set": [f"slice={4 + changes % 7}ms"]})
+            expect("error" not in reply, f"{reply}")
+            changes += 1
+            time.sleep(0.01)
+        for player in made:
+            player.goes_on()
+        for player in made:
+            player.finish()
+        print(f"{changes} changes")
 
 
 def test_two_gpus_in_opposite_orders(build):
