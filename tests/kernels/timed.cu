@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed kernels. Without an argument: a GPU that executes them is busy for their time, at least.
-// `timed model`: says what pairs of them and a graph took, by events, on a GPU that does not, and
-// which parameters are wrong. The work is submitted behind a function of the host that waits until
-// all of it has been: then it does not matter how slowly that went.
+// Timed kernels. Without an argument: a GPU that executes them is busy for their time, at least. The
+// other ways are for a GPU that does not. `timed model`: says what pairs of them and a graph took, by
+// events. The work is submitted behind a function of the host that waits until all of it has been:
+// then it does not matter how slowly that went. `timed minute`: fills the GPU for a minute. `timed
+// refused`: parameters that are wrong.
 #include <atomic>
 #include <unistd.h>
 
@@ -128,6 +129,17 @@ static int are_refused()
     return passed();
 }
 
+static int minute()
+{
+    launch(0, {60000 * ms, 1, 1, 0});
+    if (cudaStreamQuery(stream[0]) != cudaErrorNotReady)
+        fail("the kernel has ended");
+    printf("started\n");
+    fflush(stdout);
+    CHECK(cudaDeviceSynchronize());
+    return passed();
+}
+
 static int executed()
 {
     CHECK(cudaEventRecord(begin, stream[0]));
@@ -156,5 +168,7 @@ int main(int count, char **arguments)
         return by_model();
     if (!strcmp(way, "refused"))
         return are_refused();
+    if (!strcmp(way, "minute"))
+        return minute();
     return executed();
 }
