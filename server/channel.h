@@ -165,9 +165,13 @@ struct channel_application {
     char client[TRANSPORT_PEER_BYTES]; /* its address, for the log */
     uint32_t tenant;                   /* its number, which no other tenant has had */
     char tenant_name[CHANNEL_TENANT_MAX];
-    struct limits limits; /* of the tenant, for all its applications together */
-    struct limits shown;  /* as they were when the program was told of its devices */
-    uint64_t began_ns;    /* when it was admitted (ga_clock_ns) */
+    char user[CHANNEL_TENANT_MAX]; /* of the tenant; "": not known */
+    /* Of the tenant, for all its applications together, or of the user, where `own` has the limit's
+     * bit. */
+    struct limits limits;
+    uint32_t own;
+    struct limits shown; /* as they were when the program was told of its devices */
+    uint64_t began_ns;   /* when it was admitted (ga_clock_ns) */
     /* Bit n: of the kind n (enum channel_lent) CHANNEL_BOUNDLESS is lent from the start; of device
      * memory, on each GPU. */
     uint32_t boundless;
@@ -221,6 +225,7 @@ struct channel_limits {
     uint32_t kind;
     uint32_t seat;
     struct limits limits;
+    uint32_t own; /* as in channel_application */
 };
 
 struct channel_forbidden {

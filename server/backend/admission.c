@@ -108,7 +108,7 @@ static void quota_told(struct backend *backend, const union channel_packet *pack
             (void)!channel_send(CHANNEL_FD, &packet->request, sizeof packet->request);
         }
     } else if (packet->kind == CHANNEL_LIMITS) {
-        quota_limit(quota, &packet->limits.limits);
+        quota_limit(quota, &packet->limits.limits, packet->limits.own);
     } else {
         quota_recall(quota, &packet->request);
     }

@@ -219,12 +219,12 @@ static const char *life_turn(struct application *application)
     bool idle = is_over(application, LIMIT_IDLE_TIMEOUT, application->heard_ns, now);
     if (wall || idle) {
         enum limit limit = wall ? LIMIT_WALL_TIME : LIMIT_IDLE_TIMEOUT;
-        char allowed[LIMITS_TEXT_MAX], text[WIRE_NOTICE_MAX + 1];
+        char allowed[LIMITS_TEXT_MAX], whose[QUOTA_WHOSE_BYTES], text[WIRE_NOTICE_MAX + 1];
         limits_value_write(limit, quota_limit_of(&application->quota, limit), allowed);
+        quota_whose(&application->quota, limit, whose);
         snprintf(text, sizeof text,
-                 "limit %s of tenant %s: %s allowed, and they are over: the "
-                 "session ends",
-                 limits_table[limit].key, application->quota.tenant, allowed);
+                 "limit %s of %s: %s allowed, and they are over: the session ends",
+                 limits_table[limit].key, whose, allowed);
         ga_warn("%s", text);
         end_tell(application, text);
         application->over_ns = now + OVER_NS;

@@ -12,6 +12,7 @@
 #include "server/control/audit.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/control/member.h"
 #include "server/control/storage.h"
 #include "server/control/tenant.h"
 
@@ -112,6 +113,9 @@ static enum ga_status application_look(struct control_application *application)
         memcpy(application->tenant->terms.name, terms.name, sizeof terms.name);
     }
     tenant_renew(application->control, &terms);
+    if (application->member != NULL) {
+        member_limit(application->member, &grant->limits);
+    }
     return GA_OK;
 }
 

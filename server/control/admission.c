@@ -12,6 +12,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/drain.h"
+#include "server/control/member.h"
 #include "server/control/tenant.h"
 
 struct refusal {
@@ -23,6 +24,17 @@ static bool admission_refuse(struct refusal *refusal, int32_t result)
 {
     refusal->result = result;
     return false;
+}
+
+/* False: no memory. */
+static bool member_take(struct control_application *application, struct tenant *tenant)
+{
+    const struct auth_grant *grant = application->grant;
+    if (grant != NULL && *grant->user != 0) {
+        application->member = member_find(tenant, grant->user, &grant->limits);
+        return application->member != NULL;
+    }
+    return true;
 }
 
 /* One more application of a tenant. */
@@ -39,7 +51,13 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
         tenant_drop(tenant);
         return admission_refuse(refusal, CUDA_ERROR_NO_DEVICE);
     }
-    bool good = again || tenant_admits(tenant, refusal->why, sizeof refusal->why);
+    if (!again && !member_take(client->application, tenant)) {
+        tenant_drop(tenant);
+        snprintf(refusal->why, sizeof refusal->why, "no memory");
+        return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    bool good = again || tenant_admits(tenant, client->application->member, refusal->why,
+                                       sizeof refusal->why);
     if (good && !again) {
         good = audit_opens(client->application, terms->name, refusal->why, sizeof refusal->why);
     }

@@ -12,6 +12,7 @@
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
+#include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
@@ -104,6 +105,7 @@ void control_application_keep(struct control_application *application)
 void control_application_drop(struct control_application *application)
 {
     if (--application->users == 0) {
+        member_drop(application->member);
         if (application->tenant != NULL) {
             tenant_drop(application->tenant);
         }

@@ -28,6 +28,7 @@ struct control_application {
     struct owner owner;
     struct tenant *tenant;            /* a use of it; NULL: it is not admitted yet */
     struct ga_list fellow;            /* of the tenant's applications */
+    struct member *member;            /* a use of the user; NULL: none is known */
     char user[TENANT_NAME_MAX];       /* of the tenant; "": not known */
     char credential[TENANT_NAME_MAX]; /* the number of what has proved it; "": none */
     uint8_t id[16];

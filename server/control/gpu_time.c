@@ -10,8 +10,8 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/control/member.h"
 #include "server/control/scheduling.h"
-#include "server/control/tenant.h"
 
 #define LOOK_NS GA_NS_PER_S
 
@@ -21,27 +21,31 @@ static const struct {
 } periods[] = {{LIMIT_GPU_TIME_DAY, STORE_DAY}, {LIMIT_GPU_TIME_MONTH, STORE_MONTH}};
 
 /* A store that fails has other consequences; here it limits nothing. */
-static uint64_t used_ms(struct control *control, const struct tenant_terms *terms,
+static uint64_t used_ms(const struct tenant *tenant, const struct member *member,
                         enum store_period period)
 {
-    return accounting_gpu_ns(control, terms->number, NULL, period) / GA_NS_PER_MS;
+    return accounting_gpu_ns(tenant->control, tenant->terms.number,
+                             member != NULL ? member->name : NULL, period) /
+           GA_NS_PER_MS;
 }
 
-static bool gpu_time_left(struct control *control, const struct tenant_terms *terms, char *why,
+static bool gpu_time_left(const struct tenant *tenant, const struct member *member, char *why,
                           size_t why_size)
 {
     for (unsigned i = 0; i < sizeof periods / sizeof *periods; i++) {
         enum limit limit = periods[i].limit;
-        uint64_t most = terms->limits.of[limit];
-        uint64_t used = most != LIMIT_NONE ? used_ms(control, terms, periods[i].period) : 0;
+        uint64_t most = member_limits(tenant, member)->of[limit];
+        uint64_t used = most != LIMIT_NONE ? used_ms(tenant, member, periods[i].period) : 0;
         if (most != LIMIT_NONE && used >= most) {
             char allowed_text[LIMITS_TEXT_MAX], used_text[LIMITS_TEXT_MAX];
+            char whose[2 * TENANT_NAME_MAX + 20];
             limits_value_write(limit, most, allowed_text);
             limits_value_write(limit, used, used_text);
+            member_write(tenant, member, whose, sizeof whose);
             snprintf(why, why_size,
-                     "limit %s of tenant %s: %s allowed, %s used; wait for the next "
+                     "limit %s of %s: %s allowed, %s used; wait for the next "
                      "%s (UTC), or ask for a higher limit",
-                     limits_table[limit].key, terms->name, allowed_text, used_text,
+                     limits_table[limit].key, whose, allowed_text, used_text,
                      periods[i].period == STORE_DAY ? "day" : "month");
             return false;
         }
@@ -49,11 +53,12 @@ static bool gpu_time_left(struct control *control, const struct tenant_terms *te
     return true;
 }
 
-bool gpu_time_admits(struct control *control, const struct tenant_terms *terms, char *why,
+bool gpu_time_admits(const struct tenant *tenant, const struct member *member, char *why,
                      size_t why_size)
 {
-    return terms->limits.of[LIMIT_THROTTLE] != LIMIT_NONE ||
-           gpu_time_left(control, terms, why, why_size);
+    bool throttled = tenant->terms.limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
+    return (throttled || gpu_time_left(tenant, NULL, why, why_size)) &&
+           (member == NULL || gpu_time_left(tenant, member, why, why_size));
 }
 
 /* What is written about used-up time is told once, and with the day or month it is over. */
@@ -72,15 +77,38 @@ static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
     scheduling_tenant_changed(tenant);
 }
 
+static bool time_is_limited(const struct tenant *tenant, const struct member *member)
+{
+    const struct limits *limits = member_limits(tenant, member);
+    return limits->of[LIMIT_GPU_TIME_DAY] != LIMIT_NONE ||
+           limits->of[LIMIT_GPU_TIME_MONTH] != LIMIT_NONE;
+}
+
+/* Ends the programs of the tenant (`member` NULL), or of one of his users, if no time is left. */
+static void time_is_up(const struct tenant *tenant, const struct member *member)
+{
+    char why[WIRE_NOTICE_MAX + 1];
+    if (!time_is_limited(tenant, member) || gpu_time_left(tenant, member, why, sizeof why)) {
+        return;
+    }
+    ga_list_each (at, next, &tenant->applications) {
+        struct control_application *application =
+            ga_container(at, struct control_application, fellow);
+        if (member == NULL || application->member == member) {
+            dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
+        }
+    }
+}
+
 bool gpu_time_turn(struct tenant *tenant, uint64_t now)
 {
-    const struct limits *limits = &tenant->terms.limits;
-    char why[WIRE_NOTICE_MAX + 1];
-    bool limited = limits->of[LIMIT_GPU_TIME_DAY] != LIMIT_NONE ||
-                   limits->of[LIMIT_GPU_TIME_MONTH] != LIMIT_NONE;
-    bool throttles = limited && limits->of[LIMIT_THROTTLE] != LIMIT_NONE;
+    bool limited = time_is_limited(tenant, NULL);
+    bool throttles = limited && tenant->terms.limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
     if (!throttles) {
         throttle_set(tenant, false, "");
+    }
+    ga_list_each (at, next, &tenant->members) {
+        limited = limited || time_is_limited(tenant, ga_container(at, struct member, link));
     }
     if (!limited || (!throttles && tenant->terms.exhausted != EXHAUSTED_SUSPEND) ||
         tenant->application_count == 0) {
@@ -90,13 +118,17 @@ bool gpu_time_turn(struct tenant *tenant, uint64_t now)
         return true;
     }
     tenant->gpu_time_ns = now;
-    bool left = gpu_time_left(tenant->control, &tenant->terms, why, sizeof why);
     if (throttles) {
+        char why[WIRE_NOTICE_MAX + 1];
+        bool left = gpu_time_left(tenant, NULL, why, sizeof why);
         throttle_set(tenant, !left, why);
-    } else if (!left) {
-        ga_list_each (at, next, &tenant->applications) {
-            dismiss_application(ga_container(at, struct control_application, fellow),
-                                CUDA_ERROR_NOT_PERMITTED, why);
+    } else {
+        time_is_up(tenant, NULL);
+    }
+    ga_list_each (at, next, &tenant->members) {
+        const struct member *member = ga_container(at, struct member, link);
+        if (tenant->terms.exhausted == EXHAUSTED_SUSPEND) {
+            time_is_up(tenant, member);
         }
     }
     return true;

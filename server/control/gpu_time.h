@@ -8,16 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct control;
+struct member;
 struct tenant;
-struct tenant_terms;
 
-/* Whether a program may begin: some is left, or his programs go on with a throttle. False: `why`
- * names the limit, in one sentence. */
-bool gpu_time_admits(struct control *control, const struct tenant_terms *terms, char *why,
+/* Whether a program of the tenant may begin, of this user (NULL: none is known): some is left, or
+ * his programs go on with a throttle. False: `why` names the limit, in one sentence. */
+bool gpu_time_admits(const struct tenant *tenant, const struct member *member, char *why,
                      size_t why_size);
-/* Looks once a second. Where none is left, his programs are throttled or ended, if the terms say
- * so. Whether it must look again. */
+/* Looks once a second. Where none is left, all programs of the tenant are throttled or ended, and
+ * those of a user ended, if the terms say so. Whether it must look again. */
 bool gpu_time_turn(struct tenant *tenant, uint64_t now);
 
 #endif

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
+#include "server/control/lender_rates.h"
+#include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
 
@@ -21,6 +23,13 @@ static struct seat *lender_seat_of(struct ga_list *link)
 static struct lender *lender_of(const struct seat *seat)
 {
     return &seat->application->tenant->lender;
+}
+
+/* What it is lent of: its user's account, which is under the tenant's. */
+static struct lending_account *account_of(const struct seat *seat)
+{
+    struct member *member = seat->application->member;
+    return member != NULL ? &member->account : &lender_of(seat)->account;
 }
 
 static bool packet_send(struct seat *seat, const void *packet, size_t size)
@@ -43,9 +52,10 @@ void lender_fini(struct lender *lender)
     lending_account_fini(&lender->account);
 }
 
-static void boundless_lend(struct lender *lender, struct lender_seat *made)
+static void boundless_lend(struct seat *seat)
 {
-    struct lending_account *account = &lender->account;
+    struct lending_account *account = account_of(seat);
+    struct lender_seat *made = &seat->lender;
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         if (!lending_is_boundless(account, (enum channel_lent)kind)) {
             continue;
@@ -66,31 +76,17 @@ enum ga_status lender_seat_begin(struct seat *seat)
     ga_list_init(&seat->lender.link);
     GA_TRY(lending_share_init(&seat->lender.share, lender->account.gpu_count));
     ga_list_append(&lender->seats, &seat->lender.link);
-    boundless_lend(lender, &seat->lender);
+    boundless_lend(seat);
     if (lender_divide(seat->application->tenant, ga_clock_ns())) {
         tenant_wait(seat->application->tenant);
     }
     return GA_OK;
 }
 
-static const enum limit rates[] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN, LIMIT_BANDWIDTH_OUT};
-#define RATES (sizeof rates / sizeof *rates)
-
-/* As its process shall keep them: of what is for a second, its part. */
-static struct limits limits_of(const struct seat *seat)
-{
-    struct limits limits = seat->application->tenant->terms.limits;
-    for (unsigned i = 0; i < RATES; i++) {
-        uint64_t *of = &limits.of[rates[i]];
-        *of = *of == LIMIT_NONE || *of < lender_of(seat)->movers ? *of
-                                                                 : *of / lender_of(seat)->movers;
-    }
-    return limits;
-}
-
 void lender_tell(const struct seat *seat, struct channel_application *packet)
 {
-    packet->limits = limits_of(seat);
+    packet->limits = lender_rates_limits(seat);
+    packet->own = member_own(seat->application->tenant, seat->application->member);
     packet->shown = seat->application->shown;
     packet->began_ns = seat->application->since_ns;
     packet->boundless = seat->lender.boundless;
@@ -98,11 +94,10 @@ void lender_tell(const struct seat *seat, struct channel_application *packet)
 
 void lender_seat_end(struct seat *seat)
 {
-    struct lender *lender = lender_of(seat);
     if (seat->lender.share.lent_on == NULL) {
         return;
     }
-    lending_end(&lender->account, &seat->lender.share);
+    lending_end(account_of(seat), &seat->lender.share);
     seat->lender.wanted.kind = 0;
     ga_list_remove(&seat->lender.link);
     (void)lender_turn(seat->application->tenant, ga_clock_ns());
@@ -154,8 +149,8 @@ static void answer_send(struct seat *seat, const struct channel_request *answer)
 {
     (void)GA_FAILPOINT("gpuaasd: before lending");
     if (!packet_send(seat, answer, sizeof *answer) && answer->verb == CHANNEL_LEND) {
-        lending_return(&lender_of(seat)->account, &seat->lender.share,
-                       (enum channel_lent)answer->what, (uint32_t)answer->address, answer->bytes);
+        lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)answer->what,
+                       (uint32_t)answer->address, answer->bytes);
     }
     (void)GA_FAILPOINT("gpuaasd: lent");
 }
@@ -164,8 +159,8 @@ static bool lend(struct seat *seat, const struct channel_request *wanted)
 {
     struct channel_request answer = *wanted;
     answer.bytes =
-        lending_lend(&lender_of(seat)->account, &seat->lender.share,
-                     (enum channel_lent)wanted->what, (uint32_t)wanted->address, wanted->bytes);
+        lending_lend(account_of(seat), &seat->lender.share, (enum channel_lent)wanted->what,
+                     (uint32_t)wanted->address, wanted->bytes);
     if (answer.bytes == 0) {
         return false;
     }
@@ -190,17 +185,23 @@ static enum limit lender_limit_of(const struct lending_account *account,
 static void lender_refuse(struct seat *seat, const struct channel_request *wanted)
 {
     struct tenant *tenant = seat->application->tenant;
-    struct lender *lender = &tenant->lender;
+    const struct lending_account *lacks =
+        lending_lacks(account_of(seat), (enum channel_lent)wanted->what, (uint32_t)wanted->address,
+                      wanted->bytes);
+    lacks = lacks != NULL ? lacks : &tenant->lender.account; /* nonsense was asked for */
+    const struct member *member =
+        lacks != &tenant->lender.account ? seat->application->member : NULL;
     struct channel_request answer = *wanted;
-    enum limit limit = lender_limit_of(&lender->account, wanted);
+    enum limit limit = lender_limit_of(lacks, wanted);
     bool each = limit == LIMIT_GPU_MEM_PER_GPU;
-    lender->refusals[limit]++;
+    tenant->lender.refusals[limit]++;
     answer.result = CUDA_ERROR_OUT_OF_MEMORY;
     answer.bytes = 0;
     answer.what = limit;
-    answer.offset = lender_charged(tenant, (enum channel_lent)wanted->what,
+    answer.offset = lender_charged(tenant, member, (enum channel_lent)wanted->what,
                                    each ? (uint32_t)wanted->address : UINT32_MAX);
-    answer.mapping_bytes = tenant->terms.limits.of[limit];
+    answer.mapping_bytes = member_limits(tenant, member)->of[limit];
+    answer.address = member != NULL; /* whose limit it is */
     answer_send(seat, &answer);
 }
 
@@ -236,7 +237,7 @@ static void wish_take(struct seat *seat, const struct channel_request *packet)
     struct tenant *tenant = seat->application->tenant;
     struct lender *lender = &tenant->lender;
     struct lender_seat *asker = &seat->lender;
-    lending_return(&lender->account, &asker->share, (enum channel_lent)packet->what,
+    lending_return(account_of(seat), &asker->share, (enum channel_lent)packet->what,
                    (uint32_t)packet->address, packet->offset);
     if (asker->wanted.kind != 0 || packet->bytes == 0) {
         lender_refuse(seat, packet);
@@ -263,19 +264,30 @@ static void recalled_take(struct seat *seat, const struct channel_request *packe
     (void)lender_turn(seat->application->tenant, ga_clock_ns());
 }
 
+static uint64_t room_within(uint64_t most, uint64_t used)
+{
+    return most == LIMIT_NONE ? LIMIT_NONE : most > used ? most - used : 0;
+}
+
+/* Of the tenant (`member` NULL), or of one of his users. */
+static uint64_t room_on(const struct tenant *tenant, const struct member *member, uint32_t gpu)
+{
+    const struct limits *limits = member_limits(tenant, member);
+    uint64_t used = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, UINT32_MAX);
+    uint64_t here = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, gpu);
+    uint64_t room = room_within(limits->of[LIMIT_GPU_MEM], used);
+    uint64_t room_here = room_within(limits->of[LIMIT_GPU_MEM_PER_GPU], here);
+    return room < room_here ? room : room_here;
+}
+
 static void room_take(struct seat *seat, const struct channel_request *packet)
 {
     const struct tenant *tenant = seat->application->tenant;
-    const struct limits *limits = &tenant->terms.limits;
     struct channel_request answer = *packet;
-    uint32_t gpu = (uint32_t)packet->address;
-    uint64_t all = limits->of[LIMIT_GPU_MEM], each = limits->of[LIMIT_GPU_MEM_PER_GPU];
-    uint64_t used = lender_charged(tenant, CHANNEL_LENT_DEVICE, UINT32_MAX);
-    uint64_t here = lender_charged(tenant, CHANNEL_LENT_DEVICE, gpu);
-    uint64_t room = all == LIMIT_NONE ? LIMIT_NONE : all > used ? all - used : 0;
-    uint64_t room_here = each == LIMIT_NONE ? LIMIT_NONE : each > here ? each - here : 0;
+    uint64_t all = room_on(tenant, NULL, (uint32_t)packet->address);
+    uint64_t own = room_on(tenant, seat->application->member, (uint32_t)packet->address);
     answer.result = CUDA_SUCCESS;
-    answer.bytes = room < room_here ? room : room_here;
+    answer.bytes = own < all ? own : all;
     answer_send(seat, &answer);
 }
 
@@ -299,7 +311,7 @@ void lender_take(struct seat *seat, const struct channel_request *packet)
         wish_take(seat, packet);
         break;
     case CHANNEL_RETURN:
-        lending_return(&lender->account, &seat->lender.share, (enum channel_lent)packet->what,
+        lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)packet->what,
                        (uint32_t)packet->address, packet->bytes);
         break;
     case CHANNEL_RECALL:
@@ -315,7 +327,10 @@ void lender_take(struct seat *seat, const struct channel_request *packet)
 static void limits_tell(struct seat *seat)
 {
     const struct channel_limits packet = {
-        .kind = CHANNEL_LIMITS, .seat = seat->number, .limits = limits_of(seat)};
+        .kind = CHANNEL_LIMITS,
+        .seat = seat->number,
+        .limits = lender_rates_limits(seat),
+        .own = member_own(seat->application->tenant, seat->application->member)};
     seat->lender.limits_untold =
         !seat->left && (seat->untold || !packet_send(seat, &packet, sizeof packet));
 }
@@ -334,38 +349,15 @@ void lender_limits(struct tenant *tenant)
     (void)lender_turn(tenant, ga_clock_ns());
 }
 
-static bool has_moved(struct seat *seat)
-{
-    static const enum figure figures[] = {FIGURE_FRAMES_IN,  FIGURE_BULK_IN,    FIGURE_SHARED_IN,
-                                          FIGURE_RDMA_IN,    FIGURE_FRAMES_OUT, FIGURE_BULK_OUT,
-                                          FIGURE_SHARED_OUT, FIGURE_RDMA_OUT};
-    uint64_t moved = 0;
-    for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) {
-        moved += atomic_load_explicit(&seat->figures->of[figures[i]], memory_order_relaxed);
-    }
-    bool has = moved != seat->lender.moved;
-    seat->lender.moved = moved;
-    return has;
-}
-
 bool lender_divide(struct tenant *tenant, uint64_t now)
 {
     struct lender *lender = &tenant->lender;
-    bool limited = false;
-    for (unsigned i = 0; i < RATES; i++) {
-        limited = limited || tenant->terms.limits.of[rates[i]] != LIMIT_NONE;
-    }
+    bool limited = lender_rates_any(tenant);
     if (!limited || now - lender->movers_ns < DIVIDE_NS) {
         return limited && !ga_list_empty(&lender->seats);
     }
-    uint32_t movers = 0;
     lender->movers_ns = now;
-    ga_list_each (at, next, &lender->seats) {
-        movers += has_moved(lender_seat_of(at));
-    }
-    movers = movers != 0 ? movers : 1;
-    if (movers != lender->movers) {
-        lender->movers = movers;
+    if (lender_rates_count(tenant)) {
         ga_list_each (at, next, &lender->seats) {
             limits_tell(lender_seat_of(at));
         }
@@ -400,11 +392,14 @@ static uint64_t charged_of(const struct seat *seat, enum channel_lent kind, uint
     return charged;
 }
 
-uint64_t lender_charged(const struct tenant *tenant, enum channel_lent kind, uint32_t gpu)
+uint64_t lender_charged(const struct tenant *tenant, const struct member *member,
+                        enum channel_lent kind, uint32_t gpu)
 {
     uint64_t sum = 0;
     ga_list_each (at, next, &tenant->lender.seats) {
-        uint64_t charged = charged_of(lender_seat_of(at), kind, gpu);
+        const struct seat *seat = lender_seat_of(at);
+        bool counts = member == NULL || seat->application->member == member;
+        uint64_t charged = counts ? charged_of(seat, kind, gpu) : 0;
         sum = charged <= UINT64_MAX - sum ? sum + charged : UINT64_MAX;
     }
     return sum;

@@ -18,6 +18,7 @@
 #include "server/channel.h"
 #include "server/control/lending.h"
 
+struct member;
 struct seat;
 struct tenant;
 
@@ -63,8 +64,10 @@ bool lender_is(const struct channel_request *packet);
 /* Takes one; what it answers, it sends. */
 void lender_take(struct seat *seat, const struct channel_request *packet);
 
-/* What the backend processes of a tenant say that they have charged. `gpu` UINT32_MAX: of all. */
-uint64_t lender_charged(const struct tenant *tenant, enum channel_lent kind, uint32_t gpu);
+/* What the backend processes of a tenant, or of one of his users (NULL: of all), say that they have
+ * charged. `gpu` UINT32_MAX: of all. */
+uint64_t lender_charged(const struct tenant *tenant, const struct member *member,
+                        enum channel_lent kind, uint32_t gpu);
 
 /* Looks after those who wait, so that nobody waits for ever. Whether anybody still does. */
 bool lender_turn(struct tenant *tenant, uint64_t now);

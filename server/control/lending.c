@@ -49,7 +49,8 @@ void lending_limit(struct lending_account *account, const struct limits *limits)
 bool lending_is_boundless(const struct lending_account *account, enum channel_lent kind)
 {
     return account->most[kind] == LIMIT_NONE &&
-           (kind != CHANNEL_LENT_DEVICE || account->most_each == LIMIT_NONE);
+           (kind != CHANNEL_LENT_DEVICE || account->most_each == LIMIT_NONE) &&
+           (account->above == NULL || lending_is_boundless(account->above, kind));
 }
 
 static uint64_t room_below(uint64_t most, uint64_t lent)
@@ -57,7 +58,8 @@ static uint64_t room_below(uint64_t most, uint64_t lent)
     return most == LIMIT_NONE ? LIMIT_NONE : most > lent ? most - lent : 0;
 }
 
-uint64_t lending_room(const struct lending_account *account, enum channel_lent kind, uint32_t gpu)
+static uint64_t own_room(const struct lending_account *account, enum channel_lent kind,
+                         uint32_t gpu)
 {
     uint64_t room = room_below(account->most[kind], account->lent[kind]);
     if (kind == CHANNEL_LENT_DEVICE) {
@@ -65,6 +67,23 @@ uint64_t lending_room(const struct lending_account *account, enum channel_lent k
         room = here < room ? here : room;
     }
     return room;
+}
+
+uint64_t lending_room(const struct lending_account *account, enum channel_lent kind, uint32_t gpu)
+{
+    uint64_t room = own_room(account, kind, gpu);
+    uint64_t above = account->above != NULL ? lending_room(account->above, kind, gpu) : room;
+    return above < room ? above : room;
+}
+
+const struct lending_account *lending_lacks(const struct lending_account *account,
+                                            enum channel_lent kind, uint32_t gpu, uint64_t wanted)
+{
+    const struct lending_account *found = NULL;
+    for (; account != NULL; account = account->above) {
+        found = own_room(account, kind, gpu) < wanted ? account : found;
+    }
+    return found;
 }
 
 static uint64_t rounded_up(uint64_t amount, uint64_t grain)
@@ -83,12 +102,12 @@ uint64_t lending_lend(struct lending_account *account, struct lending_share *sha
     if (wanted == 0 || wanted > room || lent > UINT64_MAX - account->lent[kind]) {
         return 0;
     }
-    account->lent[kind] += lent;
-    share->lent[kind] += lent;
-    if (kind == CHANNEL_LENT_DEVICE) {
-        account->lent_on[gpu] += lent;
-        share->lent_on[gpu] += lent;
+    for (; account != NULL; account = account->above) {
+        account->lent[kind] += lent;
+        account->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? lent : 0;
     }
+    share->lent[kind] += lent;
+    share->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? lent : 0;
     return lent;
 }
 
@@ -97,22 +116,26 @@ void lending_return(struct lending_account *account, struct lending_share *share
 {
     uint64_t has = kind == CHANNEL_LENT_DEVICE ? share->lent_on[gpu] : share->lent[kind];
     amount = amount < has ? amount : has;
-    account->lent[kind] -= amount;
-    share->lent[kind] -= amount;
-    if (kind == CHANNEL_LENT_DEVICE) {
-        account->lent_on[gpu] -= amount;
-        share->lent_on[gpu] -= amount;
+    for (; account != NULL; account = account->above) {
+        account->lent[kind] -= amount;
+        account->lent_on[gpu] -= kind == CHANNEL_LENT_DEVICE ? amount : 0;
     }
+    share->lent[kind] -= amount;
+    share->lent_on[gpu] -= kind == CHANNEL_LENT_DEVICE ? amount : 0;
 }
 
 void lending_end(struct lending_account *account, struct lending_share *share)
 {
-    for (unsigned i = 0; i < CHANNEL_LENT_KINDS; i++) {
-        account->lent[i] -= share->lent[i];
-        share->lent[i] = 0;
+    if (share->lent_on == NULL) {
+        return;
     }
-    for (uint32_t gpu = 0; share->lent_on != NULL && gpu < account->gpu_count; gpu++) {
-        account->lent_on[gpu] -= share->lent_on[gpu];
+    for (uint32_t gpu = 0; gpu < account->gpu_count; gpu++) {
+        lending_return(account, share, CHANNEL_LENT_DEVICE, gpu, UINT64_MAX);
+    }
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        if (kind != CHANNEL_LENT_DEVICE) {
+            lending_return(account, share, (enum channel_lent)kind, 0, UINT64_MAX);
+        }
     }
     free(share->lent_on);
     share->lent_on = NULL;

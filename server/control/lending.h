@@ -3,6 +3,8 @@
  * it, which is what gpuaasd has lent to the backend process. The process charges its calls to its
  * share and needs nobody for that; when the share is used up, it asks for more.
  *
+ * An account may lie under another one, as a user's under his tenant's.
+ *
  * It holds at any time that the shares add up to what the account has lent, and that lending makes
  * no sum larger than a limit. Sums may lie above a limit that has been lowered. Pure. */
 #ifndef SERVER_CONTROL_LENDING_H
@@ -16,6 +18,7 @@
 #include "server/channel.h"
 
 struct lending_account {
+    struct lending_account *above;     /* what is lent is lent of this one, too; NULL */
     uint64_t most[CHANNEL_LENT_KINDS]; /* LIMIT_NONE: no limit */
     uint64_t most_each;                /* of device memory, on each GPU */
     uint64_t lent[CHANNEL_LENT_KINDS]; /* of device memory: on all GPUs together */
@@ -37,9 +40,12 @@ GA_CHECKED enum ga_status lending_share_init(struct lending_share *share, uint32
 void lending_limit(struct lending_account *account, const struct limits *limits);
 /* Whether nothing limits this kind: a share of it is lent in pieces that no application uses up. */
 bool lending_is_boundless(const struct lending_account *account, enum channel_lent kind);
-/* How much may be lent now. `gpu` is an index into the list that clients see, and matters for
- * device memory alone. */
+/* How much may be lent now, of this account and of those above it. `gpu` is an index into the list
+ * that clients see, and matters for device memory alone. */
 uint64_t lending_room(const struct lending_account *account, enum channel_lent kind, uint32_t gpu);
+/* The highest account that has less room than is wanted; NULL: all have so much. */
+const struct lending_account *lending_lacks(const struct lending_account *account,
+                                            enum channel_lent kind, uint32_t gpu, uint64_t wanted);
 /* Lends at least `wanted`, in whole grains where the room allows it. 0: there is less room. */
 uint64_t lending_lend(struct lending_account *account, struct lending_share *share,
                       enum channel_lent kind, uint32_t gpu, uint64_t wanted);

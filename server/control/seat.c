@@ -61,6 +61,7 @@ static enum ga_status coming_tell(struct seat *seat)
     memcpy(packet.client, application->address, sizeof packet.client);
     packet.tenant = application->tenant->number;
     memcpy(packet.tenant_name, application->tenant->terms.name, sizeof packet.tenant_name);
+    memcpy(packet.user, application->user, sizeof packet.user);
     lender_tell(seat, &packet);
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;

@@ -11,6 +11,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/gpu_time.h"
+#include "server/control/member.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
 
@@ -102,6 +103,7 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
     }
     lending_limit(&tenant->lender.account, &terms->limits);
     ga_list_init(&tenant->applications);
+    ga_list_init(&tenant->members);
     ga_list_append(&control->tenants.all, &tenant->link);
     scheduling_tenant_changed(tenant);
     return tenant;
@@ -136,8 +138,8 @@ static void gpus_add(uint64_t used[(CONF_GPUS_MAX + 63) / 64], uint32_t gpu)
     used[gpu / 64] |= UINT64_C(1) << gpu % 64;
 }
 
-/* Also those that it waits for. */
-static uint32_t gpus_used(const struct tenant *tenant, uint32_t more)
+/* By the tenant, or by one of his users (NULL: by all); also those that they wait for. */
+static uint32_t gpus_used(const struct tenant *tenant, const struct member *member, uint32_t more)
 {
     uint64_t used[(CONF_GPUS_MAX + 63) / 64] = {0};
     uint32_t count = 0;
@@ -145,13 +147,17 @@ static uint32_t gpus_used(const struct tenant *tenant, uint32_t more)
     ga_list_each (at, next, &tenant->lender.seats) {
         const struct seat *seat =
             ga_container(ga_container(at, struct lender_seat, link), struct seat, lender);
-        for (unsigned i = 0; i < sizeof used / sizeof *used && !seat->left; i++) {
+        bool counts = !seat->left && (member == NULL || seat->application->member == member);
+        for (unsigned i = 0; i < sizeof used / sizeof *used && counts; i++) {
             used[i] |= seat->gpus[i];
         }
     }
     ga_list_each (at, next, &tenant->applications) {
         const struct control_application *application =
             ga_container(at, struct control_application, fellow);
+        if (member != NULL && application->member != member) {
+            continue;
+        }
         ga_list_each (client, after, &application->clients) {
             control_client_wanted(ga_container(client, struct control_client, beside), used);
         }
@@ -172,21 +178,52 @@ static bool sees_any(const struct tenant *tenant)
     return sees;
 }
 
-bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size)
+/* Of the tenant (`member` NULL), or of one of his users. */
+static bool sessions_left(const struct tenant *tenant, const struct member *member, char *why,
+                          size_t why_size)
 {
-    uint64_t most = tenant->terms.limits.of[LIMIT_SESSIONS];
+    char whose[2 * TENANT_NAME_MAX + 20];
+    uint64_t most = member_limits(tenant, member)->of[LIMIT_SESSIONS];
+    uint32_t used = member != NULL ? member->application_count : tenant->application_count;
+    if (used < most) {
+        return true;
+    }
+    member_write(tenant, member, whose, sizeof whose);
+    snprintf(why, why_size,
+             "limit sessions of %s: %llu allowed, %u used; end another program first, or "
+             "ask for a higher limit",
+             whose, (unsigned long long)most, used);
+    return false;
+}
+
+bool tenant_admits(const struct tenant *tenant, const struct member *member, char *why,
+                   size_t why_size)
+{
     if (!sees_any(tenant)) {
         snprintf(why, why_size, "gpu-types of tenant %s: this node has none of %s",
                  tenant->terms.name, tenant->terms.gpu_types);
         return false;
     }
-    if (most == LIMIT_NONE || tenant->application_count < most) {
-        return gpu_time_admits(tenant->control, &tenant->terms, why, why_size);
+    return sessions_left(tenant, NULL, why, why_size) &&
+           (member == NULL || sessions_left(tenant, member, why, why_size)) &&
+           gpu_time_admits(tenant, member, why, why_size);
+}
+
+/* Of the tenant (`member` NULL), or of one of his users. */
+static bool gpus_left(const struct tenant *tenant, const struct member *member, uint32_t gpu,
+                      char *why, size_t why_size)
+{
+    char whose[2 * TENANT_NAME_MAX + 20];
+    uint64_t most = member_limits(tenant, member)->of[LIMIT_GPUS];
+    uint32_t used = most != LIMIT_NONE ? gpus_used(tenant, member, gpu) : 0;
+    if (used <= most) {
+        return true;
     }
+    member_write(tenant, member, whose, sizeof whose);
     snprintf(why, why_size,
-             "limit sessions of tenant %s: %llu allowed, %u used; end another program first, or "
+             "limit gpus of %s: %llu allowed, %u used; end another program first, or "
              "ask for a higher limit",
-             tenant->terms.name, (unsigned long long)most, tenant->application_count);
+             whose, (unsigned long long)most, used - 1);
     return false;
 }
 
@@ -195,20 +232,14 @@ bool tenant_may_open(const struct control_application *application, uint32_t gpu
 {
     const struct tenant *tenant = application->tenant;
     const char *name = devices_visible(&tenant->control->devices, gpu)->facts.name;
-    uint64_t most = tenant->terms.limits.of[LIMIT_GPUS];
     if (!limits_types_allow(tenant->terms.gpu_types, name)) {
         snprintf(why, why_size, "gpu-types of tenant %s: %s is not among %s", tenant->terms.name,
                  name, tenant->terms.gpu_types);
         return false;
     }
-    uint32_t used = most != LIMIT_NONE ? gpus_used(tenant, gpu) : 0;
-    if (used > most) {
-        snprintf(why, why_size,
-                 "limit gpus of tenant %s: %llu allowed, %u used; end another program first, or "
-                 "ask for a higher limit",
-                 tenant->terms.name, (unsigned long long)most, used - 1);
-    }
-    return used <= most || most == LIMIT_NONE;
+    return gpus_left(tenant, NULL, gpu, why, why_size) &&
+           (application->member == NULL ||
+            gpus_left(tenant, application->member, gpu, why, why_size));
 }
 
 void tenant_join(struct tenant *tenant, struct control_application *application)
@@ -223,9 +254,12 @@ void tenant_join(struct tenant *tenant, struct control_application *application)
     tenant_keep(tenant);
     application->tenant = tenant;
     application->gpus = gpus;
-    application->shown = tenant->terms.limits;
+    application->shown = *member_limits(tenant, application->member);
     application->alone_number = ++tenant->control->tenants.last_number;
     tenant->application_count++;
+    if (application->member != NULL) {
+        application->member->application_count++;
+    }
     ga_list_append(&tenant->applications, &application->fellow);
     tenant_wait(tenant);
 }
@@ -233,6 +267,9 @@ void tenant_join(struct tenant *tenant, struct control_application *application)
 void tenant_leave(struct control_application *application)
 {
     application->tenant->application_count--;
+    if (application->member != NULL) {
+        application->member->application_count--;
+    }
     ga_list_remove(&application->fellow);
 }
 
@@ -249,7 +286,8 @@ void tenant_status(const struct control *control, const struct status_sink *sink
                                        .balanced = lender_balances(tenant)};
         for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
             status.lent[kind] = tenant->lender.account.lent[kind];
-            status.charged[kind] = lender_charged(tenant, (enum channel_lent)kind, UINT32_MAX);
+            status.charged[kind] =
+                lender_charged(tenant, NULL, (enum channel_lent)kind, UINT32_MAX);
         }
         sink->tenant(sink->user, &status);
     }

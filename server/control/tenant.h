@@ -22,6 +22,7 @@
 struct control;
 struct status_sink;
 struct control_application;
+struct member;
 
 /* What is agreed on with a tenant. */
 struct tenant_terms {
@@ -39,6 +40,7 @@ struct tenant {
     struct control *control;
     uint32_t number; /* no other one has had it */
     struct tenant_terms terms;
+    struct ga_list members;      /* struct member: users whose applications are here */
     struct ga_list applications; /* struct control_application that are admitted, by `fellow` */
     uint32_t application_count;
     struct lender lender;
@@ -74,8 +76,10 @@ void tenant_drop(struct tenant *tenant);
 /* A backend process of an application of it waits: for the lender, who must be asked again. */
 void tenant_wait(struct tenant *tenant);
 
-/* Whether one more application may begin. False: `why` names the limit, in one sentence. */
-bool tenant_admits(const struct tenant *tenant, char *why, size_t why_size);
+/* Whether one more application may begin, of this user (NULL: none is known). False: `why` names
+ * the limit, in one sentence. */
+bool tenant_admits(const struct tenant *tenant, const struct member *member, char *why,
+                   size_t why_size);
 /* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same. */
 bool tenant_may_open(const struct control_application *application, uint32_t gpu, char *why,
                      size_t why_size);

@@ -17,7 +17,9 @@ void quota_init(struct quota *quota, const struct channel_application *told,
     memcpy(quota->tenant, told->tenant_name, sizeof quota->tenant);
     quota->tenant[sizeof quota->tenant - 1] = 0;
     quota->shown = told->shown;
-    quota_limit(quota, &told->limits);
+    memcpy(quota->user, told->user, sizeof quota->user);
+    quota->user[sizeof quota->user - 1] = 0;
+    quota_limit(quota, &told->limits, told->own);
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         atomic_store(&quota->spare[kind],
                      (told->boundless >> kind & 1) != 0 ? CHANNEL_BOUNDLESS : 0);
@@ -40,8 +42,9 @@ void quota_listen(struct quota *quota, void (*note)(void *user, const char *text
     }
 }
 
-void quota_limit(struct quota *quota, const struct limits *limits)
+void quota_limit(struct quota *quota, const struct limits *limits, uint32_t own)
 {
+    atomic_store_explicit(&quota->own, own, memory_order_relaxed);
     for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
         atomic_store_explicit(&quota->limits[limit], limits->of[limit], memory_order_relaxed);
     }
@@ -67,23 +70,47 @@ static bool note_is_due(struct quota *quota, enum limit limit)
     return true;
 }
 
-void quota_note(struct quota *quota, enum limit limit, const char *text)
+static void whose_write(const struct quota *quota, bool own, char whose[QUOTA_WHOSE_BYTES])
+{
+    if (own) {
+        snprintf(whose, QUOTA_WHOSE_BYTES, "user %s of tenant %s", quota->user, quota->tenant);
+    } else {
+        snprintf(whose, QUOTA_WHOSE_BYTES, "tenant %s", quota->tenant);
+    }
+}
+
+static bool is_own(const struct quota *quota, enum limit limit)
+{
+    return (atomic_load_explicit(&quota->own, memory_order_relaxed) >> limit & 1) != 0;
+}
+
+void quota_whose(const struct quota *quota, enum limit limit, char whose[QUOTA_WHOSE_BYTES])
+{
+    whose_write(quota, is_own(quota, limit), whose);
+}
+
+static void limit_note(struct quota *quota, enum limit limit, bool own, const char *text)
 {
     if (!note_is_due(quota, limit)) {
         return;
     }
-    char line[400], more[48] = "";
+    char line[600], more[48] = "", whose[QUOTA_WHOSE_BYTES];
+    whose_write(quota, own, whose);
     uint32_t unnoted = atomic_exchange(&quota->unnoted[limit], 0);
     if (unnoted != 0) {
         snprintf(more, sizeof more, " (and %u times before)", unnoted);
     }
-    snprintf(line, sizeof line, "limit %s of tenant %s: %s%s", limits_table[limit].key,
-             quota->tenant, text, more);
+    snprintf(line, sizeof line, "limit %s of %s: %s%s", limits_table[limit].key, whose, text, more);
     ga_warn("%s", line);
     void (*note)(void *user, const char *text) = atomic_load(&quota->note);
     if (note != NULL) {
         note(quota->note_user, line);
     }
+}
+
+void quota_note(struct quota *quota, enum limit limit, const char *text)
+{
+    limit_note(quota, limit, is_own(quota, limit), text);
 }
 
 static void refusal_note(struct quota *quota, const struct channel_request *answer, uint64_t amount)
@@ -95,7 +122,7 @@ static void refusal_note(struct quota *quota, const struct channel_request *answ
     limits_value_write(limit, amount, wanted);
     snprintf(text, sizeof text, "%s allowed, %s used, %s more asked for%s", allowed, used, wanted,
              limit == LIMIT_GPU_MEM_PER_GPU ? " on one GPU" : "");
-    quota_note(quota, limit, text);
+    limit_note(quota, limit, answer->address != 0, text);
 }
 
 /* ---- taking and giving */

@@ -26,8 +26,9 @@ struct quota_host {
 
 struct quota {
     struct quota_host host;
-    char tenant[CHANNEL_TENANT_MAX];
-    struct limits shown; /* as they were at the beginning: what a program is told */
+    char tenant[CHANNEL_TENANT_MAX], user[CHANNEL_TENANT_MAX];
+    _Atomic uint32_t own; /* bit n: the limit n is the user's, not the tenant's */
+    struct limits shown;  /* as they were at the beginning: what a program is told */
     _Atomic uint64_t limits[LIMIT_COUNT];       /* as they are */
     _Atomic uint32_t turn;                      /* another one when they have changed */
     _Atomic uint64_t spare[CHANNEL_LENT_KINDS]; /* but of device memory: */
@@ -45,8 +46,8 @@ void quota_init(struct quota *quota, const struct channel_application *told,
 /* Who tells the program, from now on; NULL: nobody. Not while anybody takes. `quota` may be NULL.
  */
 void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user);
-/* The limits have changed. */
-void quota_limit(struct quota *quota, const struct limits *limits);
+/* The limits have changed; `own` as in channel_application. */
+void quota_limit(struct quota *quota, const struct limits *limits, uint32_t own);
 /* One of them, as it is now. */
 static inline uint64_t quota_limit_of(const struct quota *quota, enum limit limit)
 {
@@ -70,6 +71,9 @@ uint64_t quota_room(struct quota *quota, uint32_t gpu);
 /* The memory that a program is told a GPU of `bytes` has. */
 uint64_t quota_shown(const struct quota *quota, uint64_t bytes);
 
+/* "tenant T" or "user U of tenant T": whose the limit is. */
+#define QUOTA_WHOSE_BYTES (2 * CHANNEL_TENANT_MAX + 20)
+void quota_whose(const struct quota *quota, enum limit limit, char whose[QUOTA_WHOSE_BYTES]);
 /* Tells the program, and the log, which limit it has met, and what follows; at most once a second
  * for each limit. */
 void quota_note(struct quota *quota, enum limit limit, const char *text);
