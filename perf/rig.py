@@ -132,13 +132,14 @@ class Rig:
         end of a process whose files in /proc are read by a process that cannot run."""
         return starting(self.server_core, SHARING if self.real_time else False)
 
-    def server(self, lines=(), null=True, program=None, port=0, gpus=1, scheme="tcp"):
-        """A gpuaasd; `lines` go to its section [server]."""
+    def server(self, lines=(), null=True, program=None, port=0, gpus=1, scheme="tcp",
+               gpu_lines=()):
+        """A gpuaasd; `lines` go to its section [server], `gpu_lines` to each [gpu.N]."""
         config = ["[server]", f"listen = {scheme}://127.0.0.1:{port}", *lines]
         if not any(line.startswith("data_ports") for line in lines):
             config.append("data_ports = 0")
         for number in range(gpus):
-            config += [f"[gpu.{number}]", "driver = soft"]
+            config += [f"[gpu.{number}]", "driver = soft", *gpu_lines]
             if null:
                 config.append(f"driver_path = {self.null_library()}")
         with self.starting_server():

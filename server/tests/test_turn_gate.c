@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate of a session under a policy: when it passes, asks, and returns its turn. The test
+ * grants, and says how much work is in flight. */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/session/conn.h"
+#include "server/session/meter_gpu.h"
+#include "server/session/turn_gate.h"
+#include "server/tests/fake_ledger.h"
+
+#define HOUR (3600 * GA_NS_PER_S)
+
+static struct grant_request request;
+static struct grant grant;
+static struct gate_bell bell;
+static int our_bell;
+static struct server_session session = {.number = 1};
+static const struct server_host host = {.client = "192.0.2.7:1"};
+static struct transport_conn nowhere;
+static struct server_conn *conn;
+static struct meter_gpu *gpu;
+static struct gate *gate;
+
+static void start(void)
+{
+    int ends[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    our_bell = ends[0];
+    bell = (struct gate_bell){.fd = ends[1]};
+    conn = calloc(1, sizeof *conn);
+    conn->host = &host;
+    conn->ledger = &fake_ledger;
+    send_queue_init(&conn->out, &nowhere, &conn->staging);
+    staging_init(&conn->staging, NULL, &fake_ledger, 1 << 20, 0);
+    pthread_mutex_init(&conn->job_lock, NULL);
+    pthread_mutex_init(&conn->host_calls.lock, NULL);
+    ga_list_init(&conn->jobs);
+    conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    completer_init(&conn->completer, conn);
+    meter_init(&conn->meter, true);
+    conn->sessions[1] = &session;
+    turn_gate_init(&session.turn, &request, &grant, &bell, 0);
+    gate_set(conn, &session, &session.turn.base);
+    gate = session.gate;
+    gpu = meter_gpu_find(conn, 0);
+    cr_assert_not_null(gpu);
+    grant.horizon_ns = 4 * GA_NS_PER_MS;
+    grant.hold_ns = GA_NS_PER_MS / 2;
+}
+
+static void stop(void)
+{
+    meter_fini(&conn->meter);
+    completer_fini(&conn->completer);
+    send_queue_fini(&conn->out);
+    close(conn->wake_fd);
+    close(bell.fd);
+    close(our_bell);
+    free(conn);
+}
+
+TestSuite(turn_gate, .init = start, .fini = stop, .timeout = 30);
+
+static void give(uint64_t turn, unsigned what, uint64_t until_ns)
+{
+    grant.until_ns = until_ns;
+    grant.word = grant_word(turn, what);
+}
+
+static bool has_rung(void)
+{
+    struct pollfd rung = {.fd = our_bell, .events = POLLIN};
+    char bytes[64];
+    return poll(&rung, 1, 0) == 1 && read(our_bell, bytes, sizeof bytes) > 0;
+}
+
+static enum ga_status enter(enum api_engine engine)
+{
+    return gate->enter(gate, conn, engine);
+}
+
+/* ---- gpuaasd, which waits for what the session says, and then grants that */
+
+struct answer {
+    uint64_t said, word, until_ns;
+};
+
+static void *answer_run(void *argument)
+{
+    const struct answer *answer = argument;
+    char bytes[64];
+    while (request.word != answer->said) {
+        cr_assert_gt(read(our_bell, bytes, sizeof bytes), 0);
+    }
+    grant.until_ns = answer->until_ns;
+    grant.word = answer->word;
+    cr_assert_eq(write(our_bell, "", 1), 1);
+    return NULL;
+}
+
+/* It enters, and meanwhile says so and is answered so. */
+static void enters_when(enum api_engine engine, uint64_t said, uint64_t word, uint64_t until_ns)
+{
+    struct answer answer = {said, word, until_ns};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, answer_run, &answer), 0);
+    cr_assert_eq(enter(engine), GA_OK);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
+Test(turn_gate, it_asks_and_is_woken)
+{
+    enters_when(API_ENGINE_H2D, grant_word(0, GRANT_H2D), grant_word(1, GRANT_ALL),
+                ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK, "it is still its turn");
+    cr_assert_eq(request.word, grant_word(0, GRANT_H2D));
+}
+
+Test(turn_gate, a_turn_ends_by_time)
+{
+    give(1, GRANT_ALL, ga_clock_ns());
+    enters_when(API_ENGINE_COMPUTE, grant_word(1, GRANT_KL), grant_word(2, GRANT_ALL),
+                ga_clock_ns() + HOUR);
+}
+
+Test(turn_gate, another_phase_is_another_turn)
+{
+    give(1, 1u << GRANT_KL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    cr_assert_eq(enter(API_ENGINE_BOTH), GA_OK, "a graph is kernels");
+    enters_when(API_ENGINE_D2H, grant_word(1, GRANT_D2H), grant_word(2, 1u << GRANT_D2H),
+                ga_clock_ns() + HOUR);
+}
+
+Test(turn_gate, alone_or_free_it_asks_nobody)
+{
+    give(1, GRANT_ALL | GRANT_ALONE, 0);
+    for (unsigned i = 0; i < 10000; i++) {
+        cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    }
+    cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "nor does it return the turn");
+    give(1, GRANT_ALL | GRANT_FREE, 0);
+    for (unsigned i = 0; i < 10000; i++) {
+        cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
+    }
+    cr_assert(!has_rung());
+    give(1, GRANT_ALL, ga_clock_ns()); /* somebody wants it */
+    enters_when(API_ENGINE_COMPUTE, grant_word(1, GRANT_KL), grant_word(2, GRANT_ALL | GRANT_ALONE),
+                0);
+}
+
+/* Works that took 1 ms each: two in half of the horizon, and as many before those are done. */
+Test(turn_gate, works_ahead_are_bounded_by_time)
+{
+    give(1, GRANT_ALL | GRANT_ALONE, 0);
+    uint64_t done_ns = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        done_ns += GA_NS_PER_MS;
+    }
+    unsigned side = gpu->side, count = 0;
+    while (gpu->side == side) { /* the beginning of a batch */
+        cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        done_ns += GA_NS_PER_MS;
+    }
+    side = gpu->side;
+    while (gpu->side == side) {
+        cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        done_ns += GA_NS_PER_MS;
+        count++;
+    }
+    cr_assert(count >= 1 && count <= 3, "%u works of 1 ms are in half of 4 ms", count);
+}
+
+Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
+{
+    give(1, GRANT_ALL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    uint64_t ns = gate->rest(gate, conn);
+    cr_assert(ns != UINT64_MAX && request.word == grant_word(0, GRANT_IDLE), "work is in flight");
+    meter_gpu_end(gpu, gpu->side);
+    while ((ns = gate->rest(gate, conn)) != UINT64_MAX) {
+        cr_assert_leq(ns, grant.hold_ns);
+    }
+    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert(has_rung());
+    cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "once");
+}
+
+Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
+{
+    grant.horizon_ns = GA_NS_PER_MS;
+    give(1, GRANT_ALL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    uint64_t until = ga_clock_ns() + 50 * GA_NS_PER_MS;
+    while (ga_clock_ns() < until) { /* a kernel that takes long does */
+        cr_assert_neq(gate->rest(gate, conn), UINT64_MAX);
+    }
+    conn->waits_for_values = true;
+    while (gate->rest(gate, conn) != UINT64_MAX) {
+    }
+    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    meter_gpu_end(gpu, gpu->side);
+}
+
+Test(turn_gate, the_end_of_the_connection_ends_the_wait)
+{
+    atomic_store(&conn->ended, true);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_LOST);
+}
+
+Test(turn_gate, a_session_in_the_place_of_another_returns_what_that_one_had)
+{
+    give(5, 0, 0);
+    request.word = grant_word(4, GRANT_KL);
+    turn_gate_init(&session.turn, &request, &grant, &bell, 0);
+    enters_when(API_ENGINE_COMPUTE, grant_word(5, GRANT_KL), grant_word(6, GRANT_ALL),
+                ga_clock_ns() + HOUR);
+}
