@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed kernels. Without an argument: a GPU that executes them is busy for their time, at least. The
-// other ways are for a GPU that does not.
+// Timed kernels. Without an argument: a GPU that executes them is busy for their time, at least.
+// The other ways are for a GPU that does not.
 // `timed model` says what pairs of them and a graph took, by events. The work is submitted behind a
 // function of the host that waits until all of it has been: then it does not matter how slowly that
 // went. `timed minute` fills the GPU for a minute. `timed refused`: parameters that are wrong.
