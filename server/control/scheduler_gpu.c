@@ -153,10 +153,11 @@ static void member_write(struct scheduler_member *member, uint64_t until_ns, uns
 
 /* Who is awake beside others may do what he was woken for, and no more: what he does next is for
  * the policy to decide, again. */
-static unsigned member_may(const struct scheduler_member *member, bool beside_others)
+static unsigned member_may(const struct scheduler_member *member, uint64_t until_ns,
+                           bool beside_others)
 {
-    if (gpu_is_free(member->gpu)) {
-        return GRANT_ALL | GRANT_FREE;
+    if (gpu_is_free(member->gpu)) { /* a cap ends by the clock, which who is free does not ask */
+        return until_ns == SCHED_NEVER ? GRANT_ALL | GRANT_FREE : GRANT_ALL;
     }
     return beside_others && member->phase != GRANT_IDLE ? 1u << member->phase : GRANT_ALL;
 }
@@ -169,7 +170,7 @@ static void member_grant(struct scheduler_member *member, uint64_t until_ns, boo
         member->holds = true;
         member->what = 0;
     }
-    member_write(member, until_ns, member_may(member, beside_others) | alone);
+    member_write(member, until_ns, member_may(member, until_ns, beside_others) | alone);
 }
 
 /* Whether the policy has more to decide then. */

@@ -266,6 +266,25 @@ Test(scheduler, without_a_policy_all_may_at_once_until_there_is_one)
     end();
 }
 
+Test(scheduler, a_cap_ends_the_turn_of_who_is_free)
+{
+    const struct scheduler_terms half = {.weight = 1, .cap_percent = 50};
+    begin("none");
+    scheduler_gpu_terms(&members[0], &half, now);
+    for (unsigned i = 0; i < 2; i++) {
+        member_asks(i, GRANT_KL);
+    }
+    turn();
+    cr_assert(member_may(0, GRANT_KL) && member_may(1, GRANT_KL));
+    for (unsigned i = 0; i < 2; i++) {
+        member_uses(i, FIGURE_ENGINE_COMPUTE, 110 * MS); /* half of a window of 100 ms is allowed */
+    }
+    passes(110 * MS);
+    cr_assert_not(member_may(0, GRANT_KL), "its turn is over");
+    cr_assert(member_may(1, GRANT_KL), "others have no cap");
+    end();
+}
+
 Test(scheduler, another_policy_finds_the_accounts_of_the_last_one)
 {
     const struct scheduler_settings tfs = settings_of("tfs");

@@ -3,7 +3,8 @@
 // until its standard input ends: then somebody can look what was measured of it. The work waits
 // behind a gate until all of it has been submitted: then it does not matter how slowly that went.
 //
-// metered stream|streams|waits|pauses|graph|long
+// metered stream|streams|waits|pauses|graph|long|whole
+// The last two go on for ever, with kernels that fill next to nothing of the GPU, and all of it.
 #include <atomic>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 static const size_t bytes = 1 << 20;
 static const int streams = 4;
+static const int whole = bytes / sizeof(float) / 128; // blocks
 
 // Of its own for each kind of work, since all are at work at once.
 static float *device_memory, *device_up, *device_down;
@@ -25,10 +27,10 @@ __global__ void spin(float *out, int rounds)
     out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-static void work(int count, cudaStream_t where)
+static void work(int count, cudaStream_t where, int blocks = 2)
 {
     for (int i = 0; i < count; i++)
-        spin<<<2, 128, 0, where>>>(device_memory, 10);
+        spin<<<blocks, 128, 0, where>>>(device_memory, 10);
     CHECK(cudaGetLastError());
 }
 
@@ -155,11 +157,12 @@ int main(int count, char **arguments)
             work(10, i % 2 ? stream[0] : 0);
             usleep(20000);
         }
-    else if (strcmp(way, "long") == 0) {
+    else if (strcmp(way, "long") == 0 || strcmp(way, "whole") == 0) {
+        int blocks = strcmp(way, "long") == 0 ? 2 : whole;
         printf("begins\n");
         fflush(stdout);
         for (;;) {
-            work(100, stream[0]);
+            work(100, stream[0], blocks);
             CHECK(cudaStreamSynchronize(stream[0]));
         }
     } else
