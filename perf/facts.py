@@ -120,7 +120,7 @@ class Side:
 
 
 def added(key, title, target, sides, count, scale):
-    """What the second side adds to a launch in the backend process. The floor is the first one, in
+    """The second side adds this to a launch in the backend process. The floor is the first one, in
     turns."""
     for _ in range(max(3, round(15 * min(scale, 1)))):
         for side in sides:
