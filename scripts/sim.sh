@@ -8,10 +8,13 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 sim=build/release/bin/gpuaas-sim
 
 case ${1:-} in
-run | scale) ;;
+run | golden | check | paper | scale) ;;
 *)
     cat <<'END'
 usage: ./dev sim run SCENARIO [OPTIONS]    simulate (gpuaas-sim --help: options)
+       ./dev sim golden                    numbers that are known exactly
+       ./dev sim check [--quick]           what would reveal a model that gives something away
+       ./dev sim paper [--quick] [ROW...]  the papers' rows about one GPU and one node
        ./dev sim scale                     10,000 GPUs and 100,000 applications: memory and speed
 END
     case ${1:-} in

@@ -4,9 +4,12 @@
 import argparse
 import sys
 
+import check
+import golden
+import paper
 import scale
 
-COMMANDS = {"scale": scale}
+COMMANDS = {"golden": golden, "check": check, "paper": paper, "scale": scale}
 
 
 def main():

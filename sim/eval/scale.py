@@ -2,6 +2,7 @@
 """10,000 GPUs and 100,000 applications in one run: memory, and events in a second of processor."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def main(options):
                           text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    events = int(done.stdout.split()[-2])
+    events = int(re.search(r"(\d+) events", done.stdout).group(1))
     memory = after.ru_maxrss * 1024
     print(done.stdout)
     print(f"{events / seconds / 1e6:.2f} million events in a second of processor "

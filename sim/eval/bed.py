@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' testbed as scenarios, and many runs of gpuaas-sim side by side.
+
+A run is a scenario with a dictionary of settings ("section.key": value) over it; what comes back is
+the JSON of docs/simulator.md."""
+
+import concurrent.futures
+import json
+import math
+import os
+import random
+import subprocess
+import tempfile
+
+GROUP_A = ["DC", "SC", "BO", "MM", "HI", "EV"]
+GROUP_B = ["BS", "MC", "GA", "SN"]
+RUNTIME_S = {"DC": 30, "SC": 30, "BO": 30, "MM": 30, "HI": 30, "EV": 30,
+             "BS": 3, "MC": 6, "GA": 6, "SN": 6}
+# Strings, Fig. 10: A = DC-BS ... X = EV-SN
+PAIRS = {chr(ord("A") + i): (GROUP_A[i // 4], GROUP_B[i % 4]) for i in range(24)}
+MODELS = {"node": ["c2050", "quadro2000"], "one": ["c2050"], "equal": ["c2050", "c2050"]}
+
+
+def scenario(streams, gpus="one", node=None):
+    """A text: streams is {name: {key: value}}; each runs the application of its key app, of Table
+    I (the name up to a dot)."""
+    lines = []
+    for key, value in (node or {}).items():
+        lines += ["[node.0]"] * (not lines) + [f"{key} = {value}"]
+    for number, model in enumerate(MODELS[gpus]):
+        lines += [f"[gpu.{number}]", "node = 0", f"model = {model}"]
+    for app in sorted({keys["app"] for keys in streams.values()}):
+        lines += [f"[app.{app}]", f"table = {app.split('-')[0]}"]
+    for name, keys in streams.items():
+        lines += [f"[stream.{name}]"] + [f"{key} = {value}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def closed(pair, until_s, seed):
+    """Both applications run again whenever they have ended. What is random is when the second one
+    begins."""
+    draw = random.Random(f"{pair}/{seed}")
+    streams = {app: {"app": app, "arrivals": "closed", "requests": 0,
+                     "start": f"{draw.randrange(0, 1000) if i else 0}ms"}
+               for i, app in enumerate(pair)}
+    return scenario(streams), {"run.until": f"{until_s}s", "run.warmup_percent": 0}
+
+
+class Bed:
+    """Runs scenarios, as many at a time as there are processors."""
+
+    def __init__(self, sim, jobs=None):
+        self.sim = sim
+        self.jobs = jobs or os.cpu_count() or 1
+
+    def one(self, run):
+        """run: (scenario text, settings, seed, baseline settings or None)"""
+        text, settings, seed, against = run
+        with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+            file.write(text)
+            file.flush()
+            command = [self.sim, "run", file.name, "--quiet", "--json", "-", "--seed", str(seed)]
+            for key, value in settings.items():
+                command += ["--set", f"{key}={value}"]
+            for key, value in (against or {}).items():
+                command += ["--against", f"{key}={value}"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
+        return json.loads(done.stdout)
+
+    def all(self, runs):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(self.one, runs))
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else float("nan")
+
+
+def geometric(values):
+    values = [v for v in values if v > 0]
+    return math.exp(mean(math.log(v) for v in values)) if values else float("nan")
+
+
+def interval(values, rounds=2000):
+    """The 95 % bootstrap interval of the mean; the sample is the seeds (or workloads)."""
+    values = list(values)
+    draw = random.Random(1)
+    means = sorted(mean(draw.choices(values, k=len(values))) for _ in range(rounds))
+    return means[int(rounds * 0.025)], means[int(rounds * 0.975)]
+
+
+def speedup(policy, baseline):
+    """S of one run against another with the same seed: the mean over applications of the mean
+    completion time under the baseline by that under the policy."""
+    return mean(b["completion_mean_s"] / p["completion_mean_s"]
+                for p, b in zip(policy["streams"], baseline["streams"]) if p["counted"])
