@@ -9,7 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "server/control/control.h"
+#include "server/control/scheduler.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
 
@@ -80,12 +82,33 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
     fprintf(out, "gpuaas_gpus_left_out %u\n", control->serving ? lost : 0);
 }
 
+static void metrics_scheduling_write(const struct control *control, FILE *out)
+{
+    const struct devices *devices = &control->devices;
+    struct scheduler *scheduler = control->processes.scheduler;
+    family(out, "gpuaas_gpu_policy", "gauge", "1 for the policy that says who may use the GPU.");
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        const struct device *device = devices_visible(devices, i);
+        fputs("gpuaas_gpu_policy", out);
+        labels_of_gpu(out, control, device);
+        fprintf(out, ",policy=\"%s\"} 1\n", sched_policy_name(device->gpu->scheduling.policy));
+    }
+    family(out, "gpuaas_gpu_decisions_total", "counter",
+           "Decisions of the scheduler, since a GPU has had a policy.");
+    for (uint32_t i = 0; i < devices->visible_count && scheduler != NULL; i++) {
+        fputs("gpuaas_gpu_decisions_total", out);
+        labels_of_gpu(out, control, devices_visible(devices, i));
+        fprintf(out, "} %" PRIu64 "\n", scheduler_decisions(scheduler, i));
+    }
+}
+
 /* ---- tenants */
 
 /* Sums over the live applications of a tenant. */
 struct tenant_sums {
     const struct tenant *tenant;
     uint64_t sessions, bytes;
+    uint64_t waiting, waited_ns; /* for turns on GPUs */
 };
 
 static void metrics_sums_add(void *user, const struct status_application *application)
@@ -94,6 +117,16 @@ static void metrics_sums_add(void *user, const struct status_application *applic
     if (strcmp(application->tenant, sums->tenant->terms.name) == 0) {
         sums->sessions++;
         sums->bytes += application->figures[FIGURE_DEVICE_BYTES];
+    }
+}
+
+static void metrics_sums_turns(void *user, const struct status_application *application,
+                               const struct status_gpu *gpu)
+{
+    struct tenant_sums *sums = user;
+    if (gpu->turns != NULL && strcmp(application->tenant, sums->tenant->terms.name) == 0) {
+        sums->waiting += gpu->turns->waits;
+        sums->waited_ns += gpu->turns->account.waited_ns;
     }
 }
 
@@ -111,14 +144,20 @@ static void metrics_tenants_write(const struct control *control, FILE *out)
     family(out, "gpuaas_tenant_memory_bytes", "gauge",
            "Device memory of its programs, as their backend processes count it.");
     family(out, "gpuaas_tenant_memory_limit_bytes", "gauge", "As much as it may have.");
+    family(out, "gpuaas_tenant_turns_wanted", "gauge", "Turns on GPUs that its programs wait for.");
+    family(out, "gpuaas_tenant_turn_wait_seconds", "gauge",
+           "Time for which its programs that are connected have waited for turns.");
     ga_list_each (at, next, &control->tenants.all) {
         const struct tenant *tenant = ga_container(at, struct tenant, link);
         struct tenant_sums sums = {.tenant = tenant};
-        const struct status_sink sink = {.user = &sums, .application = metrics_sums_add};
+        const struct status_sink sink = {
+            .user = &sums, .application = metrics_sums_add, .gpu = metrics_sums_turns};
         const uint64_t *limits = tenant->terms.limits.of;
         status_collect(control, &sink);
         tenant_line(out, "gpuaas_tenant_sessions", tenant, sums.sessions);
         tenant_line(out, "gpuaas_tenant_memory_bytes", tenant, sums.bytes);
+        tenant_line(out, "gpuaas_tenant_turns_wanted", tenant, sums.waiting);
+        tenant_line(out, "gpuaas_tenant_turn_wait_seconds", tenant, sums.waited_ns / GA_NS_PER_S);
         if (limits[LIMIT_SESSIONS] != LIMIT_NONE) {
             tenant_line(out, "gpuaas_tenant_sessions_limit", tenant, limits[LIMIT_SESSIONS]);
         }
@@ -201,6 +240,7 @@ void metrics_write(const struct control *control, FILE *out)
     family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
     fprintf(out, "gpuaas_up %d\n", control->serving);
     metrics_gpus_write(control, out);
+    metrics_scheduling_write(control, out);
     status_collect(control, &sink);
     metrics_tenants_write(control, out);
     refusals_write(control, out);

@@ -278,12 +278,12 @@ void scheduler_stop(struct scheduler *scheduler)
 
 /* ---- settings, and people who look */
 
-struct scheduler_settings scheduler_settings_of(struct scheduler *scheduler, uint32_t gpu)
+uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu)
 {
     pthread_mutex_lock(&scheduler->lock);
-    struct scheduler_settings settings = scheduler->gpus[gpu].settings;
+    uint64_t decisions = scheduler->gpus[gpu].decisions;
     pthread_mutex_unlock(&scheduler->lock);
-    return settings;
+    return decisions;
 }
 
 void scheduler_change(struct scheduler *scheduler, uint32_t gpu,

@@ -47,8 +47,8 @@ GA_CHECKED enum ga_status scheduler_start(struct scheduler **out,
                                           const struct scheduler_settings *settings, uint32_t gpus);
 void scheduler_stop(struct scheduler *scheduler);
 
-/* What holds for a GPU. */
-struct scheduler_settings scheduler_settings_of(struct scheduler *scheduler, uint32_t gpu);
+/* How often it has decided who may use the GPU. */
+uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu);
 /* Settings that hold from the next decision on. What sessions have used and waited for is kept. */
 void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
                       const struct scheduler_settings *settings);

@@ -214,6 +214,7 @@ void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
     bool news = true;
     for (unsigned i = 0; i < DECISIONS_MAX && news; i++) {
         const struct sched_decision decision = sched_decide(gpu->sched, now);
+        gpu->decisions++;
         gpu->next_ns = decision.again;
         news = gpu_grant(gpu, &decision, now);
     }

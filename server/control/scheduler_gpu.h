@@ -23,6 +23,7 @@ struct scheduler_gpu {
     struct ga_list members;
     struct scheduler_member **by_slot; /* slots of sched; NULL: nobody has it */
     uint32_t slots;
+    uint64_t decisions;
     uint64_t next_ns; /* when to take the next turn, if nothing happens; SCHED_NEVER: not */
 };
 

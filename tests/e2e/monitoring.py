@@ -13,6 +13,7 @@ import urllib.request
 
 import harness
 from harness import expect, wait_until
+from turns import players
 
 
 def with_lines(config, *lines):
@@ -81,6 +82,7 @@ def test_numbers(build):
         expect(memory == [1 << 30, 2 << 30], memory)
         expect(sum('state="ready"' in name and 'node="n1"' in name for name in found) == 2, found)
         expect(found['gpuaas_backend_processes{state="spare"}'] == 1, found)
+        expect(sum('policy="none"' in name for name in found) == 2, found)
         with harness.running([build.program("endless"), "kernel"],
                              build.remote([server])) as program:
             program.wait_for_line("started", 60)
@@ -94,6 +96,19 @@ def test_numbers(build):
                    f"{found['process_open_fds']} {descriptors}")
         wait_until(lambda: metrics_of(place)["gpuaas_sessions"] == 0, 10, "it is gone")
         traces.expect_none()
+
+
+def test_scheduling(build):
+    config = with_lines(harness.configuration(1), "http = 127.0.0.1:0") + "policy = rr\n"
+    with harness.serving(build, config=config) as server, \
+            players(build, server, ["calls"]) as (player,):
+        found = metrics_of(place_of(server))
+        expect(any('policy="rr"' in name for name in found), found)
+        expect('gpuaas_tenant_turns_wanted{tenant="default"}' in found and
+               'gpuaas_tenant_turn_wait_seconds{tenant="default"}' in found, found)
+        expect(sum(value for name, value in found.items()
+                   if name.startswith("gpuaas_gpu_decisions_total")) > 0, found)
+        player.finish()
 
 
 def test_draining(build):
