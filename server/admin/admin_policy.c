@@ -91,7 +91,7 @@ static enum admin_code policy_gpu(struct admin_call *call, uint32_t *gpu)
 
 enum admin_code admin_verb_policy_set(struct admin_call *call)
 {
-    uint32_t gpu;
+    uint32_t gpu = 0;
     char why[ADMIN_WHY_MAX] = "";
     enum admin_code code = policy_gpu(call, &gpu);
     if (code != ADMIN_OK) {
