@@ -25,6 +25,8 @@ static void work_go_on(struct model_work *work, double ns, uint64_t now_ns)
     }
     if (work->lead_ns == 0 && work->left_ns < LEFT_MIN) {
         work->state = MODEL_WORK_ENDED;
+        work->start_ns = work->begun ? work->start_ns : now_ns; /* it took no time */
+        work->begun = 1;
         work->end_ns = now_ns;
     }
 }

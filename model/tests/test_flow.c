@@ -179,6 +179,16 @@ Test(flow, what_is_forgotten_makes_room_at_once)
     expect_end(3, 150 * US);
 }
 
+Test(flow, work_of_no_time_begins_where_it_ends)
+{
+    struct model_demand demand = {.lead_ns = 3 * US};
+    add(100 * US, 1, 1, MODEL_COMPUTE, demand);
+    cr_expect_eq(period_of(1).start_ns, 103 * US);
+    cr_expect_eq(period_of(1).end_ns, 103 * US);
+    add(100 * US, 2, 1, MODEL_H2D, demand_of(0, 0));
+    cr_expect_eq(period_of(2).start_ns, 100 * US);
+}
+
 Test(flow, has_an_end)
 {
     struct model_demand demand = demand_of(US, 1);

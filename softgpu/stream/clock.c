@@ -33,7 +33,8 @@ static struct {
     uint64_t seen[SG_DEVICES_MAX / 64]; /* one bit for each device that had items */
     unsigned devices;
     uint64_t late_items, late_ns, latest_ns;
-    bool told; /* it was said that the run is void */
+    uint64_t alone; /* items that found no room beside others' */
+    bool told;      /* it was said that the run is void */
 } run;
 
 uint64_t sg_clock_of(const struct sg_stream *stream)
@@ -68,23 +69,37 @@ static double late_share(void)
     return (double)run.late_ns / ((double)(run.end_ns - run.begin_ns + 1) * run.devices);
 }
 
+static bool run_is_void(void)
+{
+    return late_share() > MODEL_VOID_SHARE || run.alone != 0;
+}
+
 static void clock_report_at(enum ga_log_level level)
 {
-    bool is_void = late_share() > MODEL_VOID_SHARE;
     char digest[MODEL_DIGEST_BYTES];
     model_constants_digest(digest);
     ga_log(level,
            "softgpu: timing: model %s: %" PRIu64 " items of %.3f ms on %u devices in %.3f ms; "
            "%" PRIu64 " were executed later than the model says, by %.3f ms (%.2f %%), one by "
-           "%.3f ms%s",
+           "%.3f ms; %" PRIu64 " found no room beside others and are timed as if alone%s",
            digest, run.items, (double)run.busy_ns / 1e6, run.devices,
            (double)(run.end_ns - run.begin_ns) / 1e6, run.late_items, (double)run.late_ns / 1e6,
-           late_share() * 100, (double)run.latest_ns / 1e6,
-           is_void ? ": this run is VOID, what its host measures are not the model's times" : "");
+           late_share() * 100, (double)run.latest_ns / 1e6, run.alone,
+           run_is_void() ? ": this run is VOID, what its host measures are not the model's times"
+                         : "");
 }
 
-static void clock_count(unsigned device, const struct model_period *period, uint64_t now)
+static void clock_count_late(uint64_t late_ns)
 {
+    run.late_items++;
+    run.late_ns += late_ns;
+    run.latest_ns = late_ns > run.latest_ns ? late_ns : run.latest_ns;
+}
+
+static void clock_count(const struct sg_item *item, const struct model_period *period)
+{
+    const unsigned device = item->stream->context->device->ordinal;
+    const uint64_t now = item->ran_ns;
     const uint64_t bit = UINT64_C(1) << device % 64;
     run.devices += (run.seen[device / 64] & bit) == 0;
     run.seen[device / 64] |= bit;
@@ -92,14 +107,10 @@ static void clock_count(unsigned device, const struct model_period *period, uint
     run.begin_ns = run.items++ == 0 ? period->start_ns : run.begin_ns;
     run.busy_ns += period->end_ns - period->start_ns;
     run.end_ns = end > run.end_ns ? end : run.end_ns;
-    if (now > period->end_ns) {
-        uint64_t late = now - period->end_ns;
-        run.late_items++;
-        run.late_ns += late;
-        run.latest_ns = late > run.latest_ns ? late : run.latest_ns;
+    if (now > period->end_ns || item->late_ns != 0) {
+        clock_count_late(item->late_ns + (now > period->end_ns ? now - period->end_ns : 0));
     }
-    if (!run.told && late_share() > MODEL_VOID_SHARE &&
-        run.end_ns - run.begin_ns > MODEL_VOID_AFTER_NS) {
+    if (!run.told && run_is_void() && run.end_ns - run.begin_ns > MODEL_VOID_AFTER_NS) {
         run.told = true; /* said now, because a process that is killed says nothing at its end */
         clock_report_at(GA_LOG_WARN);
     }
@@ -131,9 +142,13 @@ static struct model_period place(struct sg_item *item, uint64_t ready)
 {
     const struct sg_context *context = item->stream->context;
     uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
-    item->flow_id = 0;
-    return context->device->config.context_slice_ns != 0 ? sg_flow_begin(item, who, ready)
-                                                         : timeline_place(item, who, ready);
+    item->flow_id = item->late_ns = 0;
+    if (context->device->config.context_slice_ns == 0) {
+        return timeline_place(item, who, ready);
+    }
+    struct model_period period = sg_flow_begin(item, who, ready);
+    run.alone += item->flow_id == 0;
+    return period;
 }
 
 /* An item of a graph has only the context of its stream. */
@@ -150,7 +165,7 @@ static void item_timed(struct sg_item *item, const struct model_period *period)
     if (!of_graph(item)) {
         sg_clock_advance(item->stream, period->end_ns);
     }
-    clock_count(item->stream->context->device->ordinal, period, item->ran_ns);
+    clock_count(item, period);
 }
 
 static void due_insert(struct sg_item *item)
@@ -254,7 +269,7 @@ void sg_clock_report(void)
     if (atomic_load(&started) &&
         ga_mutex_lock_until(&sg_process.lock, ga_clock_ns() + GA_NS_PER_S) == 0) {
         if (run.items != 0) {
-            clock_report_at(late_share() > MODEL_VOID_SHARE ? GA_LOG_WARN : GA_LOG_INFO);
+            clock_report_at(run_is_void() ? GA_LOG_WARN : GA_LOG_INFO);
         }
         sg_unlock();
     }

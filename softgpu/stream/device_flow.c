@@ -22,6 +22,7 @@ struct model_period sg_flow_begin(struct sg_item *item, uint64_t context, uint64
     sg_node_lock();
     model_flow_copy(&flow, &device->node->flow, ga_clock_ns());
     flow_until(&flow, &device->config, ready_ns);
+    item->late_ns = flow.now_ns - ready_ns;
     uint64_t id = sg_node_work_id();
     if (model_flow_add(&flow, &device->config, id, context, sg_clock_engine(item->engine),
                        &item->demand) == GA_OK) {

@@ -54,7 +54,9 @@ struct sg_item {
      * and end. */
     struct model_demand demand;
     uint64_t submitted_ns, end_ns;
-    uint64_t ran_ns, flow_id; /* when it had run; its work in the flow of the device (0: none) */
+    uint64_t ran_ns;  /* when it had run */
+    uint64_t flow_id; /* its work in the flow of the device; 0: none */
+    uint64_t late_ns; /* after it was ready it came into the flow */
     struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */
     /* STEPS: called when its turn has come, and when a value that it waits for may have come; true:
