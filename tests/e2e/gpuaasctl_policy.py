@@ -90,7 +90,7 @@ def test_the_reload_takes_what_the_file_says(build):
 
 
 def test_changes_while_programs_run(build):
-    """They lose nothing: `turns` counts what its kernels and copies have done."""
+    """They lose nothing: `turns` counts what its kernels and copies have done. semantics S172"""
     with node(build, "policy = rr\n") as (server, admin), contextlib.ExitStack() as stack:
         players = [Player(build, server, mode) for mode in ("queue", "calls")]
         for player in players:
