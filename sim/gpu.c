@@ -170,6 +170,7 @@ enum ga_status sim_gpu_decide(struct sim_world *w)
 enum ga_status sim_gpu_reach(struct sim_world *w, uint32_t request)
 {
     struct sim_request *r = &w->requests[request];
+    r->reached_ns = w->now_ns;
     sim_watch_tenant(w, w->streams[r->stream].tenant, true);
     if (w->gpus[r->gpu].sched != NULL) {
         r->state = SIM_REQUEST_GATE;
@@ -231,6 +232,7 @@ static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint3
     struct sim_request *r = &w->requests[request];
     struct sim_gpu *gpu = &w->gpus[r->gpu];
     sim_watch_tenant(w, w->streams[r->stream].tenant, false);
+    sim_measure_wait(w, r);
     if (gpu->sched != NULL) {
         sched_charge(gpu->sched, r->slot, engines[engine], (uint64_t)r->demand_ns, w->now_ns);
         GA_TRY(gpu_tell(w, request, WHAT_HOST));

@@ -26,6 +26,40 @@ void sim_measure_live(struct sim_world *w, int change)
     w->live += (uint64_t)change;
 }
 
+void sim_measure_wait(struct sim_world *w, const struct sim_request *r)
+{
+    struct sim_waits *waits = &w->waits[w->streams[r->stream].section];
+    const double wait_ns = fmax((double)(w->now_ns - r->reached_ns) - r->demand_ns, 0);
+    /* Eighths of a power of two: three bits behind the leading one. */
+    const uint64_t ns = (uint64_t)wait_ns + 8;
+    const uint32_t power = 63 - (uint32_t)__builtin_clzll(ns);
+    waits->bins[(power - 3) * 8 + (uint32_t)(ns >> (power - 3) & 7)]++;
+    waits->count++;
+    waits->sum_ns += wait_ns;
+}
+
+/* The upper end of the bin that has the operation which so many others do not exceed. */
+static double wait_at(const struct sim_waits *waits, double part)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < SIM_WAIT_BINS; i++) {
+        seen += waits->bins[i];
+        if ((double)seen >= part * (double)waits->count) {
+            return ldexp(8 + i % 8 + 1, (int)(i / 8)) - 8;
+        }
+    }
+    return 0;
+}
+
+static void waits_finish(const struct sim_waits *waits, struct sim_stream_result *result)
+{
+    result->operations = waits->count;
+    if (waits->count != 0) {
+        result->operation_wait_mean_ns = waits->sum_ns / (double)waits->count;
+        result->operation_wait_p99_ns = wait_at(waits, 0.99);
+    }
+}
+
 /* The first requests of a stream, whose caches and queues are not yet what they will be. */
 static bool is_warm_up(const struct sim_world *w, const struct sim_request *r,
                        const struct sim_stream_keys *keys)
@@ -88,6 +122,7 @@ void sim_measure_finish(struct sim_world *w)
     uint32_t counted = 0;
     for (uint32_t i = 0; i < w->result->stream_count; i++) {
         struct sim_stream_result *s = &w->result->streams[i];
+        waits_finish(&w->waits[i], s);
         if (s->counted == 0) {
             continue;
         }

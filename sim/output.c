@@ -129,6 +129,11 @@ static void streams_json(FILE *out, const struct sim_result *result,
             s->counted, seconds(s->completion_mean_ns), seconds(completion_at(s, 0.5)),
             seconds(completion_at(s, 0.95)), seconds(completion_at(s, 1)), seconds(s->wait_mean_ns),
             seconds(s->alone_mean_ns), s->slowdown_mean, s->speed_mean, s->bounded_slowdown_mean);
+        fprintf(out,
+                ", \"operations\": %" PRIu64 ", \"operation_wait_mean_s\": %.9f, "
+                "\"operation_wait_p99_s\": %.9f",
+                s->operations, seconds(s->operation_wait_mean_ns),
+                seconds(s->operation_wait_p99_ns));
         if (against != NULL) {
             fprintf(out, ", \"baseline_completion_mean_s\": %.9f, \"speedup\": %.9f",
                     seconds(against->streams[i].completion_mean_ns),

@@ -154,14 +154,15 @@ enum ga_status sim_world_init(struct sim_world *w, const struct sim_scenario *s,
         .gpus = world_array_make(gpus, sizeof *w->gpus),
         .streams = world_array_make(streams, sizeof *w->streams),
         .tenants = world_array_make(s->stream_count, sizeof *w->tenants),
+        .waits = world_array_make(s->stream_count, sizeof *w->waits),
         .completion_rooms = world_array_make(s->stream_count, sizeof *w->completion_rooms),
     };
     result->gpus = world_array_make(gpus, sizeof *result->gpus);
     result->streams = world_array_make(s->stream_count, sizeof *result->streams);
     result->tenants = world_array_make(s->stream_count, sizeof *result->tenants);
     if (w->apps == NULL || w->nodes == NULL || w->gpus == NULL || w->streams == NULL ||
-        w->tenants == NULL || w->completion_rooms == NULL || result->gpus == NULL ||
-        result->streams == NULL || result->tenants == NULL) {
+        w->tenants == NULL || w->completion_rooms == NULL || w->waits == NULL ||
+        result->gpus == NULL || result->streams == NULL || result->tenants == NULL) {
         return GA_NO_MEMORY;
     }
     GA_TRY(apps_init(w, why, why_room));
@@ -190,6 +191,7 @@ void sim_world_fini(struct sim_world *w)
     free(w->streams);
     free(w->tenants);
     free(w->completion_rooms);
+    free(w->waits);
     free(w->requests);
     free(w->undecided);
     sim_queue_free(&w->queue);

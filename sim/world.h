@@ -42,7 +42,7 @@ struct sim_request {
     uint32_t gpu, slot; /* of the GPU's scheduler */
     uint32_t state;
     const struct sim_template *template;
-    uint64_t arrival_ns, begin_ns;
+    uint64_t arrival_ns, begin_ns, reached_ns; /* the last: its operation, the GPU */
     double demand_ns, seen_ns; /* of its operation: in all, and what was left when last looked at */
     uint64_t span_ns;          /* begin of the span that is open; SCHED_NEVER: none */
 };
@@ -87,6 +87,13 @@ struct sim_gpu {
     uint64_t seen_ns, busy_seen_ns[SIM_ENGINES]; /* of bins */
 };
 
+/* How long operations waited: a histogram whose bins grow by an eighth of a power of two. */
+#define SIM_WAIT_BINS 512u
+struct sim_waits {
+    uint64_t bins[SIM_WAIT_BINS], count;
+    double sum_ns;
+};
+
 struct sim_tenant {
     uint32_t waiting; /* requests with work for a GPU */
 };
@@ -116,6 +123,7 @@ struct sim_world {
     uint64_t ended, planned;
     uint64_t arrivals;        /* whose events are in the queue */
     size_t *completion_rooms; /* of each section */
+    struct sim_waits *waits;  /* likewise */
 };
 
 /* world.c */
@@ -162,6 +170,8 @@ void sim_watch_finish(struct sim_world *world);
 /* measure.c: completion times and what follows from them. */
 GA_CHECKED enum ga_status sim_measure_request(struct sim_world *world,
                                               const struct sim_request *request);
+/* An operation that ends now has been there for longer than its work takes alone. */
+void sim_measure_wait(struct sim_world *world, const struct sim_request *request);
 void sim_measure_live(struct sim_world *world, int change);
 void sim_measure_finish(struct sim_world *world);
 

@@ -40,6 +40,22 @@ static void outcome_free(struct outcome *o)
 #define SET(...)                                                                                   \
     (const char *const[]){__VA_ARGS__}, sizeof(const char *const[]){__VA_ARGS__} / sizeof(char *)
 
+/* Two kernels of 20 ms at once: one waits for the other. */
+Test(sim, operations_wait_for_each_other)
+{
+    static const char text[] = "[run]\nisolation = packed\nwarmup_percent = 0\n[gpu.0]\n"
+                               "model = c2050\n[app.X]\nruntime = 20ms\ngpu_share = 1\n"
+                               "rounds = 1\n[stream.X]\napp = X\narrivals = once\n"
+                               "requests = 1\ncount = 2\n";
+    struct outcome o;
+    outcome_of(&o, 1, text, SET("run.policy=rr"));
+    cr_assert_eq(o.result.streams[0].operations, 2);
+    cr_assert_float_eq(o.result.streams[0].operation_wait_mean_ns / 1e6, 10, 0.01);
+    double p99_ms = o.result.streams[0].operation_wait_p99_ns / 1e6;
+    cr_assert(p99_ms >= 20 && p99_ms < 22.5, "%f", p99_ms);
+    outcome_free(&o);
+}
+
 /* Three rounds of a copy of 10 ms, a kernel of 20 ms, and a copy back of 10 ms. */
 static const char rounds[] = "[run]\n"
                              "isolation = packed\n"
