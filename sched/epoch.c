@@ -5,14 +5,19 @@
 
 #include "sched/turn.h"
 
-/* The session of the tenant that is ready and has not been served for the longest time. */
-static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant)
+/* The session of the tenant that has work and has not been served for the longest time; else one
+ * that is about to have some. */
+static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant, uint64_t now)
 {
     uint32_t next = SCHED_NONE;
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
-        if (session->tenant == tenant && session->ready &&
-            (next == SCHED_NONE || session->order < sched->sessions[next].order)) {
+        if (session->tenant != tenant || (!session->ready && !sched_held(sched, slot, now))) {
+            continue;
+        }
+        const struct sched_session *best = next == SCHED_NONE ? NULL : &sched->sessions[next];
+        if (best == NULL || (session->ready && !best->ready) ||
+            (session->ready == best->ready && session->order < best->order)) {
             next = slot;
         }
     }
@@ -38,12 +43,12 @@ static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
 }
 
 /* The tenant whose turn is next: first the one of the last turn, with what it has left over. */
-static uint32_t epoch_next_tenant(struct sched *sched)
+static uint32_t epoch_next_tenant(struct sched *sched, uint64_t now)
 {
     for (uint32_t i = 0; i < sched->tenant_count; i++) {
         uint32_t row = (sched->epoch_tenant + i) % sched->tenant_count;
         struct sched_tenant *tenant = &sched->tenants[row];
-        if (tenant->due > 0 && tenant_next_session(sched, row) != SCHED_NONE) {
+        if (tenant->due > 0 && tenant_next_session(sched, row, now) != SCHED_NONE) {
             return row;
         }
         tenant->due = 0;
@@ -52,13 +57,13 @@ static uint32_t epoch_next_tenant(struct sched *sched)
 }
 
 /* What each tenant that has work is due. */
-static void epoch_begin(struct sched *sched)
+static void epoch_begin(struct sched *sched, uint64_t now)
 {
     double weights = 0;
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
         struct sched_tenant *tenant = &sched->tenants[row];
         tenant->due = 0;
-        if (tenant_next_session(sched, row) != SCHED_NONE) {
+        if (tenant_next_session(sched, row, now) != SCHED_NONE) {
             tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
             weights += tenant->weight;
         }
@@ -93,17 +98,18 @@ void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
     if (sched->epoch_settles) {
         epoch_settle(sched, debts, now);
     }
-    uint32_t next = epoch_next_tenant(sched);
+    uint32_t next = epoch_next_tenant(sched, now);
     if (next == SCHED_NONE) {
-        epoch_begin(sched);
+        epoch_begin(sched, now);
         /* The order goes on behind the last turn. */
         sched->epoch_tenant = from == SCHED_NONE ? 0 : (from + 1) % sched->tenant_count;
-        next = epoch_next_tenant(sched);
+        next = epoch_next_tenant(sched, now);
     }
     sched->epoch_tenant = next == SCHED_NONE ? from : next;
     if (next != SCHED_NONE) {
         sched->epoch_settles = true;
-        sched_turn_start(sched, tenant_next_session(sched, next), sched->tenants[next].due, now);
+        sched_turn_start(sched, tenant_next_session(sched, next, now), sched->tenants[next].due,
+                         now);
     }
 }
 

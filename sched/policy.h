@@ -83,6 +83,9 @@ struct sched {
 
 struct sched_policy {
     const char *name, *summary;
+    /* A session that has had work less than hold_ns ago counts as one that has some: its turn
+     * begins, and waits for it. */
+    bool anticipates;
     /* NULL: it works with all settings that fit each other, on every GPU. */
     enum ga_status (*check)(const struct sched_settings *settings, const struct sched_gpu *gpu,
                             char *why, size_t why_room);
@@ -105,6 +108,14 @@ void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now);
 static inline void sched_again(struct sched *sched, uint64_t at)
 {
     sched->again = at < sched->again ? at : sched->again;
+}
+
+/* It has no work, but has had some less than hold_ns ago. */
+static inline bool sched_held(const struct sched *sched, uint32_t slot, uint64_t now)
+{
+    const struct sched_session *session = &sched->sessions[slot];
+    return session->idle_since != SCHED_NEVER && !session->capped &&
+           now - session->idle_since < sched->settings.hold_ns;
 }
 
 /* Over the slots of sessions that are here. */

@@ -3,14 +3,25 @@
 
 #include <math.h>
 
-static bool turn_others_ready(const struct sched *sched, uint32_t but)
+/* Whether nobody else wants the GPU, or is about to. */
+static bool turn_alone(const struct sched *sched, uint64_t now, uint64_t *again)
 {
+    bool alone = true;
+    *again = SCHED_NEVER;
     sched_each (sched, slot) {
-        if (slot != but && sched->sessions[slot].ready) {
-            return true;
+        const struct sched_session *session = &sched->sessions[slot];
+        if (slot == sched->turn.slot) {
+            continue;
+        }
+        if (session->ready) {
+            alone = false;
+        } else if (sched->policy->anticipates && sched_held(sched, slot, now)) {
+            alone = false;
+            uint64_t ends = session->idle_since + sched->settings.hold_ns;
+            *again = ends < *again ? ends : *again;
         }
     }
-    return false;
+    return alone;
 }
 
 static bool turn_something_runs(const struct sched *sched)
@@ -21,13 +32,6 @@ static bool turn_something_runs(const struct sched *sched)
         }
     }
     return false;
-}
-
-/* It has no work now, but may have some before its turn ends. */
-static bool turn_held(const struct sched *sched, const struct sched_session *session, uint64_t now)
-{
-    return session->idle_since != SCHED_NEVER &&
-           now - session->idle_since < sched->settings.hold_ns && !session->capped;
 }
 
 /* Wakes the session of the turn for what is left of it. */
@@ -50,13 +54,15 @@ enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t 
     struct sched_turn *turn = &sched->turn;
     if (turn->slot != SCHED_NONE && !turn->over) {
         const struct sched_session *session = &sched->sessions[turn->slot];
-        bool alone = !turn_others_ready(sched, turn->slot);
+        uint64_t again = SCHED_NEVER;
+        bool alone = turn_alone(sched, now, &again);
         bool used_up = turn->used >= turn->length || (double)(now - turn->began) >= turn->length;
         turn->alone = turn->alone || alone;
         turn->over = (used_up && !alone) || (ends && !alone) ||
-                     (!session->ready && !turn_held(sched, session, now));
+                     (!session->ready && !sched_held(sched, turn->slot, now));
         if (!turn->over) {
             turn_wake(sched, alone);
+            sched_again(sched, again);
             return SCHED_TURN_GOES_ON;
         }
     }
@@ -65,9 +71,11 @@ enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t 
 
 void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now)
 {
-    sched->turn = (struct sched_turn){
-        .slot = slot, .began = now, .length = length, .alone = !turn_others_ready(sched, slot)};
+    uint64_t again = SCHED_NEVER;
+    sched->turn = (struct sched_turn){.slot = slot, .began = now, .length = length};
+    sched->turn.alone = turn_alone(sched, now, &again);
     turn_wake(sched, sched->turn.alone);
+    sched_again(sched, again);
     sched_turn_begins(sched, slot, now);
 }
 

@@ -96,8 +96,7 @@ static struct group_state group_look(const struct sched *sched, uint32_t group, 
         state.ready = state.ready || session->ready;
         state.busy = state.busy || session->request.busy != 0;
         state.debt = session->debt > state.debt ? session->debt : state.debt;
-        if (session->idle_since != SCHED_NEVER && !session->capped &&
-            now - session->idle_since < sched->settings.hold_ns) {
+        if (sched_held(sched, slot, now)) {
             state.held = true;
             state.idle_since =
                 session->idle_since > state.idle_since ? session->idle_since : state.idle_since;

@@ -32,6 +32,7 @@ static void tfs_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uin
 const struct sched_policy sched_policy_tfs = {
     .name = "tfs",
     .summary = "true fair share: turns by the tenants' weights; overshoot is paid back",
+    .anticipates = true,
     .begin = sched_epoch_reset,
     .decide = tfs_decide,
     .charge = tfs_charge,

@@ -53,7 +53,7 @@ Test(settings, contradictions)
     REFUSED(quantum_ns, hours, "quantum");
     REFUSED(horizon_ns, 0, "horizon");
     REFUSED(horizon_ns, defaults.slice_ns + 1, "horizon");
-    REFUSED(hold_ns, defaults.slice_ns, "hold");
+    REFUSED(hold_ns, defaults.epoch_ns + 1, "hold");
     REFUSED(group_slice_ns, defaults.slice_ns - 1, "slice of groups");
     REFUSED(group_excess_percent, 101, "excess");
     REFUSED(aging_ns, hours, "aging");
