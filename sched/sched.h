@@ -41,6 +41,7 @@ struct sched_request {
      * has been woken and has not given its turn back yet. Policies that wake one session at a time
      * wait until nobody is busy. Work that cannot go on by itself (a wait in a stream) is none. */
     uint8_t busy;
+    uint64_t idle_ns;    /* if it has neither: for so long already; not later than `now` */
     uint32_t demand_ppm; /* part of the GPU's places that its kernels fill; 0: not known, so all */
     uint64_t bandwidth;  /* of the GPU's memory while its kernels run, bytes/s; 0: not known */
     uint64_t goal_ns;    /* an operation should wait at most so long (policy `latency`); 0: batch */

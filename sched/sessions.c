@@ -94,7 +94,7 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
     if (has_work) {
         session->idle_since = SCHED_NEVER;
     } else if (session->idle_since == SCHED_NEVER) {
-        session->idle_since = now;
+        session->idle_since = request->idle_ns < now ? now - request->idle_ns : 0;
     }
 }
 

@@ -90,6 +90,13 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
     member_demand(member, row);
 }
 
+/* Before a session returns a turn early, it has had nothing to do for as long as turns are held.
+ * Nobody waits for one that has lost its turn. */
+static uint64_t member_idle_ns(const struct scheduler_member *member, uint64_t now)
+{
+    return member->lost || now < member->until_ns ? member->gpu->settings.values.hold_ns : 0;
+}
+
 /* Whether that is news to the policy. */
 static bool member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
                        uint64_t now)
@@ -99,6 +106,7 @@ static bool member_ask(struct scheduler_member *member, enum grant_phase phase, 
     asks.phase = phase_of[phase];
     asks.wants = wants_of[phase];
     asks.busy = busy ? wants_of[phase] : 0;
+    asks.idle_ns = member_idle_ns(member, now);
     if (asks.phase == member->asks.phase && asks.wants == member->asks.wants &&
         asks.busy == member->asks.busy) {
         return false;
@@ -303,21 +311,12 @@ void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler
 
 /* ---- settings */
 
-/* A session holds its turn by itself, so the policy need not. */
-static struct sched_settings values_for_sched(const struct scheduler_settings *settings)
-{
-    struct sched_settings values = settings->values;
-    values.hold_ns = 0;
-    return values;
-}
-
 enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,
                                   const struct scheduler_settings *settings, uint64_t now)
 {
-    const struct sched_settings values = values_for_sched(settings);
     *gpu = (struct scheduler_gpu){.settings = *settings, .next_ns = SCHED_NEVER};
     ga_list_init(&gpu->members);
-    return sched_create(&gpu->sched, settings->policy, &values, &settings->gpu, now);
+    return sched_create(&gpu->sched, settings->policy, &settings->values, &settings->gpu, now);
 }
 
 void scheduler_gpu_fini(struct scheduler_gpu *gpu)
@@ -329,10 +328,9 @@ void scheduler_gpu_fini(struct scheduler_gpu *gpu)
 void scheduler_gpu_change(struct scheduler_gpu *gpu, const struct scheduler_settings *settings,
                           uint64_t now)
 {
-    const struct sched_settings values = values_for_sched(settings);
     gpu->settings.policy = settings->policy;
     gpu->settings.values = settings->values;
-    sched_change(gpu->sched, settings->policy, &values, now);
+    sched_change(gpu->sched, settings->policy, &settings->values, now);
     ga_list_each (at, next, &gpu->members) {
         member_settings(ga_container(at, struct scheduler_member, link));
     }
