@@ -8,7 +8,7 @@ struct sched_settings sched_settings_default(void)
 {
     return (struct sched_settings){.slice_ns = 10 * GA_NS_PER_MS,
                                    .epoch_ns = 100 * GA_NS_PER_MS,
-                                   .quantum_ns = 100 * GA_NS_PER_MS,
+                                   .quantum_ns = GA_NS_PER_S,
                                    .horizon_ns = 2 * GA_NS_PER_MS,
                                    .hold_ns = 500 * GA_NS_PER_US,
                                    .group_slice_ns = 100 * GA_NS_PER_MS,

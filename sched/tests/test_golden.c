@@ -150,6 +150,7 @@ Test(golden, las_history)
     const struct sched_gpu gpu = {.copy_engines = 2};
     struct sched *sched = NULL;
     uint32_t slots[3];
+    settings.quantum_ns = 100 * TOY_MS;
     cr_assert_eq(sched_create(&sched, sched_policy_find("las"), &settings, &gpu, 0), GA_OK);
     for (uint32_t i = 0; i < 3; i++) {
         cr_assert_eq(sched_join(sched, &(struct sched_request){.tenant = i}, 0, &slots[i]), GA_OK);
@@ -176,6 +177,7 @@ static void run_three(struct toy_gpu *toy, struct toy_app apps[3], const char *p
 {
     struct sched_settings settings = sched_settings_default();
     settings.slice_ns = 20 * TOY_MS;
+    settings.quantum_ns = 100 * TOY_MS;
     const uint32_t rounds[] = {20, 6, 3};
     for (uint32_t i = 0; i < 3; i++) {
         apps[i] = (struct toy_app){.request = {.tenant = i + 1},

@@ -57,6 +57,7 @@ static void draw(const char *policy, char *picture)
     static struct toy_gpu toy;
     struct sched_settings settings = sched_settings_default();
     settings.epoch_ns = 120 * TOY_MS;
+    settings.quantum_ns = 100 * TOY_MS;
     settings.group_slice_ns = 60 * TOY_MS;
     struct toy_app apps[] = {
         {.request = {.tenant = 1, .weight = 1, .demand_ppm = 1000000, .bandwidth = 80},

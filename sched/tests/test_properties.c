@@ -223,6 +223,7 @@ Test(properties, las_bound)
     for (uint32_t bound = 0; bound <= 20; bound += 20) {
         struct sched_settings settings = sched_settings_default();
         settings.las_passed_max = bound;
+        settings.quantum_ns = 100 * TOY_MS;
         memset(apps, 0, sizeof(apps));
         ops[0][0] = (struct toy_op){0, SCHED_COMPUTE, 10 * TOY_MS};
         for (uint32_t i = 0; i < 21; i++) {
@@ -361,6 +362,7 @@ Test(properties, change)
 Test(properties, history_is_handed_over)
 {
     struct sched_settings settings = sched_settings_default();
+    settings.quantum_ns = 100 * TOY_MS;
     memset(apps, 0, sizeof(apps));
     for (uint32_t i = 0; i < 2; i++) {
         ops[i][0] = (struct toy_op){0, SCHED_COMPUTE, 10 * TOY_MS};
