@@ -24,13 +24,14 @@ static void module_forget(struct server_conn *conn, struct server_module *module
         free(function);
     }
     ga_list_init(&module->functions);
+    uint64_t bytes = module->variable_bytes;
     for (size_t i = conn->ranges.count; i-- > 0;) {
         if (conn->ranges.items[i].owner == module) {
-            ledger_return_device(conn->ledger, module->context->session->gpu,
-                                 conn->ranges.items[i].bytes);
+            bytes += module->counted ? 0 : conn->ranges.items[i].bytes;
             range_table_remove(&conn->ranges, conn->ranges.items[i].base);
         }
     }
+    ledger_return_device(conn->ledger, module->context->session->gpu, bytes);
     (void)ga_handle_table_remove(&conn->objects.modules, module->handle);
     module->leaving = true;
 }
@@ -116,9 +117,10 @@ CUresult server_do_ga_module_global(struct server_conn *conn,
                                     ga_handle_table_find(&conn->objects.modules, args->module)};
     const struct server_module *module = range.owner;
     uint32_t gpu = module->context->session->gpu;
-    CU_TRY(ledger_charge_device(conn->ledger, gpu, bytes));
+    uint64_t charged = module->counted ? 0 : bytes;
+    CU_TRY(ledger_charge_device(conn->ledger, gpu, charged));
     if (range_table_add(&conn->ranges, &range) != GA_OK) {
-        ledger_return_device(conn->ledger, gpu, bytes);
+        ledger_return_device(conn->ledger, gpu, charged);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;

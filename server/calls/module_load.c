@@ -7,9 +7,11 @@
 
 #include "api/bundle.h"
 #include "api/calls.h"
+#include "api/driver_places.h"
 #include "api/server_dispatch.h"
 #include "base/failpoint.h"
 #include "server/calls/module.h"
+#include "server/driver/driver.h"
 #include "server/session/conn.h"
 #include "server/session/image.h"
 #include "server/session/reply.h"
@@ -173,6 +175,27 @@ CUresult module_real_load(struct server_conn *conn, struct server_module *module
     return driver_load(conn, module->image, &options, &module->real);
 }
 
+/* Charges its variables, if the driver tells them; those in managed memory are not the device's. */
+static CUresult module_charge(struct server_conn *conn, struct server_module *module)
+{
+    const struct cuda_driver_places *places = driver_places(conn->driver);
+    struct cuda_module_layout layout;
+    uint64_t bytes = 0;
+    if (places == NULL) {
+        return CUDA_SUCCESS;
+    }
+    CU_TRY((CUresult)places->module_layout(module->real, &layout));
+    for (size_t i = 0; i < layout.variable_count; i++) {
+        struct cuda_module_variable variable;
+        CU_TRY((CUresult)places->module_variable(module->real, i, &variable));
+        bytes += variable.kind != CUDA_VARIABLE_MANAGED ? variable.bytes : 0;
+    }
+    CU_TRY(ledger_charge_device(conn->ledger, module->context->session->gpu, bytes));
+    module->counted = true;
+    module->variable_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
 /* Takes a use of the image if it answers CUDA_SUCCESS. */
 static CUresult module_make(struct server_conn *conn, uint64_t handle,
                             const struct made_module *made, struct image *image,
@@ -185,19 +208,26 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
     if (module == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    module->context = conn->current;
     CUresult rc = driver_load(conn, image, options, &module->real);
     if (rc != CUDA_SUCCESS) {
         free(module);
         return rc;
     }
-    enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
-    if (status != GA_OK) {
+    rc = module_charge(conn, module);
+    if (rc == CUDA_SUCCESS) {
+        enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
+        rc = status == GA_OK        ? CUDA_SUCCESS
+             : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
+                                    : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        ledger_return_device(conn->ledger, module->context->session->gpu, module->variable_bytes);
         (void)conn->driver->cuModuleUnload(module->real);
         free(module);
-        return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
+        return rc;
     }
     module->handle = handle;
-    module->context = conn->current;
     module->image = image;
     image_ref(image);
     module->made_from = *made;

@@ -286,6 +286,17 @@ def test_module_bytes(build):
         expect_note(process, "module-bytes", "100 ?B? allowed")
 
 
+def test_variables_of_modules(build):
+    """They are charged when the module is loaded, which is refused like any allocation."""
+    with limited(build, "gpu-mem=64MiB") as server:
+        command = [build.program("big_variable")]
+        process = harness.run(command, build.remote([server]), status=1)
+        expect("cudaErrorMemoryAllocation" in process.out.text, process.report())
+        expect_note(process, "gpu-mem", "64 ?MiB allowed, .* 80 ?MiB more asked for")
+        server.limit("gpu-mem=100MiB")
+        harness.run_passing(command, build.remote([server]))
+
+
 def test_objects(build):
     with limited(build, "objects=6") as server:
         process = harness.run([build.program("streams_events")], build.remote([server]),
