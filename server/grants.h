@@ -47,7 +47,6 @@ struct grant_request {
     /* The turn that it has returned last, and the phase for which it wants one (GRANT_IDLE: none):
      * grant_word(). */
     _Alignas(64) _Atomic uint64_t word;
-    _Atomic uint64_t used_ns; /* for so long have engines of the GPU worked for it */
 };
 
 struct grant {

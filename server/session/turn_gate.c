@@ -16,6 +16,8 @@
 #define LOOKS       16u
 #define LOOK_NS_MIN (50 * GA_NS_PER_US)
 #define LOOK_NS_MAX GA_NS_PER_MS
+/* Work of which none has been done for so long is not waited for. */
+#define STILL_NS (100 * GA_NS_PER_MS)
 
 static enum grant_phase phase_of(enum api_engine engine)
 {
@@ -67,18 +69,28 @@ static void turn_return(struct turn_gate *gate, uint64_t grant, enum grant_phase
 
 /* ---- work in flight */
 
-/* NULL: no work has been measured yet, or none can be. */
-static struct meter_gpu *gpu_look(struct turn_gate *gate, struct server_conn *conn)
+/* Ends the open batches and looks which are done. NULL: nothing can be measured. */
+static struct meter_gpu *gpu_look(const struct turn_gate *gate, struct server_conn *conn)
 {
-    struct meter_gpu *gpu = meter_gpu_find(conn, gate->ordinal);
     if (conn->meter.open != 0) {
         meter_rest_all(conn);
     }
     meter_look(conn);
-    if (gpu != NULL) {
-        atomic_store_explicit(&gate->request->used_ns, gpu->any.length, memory_order_relaxed);
+    return meter_gpu_find(conn, gate->ordinal);
+}
+
+/* Whether none of the work in flight has been done for a while: it may wait for what others have to
+ * do, or for a later call of this program, even if nobody can know (a kernel may look at memory
+ * until another stream has written there). */
+static bool stands_still(struct turn_gate *gate, struct server_conn *conn,
+                         const struct meter_gpu *gpu, uint64_t now)
+{
+    bool awaits_others = conn_awaits_program(conn) || conn->sessions[2] != NULL;
+    if (gate->in_flight != meter_gpu_outstanding(gpu)) {
+        gate->in_flight = meter_gpu_outstanding(gpu);
+        gate->moved_ns = now;
     }
-    return gpu;
+    return now - gate->moved_ns > (awaits_others ? horizon_ns(gate) : STILL_NS);
 }
 
 /* As many works as fill half of the horizon, if they are like the last ones. */
@@ -92,44 +104,41 @@ static void batch_next(struct turn_gate *gate, struct meter_gpu *gpu)
     gpu->side = 1 - gpu->side;
 }
 
-/* Whether one more may be submitted. */
-static bool batch_takes(struct turn_gate *gate, struct server_conn *conn)
+/* Whether one more may be submitted: this batch is not full, or the one before it is done. */
+static bool batch_takes(struct turn_gate *gate, struct server_conn *conn, uint64_t now)
 {
     if (gate->left == 0) {
         struct meter_gpu *gpu = gpu_look(gate, conn);
-        if (gpu != NULL && gpu->outstanding[1 - gpu->side] != 0) {
+        bool done = gpu == NULL || gpu->outstanding[1 - gpu->side] == 0;
+        if (!done && !stands_still(gate, conn, gpu, now)) {
             return false;
         }
-        if (gpu != NULL) {
+        if (done && gpu != NULL) {
             batch_next(gate, gpu);
         }
         gate->left = gate->batch;
     }
     gate->left--;
+    gate->in_flight = UINT32_MAX; /* something new is */
     return true;
 }
 
-/* Whether no work is in flight; or none of it goes on, and may not before others do something. */
+/* Whether the turn need not wait for work in flight. */
 static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint64_t now)
 {
     const struct meter_gpu *gpu = gpu_look(gate, conn);
-    if (gate->open != 0) { /* until now nobody has waited */
+    if (gate->open != 0) { /* until now nobody has waited, and nobody has looked */
         gate->open = 0;
         gate->in_flight = UINT32_MAX;
     }
-    uint32_t in_flight = gpu != NULL ? meter_gpu_outstanding(gpu) : 0;
-    if (in_flight != gate->in_flight || in_flight == 0) {
-        gate->in_flight = in_flight;
-        gate->moved_ns = now;
-    }
-    bool awaits_others = conn_awaits_program(conn) || conn->sessions[2] != NULL;
-    return in_flight == 0 || (awaits_others && now - gate->moved_ns > horizon_ns(gate));
+    return gpu == NULL || meter_gpu_outstanding(gpu) == 0 || stands_still(gate, conn, gpu, now);
 }
 
 /* ---- the gate */
 
 /* With a turn, for this phase and by the clock. Whether a work may go through. */
-static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64_t grant)
+static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64_t grant,
+                        uint64_t now)
 {
     if ((grant_what(grant) & GRANT_FREE) != 0) {
         gate->left = UINT32_MAX;
@@ -137,8 +146,7 @@ static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64
         return true;
     }
     gate->left = gate->left <= gate->batch ? gate->left : 0; /* it was free before */
-    gate->in_flight = UINT32_MAX;
-    if (!batch_takes(gate, conn)) {
+    if (!batch_takes(gate, conn, now)) {
         return false;
     }
     gate->open = (grant_what(grant) & GRANT_ALONE) != 0 ? grant : 0;
@@ -159,7 +167,7 @@ static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gra
     } else if ((grant_what(grant) >> phase & 1) == 0) {
         turn_return(gate, grant, phase);
     } else if (is_timely(gate, grant, now)) {
-        if (turn_passes(gate, conn, grant)) {
+        if (turn_passes(gate, conn, grant, now)) {
             return true;
         }
         *wait_ns = look_ns(gate);

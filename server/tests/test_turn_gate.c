@@ -215,6 +215,22 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     meter_gpu_end(gpu, gpu->side);
 }
 
+/* A later call may be what it waits for. */
+Test(turn_gate, work_that_stands_still_does_not_keep_the_program)
+{
+    give(1, GRANT_ALL | GRANT_ALONE, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+        gpu->side = 1 - gpu->side;
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
+    }
+    give(1, GRANT_ALL, ga_clock_ns());
+    enters_when(API_ENGINE_H2D, grant_word(1, GRANT_H2D), grant_word(2, GRANT_ALL),
+                ga_clock_ns() + HOUR);
+}
+
 Test(turn_gate, the_end_of_the_connection_ends_the_wait)
 {
     atomic_store(&conn->ended, true);

@@ -127,9 +127,12 @@ def test_copies_in_parts(build):
         all_go_on(build, server, ["pinned"], ["pinned"], ["calls"])
 
 
-def test_one_alone(build):
+def test_who_waits_for_itself(build):
+    """For a later call of its own, in a way that a stream knows, and in one that nobody knows."""
     with serving(build, "rr") as server:
         all_go_on(build, server, ["later"])
+        all_go_on(build, server, ["spins"])
+        all_go_on(build, server, ["spins"], ["later"])
 
 
 def test_several_in_a_process(build):

@@ -5,7 +5,7 @@
 //   queue: kernels without a wait; calls: a wait after every few
 //   copies: large copies both ways, with kernels between them; pinned: with pinned memory
 //   both FIRST SECOND: in each round work on one GPU, then on the other, then waits for both
-//   later: streams that wait for what a later call of it writes
+//   later: streams that wait for what a later call of it writes; spins: kernels that do
 #include <chrono>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +25,14 @@ __global__ void count(unsigned long long *counter)
 __global__ void add_one(unsigned *words)
 {
     words[blockIdx.x * blockDim.x + threadIdx.x]++;
+}
+
+// Runs until another stream has written.
+__global__ void spin(volatile unsigned *word, unsigned value, unsigned long long *counter)
+{
+    while (*word != value)
+        ;
+    atomicAdd(counter, 1ull);
 }
 
 static bool goes_on()
@@ -151,6 +159,27 @@ static void later()
     counter_check(counter, 3 * rounds);
 }
 
+static void spins()
+{
+    unsigned long long *counter = counter_new();
+    unsigned *word, rounds = 0;
+    cudaStream_t streams[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+    CHECK(cudaMalloc(&word, sizeof *word));
+    CHECK(cudaMemset(word, 0, sizeof *word));
+    CHECK(cudaDeviceSynchronize());
+    do {
+        rounds++;
+        spin<<<1, 1, 0, streams[0]>>>(word, rounds, counter);
+        usleep(20000); // the turn ends meanwhile
+        CHECK(cudaMemcpyAsync(word, &rounds, sizeof rounds, cudaMemcpyHostToDevice, streams[1]));
+        CHECK(cudaDeviceSynchronize());
+        say(rounds);
+    } while (goes_on());
+    counter_check(counter, rounds);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -167,8 +196,10 @@ int main(int argc, char **argv)
         both(devices);
     } else if (strcmp(mode, "later") == 0) {
         later();
+    } else if (strcmp(mode, "spins") == 0) {
+        spins();
     } else {
-        fail("usage: turns queue|calls|copies|pinned|later|both FIRST SECOND");
+        fail("usage: turns queue|calls|copies|pinned|later|spins|both FIRST SECOND");
     }
     return passed();
 }
