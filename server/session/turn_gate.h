@@ -2,8 +2,8 @@
 /* The gate of a session under a policy: its calls go through while it has a turn on the GPU
  * (server/grants.h). It asks for one when a call needs it, and returns it when its time is over, or
  * when it has nothing to do for a while. Before that it waits for the work that it has submitted,
- * so that the next one finds the GPU free. Work that stands still is not waited for: it may wait for
- * a later call of the program.
+ * so that the next one finds the GPU free. It does not wait for work that stands still, which may
+ * wait for a later call of the program.
  *
  * Work is submitted ahead of the GPU for `horizon_ns` at most: in two batches, of which one has to
  * be done before the next begins. How many works a batch has follows from the time that the last
