@@ -150,16 +150,32 @@ bool sim_key_read(const struct sim_key *key, const char *text, bool given, void 
 static const char *const section_forms[] = {"run",   "policy",   "node.N",
                                             "gpu.N", "app.NAME", "stream.NAME"};
 
+/* Of a policy's key: as the policies have it. */
+static const char *key_standard(const struct sim_key *key, char text[GA_AMOUNT_BYTES])
+{
+    const struct sched_settings settings = sched_settings_default();
+    const char *member = (const char *)&settings + key->offset;
+    if (key->section == SIM_SECTION_POLICY && key->type == SIM_TYPE_TIME) {
+        ga_time_write(*(const uint64_t *)(const void *)member, text);
+        return text;
+    }
+    if (key->section == SIM_SECTION_POLICY) {
+        snprintf(text, GA_AMOUNT_BYTES, "%u", *(const uint32_t *)(const void *)member);
+        return text;
+    }
+    return key->standard == NULL ? "must be given" : key->standard;
+}
+
 void sim_keys_write(FILE *out)
 {
+    char text[GA_AMOUNT_BYTES];
     for (int section = 0; section < SIM_SECTIONS; section++) {
         fprintf(out, "[%s]\n", section_forms[section]);
         for (size_t i = 0; i < sim_key_count; i++) {
             const struct sim_key *key = &sim_keys[i];
             if (key->section == (enum sim_section)section) {
-                const char *standard = key->standard == NULL ? "must be given" : key->standard;
-                fprintf(out, "  %-22s %-13s %s\n    %s\n", key->name, standard, key->allowed,
-                        key->help);
+                fprintf(out, "  %-22s %-13s %s\n    %s\n", key->name, key_standard(key, text),
+                        key->allowed, key->help);
             }
         }
     }

@@ -35,7 +35,7 @@ def load_goes_to_nothing(bed, quick):
 def utilisation_law(bed, quick):
     """2: the busy time of each engine is the work that was done there, whatever the policy; N = X R
     (Little)."""
-    requests = 15 if quick else 60
+    requests = 8 if quick else 60
     text = scenario({"MM": stream("MM", 1, requests), "MC": stream("MC", 2, requests)})
     runs = bed.all([(text, {"run.policy": policy, "run.isolation": isolation, "run.pinned": "no"},
                      3, None) for policy in POLICIES for isolation in ("app", "packed")])
@@ -85,7 +85,7 @@ def light_gain_nothing(bed, quick):
 def packing_gains_by_overlap(bed, quick):
     """5: packed, with kernels that fill the GPU, nothing to copy and free switches, is as fast as
     one context for each; the gain of real applications comes from four sources."""
-    requests = 15 if quick else 60
+    requests = 8 if quick else 60
     free = {"gpu.0.context_time": "none", "gpu.0.switch_time": "none"}
     text = scenario({app: stream(app, 1.2, requests) for app in ("DC", "MM")})
     computing = {"app.DC.transfer_share": 0, "app.MM.transfer_share": 0, **free}
@@ -110,7 +110,7 @@ def packing_gains_by_overlap(bed, quick):
 def fairness(bed, quick):
     """11: identical tenants share evenly; TFS is not below FS; it converges with kernels longer
     than its epoch; what was attained is the time that was not idle."""
-    until = 200 if quick else 1000
+    until = 100 if quick else 1000
     twins = "\n".join([
         "[gpu.0]", "model = c2050", "[app.X]", "table = MM", "[stream.A]", "app = X",
         "arrivals = closed", "requests = 0", "[stream.B]", "app = X", "arrivals = closed",
@@ -138,8 +138,8 @@ def fairness(bed, quick):
 def replay(bed, quick):
     """13: a seed is replayed exactly; other seeds stay within the interval; longer streams change
     ratios by less than it."""
-    seeds = range(1, 9 if quick else 31)
-    requests = 30 if quick else 60
+    seeds = range(1, 6 if quick else 31)
+    requests = 20 if quick else 60
 
     def ratios(count, numbers):
         text = scenario({"MM": stream("MM", 1.5, count), "MC": stream("MC", 2.5, count)})
