@@ -117,6 +117,7 @@ static void behind_held_work(enum kind kind, unsigned char *device, cudaStream_t
         memory *host = new memory(kind, count);
         fill(host->at, count, 4711);
         CHECK(cudaMemset(device, 9, count));
+        CHECK(cudaDeviceSynchronize()); // the stream does not wait for it
         gate = 0;
         CHECK(cudaLaunchHostFunc(stream, hold, nullptr));
         std::thread later([] { usleep(30000), gate = 1; });
