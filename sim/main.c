@@ -237,18 +237,17 @@ static int command_trace(const struct line *line)
     if (!scenario_read(line, line->settings, line->setting_count, &scenario)) {
         return MAIN_WRONG_FILE;
     }
-    enum ga_status status = sim_draw_trace(&scenario, line->seed, &trace, why, sizeof why);
-    int result =
-        status == GA_OK ? 0 : main_wrong(MAIN_WRONG_FILE, "%s", *why != 0 ? why : "no memory");
-    FILE *out = status == GA_OK ? out_open(line->out != NULL ? line->out : "-") : NULL;
-    if (out != NULL) {
-        sim_trace_write(out, &trace);
-        result = written(out, line->out != NULL ? line->out : "to standard output", 0);
-    } else {
-        result = MAIN_WRONG_FILE;
-    }
-    if (status == GA_OK) {
+    int result = MAIN_WRONG_FILE;
+    if (sim_draw_trace(&scenario, line->seed, &trace, why, sizeof why) == GA_OK) {
+        const char *name = line->out != NULL ? line->out : "-";
+        FILE *out = out_open(name);
+        if (out != NULL) {
+            sim_trace_write(out, &trace);
+            result = written(out, name, 0);
+        }
         sim_trace_free(&trace);
+    } else {
+        (void)main_wrong(MAIN_WRONG_FILE, "%s", *why != 0 ? why : "no memory");
     }
     sim_scenario_free(&scenario);
     return result;
