@@ -12,10 +12,12 @@
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/images.h"
+#include "server/control/scheduling.h"
 
 #define ACCEPT_PAUSE_MS 200
 #define ACCEPT_BATCH    64 /* connections taken per turn of the loop, of each listener */
-/* For each client its connection, and what leads to its backend process; and some for ourselves. */
+/* For each client its connection, and what leads to its backend process, with the bell for turns on
+ * the GPUs where there are any; and some for ourselves. */
 #define DESCRIPTORS_OF_A_CLIENT 2u
 #define DESCRIPTORS_OF_OURS     128u
 #define PENDING_MIN             16u
@@ -28,7 +30,8 @@ void control_descriptors(struct control *control)
     const struct conf_server *server = &control->conf->server;
     rlim_t images = server->image_store != 0 ? IMAGES_MAX : 0;
     rlim_t ours = DESCRIPTORS_OF_OURS + images;
-    rlim_t needed = (rlim_t)server->clients * DESCRIPTORS_OF_A_CLIENT + ours;
+    rlim_t each = DESCRIPTORS_OF_A_CLIENT + (scheduling_is_wanted(control->conf) ? 1 : 0);
+    rlim_t needed = (rlim_t)server->clients * each + ours;
     rlim_t wanted = needed + server->pending_connections;
     struct rlimit limit;
     control->pending_most = server->pending_connections;
@@ -51,7 +54,7 @@ void control_descriptors(struct control *control)
         ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
                 "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
                 (unsigned long long)limit.rlim_cur,
-                (unsigned long long)((limit.rlim_cur - ours) / DESCRIPTORS_OF_A_CLIENT),
+                (unsigned long long)((limit.rlim_cur - ours) / each),
                 server->clients);
     }
     rlim_t left = limit.rlim_cur > needed ? limit.rlim_cur - needed : 0;

@@ -58,14 +58,18 @@ static enum ga_status scheduling_begin_late(struct control *control)
     return GA_OK;
 }
 
-enum ga_status scheduling_start(struct control *control)
+bool scheduling_is_wanted(const struct conf *conf)
 {
     bool any = false;
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        const struct device *device = devices_visible(&control->devices, i);
-        any = any || !policy_is_none(device->gpu->scheduling.policy);
+    for (unsigned i = 0; i < conf->gpu_count; i++) {
+        any = any || !policy_is_none(conf->gpus[i].scheduling.policy);
     }
-    return any ? scheduling_begin(control) : GA_OK;
+    return any;
+}
+
+enum ga_status scheduling_start(struct control *control)
+{
+    return scheduling_is_wanted(control->conf) ? scheduling_begin(control) : GA_OK;
 }
 
 void scheduling_stop(struct control *control)

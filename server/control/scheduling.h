@@ -23,7 +23,9 @@ struct scheduler_terms;
 struct seat;
 struct tenant;
 
-/* Starts the scheduler (control->processes.scheduler), if any GPU that clients see has a policy.
+/* Whether any GPU has a policy in the configuration. */
+bool scheduling_is_wanted(const struct conf *conf);
+/* Starts the scheduler (control->processes.scheduler), if any GPU has a policy.
  * Their list is there, and no process of theirs. */
 GA_CHECKED enum ga_status scheduling_start(struct control *control);
 /* No process is left. */
