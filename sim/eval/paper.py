@@ -26,16 +26,22 @@ STRINGS = {"run.isolation": "packed", "run.balance": "grr_node", **FORWARD}
 
 def arguments(parser):
     parser.add_argument("--quick", action="store_true", help="few seeds and pairs, short runs")
+    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="seeds of each run (30)")
     parser.add_argument("--out", help="a folder for the pictures")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
 
 
-def caption(bed, settings):
+def seeds_of(options):
+    return range(1, 3 if options.quick else options.seeds + 1)
+
+
+def caption(bed, options, settings):
     """What a number depends on; made of what was set."""
     digest = bed.one((scenario({"GA": {"app": "GA", "alpha": 1, "requests": 1}}), settings, 1,
                       None))["model"]
     assumed = ", ".join(f"{key} {value}" for key, value in ASSUMED.items())
-    print(f"\nalpha {ALPHA}, calibrated on {ALPHA_TARGET}; constants {digest}; assumed: {assumed}")
+    print(f"\nalpha {ALPHA}, calibrated on {ALPHA_TARGET}; constants {digest}; "
+          f"{len(seeds_of(options))} seeds; assumed: {assumed}")
 
 
 def alone(alpha, requests):
@@ -45,7 +51,7 @@ def alone(alpha, requests):
 
 def single(bed, options):
     """Strings, Fig. 9; Rain, Fig. 5: each application alone as a stream to a node of two GPUs."""
-    seeds = range(1, 3 if options.quick else 31)
+    seeds = seeds_of(options)
     requests = 20 if options.quick else 60
     print("| alpha | GRR-Rain / CUDA | GRR-Strings / CUDA | by application (Rain; Strings) |\n"
           "|---|---|---|---|")
@@ -111,7 +117,7 @@ SYSTEMS = {"CUDA": {"run.policy": "none", "run.isolation": "app"},
 def shares(bed, options):
     """Strings, Fig. 11; Rain, Fig. 8: two tenants of equal weight on one GPU, each always has a
     request."""
-    seeds = range(1, 2 if options.quick else 11)
+    seeds = seeds_of(options)
     until = 300 if options.quick else 3000
     demands = demand_alone(bed)
     keys, runs = [], []
@@ -189,7 +195,7 @@ def weights(bed, options):
 
 def ablation(bed, options):
     """LAS and PS against no policy, with the same isolation and the same two GPUs."""
-    seeds = range(1, 2 if options.quick else 11)
+    seeds = seeds_of(options)
     labels = ["N", "S"] if options.quick else list(PAIRS)
     requests = 20 if options.quick else 60
     print("| isolation | policy | mean | geometric | median | worst | below 1 | interval |\n" +
@@ -208,7 +214,9 @@ def ablation(bed, options):
         for policy in ("las", "ps"):
             ratios = sorted(mean(speedup(found[label, seed, policy], found[label, seed, "none"])
                                  for seed in seeds) for label in labels)
-            low, high = interval(ratios)
+            low, high = interval([mean(speedup(found[label, seed, policy],
+                                               found[label, seed, "none"]) for label in labels)
+                                  for seed in seeds])
             print(f"| {isolation} | {policy} | {mean(ratios):.4f} | {geometric(ratios):.4f} | "
                   f"{ratios[len(ratios) // 2]:.4f} | {ratios[0]:.4f} | "
                   f"{sum(r < 1 for r in ratios)} of {len(ratios)} | [{low:.4f}, {high:.4f}] |",
@@ -372,5 +380,5 @@ def main(options):
     for name in options.rows or ROWS:
         print(f"\n## {name}: {ROWS[name].__doc__}\n")
         ROWS[name](bed, options)
-        caption(bed, {})
+        caption(bed, options, {})
     return 0
