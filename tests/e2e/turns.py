@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that share GPUs under a policy: each of them goes on, whatever it and the others do, and
 each of its kernels and copies is done once. Who is stopped, killed or waits for itself with a turn
-keeps nobody else from the GPU. semantics S170, S171 and S172, S171"""
+keeps nobody else from the GPU. semantics S170, S171, S172"""
 
 import contextlib
 import os
