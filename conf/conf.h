@@ -44,7 +44,7 @@ struct conf_server {
     char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
     char audit_log[CONF_TEXT_MAX];
     bool audit_full; /* deny */
-    bool sandbox;
+    bool sandbox, record_phases;
     char pool[CONF_TEXT_MAX];
     char node[CONF_TEXT_MAX];
     enum ga_log_level log_level;

@@ -134,6 +134,7 @@ struct channel_setup {
     uint32_t copy_overflow_wait_s;
     uint32_t image_store; /* 1: gpuaasd keeps images */
     uint32_t meter;       /* 1: GPU time is measured */
+    uint32_t record;      /* 1: and each batch is logged */
     uint32_t turns;       /* 1: sessions ask for turns on their GPUs (grants.h) */
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */

@@ -204,7 +204,7 @@ void scheduling_tenant_changed(struct tenant *tenant)
 {
     struct control *control = tenant->control;
     const struct scheduler_terms terms = terms_of(tenant);
-    if (!control->conf->server.auth || !control->serving) {
+    if (!control->serving || !control->conf->server.auth) {
         return;
     }
     if (tenant_is_capped(tenant) && scheduling_begin_late(control) != GA_OK) {

@@ -45,6 +45,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .client_cache = server->client_cache,
         .image_store = server->image_store != 0,
         .meter = server->ledger_interval_s != 0 || control->processes.scheduler != NULL,
+        .record = server->record_phases,
         .turns = control->processes.scheduler != NULL,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,

@@ -342,7 +342,7 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     completer_init(&conn->completer, conn);
-    meter_init(&conn->meter, setup->meter != 0);
+    meter_init(&conn->meter, setup->meter != 0, setup->record != 0);
     monitor_init(&conn->monitor);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conn->wake_fd < 0) {

@@ -29,11 +29,11 @@ struct meter_batch {
     struct meter_gpu *gpu;
     enum figure_engine engine;
     CUevent begin, end;
-    uint64_t begin_ns; /* by the clock of its context; 0: not known to have begun */
-    bool closed;       /* `end` is recorded */
-    uint32_t turn;     /* in which it had work last */
-    struct meter_launches before, after; /* of the GPU, when it was opened and closed */
-    unsigned side;                       /* at which its GPU counts it */
+    uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
+    bool closed;                      /* `end` is recorded */
+    uint32_t turn;                    /* in which it had work last */
+    struct meter_tally before, after; /* of the GPU, when it was opened and closed */
+    unsigned side;                    /* at which its GPU counts it */
 };
 
 /* ---- where a batch is recorded */
@@ -168,7 +168,7 @@ static void batch_close(struct server_conn *conn, struct meter_batch *batch)
         return;
     }
     monitor_settle(&conn->monitor);
-    batch->after = batch->gpu->launches;
+    batch->after = batch->gpu->tally;
     batch->closed = true;
     conn->meter.open--;
 }
@@ -231,7 +231,7 @@ static void batch_open(struct server_conn *conn, const struct place *place,
                                   .begin = batch->begin,
                                   .end = batch->end,
                                   .turn = meter->turn,
-                                  .before = gpu->launches,
+                                  .before = gpu->tally,
                                   .side = gpu->side};
     if (place_record(conn, batch->context, batch->stream, batch->begin) != CUDA_SUCCESS) {
         ga_list_append(&place->context->meter.unused, &batch->link);
@@ -317,7 +317,7 @@ void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t str
     struct meter_gpu *gpu = conn->meter.gpu;
     if (gpu != NULL) {
         gpu->copies[engine == API_ENGINE_D2H]++;
-        gpu->copied_bytes[engine == API_ENGINE_D2H] += bytes;
+        gpu->tally.copied_bytes[engine == API_ENGINE_D2H] += bytes;
     }
     if (bytes >= COPY_ENDS && conn->meter.open != 0) {
         struct place place;
@@ -370,10 +370,8 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
     if (rc == CUDA_SUCCESS) {
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
-        meter_gpu_busy(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift);
-        if (batch->engine == FIGURE_ENGINE_COMPUTE) {
-            meter_gpu_demand(batch->gpu, end_ns - batch->begin_ns, &batch->before, &batch->after);
-        }
+        meter_gpu_done(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift,
+                       &batch->before, &batch->after);
         batch_drop(conn, batch);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         batch_drop(conn, batch);
@@ -477,9 +475,10 @@ void meter_context_init(struct meter_context *context)
     ga_list_init(&context->unused);
 }
 
-void meter_init(struct meter *meter, bool on)
+void meter_init(struct meter *meter, bool on, bool records)
 {
-    *meter = (struct meter){.on = on, .left = TURN_WORKS, .patience_ms = PATIENCE_MS_MIN};
+    *meter = (struct meter){
+        .on = on, .records = records, .left = TURN_WORKS, .patience_ms = PATIENCE_MS_MIN};
     ga_list_init(&meter->batches);
     ga_list_init(&meter->gpus);
 }

@@ -52,11 +52,12 @@ struct meter {
     uint32_t turn;
     uint32_t patience_ms; /* until the next look when nothing comes */
     bool full;            /* it was said that there are too many batches */
+    bool records;         /* the log has a line for each batch (scripts/sim/recorded.py) */
     uint64_t kernel_ns;  /* a kernel may run for so long; 0: for ever, or its driver sees to that */
     struct ga_list gpus; /* struct meter_gpu */
 };
 
-void meter_init(struct meter *meter, bool on);
+void meter_init(struct meter *meter, bool on, bool records);
 /* Kernels may run for so long (0: for ever). Each is a batch of its own then, and one that runs
  * longer ends the connection (server_kernel_over). */
 void meter_limit_kernels(struct meter *meter, uint64_t ns);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "server/session/conn.h"
 
 /* The row of a GPU in the figures, which an earlier session on it may have begun. With too many
@@ -29,6 +30,7 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
     struct meter_gpu *gpu = calloc(1, sizeof *gpu);
     if (gpu != NULL) {
         gpu->ordinal = ordinal;
+        gpu->records = conn->meter.records;
         gpu->figures = row_find(conn->ledger->figures, ordinal);
         ga_list_append(&conn->meter.gpus, &gpu->link);
     }
@@ -69,12 +71,31 @@ void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
     }
 }
 
-void meter_gpu_demand(struct meter_gpu *gpu, uint64_t ns, const struct meter_launches *before,
-                      const struct meter_launches *after)
+/* The part of the GPU that the launches between the two fill, in millionths. */
+static uint64_t share_between(const struct meter_tally *before, const struct meter_tally *after)
 {
     uint64_t count = after->count - before->count, filled = after->filled - before->filled;
-    uint64_t share = count != 0 ? filled / count : FIGURES_WHOLE;
-    gpu->demand_ns += (uint64_t)((double)ns * (double)share / FIGURES_WHOLE);
+    return count != 0 ? filled / count : FIGURES_WHOLE;
+}
+
+void meter_gpu_done(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+                    const struct meter_tally *before, const struct meter_tally *after)
+{
+    static const char *const words[FIGURE_ENGINES] = {"kernel", "h2d", "d2h"};
+    uint64_t share = share_between(before, after), bytes = 0;
+    meter_gpu_busy(gpu, engine, from, to);
+    if (engine == FIGURE_ENGINE_COMPUTE) {
+        gpu->demand_ns += (uint64_t)((double)(to - from) * (double)share / FIGURES_WHOLE);
+    } else {
+        unsigned way = engine == FIGURE_ENGINE_D2H;
+        bytes = after->copied_bytes[way] - before->copied_bytes[way];
+    }
+    if (gpu->records) {
+        ga_info_each(NULL, "phase on GPU %u: %s at %llu for %llu ns, %llu bytes, share %llu",
+                     gpu->ordinal, words[engine], (unsigned long long)from,
+                     (unsigned long long)(to - from), (unsigned long long)bytes,
+                     (unsigned long long)share);
+    }
 }
 
 void meter_gpu_tell(const struct meter_gpu *gpu)
@@ -86,7 +107,7 @@ void meter_gpu_tell(const struct meter_gpu *gpu)
     atomic_store_explicit(&gpu->figures->works, gpu->works, memory_order_relaxed);
     for (unsigned way = 0; way < 2; way++) {
         atomic_store_explicit(&gpu->figures->copies[way], gpu->copies[way], memory_order_relaxed);
-        atomic_store_explicit(&gpu->figures->copied_bytes[way], gpu->copied_bytes[way],
+        atomic_store_explicit(&gpu->figures->copied_bytes[way], gpu->tally.copied_bytes[way],
                               memory_order_relaxed);
     }
     atomic_store_explicit(&gpu->figures->demand_ns, gpu->demand_ns, memory_order_relaxed);

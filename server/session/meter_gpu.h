@@ -10,9 +10,10 @@
 struct server_conn;
 
 /* Launches that the monitor knows of: how many, and the sum of the shares that they fill, in
- * millionths (monitor.h). */
-struct meter_launches {
+ * millionths (monitor.h); and bytes. */
+struct meter_tally {
     uint64_t count, filled;
+    uint64_t copied_bytes[2]; /* to the device, to the host */
 };
 
 struct meter_gpu {
@@ -21,27 +22,28 @@ struct meter_gpu {
     struct gpu_figures *figures;
     struct ga_interval_union busy[FIGURE_ENGINES], any;
     uint64_t works; /* of the engine COMPUTE */
-    uint64_t copies[2], copied_bytes[2];
+    uint64_t copies[2];
     uint64_t demand_ns;
-    struct meter_launches launches; /* so far */
-    uint32_t warps;                 /* that have a place on it at a time; 0: not asked yet */
-    uint32_t outstanding[2];        /* batches, by their side */
-    unsigned side;                  /* of new ones (turn_gate.c changes it) */
+    struct meter_tally tally; /* so far */
+    bool records;             /* each batch is logged (scripts/sim/recorded.py) */
+    uint32_t warps;           /* that have a place on it at a time; 0: not asked yet */
+    uint32_t outstanding[2];  /* batches, by their side */
+    unsigned side;            /* of new ones (turn_gate.c changes it) */
 };
 
 /* The GPU of this ordinal of the driver; NULL: no memory. */
 struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
 /* An engine has worked from then until then, as ga_clock_ns says. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to);
+/* The same for a batch that is done, with what has been done between the two. */
+void meter_gpu_done(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+                    const struct meter_tally *before, const struct meter_tally *after);
 /* A batch of work for the engine begins, at `side`; and one of that side ends. They tell the phase.
  */
 void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine);
 void meter_gpu_end(struct meter_gpu *gpu, unsigned side);
 /* How many batches are begun and not known to be done. */
 uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu);
-/* A batch of kernels took so long, with the launches between the two. */
-void meter_gpu_demand(struct meter_gpu *gpu, uint64_t ns, const struct meter_launches *before,
-                      const struct meter_launches *after);
 /* Tells the figures. */
 void meter_gpu_tell(const struct meter_gpu *gpu);
 

@@ -33,8 +33,8 @@ static void launches_add(struct monitor *monitor, uint64_t count)
     struct figures_shape *shape = monitor->shape;
     uint32_t share = atomic_load_explicit(&shape->share, memory_order_relaxed);
     atomic_store_explicit(&shape->count, monitor_load(&shape->count) + count, memory_order_relaxed);
-    monitor->gpu->launches.count += count;
-    monitor->gpu->launches.filled += count * share;
+    monitor->gpu->tally.count += count;
+    monitor->gpu->tally.filled += count * share;
 }
 
 void monitor_settle(struct monitor *monitor)

@@ -44,7 +44,7 @@ static void start(void)
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     completer_init(&conn->completer, conn);
-    meter_init(&conn->meter, true);
+    meter_init(&conn->meter, true, false);
     conn->sessions[1] = &session;
     turn_gate_init(&session.turn, &request, &grant, &bell, 0);
     gate_set(conn, &session, &session.turn.base);

@@ -4,7 +4,9 @@
 launches, demand), and what has been learnt of a program from its sessions."""
 
 import contextlib
+import os
 import subprocess
+import sys
 import tempfile
 
 import ctl
@@ -17,6 +19,17 @@ SMALL = GPU + "sms = 2\n"
 SHARE = 100 * 8 // 128
 LAUNCHES = 5000
 MIB = 1 << 20
+SCENARIO = """[run]
+policy = none
+[gpu.0]
+node = 0
+model = a100
+[app.recorded]
+trace = {trace}
+[stream.recorded]
+app = recorded
+arrivals = trace
+"""
 
 
 @contextlib.contextmanager
@@ -104,6 +117,37 @@ def test_the_phase_is_that_of_the_work(build):
         with running(build, server, "long", "begins"):
             wait_until(lambda: (session_use(admin) or {}).get("phase") == "KL", 60,
                        "kernels run, so the phase is KL")
+
+
+def test_recorded_phases_are_a_trace(build):
+    """record_phases = yes: the log has what the monitor has measured, and gpuaas-sim takes it."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-monitor-") as folder:
+        config = ctl.configuration(folder, gpus=0, keys="record_phases = yes") + SMALL
+        admin = ctl.Ctl(build, folder)
+        log, trace = os.path.join(folder, "log"), os.path.join(folder, "waits.trace")
+        with harness.serving(build, config=config) as server:
+            with running(build, server, "waits", "PASSED") as program:
+                use = settled(admin, 6 * 520)
+                finish(program)
+            wait_until(lambda: not admin.items("sessions"), 30, "it has ended")
+            with open(log, "w", encoding="utf-8") as file:
+                file.write(server.err.text)
+        script = os.path.join(ctl.ROOT, "scripts", "sim", "recorded.py")
+        made = harness.run([sys.executable, script, "--gpu", "a100", log], build.environment())
+        lines = [line.split() for line in made.out.lines]
+        expect(lines[:2] == [["gpuaas-trace", "1"], ["gpu", "a100"]], made.out.text[:300])
+        sums = {kind: sum(int(words[1]) for words in lines if words[0] == kind)
+                for kind in ("kernel", "h2d", "d2h")}
+        expect(abs(sums["kernel"] / 1e6 - use["compute_ms"]) <= 2, f"{sums}\n{use}")
+        expect(sum(int(words[2]) for words in lines if words[0] == "h2d") == 12 * MIB, f"{sums}")
+        with open(trace, "w", encoding="utf-8") as file:
+            file.write(made.out.text)
+        scenario = os.path.join(folder, "recorded.ini")
+        with open(scenario, "w", encoding="utf-8") as file:
+            file.write(SCENARIO.format(trace=trace))
+        process = harness.run([build.path("bin", "gpuaas-sim"), "run", scenario],
+                              build.environment())
+        expect("recorded" in process.out.text, process.report())
 
 
 if __name__ == "__main__":

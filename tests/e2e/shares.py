@@ -77,25 +77,29 @@ def look(admin, work_ms=LOOK_MS):
 
 
 def expect_ratio(admin, one, other, least, most):
-    """Of the GPU times of two who always want the GPU."""
+    """Of the GPU times of two who always want the GPU. A look may be off by what the meter does not
+    know yet (0.3 s)."""
+    busy = []
     for _ in range(LOOKS):
         parts = look(admin)
         ratio = parts[one] / parts[other]
         if least <= ratio <= most:
             return
-        if sum(parts.values()) >= BUSY:
-            expect(False, f"{one} has {ratio:.3f} times as much as {other}")
+        busy += [ratio] if sum(parts.values()) >= BUSY else []
+    expect(not busy, f"{one} has {busy} times as much as {other}")
     print("VOID: the machine is too busy to keep the GPU at work")
 
 
 def expect_part(admin, tenant, part, work_ms):
-    """Of one with a cap, who is alone and always wants the GPU: never more, and not much less
-    unless the machine is too busy."""
+    """Of one with a cap, who is alone and always wants the GPU: not more, and not much less unless
+    the machine is too busy. A look may be off by what the meter does not know yet."""
+    seen = []
     for _ in range(LOOKS):
-        got = look(admin, work_ms)[tenant]
-        expect(got <= part * 1.2, f"{got:.3f} of the GPU, {part} is allowed")
-        if got >= part * 0.8:
+        seen.append(look(admin, work_ms)[tenant])
+        expect(seen[-1] <= part * 1.6, f"{seen} of the GPU, {part} is allowed")
+        if part * 0.8 <= seen[-1] <= part * 1.2:
             return
+    expect(min(seen) <= part * 1.2, f"{seen} of the GPU, {part} is allowed")
     print("VOID: the machine is too busy to keep the GPU at work")
 
 
