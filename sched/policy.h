@@ -55,8 +55,17 @@ struct sched_turn {
     double used;   /* GPU time that it has taken */
 };
 
+/* auto: service of late, ns; what its kernels have filled of the GPU counts in `places`. */
+struct sched_mix {
+    double kernels, copies, places;
+    uint64_t until; /* then it is looked at */
+};
+
 struct sched {
     const struct sched_policy *policy;
+    const struct sched_policy *acting; /* the same, but for auto */
+    const struct sched_policy *chosen; /* auto */
+    struct sched_mix mix;
     struct sched_settings settings;
     struct sched_gpu gpu;
     struct sched_session *sessions;
@@ -94,7 +103,8 @@ struct sched_policy {
     /* Wakes sessions with sched_wake, and sets `again`, which is SCHED_NEVER before. */
     void (*decide)(struct sched *sched, uint64_t now);
     /* Service has been attained; may be NULL. */
-    void (*charge)(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now);
+    void (*charge)(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+                   uint64_t now);
     /* A session leaves, still as it was; may be NULL. */
     void (*leave)(struct sched *sched, uint32_t slot, uint64_t now);
 };

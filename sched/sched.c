@@ -38,7 +38,7 @@ void sched_destroy(struct sched *sched)
 void sched_change(struct sched *sched, const struct sched_policy *policy,
                   const struct sched_settings *settings, uint64_t now)
 {
-    sched->policy = policy;
+    sched->policy = sched->acting = policy;
     sched->settings = *settings;
     sched->quantum_end = sched->quantum_end > now + settings->quantum_ns
                              ? now + settings->quantum_ns
@@ -76,7 +76,7 @@ void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, 
     }
     sched_bucket_take(&tenant->throttle, (double)used_ns, window_ns, now);
     if (sched->policy->charge != NULL) {
-        sched->policy->charge(sched, slot, used_ns, now);
+        sched->policy->charge(sched, slot, engine, used_ns, now);
     }
 }
 

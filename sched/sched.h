@@ -52,6 +52,8 @@ struct sched_request {
 struct sched_gpu {
     uint32_t copy_engines; /* 1 or 2 */
     uint64_t bandwidth;    /* of its memory, bytes/s; 0: not known */
+    bool side_by_side;     /* work of several sessions runs at a time, for they share a context
+                            * (packing); else contexts take turns */
 };
 
 /* sched_settings_default has the defaults; SCHED_SETTINGS names the keys. */

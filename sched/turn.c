@@ -15,7 +15,7 @@ static bool turn_alone(const struct sched *sched, uint64_t now, uint64_t *again)
         }
         if (session->ready) {
             alone = false;
-        } else if (sched->policy->anticipates && sched_held(sched, slot, now)) {
+        } else if (sched->acting->anticipates && sched_held(sched, slot, now)) {
             alone = false;
             uint64_t ends = session->idle_since + sched->settings.hold_ns;
             *again = ends < *again ? ends : *again;
@@ -79,8 +79,10 @@ void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_
     sched_turn_begins(sched, slot, now);
 }
 
-void sched_turn_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now)
+void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
+                       uint64_t used_ns, uint64_t now)
 {
+    (void)engine;
     (void)now;
     if (slot == sched->turn.slot) {
         sched->turn.used += (double)used_ns;

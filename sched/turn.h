@@ -33,7 +33,8 @@ static inline bool sched_turn_longer_ago(const struct sched_session *a,
 /* Begins a turn, after SCHED_TURN_FREE; the session is ready. */
 void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now);
 /* A member `charge` of a policy: what the session of the turn has used. */
-void sched_turn_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now);
+void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
+                       uint64_t used_ns, uint64_t now);
 /* A member `leave`: its turn, if it is, is over. */
 void sched_turn_leave(struct sched *sched, uint32_t slot, uint64_t now);
 /* A member `begin`: there is no turn, and what runs is waited for. */

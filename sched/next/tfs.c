@@ -20,10 +20,11 @@ static void tfs_decide(struct sched *sched, uint64_t now)
 }
 
 /* What is told behind the end of a turn has not been in its account. */
-static void tfs_charge(struct sched *sched, uint32_t slot, uint64_t used_ns, uint64_t now)
+static void tfs_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
+                       uint64_t used_ns, uint64_t now)
 {
     if (slot == sched->turn.slot) {
-        sched_turn_charge(sched, slot, used_ns, now);
+        sched_turn_charge(sched, slot, engine, used_ns, now);
     } else if (sched->epoch_tenant != SCHED_NONE) {
         sched->tenants[sched->sessions[slot].tenant].debt += (double)used_ns;
     }

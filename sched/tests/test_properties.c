@@ -180,6 +180,11 @@ static uint64_t wait_bound(const char *policy, const struct sched_settings *sett
     if (strcmp(policy, "priority") == 0) {
         return 5 * settings->aging_ns + count * turn;
     }
+    if (strcmp(policy, "auto") == 0) { /* which may be any of these */
+        return wait_bound("latency", settings, count, longest) +
+               wait_bound("tfs", settings, count, longest) +
+               wait_bound("las", settings, count, longest);
+    }
     if (strcmp(policy, "latency") == 0) { /* batch; who has a goal waits less */
         return count *
                (settings->horizon_ns * (100 - settings->batch_percent) / settings->batch_percent +
@@ -421,6 +426,34 @@ Test(properties, batch_part)
         toy_run(&toy, 1000 * TOY_MS);
         cr_assert_float_eq((double)apps[2].attained, 10.0 * percent * (double)TOY_MS,
                            0.1 * (10.0 * percent * (double)TOY_MS) + 0.1);
+        toy_end(&toy);
+    }
+}
+
+/* auto: kernels that fill the GPU get the turns of TFS, half an epoch; kernels that leave room, and
+ * copies, the slices of LAS; who has a goal goes first. */
+Test(properties, auto_follows_the_mix)
+{
+    struct sched_settings settings = sched_settings_default();
+    for (uint32_t mix = 0; mix < 4; mix++) {
+        memset(apps, 0, sizeof(apps));
+        for (uint32_t i = 0; i < 2; i++) {
+            ops[i][0] = (struct toy_op){0, mix == 1 ? SCHED_H2D : SCHED_COMPUTE, TOY_MS};
+            apps[i] = (struct toy_app){.request = {.tenant = i,
+                                                   .demand_ppm = mix == 2 ? 300000 : 0,
+                                                   .goal_ns = mix == 3 && i == 1 ? 2 * TOY_MS : 0},
+                                       .ops = ops[i],
+                                       .op_count = 1};
+        }
+        toy_begin(&toy, "auto", &settings, apps, 2);
+        toy_run(&toy, 5000 * TOY_MS);
+        uint64_t length = toy.turns[toy.turn_count - 1].length;
+        if (mix == 3) {
+            cr_assert_gt(apps[1].attained, 9 * apps[0].attained);
+        } else {
+            cr_assert_eq(length, (mix == 0 ? 50 : 10) * TOY_MS, "mix %u: turns of %lu us", mix,
+                         (unsigned long)(length / 1000));
+        }
         toy_end(&toy);
     }
 }
