@@ -54,8 +54,7 @@ void control_descriptors(struct control *control)
         ga_warn("%llu descriptors are allowed here, enough for %llu clients: [server] clients = %u "
                 "(raise the limit: ulimit -Hn, or LimitNOFILE of its service)",
                 (unsigned long long)limit.rlim_cur,
-                (unsigned long long)((limit.rlim_cur - ours) / each),
-                server->clients);
+                (unsigned long long)((limit.rlim_cur - ours) / each), server->clients);
     }
     rlim_t left = limit.rlim_cur > needed ? limit.rlim_cur - needed : 0;
     if (left < control->pending_most) {
