@@ -61,7 +61,8 @@ Test(tenants, all_members_are_kept)
     store_tenant_init(&tenant, "ml-lab");
     strcpy(tenant.description, "machine learning; 'quotes' and \xc3\xa4");
     for (int i = 0; i < LIMIT_COUNT; i++) {
-        tenant.limits.of[i] = limits_table[i].unit == LIMITS_PER_CENT ? 50 : 1000000u + (unsigned)i;
+        uint64_t value = 1000000u + (unsigned)i;
+        tenant.limits.of[i] = value <= limits_table[i].most ? value : limits_table[i].most - 1;
     }
     tenant.limits.of[LIMIT_GPUS] = 0;
     tenant.limits.of[LIMIT_GPU_MEM] = LIMITS_VALUE_MAX;
