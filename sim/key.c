@@ -150,11 +150,50 @@ bool sim_key_read(const struct sim_key *key, const char *text, bool given, void 
 static const char *const section_forms[] = {"run",   "policy",   "node.N",
                                             "gpu.N", "app.NAME", "stream.NAME"};
 
-/* Of a policy's key: as the policies have it. */
+/* What a c2050, the model of a GPU that names none, has. */
+static void soft_standard(const char *name, char text[GA_AMOUNT_BYTES])
+{
+    const struct soft_key *key = &soft_keys[soft_key_find(name)];
+    struct soft_device device = {.model = 0};
+    (void)soft_key_read(&soft_keys[soft_key_find("model")], "c2050", &device);
+    soft_device_complete(&device, 0);
+    const void *member = (const char *)&device + key->offset;
+    switch (key->type) {
+    case SOFT_TYPE_NUMBER:
+        snprintf(text, GA_AMOUNT_BYTES, "%u", *(const uint32_t *)member);
+        break;
+    case SOFT_TYPE_CAPABILITY:
+        snprintf(text, GA_AMOUNT_BYTES, "%u.%u", *(const uint32_t *)member / 10,
+                 *(const uint32_t *)member % 10);
+        break;
+    case SOFT_TYPE_BYTES:
+        ga_bytes_write(*(const uint64_t *)member, text);
+        break;
+    case SOFT_TYPE_TIME:
+        if (*(const uint64_t *)member == 0) {
+            snprintf(text, GA_AMOUNT_BYTES, "none");
+        } else {
+            ga_time_write(*(const uint64_t *)member, text);
+        }
+        break;
+    case SOFT_TYPE_FLAG:
+        snprintf(text, GA_AMOUNT_BYTES, "%s", *(const bool *)member ? "yes" : "no");
+        break;
+    case SOFT_TYPE_MODEL:
+        snprintf(text, GA_AMOUNT_BYTES, "c2050");
+        break;
+    }
+}
+
 static const char *key_standard(const struct sim_key *key, char text[GA_AMOUNT_BYTES])
 {
+    if (key->type == SIM_TYPE_SOFT) {
+        soft_standard(key->name, text);
+        return text;
+    }
     const struct sched_settings settings = sched_settings_default();
     const char *member = (const char *)&settings + key->offset;
+    /* Of a policy's key: as the policies have it. */
     if (key->section == SIM_SECTION_POLICY && key->type == SIM_TYPE_TIME) {
         ga_time_write(*(const uint64_t *)(const void *)member, text);
         return text;

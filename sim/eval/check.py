@@ -3,7 +3,9 @@
 that the evaluation follows; what needs balancing policies is listed as pending."""
 
 import json
+import subprocess
 
+import paper
 from bed import Bed, PAIRS, closed, interval, mean, scenario, speedup
 
 POLICIES = ["none", "rr", "las", "fs", "tfs", "ps", "priority", "groups"]
@@ -160,8 +162,25 @@ def replay(bed, quick):
                   f"streams twice as long {longer:.4f}")
 
 
+def captions(bed, quick):
+    """14: captions name the calibrated scalar, its target, and all that is assumed, as it is."""
+    class Options:
+        pass
+    Options.quick = quick
+    Options.seeds = 30
+    text = paper.caption(bed, Options)
+    keys = subprocess.run([bed.sim, "keys"], capture_output=True, text=True, check=True).stdout
+    standard = {line.split()[0]: line.split()[1] for line in keys.splitlines()
+                if line.startswith("  ") and not line.startswith("    ") and len(line.split()) > 1}
+    wrong = [key for key, value in paper.DEFAULTS.items() if standard.get(key) != value]
+    missing = [key for key, value in paper.ASSUMED.items() if f"{key} {value}" not in text]
+    good = not wrong and not missing and f"alpha {paper.ALPHA}, calibrated on" in text
+    return good, f"wrong: {wrong or 'none'}; missing: {missing or 'none'}"
+
+
 CHECKS = {1: load_goes_to_nothing, 2: utilisation_law, 3: capacity_bound, 4: light_gain_nothing,
-          5: packing_gains_by_overlap, 11: fairness, 13: replay}
+          5: packing_gains_by_overlap, 11: fairness, 13: replay,
+          14: captions}
 
 
 def main(options):
@@ -171,7 +190,6 @@ def main(options):
         good, text = check(bed, options.quick)
         bad += not good
         print(f"{number:3d} {'holds' if good else 'FAILS'}  {check.__name__}: {text}", flush=True)
-    print(" 14 captions of ./dev sim paper are made of what was set (paper.py)")
     for number, needs in PENDING.items():
         print(f"{number:3d} pending: needs {needs}, of the policies that choose a GPU")
     return 1 if bad else 0

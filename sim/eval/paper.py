@@ -14,10 +14,11 @@ FORWARD = {"run.forward": "20us"}
 # Within the usual ranges (epoch 20 to 500 ms, slice 2 to 50 ms). A turn is held through pauses of
 # up to 20 ms, since a round of MC computes 9 ms on the CPU.
 TURNS = {"policy.epoch": "100ms", "policy.slice": "50ms", "policy.hold": "20ms"}
-ASSUMED = {"run times": "A 30 s, B 6 s, BS 3 s", "rounds": 100, "h2d part": 0.7,
-           "kernels fill": "1, EV 0.5, GA 0.1", "context": "150 ms", "switch": "25 us",
-           "context slice": "none (Fermi)", "server threads": 12, "forwarding": "20 us",
-           "packed copies": "pinned", **{key: value for key, value in TURNS.items()}}
+# The defaults of keys with these names (check.py compares), and what is no key.
+DEFAULTS = {"rounds": "100", "h2d_part": "0.7", "threads": "12", "context_time": "150ms",
+            "switch_time": "25us", "context_slice": "none", "pinned": "yes"}
+ASSUMED = {"run times": "A 30 s, B 6 s, BS 3 s", "kernels fill": "1, EV 0.5, GA 0.1", **DEFAULTS,
+           **FORWARD, **TURNS}
 
 CUDA = {"run.isolation": "app", "run.balance": "first", "run.policy": "none"}
 RAIN = {"run.isolation": "app", "run.balance": "grr_node", **FORWARD}
@@ -35,13 +36,13 @@ def seeds_of(options):
     return range(1, 3 if options.quick else options.seeds + 1)
 
 
-def caption(bed, options, settings):
-    """What a number depends on; made of what was set."""
-    digest = bed.one((scenario({"GA": {"app": "GA", "alpha": 1, "requests": 1}}), settings, 1,
+def caption(bed, options):
+    """What every number depends on."""
+    digest = bed.one((scenario({"GA": {"app": "GA", "alpha": 1, "requests": 1}}), {}, 1,
                       None))["model"]
     assumed = ", ".join(f"{key} {value}" for key, value in ASSUMED.items())
-    print(f"\nalpha {ALPHA}, calibrated on {ALPHA_TARGET}; constants {digest}; "
-          f"{len(seeds_of(options))} seeds; assumed: {assumed}")
+    return (f"alpha {ALPHA}, calibrated on {ALPHA_TARGET}; constants {digest}; "
+            f"{len(seeds_of(options))} seeds; assumed: {assumed}")
 
 
 def alone(alpha, requests):
@@ -380,5 +381,5 @@ def main(options):
     for name in options.rows or ROWS:
         print(f"\n## {name}: {ROWS[name].__doc__}\n")
         ROWS[name](bed, options)
-        caption(bed, options, {})
+        print(f"\n{caption(bed, options)}")
     return 0
