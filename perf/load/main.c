@@ -59,7 +59,7 @@ static const char *stream_of(uint32_t index)
     return load.trace.streams[load.trace.requests[index].stream];
 }
 
-/* Of its stream, from 0. */
+/* The number within its stream, from 0. */
 static uint32_t number_of(uint32_t index)
 {
     uint32_t number = 0;
