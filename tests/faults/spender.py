@@ -135,11 +135,12 @@ def graph(nodes):
     """The error of making a graph of so many nodes executable, which it is no more afterwards."""
     context = ctypes.c_void_p()
     check(cuda.cuCtxGetCurrent(ctypes.byref(context)), "cuCtxGetCurrent")
-    check(allocate(512), "cuMemAlloc")
-    fill = Fill(memory[-1], 0, 7, 1, 16, 1)
+    check(allocate(16 * nodes), "cuMemAlloc")
     made, node, executable = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     check(cuda.cuGraphCreate(ctypes.byref(made), 0), "cuGraphCreate")
-    for _ in range(nodes):
+    for number in range(nodes):
+        # Each its own bytes, since they run side by side
+        fill = Fill(memory[-1] + 16 * number, 0, 7, 1, 16, 1)
         check(cuda.cuGraphAddMemsetNode(ctypes.byref(node), made, None, ctypes.c_size_t(0),
                                         ctypes.byref(fill), context), "cuGraphAddMemsetNode")
     code = cuda.cuGraphInstantiateWithFlags(ctypes.byref(executable), made, ctypes.c_ulonglong(0))
