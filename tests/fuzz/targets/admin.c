@@ -33,6 +33,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
+    feedback_init(&control.feedback);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     backend_process_table_init(&control.processes, &control.loop, 0);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
