@@ -110,25 +110,21 @@ static void bell_rang(void *user)
     (void)!eventfd_write(backend.wake_fd, 1);
 }
 
-/* gpuaasd has made them, if there is a policy; otherwise these descriptors are somebody else's. */
+/* gpuaasd has made them, if there is a policy. */
 static void grants_map(void)
 {
-    bool turns = backend.setup.turns != 0;
-    if (turns) {
-        backend.requests =
-            ga_shared_memory_map(GRANTS_REQUEST_FD, sizeof(struct grant_requests), NULL);
-        backend.grants = ga_shared_memory_map_published(GRANTS_FD, sizeof(struct grants));
-        backend.bell = (struct gate_bell){.fd = GRANTS_BELL_FD,
-                                          .rang = backend.setup.seats > 1 ? bell_rang : NULL};
+    if (backend.setup.turns == 0) {
+        return;
     }
-    if (turns && (backend.requests == NULL || backend.grants == NULL)) {
+    backend.requests = ga_shared_memory_map(GRANTS_REQUEST_FD, sizeof(struct grant_requests), NULL);
+    backend.grants = ga_shared_memory_map_published(GRANTS_FD, sizeof(struct grants));
+    if (backend.requests == NULL || backend.grants == NULL) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory");
     }
+    backend.bell = (struct gate_bell){.fd = GRANTS_BELL_FD,
+                                      .rang = backend.setup.seats > 1 ? bell_rang : NULL};
     close(GRANTS_REQUEST_FD);
     close(GRANTS_FD);
-    if (!turns) {
-        close(GRANTS_BELL_FD);
-    }
 }
 
 /* Gives back what applications hold, if the process does that; what cannot be ended, the end of the

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/shared_memory.h"
+#include "server/figures.h"
 #include "server/grants.h"
 
 /* Not an error: a kernel without it, or a /proc that cannot be written. */
@@ -31,7 +33,9 @@ static void oom_score_set(void)
 
 void privileges_begin(void)
 {
-    (void)syscall(SYS_close_range, GRANTS_BELL_FD + 1, ~0U, 0);
+    bool turns = ga_shared_memory_is(GRANTS_REQUEST_FD, sizeof(struct grant_requests));
+    unsigned last = turns ? GRANTS_BELL_FD : FIGURES_FD; /* the others are not for us */
+    (void)syscall(SYS_close_range, last + 1, ~0U, 0);
     oom_score_set();
 }
 
