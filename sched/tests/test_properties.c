@@ -354,6 +354,7 @@ Test(properties, change)
             while (sched_policy_at(policies) != NULL) {
                 policies++;
             }
+            cr_assert_gt(policies, 0);
             sched_change(toy.sched, sched_policy_at(below(policies)), &settings, toy.now);
         }
         for (uint32_t i = 0; i < count; i++) {

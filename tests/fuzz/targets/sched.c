@@ -51,6 +51,7 @@ static const struct sched_policy *some_policy(struct storm *storm, struct fuzz_i
     while (sched_policy_at(count) != NULL) {
         count++;
     }
+    FUZZ_CHECK(count > 0);
     const struct sched_policy *policy = sched_policy_at(fuzz_u8(input) % count);
     struct sched_settings settings = some_settings(input);
     enum ga_status status = sched_settings_check(policy, &settings, &storm->gpu, why, sizeof(why));
