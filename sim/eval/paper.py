@@ -158,7 +158,7 @@ def shares(bed, options):
     for name in SYSTEMS:
         values = [means[label, name][2] for label in PAIRS]
         line.append(f"{name} {mean(values):.4f} ({min(values):.4f} to {max(values):.4f})")
-    print(f"Of what max-min entitles each to, all 24: {'; '.join(line)}.")
+    print(f"By what max-min entitles each to, all 24: {'; '.join(line)}.")
     print("\nThe papers print TFS 0.91 on average and 0.9999 at best, CUDA 0.805 (Strings); TFS "
           "0.96, FS 0.807, CUDA 0.671 (Rain). An application that asks for 1 or 2 % of a GPU "
           "cannot attain half of it, so its J_share stays near 0.5 under every policy that lets "
