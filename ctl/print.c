@@ -137,8 +137,24 @@ static enum admin_code table_print(const struct ctl_line *line, struct shown *sh
 
 /* ---- CSV (RFC 4180) */
 
+/* A spreadsheet would take the text for a formula, and names are their givers'. */
+static bool is_formula(const char *text)
+{
+    char *end;
+    (void)strtod(text, &end);
+    return *text != 0 && strchr("=+-@\t\r", *text) != NULL && text[1] != 0 && *end != 0;
+}
+
 static void csv_field(const char *text, bool last)
 {
+    if (is_formula(text)) {
+        char *quoted;
+        if (asprintf(&quoted, "'%s", text) >= 0) {
+            csv_field(quoted, last);
+            free(quoted);
+        }
+        return;
+    }
     if (strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, stdout);
     } else {

@@ -58,6 +58,18 @@ def test_csv(build):
                rows[0]["node"] == "a.b", f"{rows}")
 
 
+def test_csv_has_no_formulas(build):
+    """Text that a spreadsheet would compute has an apostrophe before it."""
+    with ctl.administered(build) as (server, admin), \
+            tempfile.TemporaryDirectory(prefix="gpuaas-ctl-") as folder:
+        name = os.path.join(folder, "=1+1")
+        shutil.copy(build.program("steps"), name)
+        with harness.running([name, "0"], build.remote([server])):
+            wait_until(lambda: "1+1" in admin.text("sessions", "--csv"), 30, "it is there")
+            row, = csv.DictReader(io.StringIO(admin.text("sessions", "--csv"), newline=""))
+            expect(row["program"].startswith("'=1+1"), f"{row}")
+
+
 def test_sessions(build):
     with ctl.administered(build, gpus=2) as (server, admin), contextlib.ExitStack() as stack:
         expect(admin.items("sessions") == [], "nobody is there")
