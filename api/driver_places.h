@@ -57,6 +57,7 @@ struct cuda_context_state {
     int heap_used;      /* a kernel that may call malloc or free was launched */
     int output_pending; /* kernels have printed what no call has written yet */
     uint64_t pending;   /* operations that were submitted and are not complete */
+    int printed; /* a kernel that may print was launched: CU_LIMIT_PRINTF_FIFO_SIZE is fixed */
 };
 
 /* All functions return a CUresult. Any thread may call them. CUDA_ERROR_INVALID_HANDLE: there is no
@@ -110,6 +111,8 @@ struct cuda_driver_places {
 
     /* `context` is a CUcontext. CUDA_ERROR_INVALID_CONTEXT. */
     int (*context_state)(void *context, struct cuda_context_state *state);
+    /* From now on the context is one whose kernels may have printed. */
+    int (*context_prints)(void *context);
 };
 
 #endif

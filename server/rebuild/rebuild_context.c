@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts and their settings. */
+#include "api/driver_places.h"
 #include "server/calls/context_end.h"
 #include "server/rebuild/rebuild_state.h"
 #include "server/session/context_open.h"
@@ -10,12 +11,16 @@ struct settings {
     size_t limits[CU_LIMIT_MAX], before[CU_LIMIT_MAX];
     CUfunc_cache cache;
     CUsharedconfig banks;
+    bool printed; /* its kernels may have: the size of their FIFO is fixed */
 };
 
-static CUresult settings_read(const struct cuda_driver *driver,
-                              const struct server_context *context, struct settings *settings)
+static CUresult settings_read(const struct rebuild *rebuild, const struct server_context *context,
+                              struct settings *settings)
 {
-    *settings = (struct settings){.limits_set = context->limits_set};
+    const struct cuda_driver *driver = rebuild->conn->driver;
+    struct cuda_context_state state;
+    CU_TRY((CUresult)rebuild->places->context_state(context->real, &state));
+    *settings = (struct settings){.limits_set = context->limits_set, .printed = state.printed != 0};
     for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
         settings->before[limit] = context->limits[limit];
         if ((context->limits_set >> limit & 1) != 0) {
@@ -26,9 +31,10 @@ static CUresult settings_read(const struct cuda_driver *driver,
     return driver->cuCtxGetSharedMemConfig(&settings->banks);
 }
 
-static CUresult settings_write(const struct cuda_driver *driver, struct server_context *context,
+static CUresult settings_write(const struct rebuild *rebuild, struct server_context *context,
                                const struct settings *settings)
 {
+    const struct cuda_driver *driver = rebuild->conn->driver;
     context->limits_set = settings->limits_set;
     for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
         context->limits[limit] = settings->before[limit];
@@ -39,6 +45,9 @@ static CUresult settings_write(const struct cuda_driver *driver, struct server_c
             CU_TRY(driver->cuCtxSetLimit((CUlimit)limit, settings->limits[limit]));
         }
     }
+    if (settings->printed) {
+        CU_TRY((CUresult)rebuild->places->context_prints(context->real));
+    }
     CU_TRY(driver->cuCtxSetCacheConfig(settings->cache));
     return driver->cuCtxSetSharedMemConfig(settings->banks);
 }
@@ -47,7 +56,7 @@ void rebuild_settings_down(struct rebuild *rebuild, struct server_context *conte
 {
     struct server_conn *conn = rebuild->conn;
     struct settings settings;
-    CUresult rc = settings_read(conn->driver, context, &settings);
+    CUresult rc = settings_read(rebuild, context, &settings);
     if (rc == CUDA_SUCCESS && !kept_put(&rebuild->contexts, &settings, sizeof settings)) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -77,7 +86,7 @@ void rebuild_context_up(struct rebuild *rebuild, struct server_context *context)
     rc = conn->driver->cuCtxSetCurrent(context->real);
     if (rc == CUDA_SUCCESS) {
         rc = kept_take(&rebuild->contexts, &settings, sizeof settings)
-                 ? settings_write(conn->driver, context, &settings)
+                 ? settings_write(rebuild, context, &settings)
                  : CUDA_ERROR_INVALID_VALUE;
     }
     (void)rebuild_check(rebuild, rc, "the settings of a context");

@@ -168,8 +168,17 @@ static int context_state(void *handle, struct cuda_context_state *state)
     CU_TRY(places_context(handle, state, &context));
     *state = (struct cuda_context_state){.heap_used = context->heap_used,
                                          .output_pending = sg_print_pending(context->print),
-                                         .pending = pending_items(context)};
+                                         .pending = pending_items(context),
+                                         .printed = context->printed};
     sg_kernel_heap_usage(context->heap, &state->heap_blocks, &state->heap_bytes);
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
+static int context_prints(void *handle)
+{
+    struct sg_context *context;
+    CU_TRY(places_context(handle, handle, &context));
+    context->printed = true;
     return (int)sg_leave(CUDA_SUCCESS);
 }
 
@@ -184,4 +193,5 @@ const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places
                                                   .address_release = address_release,
                                                   .heap_read = heap_read,
                                                   .heap_place = heap_place,
-                                                  .context_state = context_state};
+                                                  .context_state = context_state,
+                                                  .context_prints = context_prints};
