@@ -70,9 +70,8 @@ static void terms_renew(struct admin_call *call, const struct store_tenant *tena
     tenant_renew(call->control, &terms);
 }
 
-/* Who has more than he may have keeps it, and gets no more. */
-static void limits_warn(struct admin_call *call, const struct store_tenant *tenant,
-                        const struct admin_tenant_use *use)
+void admin_limits_warn(struct admin_call *call, const char *who, const struct limits *limits,
+                       const struct admin_tenant_use *use)
 {
     const struct {
         enum limit limit;
@@ -83,14 +82,14 @@ static void limits_warn(struct admin_call *call, const struct store_tenant *tena
                  {LIMIT_GPU_TIME_DAY, use->gpu_time_day_ms, "new sessions are"},
                  {LIMIT_GPU_TIME_MONTH, use->gpu_time_month_ms, "new sessions are"}};
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
-        if (looks[i].used > tenant->limits.of[looks[i].limit]) {
+        if (looks[i].used > limits->of[looks[i].limit]) {
             char used[LIMITS_TEXT_MAX], limit[LIMITS_TEXT_MAX];
             limits_value_write(looks[i].limit, looks[i].used, used);
-            limits_value_write(looks[i].limit, tenant->limits.of[looks[i].limit], limit);
+            limits_value_write(looks[i].limit, limits->of[looks[i].limit], limit);
             admin_warn(call,
                        "%s already uses %s of %s=%s: it keeps what it has, and %s refused until "
                        "it is below",
-                       tenant->name, used, limits_table[looks[i].limit].key, limit, looks[i].what);
+                       who, used, limits_table[looks[i].limit].key, limit, looks[i].what);
         }
     }
 }
@@ -213,7 +212,7 @@ enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
         code = tenant_write(call, store, &before, &after);
     }
     if (code == ADMIN_OK) {
-        limits_warn(call, &after, &use);
+        admin_limits_warn(call, after.name, &after.limits, &use);
         scheduling_warn(call, &after);
     }
     return code;

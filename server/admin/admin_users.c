@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "server/admin/admin_store.h"
+#include "server/admin/admin_tenants.h"
+#include "server/control/member.h"
 
 static json_t *user_record(const struct store_user *user)
 {
@@ -157,6 +159,18 @@ static enum admin_code user_write(struct admin_call *call, struct store *store,
     return code;
 }
 
+static void user_limits_warn(struct admin_call *call, const struct store_user *user)
+{
+    const struct tenant *tenant = tenant_known(call->control, user->tenant);
+    const struct member *member = tenant != NULL ? member_known(tenant, user->name) : NULL;
+    if (member != NULL) {
+        const struct admin_tenant_use use = {
+            .gpu_mem_bytes = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, UINT32_MAX),
+            .sessions = member->application_count};
+        admin_limits_warn(call, user->name, &user->limits, &use);
+    }
+}
+
 enum admin_code admin_verb_user_set_quota(struct admin_call *call)
 {
     struct store *store;
@@ -170,7 +184,13 @@ enum admin_code admin_verb_user_set_quota(struct admin_call *call)
     if (code == ADMIN_OK) {
         code = user_fits(call, store, &after);
     }
-    return code == ADMIN_OK ? user_write(call, store, &before, &after) : code;
+    if (code == ADMIN_OK) {
+        code = user_write(call, store, &before, &after);
+    }
+    if (code == ADMIN_OK) {
+        user_limits_warn(call, &after);
+    }
+    return code;
 }
 
 enum admin_code admin_verb_user_suspend(struct admin_call *call)

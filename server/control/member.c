@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct member *member_known(const struct tenant *tenant, const char *name)
+const struct member *member_known(const struct tenant *tenant, const char *name)
 {
     ga_list_each (at, next, &tenant->members) {
-        struct member *member = ga_container(at, struct member, link);
+        const struct member *member = ga_container(at, struct member, link);
         if (strcmp(member->name, name) == 0) {
             return member;
         }
@@ -18,7 +18,7 @@ static struct member *member_known(const struct tenant *tenant, const char *name
 
 struct member *member_find(struct tenant *tenant, const char *name, const struct limits *limits)
 {
-    struct member *member = member_known(tenant, name);
+    struct member *member = (struct member *)(uintptr_t)member_known(tenant, name);
     if (member != NULL) {
         member->users++;
         member_limit(member, limits);

@@ -20,6 +20,8 @@ struct member {
     unsigned users;
 };
 
+/* NULL: he is not here. */
+const struct member *member_known(const struct tenant *tenant, const char *name);
 /* The one of this name, with a use for the caller; makes him if he is not here. These limits hold
  * from now on, for running applications as well. NULL: no memory. */
 struct member *member_find(struct tenant *tenant, const char *name, const struct limits *limits);

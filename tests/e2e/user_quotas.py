@@ -82,7 +82,11 @@ def test_memory(build):
 def test_other_limits_while_it_runs(build):
     with lab(build, ["gpu-mem=200MiB"], ["gpu-mem=64MiB"]) as here, \
             here.players("ana") as (ana,):
+        expect(ana.ask("take 50") == "took", ana.report())
         expect(ana.ask("take 100") == "cudaErrorMemoryAllocation", ana.report())
+        told = here.admin.run("user", "set-quota", "lab", "ana", "gpu-mem=16MiB")
+        expect("ana already uses" in told.out.text + told.err.text, told.report())
+        expect(ana.ask("give") == "gave", ana.report())
         here.admin.run("user", "set-quota", "lab", "ana", "gpu-mem=150MiB")
         wait_until(lambda: ana.ask("take 100") == "took", 10, "the new limit holds")
 
