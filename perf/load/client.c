@@ -120,7 +120,7 @@ static bool phase_do(struct client *client, const struct sim_phase *phase,
 {
     const struct cuda *cuda = &client->cuda;
     uint64_t ns = (uint64_t)((double)phase->ns * scale->time);
-    uint64_t bytes = (uint64_t)((double)phase->bytes * scale->time);
+    uint64_t bytes = (uint64_t)((double)phase->bytes * scale->time * scale->bytes);
     void *host = client->host[phase->pinned];
     switch (phase->kind) {
     case SIM_PHASE_CPU:
@@ -158,7 +158,7 @@ bool load_request(const struct sim_trace *trace, const struct sim_trace_request 
 {
     static struct client client;
     *result = (struct load_result){.begin_ns = ga_clock_ns()};
-    client.bytes = largest(trace, request, scale->time);
+    client.bytes = largest(trace, request, scale->time * scale->bytes);
     if (!client_open(&client) || !client_begin(&client)) {
         return false;
     }

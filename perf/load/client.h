@@ -7,6 +7,7 @@
 
 struct load_scale {
     double time;    /* of all phases: their ns, and the bytes of copies */
+    double bytes;   /* of the bytes of copies besides: for a GPU whose link is slower by that */
     double kernels; /* of kernels besides: how much slower the GPU is than that of the trace */
 };
 

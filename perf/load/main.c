@@ -14,13 +14,15 @@
 #include "perf/load/client.h"
 
 static const char usage[] =
-    "usage: gpuaas-load TRACE [--stream NAME] [--scale S] [--kernels K]\n"
+    "usage: gpuaas-load TRACE [--stream NAME] [--scale S] [--bytes B] [--kernels K]\n"
     "\n"
     "Does the requests of a trace (docs/simulator.md), each by a process that uses libcuda.so.1:\n"
     "it sleeps in CPU phases, copies, and launches gpuaas_timed (docs/softgpu-timing.md).\n"
     "\n"
     "  --stream NAME  only the requests of this stream\n"
     "  --scale S      times and bytes of the trace by S, from 1e-6 to 1000 (1)\n"
+    "  --bytes B      bytes of copies besides by B, from 1e-6 to 1000 (1): copies take as long as\n"
+    "                 before on a GPU whose link is so much slower, and this machine copies less\n"
     "  --kernels K    times of kernels besides by K, from 1e-3 to 1000 (1): a slower GPU than the\n"
     "                 trace's\n"
     "\n"
@@ -45,7 +47,7 @@ static struct {
     struct request_at_work *at_work;
     uint32_t count;
     bool failed;
-} load = {.scale = {1, 1}};
+} load = {.scale = {.time = 1, .bytes = 1, .kernels = 1}};
 
 /* ---- one request */
 
@@ -236,6 +238,9 @@ static bool option_read(char **argv, int i)
 {
     if (strcmp(argv[i], "--scale") == 0) {
         return factor_read(argv[i], argv[i + 1], 1e-6, &load.scale.time);
+    }
+    if (strcmp(argv[i], "--bytes") == 0) {
+        return factor_read(argv[i], argv[i + 1], 1e-6, &load.scale.bytes);
     }
     if (strcmp(argv[i], "--kernels") == 0) {
         return factor_read(argv[i], argv[i + 1], 1e-3, &load.scale.kernels);

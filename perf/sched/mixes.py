@@ -20,6 +20,10 @@ POLICIES = ["none", "rr", "las", "fs", "tfs", "ps"]  # ps without packing
 MODEL = "c2050"
 ALPHA = 0.5  # mean time between arrivals by run time
 ROUNDS = 100
+# Software GPUs copy with the machine's processors: links are slower by this, and copies smaller, so
+# they take the same time by the model.
+BYTES = 1 / 50
+LINK_MBS = 8000
 
 GPU_NS = {"h2d_latency": 10_000, "d2h_latency": 10_000, "switch_time": 25_000}
 CONTEXT_NS = 150_000_000
@@ -57,6 +61,8 @@ def scenario(mix, scale, requests, alone=None):
 def configuration(scale, policy):
     keys = {"driver": "soft", "model": MODEL, "memory": "1GiB", "timing": "yes", "execute": "no",
             "context_time": f"{round(CONTEXT_NS * scale)}ns", "policy": policy,
+            "h2d_bandwidth_mbs": round(LINK_MBS * BYTES),
+            "d2h_bandwidth_mbs": round(LINK_MBS * BYTES),
             **{key: f"{ns}ns" for key, ns in scaled(GPU_NS, scale).items()},
             **{key: f"{ns}ns" for key, ns in policy_times(scale).items()}}
     return ("[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n[gpu.0]\n" +

@@ -44,7 +44,7 @@ def replay(build, trace, config):
         file.write(trace)
         file.flush()
         before = processor_times()
-        command = [build.path("perf", "gpuaas-load"), file.name]
+        command = [build.path("perf", "gpuaas-load"), file.name, "--bytes", str(mixes.BYTES)]
         done = subprocess.run(command, env=build.remote([server]), capture_output=True, text=True,
                               timeout=SECONDS, check=False)
         after = processor_times()
