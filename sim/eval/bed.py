@@ -18,19 +18,40 @@ RUNTIME_S = {"DC": 30, "SC": 30, "BO": 30, "MM": 30, "HI": 30, "EV": 30,
              "BS": 3, "MC": 6, "GA": 6, "SN": 6}
 # Strings, Fig. 10: A = DC-BS ... X = EV-SN
 PAIRS = {chr(ord("A") + i): (GROUP_A[i // 4], GROUP_B[i % 4]) for i in range(24)}
+
+# Rain, Table 1: the kernel calls are the paper's (1,000 at most are kept, with as much time
+# together). It prints no shares: they are those of the same program in Strings, and assumed for
+# Transpose and BFS.
+RAIN_LONG = {"BlackScholesLarge": {"table": "BS", "runtime": "70s", "rounds": 1000},
+             "DXTC": {"table": "DC", "runtime": "70s", "rounds": 1000},
+             "Histogram": {"table": "HI", "runtime": "70s", "rounds": 1000},
+             "Eigenvalues": {"table": "EV", "runtime": "70s", "rounds": 3},
+             "MatrixMultiplication": {"table": "MM", "runtime": "70s", "rounds": 1000}}
+RAIN_SHORT = {"BlackScholesSmall": {"table": "BS", "runtime": "10s", "rounds": 1000},
+              "MonteCarlo": {"table": "MC", "runtime": "10s", "rounds": 1000},
+              "Transpose": {"runtime": "10s", "gpu_share": 0.5, "transfer_share": 0.3,
+                            "rounds": 1000},
+              "BFS": {"runtime": "10s", "gpu_share": 0.3, "transfer_share": 0.3, "rounds": 12},
+              "Gaussian": {"table": "GA", "runtime": "5s", "rounds": 1000}}
+RAIN_APPS = {**RAIN_LONG, **RAIN_SHORT}
+# Rain, Fig. 6: A = BS-L with BS-S ... Y
+RAIN_PAIRS = {chr(ord("A") + i): (list(RAIN_LONG)[i // 5], list(RAIN_SHORT)[i % 5])
+              for i in range(25)}
 MODELS = {"node": ["c2050", "quadro2000"], "one": ["c2050"], "equal": ["c2050", "c2050"]}
 
 
 def scenario(streams, gpus="one", node=None):
-    """A text: streams is {name: {key: value}}; each runs the application of its key app, of Table
-    I (the name up to a dot)."""
+    """A text: streams is {name: {key: value}}; each runs the application of its key app, of
+    Strings, Table I, or Rain, Table 1."""
     lines = []
     for key, value in (node or {}).items():
         lines += ["[node.0]"] * (not lines) + [f"{key} = {value}"]
     for number, model in enumerate(MODELS[gpus]):
         lines += [f"[gpu.{number}]", "node = 0", f"model = {model}"]
     for app in sorted({keys["app"] for keys in streams.values()}):
-        lines += [f"[app.{app}]", f"table = {app.split('-')[0]}"]
+        lines += [f"[app.{app}]"]
+        keys = RAIN_APPS.get(app, {"table": app})
+        lines += [f"{key} = {value}" for key, value in keys.items()]
     for name, keys in streams.items():
         lines += [f"[stream.{name}]"] + [f"{key} = {value}" for key, value in keys.items()]
     return "\n".join(lines) + "\n"
