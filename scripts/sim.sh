@@ -14,6 +14,7 @@ run | golden | check | paper | scale) ;;
 usage: ./dev sim run SCENARIO [OPTIONS]    simulate (gpuaas-sim --help: options)
        ./dev sim golden                    numbers that are known exactly
        ./dev sim check [--quick]           what would reveal a model that gives something away
+             [--rigged]                    the same with simulators that cheat: all must be found
        ./dev sim paper [--quick] [ROW...]  the papers' rows about one GPU and one node
        ./dev sim scale                     10,000 GPUs and 100,000 applications: memory and speed
 END

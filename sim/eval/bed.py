@@ -74,6 +74,11 @@ class Bed:
         self.sim = sim
         self.jobs = jobs or os.cpu_count() or 1
 
+    def keys(self):
+        """All keys of scenarios with their defaults."""
+        return subprocess.run([self.sim, "keys"], capture_output=True, text=True,
+                              check=True).stdout
+
     def one(self, run):
         """run: (scenario text, settings, seed, baseline settings or None)"""
         text, settings, seed, against = run
