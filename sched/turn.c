@@ -79,6 +79,27 @@ void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_
     sched_turn_begins(sched, slot, now);
 }
 
+void sched_turn_by_order(struct sched *sched,
+                         bool (*before)(const struct sched *sched, const struct sched_session *a,
+                                        const struct sched_session *b),
+                         uint64_t now)
+{
+    if (sched_turn_check(sched, false, now) != SCHED_TURN_FREE) {
+        return;
+    }
+    uint32_t next = SCHED_NONE;
+    sched_each (sched, slot) {
+        const struct sched_session *session = &sched->sessions[slot];
+        if (session->ready &&
+            (next == SCHED_NONE || before(sched, session, &sched->sessions[next]))) {
+            next = slot;
+        }
+    }
+    if (next != SCHED_NONE) {
+        sched_turn_start(sched, next, (double)sched->settings.slice_ns, now);
+    }
+}
+
 void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
                        uint64_t used_ns, uint64_t now)
 {

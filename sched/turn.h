@@ -32,6 +32,12 @@ static inline bool sched_turn_longer_ago(const struct sched_session *a,
 }
 /* Begins a turn, after SCHED_TURN_FREE; the session is ready. */
 void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now);
+/* The decision of a policy with an order: if nobody has a turn, the ready session that goes before
+ * all others begins one of a slice. */
+void sched_turn_by_order(struct sched *sched,
+                         bool (*before)(const struct sched *sched, const struct sched_session *a,
+                                        const struct sched_session *b),
+                         uint64_t now);
 /* A member `charge` of a policy: what the session of the turn has used. */
 void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
                        uint64_t used_ns, uint64_t now);

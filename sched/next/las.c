@@ -29,20 +29,7 @@ static bool las_before(const struct sched *sched, const struct sched_session *a,
 
 static void las_decide(struct sched *sched, uint64_t now)
 {
-    if (sched_turn_check(sched, false, now) != SCHED_TURN_FREE) {
-        return;
-    }
-    uint32_t next = SCHED_NONE;
-    sched_each (sched, slot) {
-        const struct sched_session *session = &sched->sessions[slot];
-        if (session->ready &&
-            (next == SCHED_NONE || las_before(sched, session, &sched->sessions[next]))) {
-            next = slot;
-        }
-    }
-    if (next != SCHED_NONE) {
-        sched_turn_start(sched, next, (double)sched->settings.slice_ns, now);
-    }
+    sched_turn_by_order(sched, las_before, now);
 }
 
 const struct sched_policy sched_policy_las = {
