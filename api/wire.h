@@ -51,6 +51,8 @@ enum wire_opcode {
     WIRE_REFUSED = 3, /* either greeting refused: why, and the CUresult to give */
     WIRE_OPEN = 4,    /* client -> gpuaasd: one device, please */
     WIRE_TICKET = 5,  /* gpuaasd -> client: where the backend process is, and the right to it */
+    WIRE_ADMIN = 6, /* administrator -> gpuaasd, in the place of HELLO, with its values; the answer
+                       is an empty one, and then both speak docs/admin-protocol.md */
     /* Data and side connection */
     WIRE_DATA_HELLO = 8,    /* client -> backend process: ticket, window proposal */
     WIRE_DATA_WELCOME = 9,  /* backend process -> client: session number, window answer */

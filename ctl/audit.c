@@ -24,6 +24,10 @@ static enum admin_code audit_folder(const struct ctl_line *line, char *folder, s
         snprintf(folder, size, "%s", line->options[OPTION_LOG]);
         return ADMIN_OK;
     }
+    if (ctl_is_remote(line)) {
+        return ctl_wrong(ADMIN_USAGE,
+                         "the audit log lies on the machine of gpuaasd: run this command there");
+    }
     enum admin_code code = ctl_ask(line, "config.show", NULL, &result);
     if (code != ADMIN_OK) {
         return code;

@@ -232,10 +232,8 @@ enum admin_code ctl_cert_issue(const struct ctl_line *line)
 
 enum admin_code ctl_cert_issue_admin(const struct ctl_line *line)
 {
-    return ctl_wrong(ADMIN_USAGE,
-                     "a certificate of the administrator %s is not in this version: gpuaasd is "
-                     "administered on its own machine, where nothing asks for one",
-                     line->words[0]);
+    struct auth_cert_request request = {.scope = STORE_OF_ADMIN, .name = line->words[0]};
+    return cert_issue(line, &request);
 }
 
 enum admin_code ctl_cert_issue_server(const struct ctl_line *line)

@@ -89,10 +89,15 @@ void ctl_help_command(FILE *out, const struct ctl_command *command);
 void ctl_help_manual(FILE *out);
 void ctl_help_completion(FILE *out);
 
-/* ---- ask.c: the dialogue with gpuaasd */
+/* ---- link_open.c: which gpuaasd */
 
+/* Whether --server is another machine's, whose files are not here. */
+bool ctl_is_remote(const struct ctl_line *line);
 /* False: no gpuaasd has made the admin socket. */
 bool ctl_socket_is_there(const struct ctl_line *line);
+
+/* ---- ask.c: the dialogue with gpuaasd */
+
 /* Sends a request and waits for its result, which is the caller's; `arguments` is taken and may be
  * NULL. An error has been told on stderr. */
 enum admin_code ctl_ask(const struct ctl_line *line, const char *verb, json_t *arguments,

@@ -16,6 +16,10 @@ static enum admin_code database_path(const struct ctl_line *line, char *path, si
         snprintf(path, size, "%s", line->options[OPTION_STORE]);
         return ADMIN_OK;
     }
+    if (ctl_is_remote(line)) {
+        return ctl_wrong(ADMIN_USAGE,
+                         "the database lies on the machine of gpuaasd: run this command there");
+    }
     enum admin_code code = ctl_ask(line, "config.show", NULL, &result);
     if (code != ADMIN_OK) {
         return code;

@@ -191,6 +191,11 @@ const char *transport_error_text(const struct transport_conn *conn)
     return conn->ops->error_text != NULL ? conn->ops->error_text(conn) : NULL;
 }
 
+struct transport_conn transport_of_socket(int fd)
+{
+    return (struct transport_conn){.ops = &transport_tcp, .fd = fd};
+}
+
 bool transport_is_here(const struct transport_conn *conn)
 {
     bool here;

@@ -222,6 +222,8 @@ GA_CHECKED enum ga_status transport_address_parse(const char *text, const char *
                                                   size_t why_size);
 /* Whether the address, wrapped or not, has this scheme. */
 bool transport_address_is(const struct transport_address *address, const char *scheme);
+/* A connection over a stream socket that is connected already (not blocking), which it owns. */
+struct transport_conn transport_of_socket(int fd);
 /* Whether sent bytes stay on this machine, as far as the socket knows. */
 bool transport_is_here(const struct transport_conn *conn);
 /* The shortest round trip of the TCP connection (1: none measured); 0: there is no TCP

@@ -110,11 +110,14 @@ static enum ga_status admin_bind(struct admin *admin, int fd, const struct socka
     return GA_OK;
 }
 
-static void admin_arrived(uv_stream_t *listener, int status)
+/* One per turn of the loop: nobody else waits for admins. */
+static void admin_arrived(uv_poll_t *listener, int status, int events)
 {
     struct admin *admin = listener->data;
-    if (status == 0) {
-        admin_conn_accept(admin);
+    (void)events;
+    int fd = status == 0 ? accept4(admin->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    if (fd >= 0) {
+        admin_conn_local(admin, fd);
     }
 }
 
@@ -137,13 +140,12 @@ static enum ga_status admin_listen(struct admin *admin)
         ga_error("[server] admin_socket: %s", strerror(errno));
         return GA_NO_MEMORY;
     }
-    if (uv_pipe_open(&admin->listener, fd) != 0) {
-        close(fd);
-        return GA_NO_MEMORY;
-    }
+    admin->fd = fd;
+    (void)uv_poll_init(&admin->control->loop, &admin->listener, fd);
     GA_TRY(place_clear(&address));
     GA_TRY(admin_bind(admin, fd, &address));
-    if (uv_listen((uv_stream_t *)&admin->listener, BACKLOG, admin_arrived) != 0) {
+    if (listen(fd, BACKLOG) != 0 ||
+        uv_poll_start(&admin->listener, UV_READABLE, admin_arrived) != 0) {
         ga_error("[server] admin_socket: nobody can connect to %s", address.sun_path);
         return GA_INVALID;
     }
@@ -154,19 +156,19 @@ static enum ga_status admin_listen(struct admin *admin)
 static enum ga_status admin_start(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
-    if (server->admin_socket[0] == 0) {
-        return GA_OK;
-    }
     struct admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL) {
         ga_error("no memory");
         return GA_NO_MEMORY;
     }
     admin->control = control;
+    admin->fd = -1;
     ga_list_init(&admin->conns);
-    (void)uv_pipe_init(&control->loop, &admin->listener, 0);
     admin->listener.data = admin;
     control->admin = admin;
+    if (server->admin_socket[0] == 0) {
+        return GA_OK;
+    }
     if (!admin_group_find(server->admin_group, &admin->group)) {
         ga_error("[server] admin_group: this machine has no group %s", server->admin_group);
         return GA_INVALID;
@@ -186,8 +188,26 @@ static void admin_stop(struct control *control)
     if (admin != NULL) {
         admin_remove(admin);
         admin_conn_close_all(admin);
-        uv_close((uv_handle_t *)&admin->listener, admin_closed);
+        if (admin->fd >= 0) {
+            uv_close((uv_handle_t *)&admin->listener, admin_closed);
+            close(admin->fd);
+        } else {
+            free(admin);
+        }
     }
 }
 
-const struct control_part admin_part = {.start = admin_start, .stop = admin_stop};
+static void admin_take(struct control *control, const struct transport_conn *conn,
+                       struct auth_grant *grant, const char *address)
+{
+    struct transport_conn taken = *conn;
+    if (control->admin != NULL) {
+        admin_conn_remote(control->admin, conn, grant, address);
+    } else {
+        taken.ops->close(&taken);
+        free(grant);
+    }
+}
+
+const struct control_part admin_part = {
+    .start = admin_start, .stop = admin_stop, .take = admin_take};

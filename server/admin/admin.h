@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The admin socket of gpuaasd: a Unix socket on its loop, on which gpuaasctl and other programs of
- * admins ask and change what there is ([server] admin_socket; docs/admin-protocol.md). */
+/* Administration of gpuaasd, on its loop: gpuaasctl and other programs of admins ask and change
+ * what there is (docs/admin-protocol.md), on a Unix socket ([server] admin_socket), or by a
+ * listener with tls. */
 #ifndef SERVER_ADMIN_ADMIN_H
 #define SERVER_ADMIN_ADMIN_H
 
@@ -16,7 +17,8 @@
 struct admin {
     struct control *control;
     gid_t group; /* whose members may; ADMIN_NO_GROUP: nobody's */
-    uv_pipe_t listener;
+    int fd;      /* of the socket; -1: there is none */
+    uv_poll_t listener;
     struct ga_list conns; /* struct admin_conn */
     unsigned conn_count;
     dev_t device; /* of the socket's file, which is removed at the end if it is still ours */

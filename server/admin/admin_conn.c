@@ -5,6 +5,8 @@
  * struct admin is not used any more. */
 #include "server/admin/admin_conn.h"
 
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "server/admin/admin.h"
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
+#include "server/control/access.h"
 
 /* An admin may stay connected and say nothing (`top` between two turns, a script); a request that
  * has begun must end, and a reply must be taken. */
@@ -23,25 +26,26 @@
 struct admin_conn {
     struct ga_list link;
     struct admin *admin;
-    uv_pipe_t pipe;
+    struct transport_conn conn;
+    uv_poll_t poll;
     uv_timer_t timer;
     unsigned handles; /* that have not been closed */
     bool closing;
     bool leaving; /* it is closed behind its reply */
     struct admin_peer peer;
-    uv_write_t write;
-    char *reply; /* with its newline; NULL: none is on its way */
-    size_t used; /* of the buffer */
+    struct auth_grant *grant; /* of who comes over the network; NULL: by the socket */
+    char *reply;              /* with its newline; NULL: none is on its way */
+    size_t reply_bytes, sent; /* of it */
+    size_t used;              /* of the buffer */
     char buffer[ADMIN_REQUEST_MAX];
 };
-
-static void conn_next(struct admin_conn *conn);
 
 static void conn_handle_closed(uv_handle_t *handle)
 {
     struct admin_conn *conn = handle->data;
     if (--conn->handles == 0) {
         free(conn->reply);
+        free(conn->grant);
         free(conn);
     }
 }
@@ -52,8 +56,9 @@ static void admin_conn_close(struct admin_conn *conn)
         conn->closing = true;
         ga_list_remove(&conn->link);
         conn->admin->conn_count--;
-        uv_close((uv_handle_t *)&conn->pipe, conn_handle_closed);
+        uv_close((uv_handle_t *)&conn->poll, conn_handle_closed);
         uv_close((uv_handle_t *)&conn->timer, conn_handle_closed);
+        conn->conn.ops->close(&conn->conn);
     }
 }
 
@@ -67,8 +72,7 @@ void admin_conn_close_all(struct admin *admin)
 static void conn_too_slow(uv_timer_t *timer)
 {
     struct admin_conn *conn = timer->data;
-    ga_info("admin %s (pid %d): closed, it is too slow or idle", conn->peer.name,
-            (int)conn->peer.pid);
+    ga_info("admin %s: closed, it is too slow or idle", conn->peer.name);
     admin_conn_close(conn);
 }
 
@@ -77,115 +81,200 @@ static void conn_allow(struct admin_conn *conn, unsigned time_ms)
     (void)uv_timer_start(&conn->timer, conn_too_slow, time_ms, 0);
 }
 
-static void conn_written(uv_write_t *write, int status)
+/* ---- replies */
+
+/* Sends some; behind the last byte the next request is waited for. */
+static enum ga_status conn_send(struct admin_conn *conn)
 {
-    struct admin_conn *conn = write->data;
-    if (conn->closing) {
-        return;
+    struct iovec piece = {conn->reply + conn->sent, conn->reply_bytes - conn->sent};
+    size_t sent;
+    GA_TRY(conn->conn.ops->send(&conn->conn, &piece, 1, &sent));
+    conn->sent += sent;
+    if (conn->sent == conn->reply_bytes) {
+        free(conn->reply);
+        conn->reply = NULL;
+        conn_allow(conn, conn->used != 0 ? REQUEST_MS : IDLE_MS);
+        return conn->leaving ? GA_LOST : GA_OK;
     }
-    free(conn->reply);
-    conn->reply = NULL;
-    if (status != 0 || conn->leaving) {
-        admin_conn_close(conn);
-        return;
-    }
-    conn_next(conn);
+    return GA_OK;
 }
 
-/* Sends it and a newline; takes it. */
-static void conn_send(struct admin_conn *conn, char *reply)
+/* Takes the reply. GA_AGAIN: it is sent in the loop's next turn, so that others have theirs. */
+static enum ga_status conn_reply(struct admin_conn *conn, char *reply)
 {
     size_t size = reply != NULL ? strlen(reply) : 0;
     if (size == 0) {
         ga_warn("admin %s: no memory for a reply", conn->peer.name);
         free(reply);
-        admin_conn_close(conn);
-        return;
+        return GA_NO_MEMORY;
     }
     reply[size] = '\n'; /* in the place of its end */
-    const uv_buf_t buffer = {.base = reply, .len = size + 1};
     conn->reply = reply;
-    conn->write.data = conn;
-    (void)uv_read_stop((uv_stream_t *)&conn->pipe);
+    conn->reply_bytes = size + 1;
+    conn->sent = 0;
     conn_allow(conn, REPLY_MS);
-    if (uv_write(&conn->write, (uv_stream_t *)&conn->pipe, &buffer, 1, conn_written) != 0) {
-        admin_conn_close(conn);
-    }
+    return GA_AGAIN;
 }
 
-static void conn_refuse(struct admin_conn *conn, enum admin_code code, const char *message)
+static enum ga_status conn_refuse(struct admin_conn *conn, enum admin_code code,
+                                  const char *message)
 {
     conn->leaving = true;
-    conn_send(conn, admin_answer_wrong(NULL, code, message));
+    return conn_reply(conn, admin_answer_wrong(NULL, code, message));
 }
 
-static void conn_room(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
-{
-    struct admin_conn *conn = handle->data;
-    (void)wanted;
-    room->base = conn->buffer + conn->used;
-    room->len = sizeof conn->buffer - conn->used;
-}
+/* ---- requests */
 
-static void conn_readable(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
+static enum ga_status conn_receive(struct admin_conn *conn)
 {
-    struct admin_conn *conn = stream->data;
-    (void)room;
-    if (got < 0) {
-        admin_conn_close(conn);
-    } else if (got > 0) {
-        conn->used += (size_t)got;
-        conn_next(conn);
+    size_t got;
+    GA_TRY(conn->conn.ops->receive(&conn->conn, conn->buffer + conn->used,
+                                   sizeof conn->buffer - conn->used, &got));
+    if (conn->used == 0) {
+        conn_allow(conn, REQUEST_MS);
     }
+    conn->used += got;
+    return GA_OK;
 }
 
-/* Answers the request that is there, or waits for the rest of it. */
-static void conn_next(struct admin_conn *conn)
+static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
 {
+    struct control *control = conn->admin->control;
+    size_t size = (size_t)(end - conn->buffer);
+    if (conn->grant != NULL && !access_admin_still(control, conn->grant)) {
+        return conn_refuse(conn, ADMIN_DENIED,
+                           "your certificate has ended or was revoked, or gpuaasd cannot look "
+                           "that up: its log says");
+    }
+    char *reply = admin_answer(control, &conn->peer, conn->buffer, size);
+    conn->used -= size + 1;
+    memmove(conn->buffer, end + 1, conn->used);
+    return conn_reply(conn, reply);
+}
+
+/* GA_OK: there is more to do. GA_AGAIN: it waits. Others: it ends. */
+static enum ga_status conn_step(struct admin_conn *conn)
+{
+    if (conn->reply != NULL) {
+        return conn_send(conn);
+    }
     const char *end = memchr(conn->buffer, '\n', conn->used);
     if (end != NULL) {
-        size_t size = (size_t)(end - conn->buffer);
-        char *reply = admin_answer(conn->admin->control, &conn->peer, conn->buffer, size);
-        conn->used -= size + 1;
-        memmove(conn->buffer, end + 1, conn->used);
-        conn_send(conn, reply);
-    } else if (conn->used == sizeof conn->buffer) {
-        conn_refuse(conn, ADMIN_USAGE, "the request is too long");
-    } else {
-        conn_allow(conn, conn->used != 0 ? REQUEST_MS : IDLE_MS);
-        (void)uv_read_start((uv_stream_t *)&conn->pipe, conn_room, conn_readable);
+        return conn_answer(conn, end);
+    }
+    if (conn->used == sizeof conn->buffer) {
+        return conn_refuse(conn, ADMIN_USAGE, "the request is too long");
+    }
+    return conn_receive(conn);
+}
+
+static void conn_ready(uv_poll_t *poll, int status, int events);
+
+/* False: there is something to do at once. */
+static bool conn_wait(struct admin_conn *conn)
+{
+    struct pollfd at[TRANSPORT_POLL_MAX];
+    short wanted = conn->reply != NULL ? POLLOUT : POLLIN;
+    if (conn->conn.ops->poll_prepare(&conn->conn, wanted, at) == 0) {
+        return false;
+    }
+    int events = ((at[0].events & POLLIN) != 0 ? UV_READABLE : 0) |
+                 ((at[0].events & POLLOUT) != 0 ? UV_WRITABLE : 0);
+    (void)uv_poll_start(&conn->poll, events, conn_ready);
+    return true;
+}
+
+static void conn_go_on(struct admin_conn *conn)
+{
+    enum ga_status status;
+    do {
+        status = conn_step(conn);
+    } while (status == GA_OK || (status == GA_AGAIN && !conn_wait(conn)));
+    if (status != GA_AGAIN) {
+        admin_conn_close(conn);
     }
 }
 
-void admin_conn_accept(struct admin *admin)
+static void conn_ready(uv_poll_t *poll, int status, int events)
+{
+    struct admin_conn *conn = poll->data;
+    (void)events;
+    if (status != 0) {
+        admin_conn_close(conn);
+    } else {
+        conn_go_on(conn);
+    }
+}
+
+/* ---- beginning */
+
+/* Takes the connection; NULL: no memory. */
+static struct admin_conn *conn_make(struct admin *admin, const struct transport_conn *transport)
 {
     struct admin_conn *conn = calloc(1, sizeof *conn);
-    uv_os_fd_t fd;
+    struct transport_conn taken = *transport;
     if (conn == NULL) {
-        ga_warn("no memory for an admin, his connection waits");
-        return;
+        ga_warn("no memory for an admin, his connection is closed");
+        taken.ops->close(&taken);
+        return NULL;
     }
     conn->admin = admin;
+    conn->conn = taken;
     conn->handles = 2;
-    conn->pipe.data = conn;
+    conn->poll.data = conn;
     conn->timer.data = conn;
-    (void)uv_pipe_init(&admin->control->loop, &conn->pipe, 0);
+    (void)uv_poll_init(&admin->control->loop, &conn->poll, taken.fd);
     (void)uv_timer_init(&admin->control->loop, &conn->timer);
     ga_list_append(&admin->conns, &conn->link);
     admin->conn_count++;
-    if (uv_accept((uv_stream_t *)&admin->listener, (uv_stream_t *)&conn->pipe) != 0 ||
-        uv_fileno((uv_handle_t *)&conn->pipe, &fd) != 0 ||
-        admin_peer_of(fd, admin->group, &conn->peer) != GA_OK) {
-        admin_conn_close(conn);
-    } else if (!admin_peer_may(&conn->peer)) {
+    return conn;
+}
+
+static void conn_begin(struct admin_conn *conn)
+{
+    enum ga_status status = GA_AGAIN;
+    if (conn->grant == NULL && !admin_peer_may(&conn->peer)) {
         ga_warn("admin socket: user %u (pid %d) may not use it", (unsigned)conn->peer.uid,
                 (int)conn->peer.pid);
-        conn_refuse(conn, ADMIN_DENIED,
-                    "root, the user of gpuaasd and the members of admin_group may administer it, "
-                    "and you are none of them");
-    } else if (admin->conn_count > ADMIN_CONNS_MAX) {
-        conn_refuse(conn, ADMIN_LIMIT, "too many admins are connected already: try again");
+        status = conn_refuse(conn, ADMIN_DENIED,
+                             "root, the user of gpuaasd and the members of admin_group may "
+                             "administer it, and you are none of them");
+    } else if (conn->admin->conn_count > ADMIN_CONNS_MAX) {
+        status = conn_refuse(conn, ADMIN_LIMIT, "too many admins are connected already: try again");
     } else {
-        conn_next(conn);
+        conn_allow(conn, IDLE_MS);
     }
+    if (status == GA_AGAIN) {
+        conn_go_on(conn);
+    } else {
+        admin_conn_close(conn);
+    }
+}
+
+void admin_conn_local(struct admin *admin, int fd)
+{
+    const struct transport_conn transport = transport_of_socket(fd);
+    struct admin_conn *conn = conn_make(admin, &transport);
+    if (conn != NULL && admin_peer_of(fd, admin->group, &conn->peer) == GA_OK) {
+        conn_begin(conn);
+    } else if (conn != NULL) {
+        admin_conn_close(conn);
+    }
+}
+
+void admin_conn_remote(struct admin *admin, const struct transport_conn *transport,
+                       struct auth_grant *grant, const char *address)
+{
+    struct admin_conn *conn = conn_make(admin, transport);
+    if (conn == NULL) {
+        free(grant);
+        return;
+    }
+    conn->grant = grant;
+    snprintf(conn->peer.name, sizeof conn->peer.name, "admin:%s", grant->user);
+    snprintf(conn->peer.credential, sizeof conn->peer.credential, "%s", grant->credential);
+    snprintf(conn->peer.address, sizeof conn->peer.address, "%s", address);
+    ga_info_of(conn->peer.address, "%s (certificate %s): connected", conn->peer.name,
+               conn->peer.credential);
+    conn_begin(conn);
 }

@@ -4,10 +4,17 @@
 #ifndef SERVER_ADMIN_ADMIN_CONN_H
 #define SERVER_ADMIN_ADMIN_CONN_H
 
+#include "auth/auth.h"
+#include "transport/transport.h"
+
 struct admin;
 
-/* Takes the connection that waits at the listener; who may not gets a reply that says so. */
-void admin_conn_accept(struct admin *admin);
+/* Takes a connection of the admin socket; who may not gets a reply that says so. */
+void admin_conn_local(struct admin *admin, int fd);
+/* Takes one over the network; `grant` is owned, and holds while he is connected: that is looked at
+ * before each request. */
+void admin_conn_remote(struct admin *admin, const struct transport_conn *transport,
+                       struct auth_grant *grant, const char *address);
 void admin_conn_close_all(struct admin *admin);
 
 #endif

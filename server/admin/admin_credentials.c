@@ -179,6 +179,11 @@ enum admin_code admin_verb_cert_enter(struct admin_call *call)
                           "fingerprint (SHA-256 in hexadecimal) and, if it is of a tenant, his "
                           "name");
     }
+    if (credential.scope == STORE_OF_ADMIN && admin_is_remote(call->peer)) {
+        return admin_fail(call, ADMIN_DENIED,
+                          "administrators are made on the machine of gpuaasd alone, over its "
+                          "admin socket");
+    }
     code = admin_store_code(call, store, store_credential_put(store, &credential));
     if (code == ADMIN_OK) {
         code =

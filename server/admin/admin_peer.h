@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is at the other end of the admin socket, and whether he may use it: root, the user that
- * gpuaasd runs as, and the members of admin_group. The kernel says it (SO_PEERCRED). */
+/* Who administrates: over the admin socket root, the user that gpuaasd runs as, and the members of
+ * admin_group, as the kernel says (SO_PEERCRED); over the network who has the certificate of an
+ * administrator. */
 #ifndef SERVER_ADMIN_ADMIN_PEER_H
 #define SERVER_ADMIN_ADMIN_PEER_H
 
@@ -9,6 +10,8 @@
 #include <sys/types.h>
 
 #include "base/status.h"
+#include "store/store.h"
+#include "transport/transport.h"
 
 #define ADMIN_NO_GROUP ((gid_t)-1)
 
@@ -16,8 +19,11 @@ struct admin_peer {
     uid_t uid;
     gid_t gid;
     pid_t pid;
-    bool member;   /* of the group, also as one of his further groups */
-    char name[32]; /* "uid:N", for logs: finding a user's name may take time */
+    bool member; /* of the group, also as one of his further groups */
+    /* For logs: "uid:N", since finding a user's name may take time; or "admin:NAME". */
+    char name[STORE_NAME_MAX + 8];
+    char credential[STORE_ID_MAX + 1]; /* of who comes over the network; "": by the socket */
+    char address[TRANSPORT_PEER_BYTES];
 };
 
 /* Looks up a group by name or number; empty: ADMIN_NO_GROUP. False: this machine has none. */
@@ -25,5 +31,9 @@ bool admin_group_find(const char *text, gid_t *group);
 /* GA_INVALID: it is no socket of this machine. */
 GA_CHECKED enum ga_status admin_peer_of(int fd, gid_t group, struct admin_peer *peer);
 bool admin_peer_may(const struct admin_peer *peer);
+static inline bool admin_is_remote(const struct admin_peer *peer)
+{
+    return peer->credential[0] != 0;
+}
 
 #endif

@@ -239,13 +239,16 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
     char *arguments = json_dumps(call->arguments, JSON_COMPACT);
     char *before = verb_text_of(call, "before"), *after = verb_text_of(call, "after");
     audit_changed(call->control,
-                  &(struct audit_change){.who = call->peer->name,
-                                         .pid = call->peer->pid,
-                                         .verb = verb->name,
-                                         .arguments = arguments,
-                                         .before = before,
-                                         .after = after,
-                                         .error = code != ADMIN_OK ? call->why : NULL});
+                  &(struct audit_change){
+                      .who = call->peer->name,
+                      .credential = admin_is_remote(call->peer) ? call->peer->credential : NULL,
+                      .address = admin_is_remote(call->peer) ? call->peer->address : NULL,
+                      .pid = call->peer->pid,
+                      .verb = verb->name,
+                      .arguments = arguments,
+                      .before = before,
+                      .after = after,
+                      .error = code != ADMIN_OK ? call->why : NULL});
     free(arguments);
     free(before);
     free(after);

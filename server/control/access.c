@@ -176,12 +176,13 @@ static struct auth_claim claim_of(const struct transport_identity *identity, con
                                .token = token};
 }
 
-enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
-                          const char *address, const char *token, struct auth_grant *grant,
-                          struct auth_refusal *refusal)
+static enum ga_status access_decide(struct control *control, const struct transport_conn *conn,
+                                    const char *address, const char *token, bool admin,
+                                    struct auth_grant *grant, struct auth_refusal *refusal)
 {
     const struct transport_identity identity = transport_identify(conn);
     struct auth_claim claim = claim_of(&identity, token);
+    claim.admin = admin;
     transport_source(conn, claim.source);
     char why[400];
     struct store *store;
@@ -207,6 +208,30 @@ enum ga_status access_ask(struct control *control, const struct transport_conn *
         store_failed(control, why);
     }
     return status;
+}
+
+enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
+                          const char *address, const char *token, struct auth_grant *grant,
+                          struct auth_refusal *refusal)
+{
+    return access_decide(control, conn, address, token, false, grant, refusal);
+}
+
+enum ga_status access_ask_admin(struct control *control, const struct transport_conn *conn,
+                                const char *address, struct auth_grant *grant,
+                                struct auth_refusal *refusal)
+{
+    return access_decide(control, conn, address, NULL, true, grant, refusal);
+}
+
+bool access_admin_still(struct control *control, struct auth_grant *grant)
+{
+    char why[400];
+    struct store *store;
+    struct auth_refusal refusal;
+    return (grant->expires == 0 || grant->expires > time(NULL)) &&
+           access_store(control, &store, why, sizeof why) == GA_OK &&
+           auth_still(control->auth, grant, &refusal) == GA_OK;
 }
 
 bool access_shuns(struct control *control, const struct transport_conn *conn)

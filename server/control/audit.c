@@ -102,7 +102,7 @@ void audit_granted(struct control *control, const char *address, const struct au
         local ? AUTH_NUMBER("number", (int64_t)grant->number)
               : AUTH_TEXT("credential", grant->credential),
         AUTH_TEXT("tenant", grant->tenant.name),
-        AUTH_TEXT("user", grant->user),
+        AUTH_TEXT(grant->admin ? "admin" : "user", grant->user),
     };
     audit_line(control, "auth.ok", fields, sizeof fields / sizeof *fields, false);
 }
@@ -178,13 +178,15 @@ void audit_closes(const struct control_application *application)
 
 void audit_changed(struct control *control, const struct audit_change *change)
 {
-    struct auth_field fields[8];
+    struct auth_field fields[9];
     size_t count = 0;
     if (control->audit == NULL) {
         return;
     }
     const struct auth_field texts[] = {
         AUTH_TEXT("who", change->who),
+        AUTH_TEXT("credential", change->credential),
+        AUTH_TEXT("address", change->address),
         AUTH_TEXT("verb", change->verb),
         AUTH_TEXT("arguments", change->arguments),
         AUTH_TEXT("before", change->before),
@@ -196,7 +198,9 @@ void audit_changed(struct control *control, const struct audit_change *change)
             fields[count++] = texts[i];
         }
     }
-    fields[count++] = AUTH_NUMBER("pid", change->pid);
+    if (change->address == NULL) { /* of this machine */
+        fields[count++] = AUTH_NUMBER("pid", change->pid);
+    }
     audit_line(control, change->error == NULL ? "admin.change" : "admin.refused", fields, count,
                true);
 }

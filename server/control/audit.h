@@ -35,7 +35,8 @@ void audit_closes(const struct control_application *application);
 /* What an admin has done, or tried. Texts may be NULL: there is none. */
 struct audit_change {
     const char *who, *verb, *arguments, *before, *after, *error;
-    int64_t pid;
+    const char *credential, *address; /* of who comes over the network */
+    int64_t pid;                      /* of the others */
 };
 /* It is on the disk when this returns, if it can be. */
 void audit_changed(struct control *control, const struct audit_change *change);

@@ -6,6 +6,7 @@
  * client_open.c. */
 #include "server/control/access.h"
 #include "server/control/admission.h"
+#include "server/control/client_admin.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
@@ -45,6 +46,7 @@ void control_client_release(struct control_client *client)
     if (--client->handles == 0) {
         frame_reader_fini(&client->reader);
         control_client_out_fini(&client->out);
+        free(client->admin);
         free(client);
     }
 }
@@ -88,7 +90,7 @@ static void application_leave(struct control_client *client)
 
 void control_client_close(struct control_client *client)
 {
-    if (client->state != CLIENT_NEW) {
+    if (client->state != CLIENT_NEW && !client->taken) {
         ga_info_of(control_client_address(client), "%s: gone", control_client_label(client));
     }
     client->closed = true;
@@ -100,7 +102,7 @@ void control_client_close(struct control_client *client)
     application_leave(client);
     (void)uv_poll_stop(&client->poll);
     uv_close((uv_handle_t *)&client->poll, control_client_handle_closed);
-    if (!client->stepping) {
+    if (!client->stepping && !client->taken) {
         client->conn.ops->close(&client->conn);
     }
 }
@@ -153,6 +155,10 @@ bool control_client_flush(struct control_client *client)
     (void)GA_FAILPOINT("gpuaasd: before an answer is sent");
     enum ga_status status = control_client_out_send(&client->out, &client->conn);
     (void)GA_FAILPOINT("gpuaasd: answer sent");
+    if (status == GA_OK && client->admin != NULL) {
+        client_admin_leave(client);
+        return false;
+    }
     if (status == GA_LOST || (status == GA_OK && client->state == CLIENT_LEAVING)) {
         control_client_close(client);
         return false;
@@ -209,15 +215,36 @@ bool control_client_rejoin(struct control_client *client, const struct tenant *t
     return true;
 }
 
+bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
+                            uint64_t sequence)
+{
+    char reason[400];
+    if (hello->major == WIRE_MAJOR) {
+        return true;
+    }
+    snprintf(reason, sizeof reason,
+             "protocol %u of the client (gpuaas %.64s) does not go with protocol %u of the "
+             "server (gpuaas %s): upgrade the %s",
+             hello->major, hello->build, WIRE_MAJOR, GPUAAS_VERSION,
+             hello->major < WIRE_MAJOR ? "client" : "server");
+    control_client_refuse(client, sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
+    return false;
+}
+
 static bool client_greets(struct control_client *client, const struct wire_header *header,
                           struct ga_reader *reader)
 {
     struct handshake_hello hello;
-    if (header->opcode != WIRE_HELLO || handshake_hello_read(reader, &hello) != GA_OK) {
+    bool admin = header->opcode == WIRE_ADMIN;
+    if ((!admin && header->opcode != WIRE_HELLO) || handshake_hello_read(reader, &hello) != GA_OK) {
         return false;
     }
     (void)GA_FAILPOINT("gpuaasd: hello read");
     client->state = CLIENT_LEAVING; /* unless the greeting succeeds */
+    if (admin) {
+        client_admin_greet(client, &hello, header->sequence);
+        return true;
+    }
     struct control_application *application = control_application_make(
         client->control, &hello, &client->conn, control_client_address(client), client->tls);
     if (application == NULL) {
@@ -225,15 +252,10 @@ static bool client_greets(struct control_client *client, const struct wire_heade
         return true;
     }
     application_join(client, application);
-    if (hello.major != WIRE_MAJOR) {
-        char reason[400];
-        snprintf(reason, sizeof reason,
-                 "protocol %u of the client (gpuaas %.64s) does not go with protocol %u of the "
-                 "server (gpuaas %s): upgrade the %s",
-                 hello.major, hello.build, WIRE_MAJOR, GPUAAS_VERSION,
-                 hello.major < WIRE_MAJOR ? "client" : "server");
-        control_client_refuse(client, header->sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
-    } else if (admission_ask(client, &hello, header->sequence)) {
+    if (!control_client_version(client, &hello, header->sequence)) {
+        return true;
+    }
+    if (admission_ask(client, &hello, header->sequence)) {
         client->state = CLIENT_GREETED;
         if (client->conn.ops->set_dead_after(
                 &client->conn, client->control->conf->server.dead_after_s * 1000) != GA_OK) {

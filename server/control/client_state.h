@@ -35,6 +35,8 @@ struct control_client {
     bool stepping;                /* a worker has it, and with it the connection and the reader */
     enum ga_status step_status;   /* the worker's answer */
     enum control_client_state state;
+    struct auth_grant *admin; /* he has shown that he is an administrator (client_admin.h) */
+    bool taken;               /* the connection is somebody else's */
     struct frame_reader reader;
     struct control_client_out out;
     char address[TRANSPORT_PEER_BYTES]; /* for the log; see control_client_address */
@@ -54,6 +56,9 @@ bool control_client_flush(struct control_client *client);
 /* Lets it join its application, which has gone on without a control connection. False: there is no
  * such one of this tenant. */
 bool control_client_rejoin(struct control_client *client, const struct tenant *tenant);
+/* Whether it speaks our protocol; otherwise it has been refused. */
+bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
+                            uint64_t sequence);
 /* Queues a REFUSED for the message `sequence`, and logs it. */
 void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
                            const char *reason);

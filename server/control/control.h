@@ -49,6 +49,10 @@ struct control_part {
     /* Behind the listeners. An error, which it has logged, ends gpuaasd. */
     enum ga_status (*start)(struct control *control);
     void (*stop)(struct control *control); /* once, also if it has not started */
+    /* Takes the connection of an administrator who has shown who he is, and what he was granted
+     * (malloc); `address` is where he is. NULL: there are none here. */
+    void (*take)(struct control *control, const struct transport_conn *conn,
+                 struct auth_grant *grant, const char *address);
 };
 
 struct control {
@@ -97,7 +101,7 @@ struct control {
     struct store *store;                     /* of storage.h; NULL: it has been lost */
     struct accounting *accounting;           /* NULL: there is none */
     struct feedback feedback;
-    struct admin *admin; /* of the admin socket; NULL: there is none */
+    struct admin *admin; /* of the admin room */
     bool serving;        /* the drivers are known */
     bool stopping;
     int exit_status;

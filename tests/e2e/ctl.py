@@ -25,12 +25,13 @@ class Ctl:
         self.build, self.folder = build, folder
         self.program = build.path("bin", "gpuaasctl")
         self.socket = os.path.join(folder, "admin.sock")
+        self.url = None  # of another --server
         self.kinds = set()  # of documents that were checked
         self.env = build.environment(preload=False)
 
     def run(self, *words, status=OK, server=True, prefix=(), stdin=None):
-        command = [*prefix, self.program,
-                   *(["--server", f"unix:{self.socket}"] if server else []), *words]
+        url = self.url or f"unix:{self.socket}"
+        command = [*prefix, self.program, *(["--server", url] if server else []), *words]
         process = harness.Process(command, self.env, **({"stdin": stdin} if stdin else {}))
         try:
             got = process.wait(60)

@@ -145,7 +145,7 @@ def test_wrong_words(build):
                 (["health", "--server", "/x"], "it is unix:"),
                 (["health", "--server", "unix:x"], "absolute path"),
                 (["health", "--server", "unix:/" + "x" * 200], "at most 107"),
-                (["health", "--server", "tls://a"], "not in this version"),
+                (["health", "--server", "tls://a"], "GPUAAS_CERT and GPUAAS_KEY"),
                 (["health", "--server", "unix:/a", "--server", "unix:/b"], "given twice")):
             admin.wrong(USAGE, *words, says=says, server=False)
         process = admin.run(status=USAGE, server=False)

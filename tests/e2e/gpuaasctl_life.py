@@ -126,7 +126,6 @@ def test_authority(build):
         admin.wrong(USAGE, "cert", "issue", "a", "--ca", ca, "--ttl", "x")
         admin.run("cert", "issue-server", "127.0.0.1", "localhost", "--ca", ca, "--out",
                   os.path.join(folder, "server"))
-        admin.wrong(USAGE, "cert", "issue-admin", "ana", "--ca", ca, says="not in this version")
         scopes = {each["scope"] for each in admin.items("cert", "list")}
         expect(scopes == {"tenant", "server"}, f"{scopes}")
         text = admin.text("cert", "revoke", listed["id"], "--yes")

@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "server": {"base", "api", "auth", "conf", "sched", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
-    "ctl": {"base", "api", "auth", "conf", "store"},
+    "ctl": {"base", "api", "auth", "conf", "store", "transport"},
     "sim": {"base", "api", "conf", "model", "sched"},
 }
 

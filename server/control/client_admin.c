@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/client_admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/cuda_names.h"
+#include "server/control/access.h"
+#include "server/control/client_state.h"
+#include "server/control/control.h"
+
+static const struct control_part *admin_room(const struct control *control)
+{
+    for (unsigned i = 0; control->parts[i] != NULL; i++) {
+        if (control->parts[i]->take != NULL) {
+            return control->parts[i];
+        }
+    }
+    return NULL;
+}
+
+/* The cure is another one than a program's. */
+static const char *client_admin_why(const struct auth_refusal *refusal)
+{
+    switch (refusal->reason) {
+    case AUTH_NOTHING_SHOWN:
+        return "administrators show a certificate (gpuaasctl cert issue-admin): name its files in "
+               "GPUAAS_CERT and GPUAAS_KEY; gpuaasd asks for it if it has tls_client_ca";
+    case AUTH_NOT_FOR_THIS:
+        return "this certificate is a tenant's: it may use GPUs, and administrate nothing";
+    case AUTH_MALFORMED:
+    case AUTH_UNKNOWN:
+    case AUTH_WRONG:
+    case AUTH_EXPIRED:
+    case AUTH_REVOKED:
+        return "gpuaasd does not accept this certificate: it has ended or was revoked, or "
+               "gpuaasctl cert issue-admin has not made it here";
+    default:
+        return refusal->why;
+    }
+}
+
+void client_admin_greet(struct control_client *client, const struct handshake_hello *hello,
+                        uint64_t sequence)
+{
+    struct auth_refusal refusal;
+    struct auth_grant grant;
+    const char *address = control_client_address(client);
+    if (!control_client_version(client, hello, sequence)) {
+        return;
+    }
+    if (!client->tls || admin_room(client->control) == NULL) {
+        control_client_refuse(client, sequence, CUDA_ERROR_NOT_SUPPORTED,
+                              "administration over the network needs tls://");
+        return;
+    }
+    if (access_ask_admin(client->control, &client->conn, address, &grant, &refusal) != GA_OK) {
+        control_client_refuse(client, sequence, CUDA_ERROR_NOT_PERMITTED,
+                              client_admin_why(&refusal));
+        return;
+    }
+    client->admin = malloc(sizeof grant);
+    if (client->admin == NULL) {
+        control_client_refuse(client, sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        return;
+    }
+    *client->admin = grant;
+    (void)control_client_out_begin(&client->out);
+    control_client_out_end(&client->out, WIRE_ADMIN, sequence);
+}
+
+void client_admin_leave(struct control_client *client)
+{
+    struct control *control = client->control;
+    struct transport_conn conn = client->conn;
+    struct auth_grant *grant = client->admin;
+    char address[TRANSPORT_PEER_BYTES];
+    if (client->reader.start != client->reader.end) { /* he has not waited for the answer */
+        control_client_close(client);
+        return;
+    }
+    snprintf(address, sizeof address, "%s", control_client_address(client));
+    client->admin = NULL;
+    client->taken = true;
+    control_client_close(client); /* stops to look at the descriptor */
+    admin_room(control)->take(control, &conn, grant, address);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpuaasctl over the network: who has the certificate of an administrator may do what the admin
+socket allows, but make administrators; nobody else may do anything; the audit log says who it was;
+what is wrong has its own words and exit status."""
+
+import contextlib
+import json
+import os
+import tempfile
+
+import certificates
+import ctl
+import harness
+from ctl import DENIED, ERROR, OK, UNREACHABLE, USAGE
+from harness import expect, wait_until
+from no_server import refusing_address
+
+
+class Remote(ctl.Ctl):
+    """The command as somebody elsewhere runs it."""
+
+    def __init__(self, build, folder, url, name=None):
+        super().__init__(build, folder)
+        self.url = url
+        self.env["GPUAAS_CA"] = f"{folder}/ca/ca.pem"
+        if name:
+            self.env["GPUAAS_CERT"] = f"{folder}/{name}.crt"
+            self.env["GPUAAS_KEY"] = f"{folder}/{name}.key"
+
+
+@contextlib.contextmanager
+def reachable(build, keys="auth = on"):
+    """A server with tls, and its command over the admin socket; an authority in its folder."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-ctl-") as folder:
+        local = ctl.Ctl(build, folder)
+        local.run("ca", "init", "--ca", f"{folder}/ca", server=False)
+        local.run("cert", "issue-server", "127.0.0.1", "--ca", f"{folder}/ca", "--out",
+                  f"{folder}/server")
+        config = ctl.configuration(folder, listen="tls://127.0.0.1:0", keys=f"""{keys}
+store = {folder}/gpuaas.db
+audit_log = {folder}/audit
+tls_cert = {folder}/server.crt
+tls_key = {folder}/server.key
+tls_client_ca = {folder}/ca/ca.pem""")
+        with harness.serving(build, config=config) as server:
+            yield server, local, folder
+
+
+def issue(local, folder, *words, name, **options):
+    return local.run("cert", *words, "--ca", f"{folder}/ca", "--out", f"{folder}/{name}",
+                     **options)
+
+
+def audited(folder, **wanted):
+    lines = []
+    for file in sorted(os.listdir(f"{folder}/audit")):
+        with open(f"{folder}/audit/{file}", encoding="utf-8") as text:
+            lines += [json.loads(line) for line in text if line.startswith("{")]
+    return [line for line in lines if all(line.get(key) == wanted[key] for key in wanted)]
+
+
+def test_administrator_elsewhere(build):
+    with reachable(build) as (server, local, folder):
+        issue(local, folder, "issue-admin", "ana", name="ana")
+        ana = Remote(build, folder, server.address, "ana")
+        mine = next(each for each in ana.items("cert", "list") if each["scope"] == "admin")
+        expect(mine["name"] == "ana" and mine["state"] == "valid", f"{mine}")
+        ana.json("health")
+        # All that the socket allows, and certificates by an authority that is elsewhere.
+        ana.run("tenant", "add", "lab", "sessions=3")
+        ana.run("tenant", "add", "lab", "sessions=3")
+        ana.run("tenant", "set-quota", "lab", "sessions=4", "--dry-run")
+        ana.run("tenant", "set-quota", "lab", "sessions=4", "--if-generation", "7",
+                status=ctl.CONFLICT)
+        issue(ana, folder, "issue", "lab", name="lab")
+        expect(local.json("tenant", "show", "lab")["credentials"] == 1, "lab has a certificate")
+        for change in audited(folder, event="admin.change", verb="tenant.add"):
+            expect(change["who"] == "admin:ana" and change["credential"] == mine["id"] and
+                   change["address"].startswith("127.0.0.1:") and "pid" not in change,
+                   f"{change}")
+        expect(audited(folder, event="auth.ok", admin="ana", credential=mine["id"]), "he came")
+        # Not: to make administrators, and what is in files there.
+        said = issue(ana, folder, "issue-admin", "eve", name="eve", status=DENIED).err.text
+        expect("made on the machine of gpuaasd" in said and
+               not os.path.exists(f"{folder}/eve.key"), said)
+        expect(audited(folder, event="admin.refused", verb="cert.enter", who="admin:ana"),
+               "that was written down")
+        for words in (["db", "backup", f"{folder}/copy"], ["audit", "tail"], ["audit", "verify"]):
+            ana.wrong(USAGE, *words, says="run this command there")
+        # The certificate of an administrator uses no GPU; that of a tenant administrates nothing.
+        program = {"GPUAAS_CA": f"{folder}/ca/ca.pem"}
+        env = build.remote([server], **program, GPUAAS_CERT=f"{folder}/lab.crt",
+                           GPUAAS_KEY=f"{folder}/lab.key")
+        harness.run_passing([build.program("hello")], env)
+        env = build.remote([server], **program, GPUAAS_CERT=f"{folder}/ana.crt",
+                           GPUAAS_KEY=f"{folder}/ana.key")
+        refused = harness.run([build.program("devices")], env, status=1)
+        expect("(800," in refused.out.text, refused.report())
+
+
+def test_revoked(build):
+    """It holds for one who is connected, too."""
+    with reachable(build, keys="auth = off") as (server, local, folder):
+        issue(local, folder, "issue-admin", "ana", name="ana")
+        issue(local, folder, "issue-admin", "bob", name="bob")
+        ana, bob = (Remote(build, folder, server.address, name) for name in ("ana", "bob"))
+        mine = next(each["id"] for each in bob.items("cert", "list") if each["name"] == "ana")
+        with harness.running([ana.program, "--server", ana.url, "top", "-b", "-n", "500", "-i",
+                              "1"], ana.env) as top:
+            top.wait_for_line("GPU", 60)
+            bob.run("cert", "revoke", mine, "--yes")
+            expect(top.wait(60) == DENIED and "was revoked" in top.err.text, top.report())
+        ana.wrong(DENIED, "health", says="was revoked")
+        # Who has failed is not looked at for a second, nor are others at his address.
+        wait_until(lambda: harness.run([bob.program, "--server", bob.url, "health"], bob.env,
+                                       status=None).status == OK, 20, "bob may")
+
+
+def test_wrong_ends(build):
+    with reachable(build) as (server, local, folder):
+        local.run("tenant", "add", "lab")
+        issue(local, folder, "issue", "lab", name="lab")
+        issue(local, folder, "issue-admin", "ana", name="ana")
+        foreign = certificates.Authority(folder, "foreign")
+        cert, key = foreign.sign("stranger", "URI:gpuaas://admin/ana/abc")
+
+        def wrong(status, says, url=server.address, name="ana", **env):
+            remote = Remote(build, folder, url, name)
+            remote.env.update(env)
+            text = remote.wrong(status, "health", says=says)
+            expect(url in text, text)
+
+        wrong(UNREACHABLE, "nobody listens there: is gpuaasd started",
+              url=f"tls://{refusing_address()}")
+        wrong(ERROR, "no authority that is trusted here", GPUAAS_CA=foreign.ca)
+        wrong(DENIED, "a tenant's: it may use GPUs, and administrate nothing", name="lab")
+        wrong(DENIED, "authority of this client's certificate", GPUAAS_CERT=cert, GPUAAS_KEY=key)
+        wrong(USAGE, "GPUAAS_CERT and GPUAAS_KEY", name=None)
+        wrong(USAGE, "/nonexistent.pem", GPUAAS_CERT="/nonexistent.pem")
+        wrong(USAGE, "port", url="tls://127.0.0.1:x")
+        # A program that is told of the same closed port.
+        env = build.remote([server], GPUAAS_CA=f"{folder}/ca/ca.pem")
+        env["GPUAAS_SERVERS"] = f"tls://{refusing_address()}"
+        program = harness.run([build.program("devices")], env, status=1)
+        expect("(100," in program.out.text and "nobody listens there" in program.err.text,
+               program.report())
+
+
+if __name__ == "__main__":
+    harness.main(globals())
