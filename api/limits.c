@@ -34,9 +34,9 @@ struct limits_form {
 #define TIB (UINT64_C(1) << 40)
 
 static const struct ga_unit byte_units[] = {
-    {"TiB", TIB}, {"GiB", GIB}, {"MiB", MIB},    {"KiB", KIB},       {"", 1},
-    {"B", 1},     {"T", TIB},   {"G", GIB},      {"M", MIB},         {"K", KIB},
-    {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000}};
+    {"TiB", TIB}, {"GiB", GIB},    {"MiB", MIB},       {"KiB", KIB},         {"", 1},
+    {"B", 1},     {"T", TIB},      {"G", GIB},         {"M", MIB},           {"K", KIB},
+    {"kB", 1000}, {"MB", 1000000}, {"GB", 1000000000}, {"TB", 1000000000000}};
 
 static const struct ga_unit count_units[] = {{"", 1}};
 
@@ -46,10 +46,10 @@ static const struct ga_unit time_units[] = {{"d", 86400000}, {"h", 3600000}, {"m
 static const struct ga_unit rate_units[] = {{"/s", 1}, {"", 1}, {"k/s", 1000}, {"M/s", 1000000}};
 
 static const struct ga_unit speed_units[] = {
-    {"TiB/s", TIB},       {"GiB/s", GIB},          {"MiB/s", MIB},  {"KiB/s", KIB},
-    {"B/s", 1},           {"kB/s", 1000},          {"KB/s", 1000},  {"MB/s", 1000000},
-    {"GB/s", 1000000000}, {"TB/s", 1000000000000}, {"kbit/s", 125}, {"Mbit/s", 125000},
-    {"Gbit/s", 125000000}};
+    {"TiB/s", TIB},    {"GiB/s", GIB},       {"MiB/s", MIB},
+    {"KiB/s", KIB},    {"B/s", 1},           {"kB/s", 1000},
+    {"MB/s", 1000000}, {"GB/s", 1000000000}, {"TB/s", 1000000000000},
+    {"kbit/s", 125},   {"Mbit/s", 125000},   {"Gbit/s", 125000000}};
 
 static const struct ga_unit part_units[] = {{"%", 1}, {"", 1}};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Amounts in configurations: a number and a unit. A table of units has those that are written
- * first, from large to small; other names for reading follow. GA_BYTES_FORM and GA_TIME_FORM are
- * for error messages. */
+ * first, from large to small; other names for reading follow, in any case ("1gib"). GA_BYTES_FORM
+ * and GA_TIME_FORM are for error messages. */
 #ifndef BASE_AMOUNT_H
 #define BASE_AMOUNT_H
 
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/digits.h"
 
@@ -30,7 +31,7 @@ static inline bool ga_amount_read(const char *text, const struct ga_unit *units,
     }
     unit += strspn(unit, " ");
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(unit, units[i].name) == 0) {
+        if (strcasecmp(unit, units[i].name) == 0) {
             uint64_t product;
             if (__builtin_mul_overflow(number, units[i].factor, &product)) {
                 return false;

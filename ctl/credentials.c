@@ -61,19 +61,21 @@ enum admin_code ctl_cert_revoke(const struct ctl_line *line)
     return credential_revoke(line, "certificate");
 }
 
-/* ---- token issue */
+/* ---- tokens are made */
 
-static enum admin_code ttl_set(const struct ctl_line *line, json_t *arguments)
+static enum admin_code duration_set(const struct ctl_line *line, enum ctl_option option,
+                                    json_t *arguments, const char *name)
 {
-    const char *text = line->options[OPTION_TTL];
+    const char *text = line->options[option];
     uint64_t seconds;
     if (text == NULL) {
         return ADMIN_OK;
     }
-    if (!ctl_duration_read(text, &seconds) || seconds > INT64_MAX) {
-        return ctl_wrong(ADMIN_USAGE, "--ttl %s: give a number and s, m, h, d or w", text);
+    if (!ctl_duration_read(text, &seconds) || seconds > UINT32_MAX - 1) {
+        return ctl_wrong(ADMIN_USAGE, "--%s %s: give a number and s, m, h, d or w",
+                         ctl_options[option].word, text);
     }
-    (void)json_object_set_new(arguments, "ttl_s", json_integer((json_int_t)seconds));
+    (void)json_object_set_new(arguments, name, json_integer((json_int_t)seconds));
     return ADMIN_OK;
 }
 
@@ -108,13 +110,13 @@ static enum admin_code token_print(const struct ctl_line *line, int fd, json_t *
     return ADMIN_OK;
 }
 
-enum admin_code ctl_token_issue(const struct ctl_line *line)
+/* Asks for a token; `arguments` is taken. */
+static enum admin_code token_ask(const struct ctl_line *line, const char *verb, json_t *arguments)
 {
     int fd;
-    json_t *result, *arguments = json_pack("{s:s}", "tenant", line->words[0]);
+    json_t *result;
     ctl_verb_option(line, arguments, "user", OPTION_USER);
-    ctl_verb_option(line, arguments, "name", OPTION_NAME);
-    enum admin_code code = ttl_set(line, arguments);
+    enum admin_code code = duration_set(line, OPTION_TTL, arguments, "ttl_s");
     if (code == ADMIN_OK) {
         code = ctl_secret_make(line, &fd);
     }
@@ -122,12 +124,37 @@ enum admin_code ctl_token_issue(const struct ctl_line *line)
         json_decref(arguments);
         return code;
     }
-    code = ctl_ask(line, "token.issue", arguments, &result);
+    code = ctl_ask(line, verb, arguments, &result);
     if (code != ADMIN_OK) {
         ctl_secret_drop(line, fd);
         return code;
     }
+    ctl_print_warnings(result);
     code = token_print(line, fd, result);
+    const json_t *previous = json_object_get(result, "previous");
+    if (code == ADMIN_OK && previous != NULL && !ctl_has(line, OPTION_JSON)) {
+        ctl_note(line, "the old token %s is valid until %s",
+                 json_string_value(json_object_get(previous, "id")),
+                 json_string_value(json_object_get(previous, "expires")));
+    }
     json_decref(result);
     return code;
+}
+
+enum admin_code ctl_token_issue(const struct ctl_line *line)
+{
+    json_t *arguments = json_pack("{s:s}", "tenant", line->words[0]);
+    ctl_verb_option(line, arguments, "name", OPTION_NAME);
+    return token_ask(line, "token.issue", arguments);
+}
+
+enum admin_code ctl_token_rotate(const struct ctl_line *line)
+{
+    json_t *arguments = json_pack("{s:s}", "tenant", line->words[0]);
+    enum admin_code code = duration_set(line, OPTION_GRACE, arguments, "grace_s");
+    if (code != ADMIN_OK) {
+        json_decref(arguments);
+        return code;
+    }
+    return token_ask(line, "token.rotate", arguments);
 }

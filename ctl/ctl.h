@@ -151,6 +151,8 @@ enum admin_code ctl_print_object(const struct ctl_line *line, const char *kind,
                                  const struct ctl_column *columns, size_t count, json_t *object);
 /* Prints a document of JSON: `object` with apiVersion and kind in front. */
 enum admin_code ctl_print_json(const char *kind, json_t *object);
+/* Tells the warnings of a result on stderr. */
+void ctl_print_warnings(json_t *result);
 /* Prints what a change is, member by member: "NAME: key before -> after"; or JSON. */
 enum admin_code ctl_print_change(const struct ctl_line *line, const char *kind, const char *name,
                                  json_t *result);

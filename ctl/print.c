@@ -283,15 +283,20 @@ static unsigned change_members(const char *name, json_t *before, json_t *after)
     return changes;
 }
 
+void ctl_print_warnings(json_t *result)
+{
+    json_t *warnings = json_object_get(result, "warnings");
+    for (size_t i = 0; i < json_array_size(warnings); i++) {
+        (void)ctl_wrong(ADMIN_OK, "warning: %s", json_string_value(json_array_get(warnings, i)));
+    }
+}
+
 enum admin_code ctl_print_change(const struct ctl_line *line, const char *kind, const char *name,
                                  json_t *result)
 {
     json_t *before = json_object_get(result, "before"), *after = json_object_get(result, "after");
-    json_t *warnings = json_object_get(result, "warnings");
     const char *dry = ctl_has(line, OPTION_DRY_RUN) ? " (dry run: nothing is done)" : "";
-    for (size_t i = 0; i < json_array_size(warnings); i++) {
-        (void)ctl_wrong(ADMIN_OK, "warning: %s", json_string_value(json_array_get(warnings, i)));
-    }
+    ctl_print_warnings(result);
     if (ctl_has(line, OPTION_JSON)) {
         return ctl_print_json(kind, result);
     }

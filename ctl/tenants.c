@@ -47,6 +47,7 @@ static const struct ctl_column show_columns[] = {
     {"throttle (per cent)", "limits.throttle_percent", FORM_COUNT, false},
     {"gpu-types", "gpu_types", FORM_LIST, false},
     {"isolation", "isolation", FORM_TEXT, false},
+    {"users", "users", FORM_LIST, false},
     {"credentials", "credentials", FORM_COUNT, false},
     {"created", "created", FORM_TIME, false},
     {"changed", "changed", FORM_TIME, false},

@@ -79,6 +79,9 @@ enum admin_code ctl_usage(const struct ctl_line *line)
     if (code == ADMIN_OK) {
         code = time_read(line, OPTION_TO, arguments, "to_s");
     }
+    if (code == ADMIN_OK) {
+        code = ctl_verb_number(line, arguments, "top", OPTION_TOP);
+    }
     if (code == ADMIN_OK && unit != NULL && strcmp(unit, "gpu-hours") != 0 &&
         strcmp(unit, "gpu-seconds") != 0) {
         code = ctl_wrong(ADMIN_USAGE, "--unit %s: it is gpu-hours or gpu-seconds", unit);

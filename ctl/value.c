@@ -116,8 +116,9 @@ static char *list_text(const json_t *list)
     json_array_foreach(list, at, value)
     {
         fputs(at != 0 ? "," : "", out);
-        if (json_is_string(value)) {
-            fputs(json_string_value(value), out);
+        const json_t *name = json_is_object(value) ? json_object_get(value, "name") : value;
+        if (json_is_string(name)) {
+            fputs(json_string_value(name), out);
         } else {
             fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         }

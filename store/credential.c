@@ -195,6 +195,20 @@ enum ga_status store_credential_put(struct store *store, const struct store_cred
     return sql_end_counted(store, credential_write(store, credential));
 }
 
+static enum ga_status credential_shorten(struct store *store, const char *id, int64_t at)
+{
+    struct store_credential found;
+    GA_TRY(store_credential_get(store, id, &found));
+    return sql_run(store, NULL, "UPDATE credential SET expires = ?2 WHERE id = ?1 AND expires > ?2",
+                   "ti", id, at);
+}
+
+enum ga_status store_credential_shorten(struct store *store, const char *id, int64_t at)
+{
+    GA_TRY(sql_begin(store));
+    return sql_end_counted(store, credential_shorten(store, id, at));
+}
+
 static enum ga_status credential_revoke(struct store *store, const char *id, int64_t now)
 {
     struct store_credential found;

@@ -195,6 +195,8 @@ store_credential_each(struct store *store, const char *tenant,
                       void (*each)(void *user, const struct store_credential *credential),
                       void *user);
 /* Succeeds if it is revoked already. */
+/* It ends at `at`, if it does not end before. */
+GA_CHECKED enum ga_status store_credential_shorten(struct store *store, const char *id, int64_t at);
 GA_CHECKED enum ga_status store_credential_revoke(struct store *store, const char *id, int64_t now);
 /* Notes its use, unless it has been noted within the hour. Waits for no lock. */
 GA_CHECKED enum ga_status store_credential_used(struct store *store, const char *id, int64_t now);

@@ -58,6 +58,7 @@ struct store_usage_query {
     const char *tenant, *user, *node, *gpu; /* NULL: all */
     int64_t from, to; /* whole days of UTC that have a part in from <= time < to; 0: no bound */
     unsigned by;      /* STORE_BY_...: a sum for each; 0: one sum */
+    uint64_t top;     /* so many that have used most GPU time, most first; 0: all */
 };
 
 struct store_usage_sum {
@@ -70,7 +71,8 @@ struct store_usage_sum {
     struct store_figures figures;
 };
 
-/* Ordered by tenant, user, node, GPU, day. GA_NOT_FOUND: there is no such tenant. */
+/* Ordered by tenant, user, node, GPU, day, unless `top` is set. GA_NOT_FOUND: there is no such
+ * tenant. */
 GA_CHECKED enum ga_status
 store_usage_each(struct store *store, const struct store_usage_query *query,
                  void (*each)(void *user, const struct store_usage_sum *sum), void *user);

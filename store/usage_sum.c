@@ -9,7 +9,8 @@
 
 #define SUM_DAY_S 86400
 #define SUM_FIGURES                                                                                \
-    "coalesce(sum(gpu_ns), 0), coalesce(sum(wall_ms), 0), coalesce(sum(memory_mib_s), 0), "        \
+    "coalesce(sum(gpu_ns), 0) AS gpu_time, coalesce(sum(wall_ms), 0), "                            \
+    "coalesce(sum(memory_mib_s), 0), "                                                             \
     "coalesce(max(memory_peak), 0), coalesce(sum(bytes_in), 0), coalesce(sum(bytes_out), 0), "     \
     "coalesce(sum(launches), 0)"
 
@@ -46,18 +47,18 @@ static char *query_text(const struct store_usage_query *query)
             strcat(group, columns[i].column);
         }
     }
-    return sqlite3_mprintf("SELECT coalesce(t.name, ''), coalesce(t.removed, 0), s.* FROM ("
-                           "SELECT %s AS tenant, %s AS user, %s AS node, %s AS gpu, %s AS day, "
-                           "sum(sessions) AS sessions, " SUM_FIGURES " FROM usage_day WHERE "
-                           "%sday >= ?1 AND %sday < ?2 AND %s AND %s AND %s AND %s%s) s "
-                           "LEFT JOIN tenant t ON t.number = s.tenant WHERE sessions IS NOT NULL "
-                           "ORDER BY 1, s.tenant, s.user, s.node, s.gpu, s.day",
-                           picked[0], picked[1], picked[2], picked[3], picked[4],
-                           query->from > 0 ? "" : "+", query->from > 0 ? "" : "+",
-                           query->tenant != NULL ? "tenant = ?3" : "?3 = -1",
-                           query->user != NULL ? "user = ?4" : "?4 = ''",
-                           query->node != NULL ? "node = ?5" : "?5 = ''",
-                           query->gpu != NULL ? "gpu = ?6" : "?6 = ''", group);
+    return sqlite3_mprintf(
+        "SELECT coalesce(t.name, ''), coalesce(t.removed, 0), s.* FROM ("
+        "SELECT %s AS tenant, %s AS user, %s AS node, %s AS gpu, %s AS day, "
+        "sum(sessions) AS sessions, " SUM_FIGURES " FROM usage_day WHERE "
+        "%sday >= ?1 AND %sday < ?2 AND %s AND %s AND %s AND %s%s) s "
+        "LEFT JOIN tenant t ON t.number = s.tenant WHERE sessions IS NOT NULL "
+        "ORDER BY %s1, s.tenant, s.user, s.node, s.gpu, s.day LIMIT ?7",
+        picked[0], picked[1], picked[2], picked[3], picked[4], query->from > 0 ? "" : "+",
+        query->from > 0 ? "" : "+", query->tenant != NULL ? "tenant = ?3" : "?3 = -1",
+        query->user != NULL ? "user = ?4" : "?4 = ''",
+        query->node != NULL ? "node = ?5" : "?5 = ''", query->gpu != NULL ? "gpu = ?6" : "?6 = ''",
+        group, query->top != 0 ? "s.gpu_time DESC, " : "");
 }
 
 static void sum_read(sqlite3_stmt *row, const struct store_usage_query *query,
@@ -100,9 +101,11 @@ enum ga_status store_usage_each(struct store *store, const struct store_usage_qu
     if (text == NULL) {
         return sql_refuse(store, GA_NO_MEMORY, "%s: there is no memory", store->path);
     }
+    bool few = query->top != 0 && query->top < INT64_MAX;
     enum ga_status status = sql_query_own(
-        store, &statement, text, "iiittt", from, to, number, query->user != NULL ? query->user : "",
-        query->node != NULL ? query->node : "", query->gpu != NULL ? query->gpu : "");
+        store, &statement, text, "iiittti", from, to, number,
+        query->user != NULL ? query->user : "", query->node != NULL ? query->node : "",
+        query->gpu != NULL ? query->gpu : "", few ? (int64_t)query->top : INT64_C(-1));
     sqlite3_free(text);
     GA_TRY(status);
     bool has = true;

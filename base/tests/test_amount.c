@@ -56,6 +56,9 @@ Test(amount, wrong_amounts_are_not_read)
     cr_assert_eq(read, 7);
     cr_assert(ga_time_read("2 s", &read));
     cr_assert_eq(read, 2000000000);
-    cr_assert(ga_bytes_read("4M", &read));
-    cr_assert_eq(read, 4u << 20);
+    static const char *const four[] = {"4M", "4m", "4mib", "4 MIB"};
+    for (size_t i = 0; i < sizeof four / sizeof *four; i++) {
+        cr_assert(ga_bytes_read(four[i], &read));
+        cr_assert_eq(read, 4u << 20);
+    }
 }

@@ -127,6 +127,80 @@ enum admin_code admin_verb_token_issue(struct admin_call *call)
     return ADMIN_OK;
 }
 
+/* The valid token that was made first. */
+struct oldest {
+    int64_t now;
+    const char *user;
+    struct store_credential found; /* without id: there is none */
+};
+
+static void oldest_take(void *user, const struct store_credential *credential)
+{
+    struct oldest *oldest = user;
+    if (oldest->found.id[0] == 0 && credential->kind == STORE_TOKEN && credential->revoked == 0 &&
+        credential->expires > oldest->now && strcmp(credential->user, oldest->user) == 0) {
+        oldest->found = *credential;
+    }
+}
+
+static enum admin_code token_oldest(struct admin_call *call, struct store *store,
+                                    const char *tenant, struct oldest *oldest)
+{
+    enum admin_code code =
+        admin_store_code(call, store, store_credential_each(store, tenant, oldest_take, oldest));
+    if (code == ADMIN_OK && oldest->found.id[0] == 0) {
+        return admin_fail(call, ADMIN_NOT_FOUND,
+                          "%s%s%s has no valid token that another one could take the place of: "
+                          "gpuaasctl token issue",
+                          tenant, oldest->user[0] != 0 ? "/" : "", oldest->user);
+    }
+    return code;
+}
+
+/* The next token of a tenant or user, for what the old one is for. That one stays valid to its end,
+ * or for `grace_s`. */
+enum admin_code admin_verb_token_rotate(struct admin_call *call)
+{
+    struct store *store;
+    struct store_credential made, before;
+    const char *tenant = admin_text(call, "tenant"), *user = admin_text(call, "user");
+    struct oldest oldest = {.now = time(NULL), .user = user != NULL ? user : ""};
+    char token[AUTH_TOKEN_BYTES], why[AUTH_WHY_BYTES] = "";
+    uint64_t grace_s = admin_number(call, "grace_s", UINT32_MAX);
+    enum admin_code code = admin_store_get(call, &store);
+    if (code == ADMIN_OK) {
+        code = token_oldest(call, store, tenant, &oldest);
+    }
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    before = oldest.found;
+    admin_set(call->result, "previous", credential_record(&before, oldest.now));
+    if (call->dry_run) {
+        return token_try(call, store, tenant, oldest.user);
+    }
+    enum ga_status status = auth_token_issue(store, tenant, oldest.user, before.name,
+                                             (int64_t)admin_number(call, "ttl_s", TTL_STANDARD_S),
+                                             oldest.now, token, &made, why, sizeof why);
+    if (status != GA_OK) {
+        storage_note(call->control, status);
+        return admin_status_code(call, status, why);
+    }
+    if (grace_s < UINT32_MAX) {
+        status = store_credential_shorten(store, before.id, oldest.now + (int64_t)grace_s);
+        status = status == GA_OK ? store_credential_get(store, before.id, &before) : status;
+    }
+    if (status != GA_OK) { /* the new one is there, and is shown once */
+        admin_warn(call, "the old token %s stays valid to its end: %s", before.id,
+                   store_why(store));
+    }
+    admin_set(call->result, "previous", credential_record(&before, oldest.now));
+    admin_set_change(call, NULL, credential_record(&made, oldest.now));
+    admin_set_text(call->result, "token", token);
+    auth_wipe(token, sizeof token);
+    return ADMIN_OK;
+}
+
 /* ---- certificates */
 
 static bool hash_read(const char *text, uint8_t hash[STORE_HASH_BYTES])

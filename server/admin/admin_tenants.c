@@ -144,6 +144,22 @@ enum admin_code admin_verb_tenants(struct admin_call *call)
     return page.code != ADMIN_OK ? page.code : admin_store_code(call, page.store, status);
 }
 
+static void tenant_user_add(void *user, const struct store_user *found)
+{
+    json_t *item = json_object();
+    admin_set_text(item, "name", found->name);
+    admin_set_text(item, "state", found->suspended ? "suspended" : "active");
+    (void)json_array_append_new(user, item);
+}
+
+static enum admin_code tenant_users(struct admin_call *call, struct store *store,
+                                    const char *tenant, json_t *item)
+{
+    json_t *users = json_array();
+    admin_set(item, "users", users);
+    return admin_store_code(call, store, store_user_each(store, tenant, tenant_user_add, users));
+}
+
 enum admin_code admin_verb_tenant_show(struct admin_call *call)
 {
     struct store *store;
@@ -161,6 +177,7 @@ enum admin_code admin_verb_tenant_show(struct admin_call *call)
         json_t *item = admin_tenant_record(&tenant);
         admin_set_tenant_use(item, &use);
         admin_set(call->result, "item", item);
+        code = tenant_users(call, store, tenant.name, item);
     }
     return code;
 }

@@ -89,7 +89,8 @@ enum admin_code admin_verb_usage(struct admin_call *call)
                                             .gpu = admin_text(call, "gpu"),
                                             .from = (int64_t)admin_number(call, "from_s", 0),
                                             .to = (int64_t)admin_number(call, "to_s", 0),
-                                            .by = list.by};
+                                            .by = list.by,
+                                            .top = admin_number(call, "top", 0)};
     code = admin_store_code(call, store, store_usage_each(store, &query, usage_row, &list));
     admin_rows_end(call, &list.rows);
     return code;

@@ -15,7 +15,7 @@
 #include "server/admin/admin_request.h"
 
 #define ADMIN_WHY_MAX       600u
-#define ADMIN_ARGUMENTS_MAX 9u
+#define ADMIN_ARGUMENTS_MAX 10u
 
 struct control;
 struct drain;
@@ -111,6 +111,7 @@ enum admin_code admin_verb_local_set(struct admin_call *call);
 enum admin_code admin_verb_local_remove(struct admin_call *call);
 enum admin_code admin_verb_credentials(struct admin_call *call); /* admin_credentials.c */
 enum admin_code admin_verb_token_issue(struct admin_call *call);
+enum admin_code admin_verb_token_rotate(struct admin_call *call);
 enum admin_code admin_verb_cert_enter(struct admin_call *call);
 enum admin_code admin_verb_credential_revoke(struct admin_call *call);
 enum admin_code admin_verb_usage(struct admin_call *call); /* admin_usage.c */

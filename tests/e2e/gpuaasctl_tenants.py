@@ -37,6 +37,15 @@ def test_tenants(build):
                shown["on_exhausted"] == "suspend" and shown["gpu_types"] == ["H200", "A30"] and
                shown["description"] == "a laboratory" and shown["state"] == "active" and
                shown["used"]["sessions"] == 0, f"{shown}")
+        admin.run("tenant", "add", "big", "gpu-mem=1gib", "module-bytes=2mb")
+        limits = admin.json("tenant", "show", "big")["limits"]
+        expect(limits["gpu_mem_bytes"] == GIB and limits["module_bytes"] == 2000000, f"{limits}")
+        for user in ("ana", "bob"):
+            admin.run("user", "add", "big", user)
+        admin.run("user", "suspend", "big", "bob", "--reason", "x")
+        expect(admin.json("tenant", "show", "big")["users"] ==
+               [{"name": "ana", "state": "active"}, {"name": "bob", "state": "suspended"}] and
+               re.search(r"users +ana,bob", admin.text("tenant", "show", "big")), "its users")
         table = admin.text("tenant", "list")
         expect(re.search(r"ml-lab +active +0/16 +0 B/40\.0 GiB +0\.0/100\.0", table), table)
         card = admin.text("tenant", "show", "ml-lab")
@@ -254,6 +263,37 @@ def test_tokens(build):
         expect(not os.path.exists(os.path.join(folder, "fourth")), "no file without a token")
 
 
+def seconds_left(record):
+    return time.mktime(time.strptime(record["expires"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone \
+        - time.time()
+
+
+def test_rotation(build):
+    """The next token takes the place of the one that is there, which stays valid for a while."""
+    with ctl.administered(build) as (_, admin):
+        admin.run("tenant", "add", "a")
+        admin.wrong(NOT_FOUND, "token", "rotate", "a", says="token issue")
+        admin.wrong(NOT_FOUND, "token", "rotate", "b")
+        admin.run("token", "issue", "a", "--ttl", "2d", "--name", "cluster")
+        old, = admin.items("token", "list", "a")
+        admin.run("token", "rotate", "a", "--dry-run")
+        admin.wrong(USAGE, "token", "rotate", "a", "--grace", "x", says="s, m, h, d or w")
+        expect(len(admin.items("token", "list", "a")) == 1, "so far there is one")
+        made = admin.json("token", "rotate", "a", "--ttl", "10d")
+        expect(made["previous"] == old and made["after"]["name"] == "cluster" and
+               made["token"].split("_")[1] == made["after"]["id"] and
+               seconds_left(made["after"]) > 9.9 * 86400, f"{made}")
+        admin.wrong(CONFLICT, "token", "rotate", "a", says="2 valid tokens")
+        admin.run("token", "revoke", old["id"], "--yes")
+        process = admin.run("token", "rotate", "a", "--grace", "1h")
+        expect(len(process.out.lines) == 1 and
+               f"the old token {made['after']['id']} is valid until" in process.err.text,
+               process.report())
+        listed = {each["id"]: each for each in admin.items("token", "list", "a")}
+        expect(3500 < seconds_left(listed[made["after"]["id"]]) <= 3600 and
+               listed[made["after"]["id"]]["state"] == "valid", f"{listed}")
+
+
 def test_suspend_and_remove(build):
     """The tenant of running programs."""
     with ctl.administered(build) as (server, admin), \
@@ -316,7 +356,7 @@ def test_usage(build):
             fill_usage(path)
             total = {each["tenant"]: each for each in admin.items("usage")}
             expect(total["a"]["gpu_time_ms"] == 7200000 and total["a"]["sessions"] == 4 and
-                   total["b"]["gpu_time_ms"] == 3600000 and
+                   total["b"]["gpu_time_ms"] == 10800000 and
                    total["a"]["memory_peak_bytes"] == GIB, f"{total}")
             days = admin.items("usage", "a", "--by", "day,gpu")
             expect([each["day"] for each in days] ==
@@ -326,6 +366,10 @@ def test_usage(build):
                    len(admin.items("usage", "--by", "day", "--to", "2026-11-02")) == 1, "bounds")
             expect([each["user"] for each in admin.items("usage", "a", "--by", "user")] == ["ana"],
                    "by user")
+            most = admin.items("usage", "--by", "tenant,day", "--top", "2")
+            expect([each["tenant"] for each in most] == ["b", "a"], f"{most}")
+            expect([each["tenant"] for each in admin.items("usage", "--top", "1")] == ["b"], "one")
+            admin.wrong(USAGE, "usage", "--top", "x", says="give a number")
             table = admin.text("usage")
             expect(re.search(r"a +4 +2\.000 ", table), table)
             expect("7200.000" in admin.text("usage", "--unit", "gpu-seconds"), "in seconds")
@@ -337,7 +381,7 @@ def test_usage(build):
 def fill_usage(path):
     """Two days of two tenants; the sums by day are what `usage` reads."""
     with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:
-        for tenant, day, hours in ((2, 20758, 1), (2, 20759, 1), (3, 20759, 1)):
+        for tenant, day, hours in ((2, 20758, 1), (2, 20759, 1), (3, 20759, 3)):
             database.execute(
                 "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, gpu_ns, wall_ms, "
                 "memory_mib_s, memory_peak, bytes_in, bytes_out, launches) "
