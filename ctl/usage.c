@@ -15,12 +15,21 @@ static const struct ctl_column keys[] = {
 static const struct ctl_column figures[] = {
     {"SESSIONS", "sessions", FORM_COUNT, false},
     {"GPU HOURS", "gpu_time_ms", FORM_HOURS, false},
+    {"COMPUTE HOURS", "compute_time_ms", FORM_HOURS, true},
+    {"H2D HOURS", "h2d_time_ms", FORM_HOURS, true},
+    {"D2H HOURS", "d2h_time_ms", FORM_HOURS, true},
     {"HOURS", "wall_time_ms", FORM_HOURS, false},
     {"PEAK MEMORY", "memory_peak_bytes", FORM_BYTES, false},
     {"MEMORY (MIB S)", "memory_mib_seconds", FORM_COUNT, true},
     {"IN", "in_bytes", FORM_BYTES, false},
     {"OUT", "out_bytes", FORM_BYTES, false},
     {"LAUNCHES", "launches", FORM_COUNT, false},
+};
+
+/* The titles of those in hours, in seconds. */
+static const char *const in_seconds[CTL_COUNT(figures)] = {
+    [1] = "GPU SECONDS", [2] = "COMPUTE SECONDS", [3] = "H2D SECONDS",
+    [4] = "D2H SECONDS", [5] = "SECONDS",
 };
 
 #define SECONDS_OF_DAY 86400
@@ -102,7 +111,7 @@ enum admin_code ctl_usage(const struct ctl_line *line)
     for (size_t i = 0; i < CTL_COUNT(figures); i++) {
         columns[count] = figures[i];
         if (unit != NULL && strcmp(unit, "gpu-seconds") == 0 && figures[i].form == FORM_HOURS) {
-            columns[count].title = i == 1 ? "GPU SECONDS" : "SECONDS";
+            columns[count].title = in_seconds[i];
             columns[count].form = FORM_SECONDS;
         }
         count++;

@@ -10,7 +10,8 @@
 /* What sums by day have been made of, as it must be and as it is. */
 #define CHECK_SUMS(sessions)                                                                       \
     "SELECT tenant, user, node, gpu, " sessions ", sum(gpu_ns), sum(wall_ms), sum(memory_mib_s), " \
-    "max(memory_peak), sum(bytes_in), sum(bytes_out), sum(launches) FROM "
+    "max(memory_peak), sum(bytes_in), sum(bytes_out), sum(launches), sum(compute_ns), "            \
+    "sum(h2d_ns), sum(d2h_ns) FROM "
 #define CHECK_ROWS CHECK_SUMS("count(*)") "usage GROUP BY 1, 2, 3, 4"
 #define CHECK_DAYS CHECK_SUMS("sum(sessions)") "usage_day GROUP BY 1, 2, 3, 4"
 

@@ -7,7 +7,11 @@ static const char first[] =
 #include "store/schema_1.def"
     ;
 
-const char *const schema_steps[] = {first};
+static const char second[] =
+#include "store/schema_2.def"
+    ;
+
+const char *const schema_steps[] = {first, second};
 const unsigned schema_version = sizeof schema_steps / sizeof *schema_steps;
 
 enum ga_status schema_look(struct store *store, unsigned newest, unsigned *version)

@@ -10,13 +10,15 @@
 #define USAGE_DAY_S 86400
 #define USAGE_LOST  "gpuaasd ended"
 
-#define USAGE_FIGURES "gpu_ns, wall_ms, memory_mib_s, memory_peak, bytes_in, bytes_out, launches"
+#define USAGE_FIGURES                                                                              \
+    "gpu_ns, wall_ms, memory_mib_s, memory_peak, bytes_in, bytes_out, launches, compute_ns, "      \
+    "h2d_ns, d2h_ns"
 
 /* The figures as an array, in the order of USAGE_FIGURES. */
 #define USAGE_COUNT (sizeof(struct store_figures) / sizeof(uint64_t))
 #define USAGE_PEAK  3
 
-_Static_assert(USAGE_COUNT == 7 &&
+_Static_assert(USAGE_COUNT == 10 &&
                    offsetof(struct store_figures, memory_peak) == USAGE_PEAK * sizeof(uint64_t),
                "as the statements have them");
 
@@ -103,33 +105,35 @@ static enum ga_status row_write(struct store *store, const struct store_usage *r
     GA_TRY(sql_run(store, &changed,
                    "INSERT INTO usage (tenant, node, epoch, session, gpu, user, isolation, began, "
                    "last, ended, reason, " USAGE_FIGURES ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                   "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) "
+                   "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
                    "ON CONFLICT (tenant, node, epoch, session, gpu) DO UPDATE SET "
                    "last = max(last, ?9), reason = iif(ended = 0, ?11, reason), "
                    "ended = iif(ended = 0, ?10, ended), gpu_ns = ?12, wall_ms = ?13, "
                    "memory_mib_s = ?14, memory_peak = ?15, bytes_in = ?16, bytes_out = ?17, "
-                   "launches = ?18",
-                   "itittttiiitiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
+                   "launches = ?18, compute_ns = ?19, h2d_ns = ?20, d2h_ns = ?21",
+                   "itittttiiitiiiiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
                    row->gpu, grown.user, limits_isolation_name(row->isolation), row->began,
                    row->last, row->ended, row->reason, now[0], now[1], now[2], now[3], now[4],
-                   now[5], now[6]));
+                   now[5], now[6], now[7], now[8], now[9]));
     if (changed != 1) {
         return sql_refuse(store, GA_LOST, "%s: a row of usage was not written", store->path);
     }
     if (!grown.any) {
         return GA_OK;
     }
-    GA_TRY(sql_run(store, &changed,
-                   "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, " USAGE_FIGURES
-                   ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
-                   "ON CONFLICT (tenant, day, user, node, gpu) DO UPDATE SET "
-                   "sessions = sessions + ?6, gpu_ns = gpu_ns + ?7, wall_ms = wall_ms + ?8, "
-                   "memory_mib_s = memory_mib_s + ?9, memory_peak = max(memory_peak, ?10), "
-                   "bytes_in = bytes_in + ?11, bytes_out = bytes_out + ?12, "
-                   "launches = launches + ?13",
-                   "iitttiiiiiiii", tenant, row->last / USAGE_DAY_S, grown.user, row->node,
-                   row->gpu, (int64_t)grown.first, more[0], more[1], more[2], more[3], more[4],
-                   more[5], more[6]));
+    GA_TRY(
+        sql_run(store, &changed,
+                "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, " USAGE_FIGURES
+                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) "
+                "ON CONFLICT (tenant, day, user, node, gpu) DO UPDATE SET "
+                "sessions = sessions + ?6, gpu_ns = gpu_ns + ?7, wall_ms = wall_ms + ?8, "
+                "memory_mib_s = memory_mib_s + ?9, memory_peak = max(memory_peak, ?10), "
+                "bytes_in = bytes_in + ?11, bytes_out = bytes_out + ?12, "
+                "launches = launches + ?13, compute_ns = compute_ns + ?14, "
+                "h2d_ns = h2d_ns + ?15, d2h_ns = d2h_ns + ?16",
+                "iitttiiiiiiiiiii", tenant, row->last / USAGE_DAY_S, grown.user, row->node,
+                row->gpu, (int64_t)grown.first, more[0], more[1], more[2], more[3], more[4],
+                more[5], more[6], more[7], more[8], more[9]));
     return changed == 1
                ? GA_OK
                : sql_refuse(store, GA_LOST, "%s: a sum of usage was not written", store->path);

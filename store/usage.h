@@ -26,6 +26,7 @@ struct store_figures {
     uint64_t memory_mib_s; /* memory of the GPU times time, in MiB seconds */
     uint64_t memory_peak;  /* in bytes; a sum has the largest one */
     uint64_t bytes_in, bytes_out, launches;
+    uint64_t compute_ns, h2d_ns, d2h_ns; /* for which each engine was busy: gpu_ns is any of them */
 };
 
 struct store_usage {

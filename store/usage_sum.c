@@ -12,7 +12,8 @@
     "coalesce(sum(gpu_ns), 0) AS gpu_time, coalesce(sum(wall_ms), 0), "                            \
     "coalesce(sum(memory_mib_s), 0), "                                                             \
     "coalesce(max(memory_peak), 0), coalesce(sum(bytes_in), 0), coalesce(sum(bytes_out), 0), "     \
-    "coalesce(sum(launches), 0)"
+    "coalesce(sum(launches), 0), coalesce(sum(compute_ns), 0), coalesce(sum(h2d_ns), 0), "         \
+    "coalesce(sum(d2h_ns), 0)"
 
 static void figures_read(sqlite3_stmt *row, int column, struct store_figures *out)
 {

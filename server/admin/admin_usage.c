@@ -38,6 +38,9 @@ static void usage_row(void *user, const struct store_usage_sum *sum)
     }
     admin_set_number(item, "sessions", sum->sessions);
     admin_set_number(item, "gpu_time_ms", figures->gpu_ns / GA_NS_PER_MS);
+    admin_set_number(item, "compute_time_ms", figures->compute_ns / GA_NS_PER_MS);
+    admin_set_number(item, "h2d_time_ms", figures->h2d_ns / GA_NS_PER_MS);
+    admin_set_number(item, "d2h_time_ms", figures->d2h_ns / GA_NS_PER_MS);
     admin_set_number(item, "wall_time_ms", figures->wall_ms);
     admin_set_number(item, "memory_mib_seconds", figures->memory_mib_s);
     admin_set_number(item, "memory_peak_bytes", figures->memory_peak);

@@ -50,6 +50,7 @@ static struct store *make(const char *path)
         snprintf(rows[i].gpu, sizeof rows[i].gpu, "g%d", i % 2);
         rows[i].last = i * 40000;
         rows[i].figures.gpu_ns = (uint64_t)i;
+        rows[i].figures.h2d_ns = (uint64_t)i * 3;
         rows[i].figures.memory_peak = (uint64_t)i * (uint64_t)i;
     }
     cr_assert_eq(store_usage_write(store, rows, 40), GA_OK, "%s", store_why(store));
@@ -77,6 +78,8 @@ Test(check, each_fault_is_named)
         {"UPDATE usage_day SET gpu_ns = gpu_ns + 1 WHERE gpu = 'g1' AND day = 0",
          "sums by day are wrong for tenant, user, node, GPU: lab, , n1, g1"},
         {"UPDATE usage SET memory_peak = 1e4 WHERE session = 's3' AND gpu = 'g0'",
+         "sums by day are wrong"},
+        {"UPDATE usage_day SET h2d_ns = h2d_ns + 1 WHERE gpu = 'g1' AND day = 0",
          "sums by day are wrong"},
         {"DELETE FROM usage_day WHERE gpu = 'g0'", "sums by day are wrong"},
         {"DELETE FROM usage WHERE gpu = 'g0'", "there are sums without usage"},

@@ -129,8 +129,20 @@ Test(open, newer_versions_are_refused)
     make_one(path);
     scratch_sql(path, "PRAGMA user_version = 99");
     scratch_closed(path, GA_UNSUPPORTED, "newer gpuaas (version 99");
-    scratch_sql(path, "PRAGMA user_version = 1");
+}
+
+/* What an older version has written stays, and what it could not tell is 0. */
+Test(open, older_versions_are_updated)
+{
+    const char *path = scratch_path("db");
+    scratch_sql(path, schema_steps[0]);
+    scratch_sql(path, "PRAGMA user_version = 1; PRAGMA application_id = 1196447041;"
+                      "INSERT INTO usage_day VALUES (1, 3, '', 'n', 'g', 1, 7, 1, 1, 1, 1, 1, 1)");
+    cr_assert_eq(chmod(path, 0600), 0);
     store_close(scratch_open(path));
+    cr_assert_eq(scratch_number(path, "PRAGMA user_version"), schema_version);
+    cr_assert_eq(scratch_number(path, "SELECT gpu_ns FROM usage_day"), 7);
+    cr_assert_eq(scratch_number(path, "SELECT compute_ns FROM usage_day"), 0);
 }
 
 Test(open, a_version_is_a_transaction)
@@ -138,14 +150,21 @@ Test(open, a_version_is_a_transaction)
     const char *path = scratch_path("db");
     make_one(path);
     struct store *store = scratch_open(path);
-    const char *steps[] = {schema_steps[0], "ALTER TABLE tenant ADD COLUMN colour TEXT",
-                           "CREATE TABLE extra (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)"};
+    const char *steps[16];
+    char there[16], version[64];
     int64_t count;
-    cr_assert_eq(schema_update(store, steps, 3), GA_LOST);
+    cr_assert_lt(schema_version, 14);
+    memcpy(steps, schema_steps, schema_version * sizeof *steps);
+    steps[schema_version] = "ALTER TABLE tenant ADD COLUMN colour TEXT";
+    steps[schema_version + 1] =
+        "CREATE TABLE extra (a INTEGER) STRICT; INSERT INTO nowhere VALUES (1)";
+    cr_assert_eq(schema_update(store, steps, schema_version + 2), GA_LOST);
     store_close(store);
-    scratch_closed(path, GA_UNSUPPORTED, "version 2");
+    snprintf(there, sizeof there, "version %u", schema_version + 1);
+    snprintf(version, sizeof version, "PRAGMA user_version = %u", schema_version);
+    scratch_closed(path, GA_UNSUPPORTED, there);
     /* The second step is there, nothing is there of the third one. */
-    scratch_sql(path, "PRAGMA user_version = 1");
+    scratch_sql(path, version);
     store = scratch_open(path);
     cr_assert_eq(sql_number(store, &count, "SELECT count(colour) FROM tenant", ""), GA_OK);
     cr_assert_eq(

@@ -13,7 +13,8 @@ static struct store_usage row(const char *tenant, const char *session, int64_t l
     struct store_usage made = {.node = "n1", .epoch = 1, .gpu = "g0", .began = 5, .last = last};
     snprintf(made.tenant, sizeof made.tenant, "%s", tenant);
     snprintf(made.session, sizeof made.session, "%s", session);
-    made.figures = (struct store_figures){n, 2 * n, 3 * n, 4 * n, 5 * n, 6 * n, 7 * n};
+    made.figures =
+        (struct store_figures){n, 2 * n, 3 * n, 4 * n, 5 * n, 6 * n, 7 * n, 8 * n, 9 * n, 10 * n};
     return made;
 }
 
@@ -59,6 +60,9 @@ Test(usage, a_row_counts_once)
     cr_assert_eq(sums.of[0].figures.bytes_in, 75);
     cr_assert_eq(sums.of[0].figures.bytes_out, 90);
     cr_assert_eq(sums.of[0].figures.launches, 105);
+    cr_assert_eq(sums.of[0].figures.compute_ns, 120);
+    cr_assert_eq(sums.of[0].figures.h2d_ns, 135);
+    cr_assert_eq(sums.of[0].figures.d2h_ns, 150);
     struct store_usage odd = row("default", "s1", 101, 1);
     odd.figures.bytes_out = 1000; /* one figure has grown, the others are late */
     write_one(store, odd);
