@@ -11,7 +11,7 @@
 #include "server/channel.h"
 
 #define FIGURES_FD     4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES  (524288u + CHANNEL_SEATS * CONF_GPUS_MAX * 8u)
+#define FIGURES_BYTES  (524288u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
 #define FIGURES_GPUS   64u /* of an application; if it uses more, the last row is for the others */
 #define FIGURES_SHAPES 8u  /* of launches, for each GPU of an application */
 #define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
@@ -90,18 +90,23 @@ struct gpu_figures {
 
 struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
-    _Atomic uint64_t memory_peak;   /* the most bytes of device memory so far */
-    _Atomic uint64_t memory_begins; /* see figures_memory_kib_ms */
     struct gpu_figures gpus[FIGURES_GPUS];
+};
+
+/* Device memory of one GPU. */
+struct figures_memory {
+    _Atomic uint64_t bytes;
+    _Atomic uint64_t peak;   /* the most bytes so far */
+    _Atomic uint64_t begins; /* see figures_memory_kib_ms */
 };
 
 /* Device memory times the time for which it was held, up to now, in KiB ms. Each allocation counts
  * up what it holds times when it began, each release takes that away; what is held times now, less
  * that, is the sum (modulo 2^64). Who reads it while it changes may get nonsense. */
-static inline uint64_t figures_memory_kib_ms(const struct figures *figures, uint64_t now_ms)
+static inline uint64_t figures_memory_kib_ms(const struct figures_memory *memory, uint64_t now_ms)
 {
-    uint64_t begins = atomic_load_explicit(&figures->memory_begins, memory_order_acquire);
-    uint64_t held = atomic_load_explicit(&figures->of[FIGURE_DEVICE_BYTES], memory_order_relaxed);
+    uint64_t begins = atomic_load_explicit(&memory->begins, memory_order_acquire);
+    uint64_t held = atomic_load_explicit(&memory->bytes, memory_order_relaxed);
     return held / 1024 * now_ms - begins;
 }
 
@@ -109,9 +114,9 @@ static inline uint64_t figures_memory_kib_ms(const struct figures *figures, uint
 struct figures_page {
     struct figures seats[CHANNEL_SEATS];
     _Alignas(64) _Atomic uint32_t pending; /* connections that have not shown a ticket */
-    /* Bytes of device memory on each GPU, by its index in the list that clients see; together they
-     * are DEVICE_BYTES. */
-    _Alignas(4096) _Atomic uint64_t device_bytes[CHANNEL_SEATS][CONF_GPUS_MAX];
+    /* Of each GPU, by its index in the list that clients see; their bytes together are
+     * DEVICE_BYTES. */
+    _Alignas(4096) struct figures_memory memory[CHANNEL_SEATS][CONF_GPUS_MAX];
 };
 
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");

@@ -264,7 +264,7 @@ void application_init(struct application *application, struct backend *backend)
            sizeof application->tickets.application);
     ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
     application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.host_memory_bytes;
-    application->ledger.device_bytes = backend->figures->device_bytes[application->seat];
+    application->ledger.memory = backend->figures->memory[application->seat];
     application->ledger.quota = &application->quota;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,

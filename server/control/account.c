@@ -22,7 +22,6 @@ struct account *account_make(const struct seat *seat, const char *node, uint64_t
         return NULL;
     }
     account->seat = seat;
-    account->seen_ms = ga_clock_ns() / GA_NS_PER_MS;
     struct store_usage *head = &account->head;
     *head = (struct store_usage){.tenant_number = tenant_number,
                                  .epoch = epoch,
@@ -47,7 +46,8 @@ void account_free(struct account *account)
 /* ---- figures */
 
 /* NULL: no memory. */
-static struct account_row *account_row_of(struct account *account, const struct device *device)
+static struct account_row *account_row_of(struct account *account, const struct device *device,
+                                          uint32_t number)
 {
     for (uint32_t i = 0; i < account->count; i++) {
         if (account->rows[i].device == device) {
@@ -64,7 +64,10 @@ static struct account_row *account_row_of(struct account *account, const struct 
         account->room = room;
     }
     struct account_row *row = &account->rows[account->count++];
-    *row = (struct account_row){.device = device, .untold = true};
+    *row = (struct account_row){.device = device,
+                                .number = number,
+                                .seen_ms = ga_clock_ns() / GA_NS_PER_MS,
+                                .untold = true};
     devices_uuid_write(device->facts.uuid, row->gpu);
     return row;
 }
@@ -74,38 +77,70 @@ static void rise(uint64_t *figure, uint64_t to)
     *figure = to > *figure ? to : *figure;
 }
 
-static uint64_t account_figure(const struct figures *figures, enum figure figure)
+/* A stranger's numbers, and perhaps read while they changed: no more than all memory of the GPU
+ * since the last look. Nonsense is left for the next look. */
+static void memory_look(const struct account *account, struct account_row *row, uint64_t now_ms)
 {
-    return atomic_load_explicit(&figures->of[figure], memory_order_relaxed);
-}
-
-/* A stranger's number, and perhaps read while it changed: no more than all memory of the GPU since
- * the last look. Nonsense is left for the next look. */
-static void memory_look(struct account *account, struct account_row *row, uint64_t now_ms)
-{
-    const struct figures *figures = account->seat->figures;
+    const struct seat *seat = account->seat;
+    const struct figures_memory *memory =
+        &seat->process->figures->memory[seat->number][row->number];
     uint64_t most = row->device->facts.memory_bytes;
-    uint64_t peak = atomic_load_explicit(&figures->memory_peak, memory_order_relaxed);
-    uint64_t sum = figures_memory_kib_ms(figures, now_ms);
-    if (sum >= account->memory_kib_ms &&
-        sum - account->memory_kib_ms <= most / 1024 * (now_ms - account->seen_ms + 1)) {
-        account->memory_kib_ms = sum;
-        account->seen_ms = now_ms;
+    uint64_t peak = atomic_load_explicit(&memory->peak, memory_order_relaxed);
+    uint64_t sum = figures_memory_kib_ms(memory, now_ms);
+    if (sum >= row->memory_kib_ms &&
+        sum - row->memory_kib_ms <= most / 1024 * (now_ms - row->seen_ms + 1)) {
+        row->memory_kib_ms = sum;
+        row->seen_ms = now_ms;
     }
-    rise(&row->now.memory_mib_s, account->memory_kib_ms / (1024 * 1000));
+    rise(&row->now.memory_mib_s, row->memory_kib_ms / (1024 * 1000));
     rise(&row->now.memory_peak, peak < most ? peak : most);
 }
 
-static void whole_look(struct account *account, struct account_row *row, uint64_t now_ms)
+static uint64_t moved(const struct figures *figures, const enum figure ways[4])
 {
-    const struct figures *figures = account->seat->figures;
-    memory_look(account, row, now_ms);
-    rise(&row->now.bytes_in,
-         account_figure(figures, FIGURE_FRAMES_IN) + account_figure(figures, FIGURE_BULK_IN) +
-             account_figure(figures, FIGURE_SHARED_IN) + account_figure(figures, FIGURE_RDMA_IN));
-    rise(&row->now.bytes_out,
-         account_figure(figures, FIGURE_FRAMES_OUT) + account_figure(figures, FIGURE_BULK_OUT) +
-             account_figure(figures, FIGURE_SHARED_OUT) + account_figure(figures, FIGURE_RDMA_OUT));
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        sum += atomic_load_explicit(&figures->of[ways[i]], memory_order_relaxed);
+    }
+    return sum < INT64_MAX ? sum : INT64_MAX; /* a stranger's */
+}
+
+static uint64_t *moved_of(struct account_row *row, unsigned way)
+{
+    return way == 0 ? &row->now.bytes_in : &row->now.bytes_out;
+}
+
+/* What a GPU's part of the bytes lacks, in proportion to what has been copied to or from it. */
+static double bytes_lacking(struct account *account, uint32_t i, unsigned way, double each_copied)
+{
+    struct account_row *row = &account->rows[i];
+    double lacking = each_copied * ((double)row->copied[way] + 1) - (double)*moved_of(row, way);
+    return lacking > 0 ? lacking : 0;
+}
+
+void account_divide(struct account *account, unsigned way, uint64_t total)
+{
+    double copied = 0, lacking = 0;
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < account->count; i++) {
+        copied += (double)account->rows[i].copied[way] + 1;
+        given += *moved_of(&account->rows[i], way);
+    }
+    if (account->count == 0 || total <= given) {
+        return;
+    }
+    double each_copied = (double)total / copied;
+    for (uint32_t i = 0; i < account->count; i++) {
+        lacking += bytes_lacking(account, i, way, each_copied);
+    }
+    uint64_t more = total - given, left = more;
+    for (uint32_t i = 0; i < account->count; i++) {
+        double part = lacking > 0 ? bytes_lacking(account, i, way, each_copied) / lacking : 0;
+        uint64_t bytes = (uint64_t)(part * (double)more);
+        bytes = bytes < left && i + 1 < account->count ? bytes : left;
+        *moved_of(&account->rows[i], way) += bytes;
+        left -= bytes;
+    }
 }
 
 static void account_feed(const struct account *account, struct account_row *row,
@@ -121,6 +156,28 @@ static void account_feed(const struct account *account, struct account_row *row,
     feedback_tell(&application->control->feedback, &key, &row->fed, &now);
 }
 
+static void engines_look(struct account_row *row, const struct seat_use *use)
+{
+    rise(&row->now.gpu_ns, use->busy_any_ns);
+    rise(&row->now.compute_ns, use->busy_ns[FIGURE_ENGINE_COMPUTE]);
+    rise(&row->now.h2d_ns, use->busy_ns[FIGURE_ENGINE_H2D]);
+    rise(&row->now.d2h_ns, use->busy_ns[FIGURE_ENGINE_D2H]);
+    rise(&row->now.launches, use->works);
+    rise(&row->copied[0], use->copied_bytes[0]);
+    rise(&row->copied[1], use->copied_bytes[1]);
+}
+
+static void bytes_look(struct account *account)
+{
+    static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
+                                     FIGURE_RDMA_IN},
+                             out[] = {FIGURE_FRAMES_OUT, FIGURE_BULK_OUT, FIGURE_SHARED_OUT,
+                                      FIGURE_RDMA_OUT};
+    const struct figures *figures = account->seat->figures;
+    account_divide(account, 0, moved(figures, in));
+    account_divide(account, 1, moved(figures, out));
+}
+
 void account_look(struct account *account)
 {
     const struct seat *seat = account->seat;
@@ -129,23 +186,23 @@ void account_look(struct account *account)
     struct seat_use use;
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         if ((seat->gpus[i / 64] >> (i % 64) & 1) != 0) {
-            struct account_row *row = account_row_of(account, devices_visible(devices, i));
+            struct account_row *row = account_row_of(account, devices_visible(devices, i), i);
             if (row != NULL) {
                 rise(&row->now.wall_ms, now_ms - seat->taken_ns / GA_NS_PER_MS);
             }
         }
     }
     for (uint32_t i = 0; seat_use_read(seat, i, &use); i++) {
-        struct account_row *row = account_row_of(account, use.device);
+        struct account_row *row = account_row_of(account, use.device, use.gpu);
         if (row != NULL) {
-            rise(&row->now.gpu_ns, use.busy_any_ns);
-            rise(&row->now.launches, use.works);
+            engines_look(row, &use);
             account_feed(account, row, &use);
         }
     }
-    if (account->count != 0) {
-        whole_look(account, &account->rows[0], now_ms);
+    for (uint32_t i = 0; i < account->count; i++) {
+        memory_look(account, &account->rows[i], now_ms);
     }
+    bytes_look(account);
     account->head.last = time(NULL);
     for (uint32_t i = 0; i < account->count; i++) {
         struct account_row *row = &account->rows[i];

@@ -14,11 +14,14 @@
 
 struct seat;
 
-/* Of a GPU. The first one has also what is not of any one of them: memory, bytes moved. */
+/* Of a GPU. */
 struct account_row {
     const struct device *device;
+    uint32_t number; /* of it, in the list that clients see */
     char gpu[DEVICES_UUID_BYTES];
     struct store_figures now, written;
+    uint64_t copied[2]; /* bytes to and from the GPU, before they were compressed */
+    uint64_t memory_kib_ms, seen_ms;
     bool untold;                 /* `now` or the end is not written yet */
     struct feedback_figures fed; /* what feedback has been told */
 };
@@ -27,7 +30,6 @@ struct account {
     struct ga_list link;
     const struct seat *seat; /* NULL: it has ended */
     struct store_usage head; /* of every row, without GPU and figures */
-    uint64_t memory_kib_ms, seen_ms;
     uint32_t count, room;
     uint32_t written_next; /* where to look for the next row that has been written */
     struct account_row *rows;
@@ -39,7 +41,11 @@ struct account *account_make(const struct seat *seat, const char *node, uint64_t
 void account_free(struct account *account);
 /* Takes the figures as they are; they never get smaller. */
 void account_look(struct account *account);
-/* The same for the last time: its seat is no more. */
+/* Divides the bytes that have been moved, `total` so far, among the GPUs: in proportion to what has
+ * been copied to them (`way` 0), or from them (1), as nearly as rows allow that never get smaller.
+ * Their sum is always `total`, or what it was before if that is more. */
+void account_divide(struct account *account, unsigned way, uint64_t total);
+/* The same as account_look for the last time: its seat is no more. */
 void account_end(struct account *account, const char *why);
 /* How many rows are not written; writes them to `rows`, unless that is NULL. */
 size_t account_rows(const struct account *account, struct store_usage *rows);

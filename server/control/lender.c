@@ -382,7 +382,7 @@ static uint64_t charged_of(const struct seat *seat, enum channel_lent kind, uint
                                           [CHANNEL_LENT_MODULES] = FIGURE_MODULE_BYTES,
                                           [CHANNEL_LENT_OBJECTS] = FIGURE_OBJECTS};
     const _Atomic uint64_t *at = gpu != UINT32_MAX
-                                     ? &seat->process->figures->device_bytes[seat->number][gpu]
+                                     ? &seat->process->figures->memory[seat->number][gpu].bytes
                                      : &seat->figures->of[figures[kind]];
     uint64_t charged = atomic_load_explicit(at, memory_order_relaxed);
     if (kind == CHANNEL_LENT_HOST) {

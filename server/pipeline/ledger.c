@@ -12,8 +12,6 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     for (enum figure i = 0; i < FIGURE_COUNT; i++) {
         atomic_store(&figures->of[i], 0);
     }
-    atomic_store(&figures->memory_peak, 0);
-    atomic_store(&figures->memory_begins, 0);
     for (unsigned i = 0; i < FIGURES_GPUS; i++) {
         struct gpu_figures *row = &figures->gpus[i];
         for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
@@ -34,17 +32,19 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     }
 }
 
-/* Device memory is held from now on (or no more): `before` bytes, and then `after`. Whole KiB
- * count, so that what is added is taken away again. */
-static void memory_changed(struct figures *figures, uint64_t before, uint64_t after)
+/* So much more of device memory is held from now on (or less, modulo 2^64). Whole KiB count, so
+ * that what is added is taken away again. */
+static void memory_change(struct figures_memory *memory, uint64_t more)
 {
     uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
-    uint64_t peak = atomic_load_explicit(&figures->memory_peak, memory_order_relaxed);
-    atomic_fetch_add_explicit(&figures->memory_begins, (after / 1024 - before / 1024) * now_ms,
+    uint64_t before = atomic_fetch_add_explicit(&memory->bytes, more, memory_order_relaxed);
+    uint64_t after = before + more;
+    uint64_t peak = atomic_load_explicit(&memory->peak, memory_order_relaxed);
+    atomic_fetch_add_explicit(&memory->begins, (after / 1024 - before / 1024) * now_ms,
                               memory_order_release);
     while (after > peak &&
-           !atomic_compare_exchange_weak_explicit(&figures->memory_peak, &peak, after,
-                                                  memory_order_relaxed, memory_order_relaxed)) {
+           !atomic_compare_exchange_weak_explicit(&memory->peak, &peak, after, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
     }
 }
 
@@ -67,19 +67,12 @@ static CUresult figure_raise(struct ledger *ledger, enum figure held, uint64_t a
         }
     } while (!atomic_compare_exchange_weak_explicit(at, &has, has + amount, memory_order_relaxed,
                                                     memory_order_relaxed));
-    if (held == FIGURE_DEVICE_BYTES) {
-        memory_changed(ledger->figures, has, has + amount);
-    }
     return CUDA_SUCCESS;
 }
 
 static void figure_lower(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    uint64_t before =
-        atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
-    if (held == FIGURE_DEVICE_BYTES) {
-        memory_changed(ledger->figures, before, before - amount);
-    }
+    atomic_fetch_sub_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
 }
 
 /* ---- and with the tenant's others */
@@ -132,16 +125,16 @@ CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t byte
     CUresult rc = figure_raise(ledger, FIGURE_DEVICE_BYTES, bytes);
     if (rc != CUDA_SUCCESS) {
         ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
-    } else if (ledger->device_bytes != NULL) {
-        atomic_fetch_add_explicit(&ledger->device_bytes[gpu], bytes, memory_order_relaxed);
+    } else if (ledger->memory != NULL) {
+        memory_change(&ledger->memory[gpu], bytes);
     }
     return rc;
 }
 
 void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
 {
-    if (ledger->device_bytes != NULL) {
-        atomic_fetch_sub_explicit(&ledger->device_bytes[gpu], bytes, memory_order_relaxed);
+    if (ledger->memory != NULL) {
+        memory_change(&ledger->memory[gpu], 0 - bytes);
     }
     figure_lower(ledger, FIGURE_DEVICE_BYTES, bytes);
     ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
@@ -181,11 +174,7 @@ void ledger_return_image(struct ledger *ledger, uint64_t bytes)
 
 void ledger_note(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    uint64_t before =
-        atomic_fetch_add_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
-    if (held == FIGURE_DEVICE_BYTES) {
-        memory_changed(ledger->figures, before, before + amount);
-    }
+    atomic_fetch_add_explicit(&ledger->figures->of[held], amount, memory_order_relaxed);
 }
 
 /* ---- */

@@ -19,7 +19,7 @@ _Static_assert(FIGURE_DEVICE_BYTES == 0 && FIGURE_HOST_BYTES == 1, "they index `
 
 struct ledger {
     struct figures *figures;
-    _Atomic uint64_t *device_bytes; /* on each GPU; NULL: not kept */
+    struct figures_memory *memory; /* of each GPU; NULL: not kept */
     uint64_t most[2];    /* that may be charged of either memory; UINT64_MAX: the driver decides */
     struct quota *quota; /* of the tenant; NULL: he has no limits */
 };

@@ -6,7 +6,9 @@
 #include "server/pipeline/ledger.h"
 
 static struct figures fake_figures;
-static struct ledger fake_ledger = {.figures = &fake_figures, .most = {UINT64_MAX, UINT64_MAX}};
+static struct figures_memory fake_memory[2]; /* of its GPUs */
+static struct ledger fake_ledger = {
+    .figures = &fake_figures, .memory = fake_memory, .most = {UINT64_MAX, UINT64_MAX}};
 
 static inline uint64_t fake_figure(enum figure which)
 {

@@ -104,21 +104,22 @@ Test(ledger, memory_times_time)
     const struct timespec long_pause = {.tv_nsec = 30000000}, pause_time = {.tv_nsec = 20000000};
     uint64_t ms[3];
     ms[0] = ga_clock_ns() / GA_NS_PER_MS;
-    cr_assert_eq(ledger_charge_device(&fake_ledger, 0, 65536), CUDA_SUCCESS);
+    cr_assert_eq(ledger_charge_device(&fake_ledger, 1, 65536), CUDA_SUCCESS);
     nanosleep(&long_pause, NULL);
     ms[1] = ga_clock_ns() / GA_NS_PER_MS;
-    ledger_return_device(&fake_ledger, 0, 48 << 10);
+    ledger_return_device(&fake_ledger, 1, 48 << 10);
     nanosleep(&pause_time, NULL);
     ms[2] = ga_clock_ns() / GA_NS_PER_MS;
-    uint64_t sum = figures_memory_kib_ms(&fake_figures, ms[2]);
+    uint64_t sum = figures_memory_kib_ms(&fake_memory[1], ms[2]);
     uint64_t due = 64 * (ms[1] - ms[0]) + 16 * (ms[2] - ms[1]);
     cr_assert(sum <= due + 64 && sum + 128 >= due, "%llu, %llu are due", (unsigned long long)sum,
               (unsigned long long)due);
-    ledger_return_device(&fake_ledger, 0, 16 << 10);
-    uint64_t after = figures_memory_kib_ms(&fake_figures, ms[2] + 5000);
+    ledger_return_device(&fake_ledger, 1, 16 << 10);
+    uint64_t after = figures_memory_kib_ms(&fake_memory[1], ms[2] + 5000);
     cr_assert_geq(after, sum);
-    cr_assert_eq(figures_memory_kib_ms(&fake_figures, ms[2] + 9000), after, "nothing is held");
-    cr_assert_eq(atomic_load(&fake_figures.memory_peak), 65536);
+    cr_assert_eq(figures_memory_kib_ms(&fake_memory[1], ms[2] + 9000), after, "nothing is held");
+    cr_assert_eq(atomic_load(&fake_memory[1].peak), 65536);
+    cr_assert_eq(figures_memory_kib_ms(&fake_memory[0], ms[2]), 0, "of the other GPU nothing");
 }
 
 Test(ledger, bytes_that_move_add_up)

@@ -17,6 +17,7 @@ import ctl
 import harness
 from harness import expect, wait_until
 from metering import GPU, slices, union
+from node import Player
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 from points import Fuse  # noqa: E402 (it lies beside)
@@ -94,7 +95,11 @@ def test_usage(build):
         expect(row["reason"] == "the program has ended" and row["epoch"] == 1 and
                row["gpu"].startswith("GPU-"), f"{row}")
         expect(usage["tenant"] == "default" and usage["sessions"] == 1 and
-               usage["launches"] == 1700 and usage["in_bytes"] > 20 << 20 and
+               usage["launches"] == 1700 and
+               usage["compute_time_ms"] <= usage["gpu_time_ms"] and
+               usage["gpu_time_ms"] - 1 <= usage["compute_time_ms"] + usage["h2d_time_ms"] +
+               usage["d2h_time_ms"] + 1 and usage["h2d_time_ms"] > 0 and
+               usage["in_bytes"] > 20 << 20 and
                usage["out_bytes"] > 20 << 20 and usage["memory_peak_bytes"] >= 1 << 20 and
                usage["wall_time_ms"] >= usage["gpu_time_ms"], f"{usage}")
         with here.serving() as server:  # a second epoch, and what was written stays
@@ -118,6 +123,32 @@ def test_memory(build):
             grown = usage["memory_mib_seconds"] - first
             expect(grown <= held * (took + 2) + 1, f"{grown} MiB s in {took} s with {held} MiB")
             finish(program)
+
+
+def test_of_two_gpus(build):
+    """Each has its own memory and bytes; what is of both is divided, and nothing counts twice."""
+    mib = 1 << 20
+    with node(build, gpu=GPU + GPU.replace("[gpu.0]", "[gpu.1]")) as here:
+        with here.serving() as server:
+            player = Player(build, build.remote([server]))
+            for number, take, copies in ((0, 8, 1), (1, 40, 3)):
+                expect(player.ask(f"device {number}") == "changed" and
+                       player.ask(f"take {take}") == "took" and
+                       player.ask(f"copy {copies}") == "copied", player.report())
+            player.end()
+            wait_until(lambda: here.rows() and all(row["ended"] for row in here.rows()), 20,
+                       "the session has ended")
+        with here.serving():
+            both, total = here.admin.items("usage", "--by", "gpu"), here.usage()
+    print(f"{both}")
+    expect(len(both) == 2, f"{both}")
+    both.sort(key=lambda each: each["memory_peak_bytes"])
+    for gpu, (peak, copied) in zip(both, ((20, 12), (52, 36))):
+        expect(peak * mib <= gpu["memory_peak_bytes"] < (peak + 8) * mib and
+               all(copied / 2 < gpu[way] / mib < copied * 3 / 2
+                   for way in ("in_bytes", "out_bytes")), f"{gpu}")
+    for figure in ("in_bytes", "out_bytes"):
+        expect(sum(gpu[figure] for gpu in both) == total[figure], f"{both}, {total}")
 
 
 def check_killed(here):

@@ -7,6 +7,7 @@
 //   free         says how many MiB are free
 //   work COUNT   launches so many kernels, one after the other, and waits for each; says "worked"
 //   copy COUNT   likewise copies to the device and back
+//   device N     takes and copies on this device from now on; says "changed"
 //   spin         launches a kernel that never ends; says "spins"
 #include <vector>
 
@@ -101,6 +102,9 @@ int main()
             work(counter, number);
         } else if (!strcmp(word, "copy") && scanf("%d", &number) == 1) {
             copy(number);
+        } else if (!strcmp(word, "device") && scanf("%d", &number) == 1) {
+            CHECK(cudaSetDevice(number));
+            printf("changed\n");
         } else if (!strcmp(word, "spin")) {
             spin<<<1, 32>>>(counter);
             CHECK(cudaGetLastError());
