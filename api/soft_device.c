@@ -252,7 +252,9 @@ void soft_device_complete(struct soft_device *device, uint64_t given)
 const char *soft_device_wrong(const struct soft_device *device)
 {
     return !device->execute && !device->timing ? "execute: no is allowed with timing = yes only"
-                                               : NULL;
+           : device->context_bytes > device->memory
+               ? "context_memory: at most the memory of the GPU is allowed"
+               : NULL;
 }
 
 void soft_model_name(const struct soft_device *device, char *name, size_t size)

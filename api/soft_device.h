@@ -21,8 +21,9 @@
 struct soft_device {
     char name[SOFT_NAME_BYTES];
     uint8_t uuid[16];
-    uint32_t model;  /* index in the table; 0: generic */
-    uint64_t memory; /* bytes */
+    uint32_t model;         /* index in the table; 0: generic */
+    uint64_t memory;        /* bytes */
+    uint64_t context_bytes; /* that each context takes of it */
     uint32_t sms;
     uint32_t capability; /* compute capability: 75 for 7.5 */
     bool vmm;            /* virtual memory management: mapping memory at given addresses */

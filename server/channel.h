@@ -150,6 +150,7 @@ struct channel_setup {
     struct {
         uint32_t device;  /* index into the list that clients see; probe: into the configuration */
         uint32_t ordinal; /* in the driver */
+        uint64_t context_bytes; /* as in FACTS */
     } devices[CONF_GPUS_MAX];
 };
 
@@ -240,6 +241,7 @@ struct channel_facts {
     char name[CHANNEL_TEXT_MAX];
     uint8_t uuid[16];
     uint64_t memory_bytes, granularity_bytes;
+    uint64_t context_bytes; /* of its memory that a context takes; 0: none, or it is not known */
     int32_t priority_least, priority_greatest;
     int32_t driver_version;
     uint32_t traits;

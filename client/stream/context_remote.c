@@ -104,6 +104,10 @@ CUresult client_context_activate(struct client_context *context)
             client_copy_expose(NULL);
         }
         CUresult rc = first.made ? first.result : create_remote(context);
+        for (unsigned step = 0;
+             rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step); step++) {
+            rc = create_remote(context); /* contexts are memory of the GPU, too */
+        }
         if (rc != CUDA_SUCCESS) {
             context->session = NULL;
             return rc;

@@ -133,6 +133,8 @@ Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
     expect_one(SMALLEST "sms = 4x\n", "1 to 1024");
     expect_one(SMALLEST "capability = 9.9\n", "8.0");
     expect_one(SMALLEST "memory = 1 GB\n", "f:5: [gpu.0] memory");
+    expect_one(SMALLEST "memory = 4MiB\ncontext_memory = 6MiB\n", "at most the memory of the GPU");
+    expect_one(SMALLEST "context_memory = x\n", "0 to 16TiB");
     expect_one(SMALLEST "memory = 99999999999999999999\n", "2MiB to 16TiB");
     expect_one(SMALLEST "memory = 1Gb\n",
                "allowed: 2MiB to 16TiB: a number and K, M, G or T (as KiB to TiB)");

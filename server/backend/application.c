@@ -110,14 +110,19 @@ static enum ga_status application_share(struct application *application,
     return status;
 }
 
-/* Of an ordinal of the driver. */
-static uint32_t gpu_of(const struct channel_setup *setup, uint64_t ordinal)
+/* The device of this ordinal of the driver, in SETUP. */
+static uint32_t application_device(const struct channel_setup *setup, uint64_t ordinal)
 {
     uint32_t i = 0;
     while (i + 1 < setup->device_count && setup->devices[i].ordinal != ordinal) {
         i++;
     }
-    return setup->devices[i].device;
+    return i;
+}
+
+static uint32_t gpu_of(const struct channel_setup *setup, uint64_t ordinal)
+{
+    return setup->devices[application_device(setup, ordinal)].device;
 }
 
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
@@ -153,6 +158,13 @@ static uint32_t host_gpu(void *user, int ordinal)
 {
     const struct application *application = user;
     return gpu_of(&application->backend->setup, (uint64_t)ordinal);
+}
+
+static uint64_t host_context_bytes(void *user, int ordinal)
+{
+    const struct application *application = user;
+    const struct channel_setup *setup = &application->backend->setup;
+    return setup->devices[application_device(setup, (uint64_t)ordinal)].context_bytes;
 }
 
 static struct gate *host_gate(void *user, struct server_session *session)
@@ -272,6 +284,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
                                              .gpu = host_gpu,
+                                             .context_bytes = host_context_bytes,
                                              .request = host_request,
                                              .tell = host_tell,
                                              .gate = host_gate,

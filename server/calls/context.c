@@ -14,11 +14,10 @@ CUresult server_do_ga_context_create_part(struct server_conn *conn,
                                           const struct ga_context_create_part_args *args,
                                           struct ga_context_create_part_results *results)
 {
-    CUcontext real;
     const struct made_context made = {
         .flags = args->flags & CONTEXT_FLAGS, .sms = args->sms, .part = true};
-    CU_TRY(context_real_make(conn, conn->call.session, false, &made, &real, &results->given));
-    return context_enter(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, made, real);
+    return context_make(conn, conn->call.session, args->context, API_CONTEXT_EXPLICIT, &made,
+                        &results->given);
 }
 
 CUresult server_do_ga_context_create(struct server_conn *conn,

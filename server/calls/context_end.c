@@ -119,7 +119,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     conn->current = before == context ? NULL : before;
     context_apply(conn, conn->current);
     output_context_remove(conn->host->output, &context->output);
-    keep_first(&first, context_unmake(conn, context->session, context->primary, context->real));
+    keep_first(&first, context_end(conn, context));
     (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
     ga_list_remove(&context->link);
     free(context);

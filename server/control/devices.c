@@ -93,6 +93,7 @@ void devices_setup(const struct devices *devices, enum conf_driver driver, bool 
         memcpy(setup->driver_path, device->gpu->driver_path, sizeof setup->driver_path);
         setup->devices[setup->device_count].device = i;
         setup->devices[setup->device_count].ordinal = device->ordinal;
+        setup->devices[setup->device_count].context_bytes = device->facts.context_bytes;
         setup->device_count++;
     }
 }

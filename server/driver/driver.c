@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
+#include "base/log.h"
 
 /* Usual places of NVIDIA's driver on x86-64: Debian and Ubuntu, Red Hat and SUSE, WSL, containers.
  */
@@ -112,14 +113,40 @@ static CUresult facts_memory(const struct cuda_driver *driver, CUdevice device,
     return rc;
 }
 
-static CUresult facts_priorities(const struct cuda_driver *driver, CUdevice device,
-                                 struct channel_facts *facts)
+/* What one more context takes of the device's memory. It is measured again while somebody else
+ * takes or frees memory meanwhile, which nobody should do where gpuaasd begins. */
+#define CONTEXT_MEASURES 3u
+
+static CUresult context_measure(const struct cuda_driver *driver, CUdevice device, uint64_t *bytes)
+{
+    size_t before = 0, with = 1, after = 1, total;
+    for (unsigned i = 0; i < CONTEXT_MEASURES && before != after; i++) {
+        CUcontext another;
+        CU_TRY(driver->cuMemGetInfo_v2(&before, &total));
+        CU_TRY(driver->cuCtxCreate_v2(&another, 0, device));
+        CUresult rc = driver->cuMemGetInfo_v2(&with, &total);
+        CUresult end = driver->cuCtxDestroy_v2(another); /* the one before is current again */
+        CU_TRY(rc != CUDA_SUCCESS ? rc : end);
+        CU_TRY(driver->cuMemGetInfo_v2(&after, &total));
+    }
+    *bytes = before > with ? before - with : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult facts_context(const struct cuda_driver *driver, CUdevice device,
+                              struct channel_facts *facts)
 {
     CUcontext context;
+    char room[16];
     CU_TRY(driver->cuDevicePrimaryCtxRetain(&context, device));
     CUresult rc = driver->cuCtxSetCurrent(context);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuCtxGetStreamPriorityRange(&facts->priority_least, &facts->priority_greatest);
+        CUresult measured = context_measure(driver, device, &facts->context_bytes);
+        if (measured != CUDA_SUCCESS) {
+            ga_warn("%s: what memory a context takes is not known, and not charged: %s",
+                    facts->name, driver_result_name(driver, measured, room));
+        }
         (void)driver->cuCtxSetCurrent(NULL);
     }
     (void)driver->cuDevicePrimaryCtxRelease_v2(device);
@@ -200,7 +227,7 @@ enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
     }
     if (rc == CUDA_SUCCESS) {
         what = "a context";
-        rc = facts_priorities(driver, device, facts);
+        rc = facts_context(driver, device, facts);
     }
     if (rc != CUDA_SUCCESS) {
         char room[16];

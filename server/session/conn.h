@@ -48,6 +48,8 @@ struct server_host {
     int (*ordinal)(void *user, const struct handshake_data_hello *hello);
     /* The index of this GPU in the list that clients see. NULL: 0. */
     uint32_t (*gpu)(void *user, int ordinal);
+    /* The memory that a context on it takes, as measured. NULL: 0. */
+    uint64_t (*context_bytes)(void *user, int ordinal);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
      * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
      * too. */
@@ -115,11 +117,13 @@ struct server_conn {
     struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
     bool takes_trim;                                    /* the client understands WIRE_TRIM */
     bool takes_notices;                                 /* and WIRE_NOTICE */
-    bool lacks;                                         /* any of the following */
-    struct api_op_set lacking, silent;                  /* client's calls that this build lacks */
-    uint64_t calls;                                     /* sequence of the last call */
-    bool gated;                                         /* any session has a gate */
-    const struct gate_bell *bell;                       /* of its gates; NULL: none */
+    _Atomic bool welcomed; /* the client has been answered: before, it expects nothing else */
+    char *_Atomic notice;  /* that waits for it; malloc-ed; NULL: none */
+    bool lacks;            /* any of the following */
+    struct api_op_set lacking, silent; /* client's calls that this build lacks */
+    uint64_t calls;                    /* sequence of the last call */
+    bool gated;                        /* any session has a gate */
+    const struct gate_bell *bell;      /* of its gates; NULL: none */
     struct meter meter;
     struct monitor monitor;
     struct conn_rates rates;

@@ -111,6 +111,7 @@ void conn_unmake(struct server_conn *conn)
         close(conn->wake_fd);
     }
     free(conn->scratch);
+    free(conn->notice);
     free(conn);
 }
 

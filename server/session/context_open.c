@@ -5,6 +5,7 @@
 
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
+#include "server/session/mapped_memory.h"
 
 /* One that has some of the multiprocessors, which is current when it is made. */
 static CUresult part_make(const struct cuda_driver *driver, const struct server_session *session,
@@ -48,8 +49,10 @@ CUresult context_unmake(struct server_conn *conn, const struct server_session *s
                : conn->driver->cuCtxDestroy_v2(real);
 }
 
-CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
-                       uint32_t kind, struct made_context made_from, CUcontext real)
+/* Takes a context of the driver; it is ended on failure. */
+static CUresult context_enter(struct server_conn *conn, struct server_session *session,
+                              uint64_t handle, uint32_t kind, struct made_context made_from,
+                              CUcontext real)
 {
     struct server_context *context = calloc(1, sizeof *context);
     enum ga_status status = GA_NO_MEMORY;
@@ -83,14 +86,36 @@ CUresult context_enter(struct server_conn *conn, struct server_session *session,
     return CUDA_SUCCESS;
 }
 
+CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
+                      uint32_t kind, const struct made_context *made, uint32_t *given)
+{
+    CUcontext real = NULL;
+    CU_TRY(memory_charge(conn, session, session->context_bytes));
+    CUresult rc = context_real_make(conn, session, kind == API_CONTEXT_PRIMARY, made, &real, given);
+    memory_answered(conn, session, session->context_bytes, rc);
+    if (rc == CUDA_SUCCESS) {
+        rc = context_enter(conn, session, handle, kind, *made, real);
+    }
+    if (rc != CUDA_SUCCESS) {
+        ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+    }
+    return rc;
+}
+
+CUresult context_end(struct server_conn *conn, const struct server_context *context)
+{
+    const struct server_session *session = context->session;
+    CU_TRY(context_unmake(conn, session, context->primary, context->real));
+    ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+    return CUDA_SUCCESS;
+}
+
 CUresult context_open(struct server_conn *conn, struct server_session *session,
                       const struct ga_context_create_args *args)
 {
-    CUcontext real = NULL;
     if (args->kind > API_CONTEXT_EXPLICIT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS};
-    CU_TRY(context_real_make(conn, session, args->kind == API_CONTEXT_PRIMARY, &made, &real, NULL));
-    return context_enter(conn, session, args->context, args->kind, made, real);
+    return context_make(conn, session, args->context, args->kind, &made, NULL);
 }

@@ -18,11 +18,14 @@ struct server_conn;
 /* Makes a context under the client's handle. */
 CUresult context_open(struct server_conn *conn, struct server_session *session,
                       const struct ga_context_create_args *args);
-/* Takes a context of the driver, under the client's handle; it is ended on failure. */
-CUresult context_enter(struct server_conn *conn, struct server_session *session, uint64_t handle,
-                       uint32_t kind, struct made_context made_from, CUcontext real);
-/* Makes a context of the driver, current or not. `given`: of one with a part of the
- * multiprocessors, how many it has got. */
+/* The same, of whatever is made; charged to the ledger with what one takes. `given`: of one with a
+ * part of the multiprocessors, how many it has got. */
+CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
+                      uint32_t kind, const struct made_context *made, uint32_t *given);
+/* Ends the context of the driver, which then is no more charged; the rest of `context` stays. */
+CUresult context_end(struct server_conn *conn, const struct server_context *context);
+
+/* Makes a context of the driver alone, current or not, charged or not. */
 CUresult context_real_make(struct server_conn *conn, const struct server_session *session,
                            bool primary, const struct made_context *made, CUcontext *real,
                            uint32_t *given);

@@ -30,10 +30,11 @@ struct server_conn;
 
 /* A device of the node as the application sees it. */
 struct server_session {
-    uint16_t number;  /* in the frames; 0: free */
-    uint32_t device;  /* index into the list that clients see */
-    uint32_t gpu;     /* that serves it: an index into the same list */
-    uint32_t ordinal; /* of the GPU in the driver */
+    uint16_t number;        /* in the frames; 0: free */
+    uint32_t device;        /* index into the list that clients see */
+    uint32_t gpu;           /* that serves it: an index into the same list */
+    uint32_t ordinal;       /* of the GPU in the driver */
+    uint64_t context_bytes; /* of its memory, that each context is charged */
     CUdevice real;
     bool agreed; /* both ends have reserved the window, or do without (bytes 0: unpinned) */
     unsigned rounds;

@@ -3,6 +3,7 @@
 #include "server/session/reply.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/call_info.h"
@@ -211,6 +212,10 @@ void server_notice(void *user, const char *text)
     struct server_conn *conn = user;
     char line[WIRE_NOTICE_MAX + 1];
     snprintf(line, sizeof line, "%s", text);
+    if (!atomic_load(&conn->welcomed)) {
+        free(atomic_exchange(&conn->notice, strdup(line)));
+        return;
+    }
     struct send_queue_frame *frame =
         conn->takes_notices ? send_queue_frame_make(NULL, sizeof line + 32, WIRE_NOTICE, 0, 0)
                             : NULL;

@@ -87,6 +87,17 @@ static void context_wanted(struct server_conn *conn, struct server_session *sess
     context_switch(conn, before != NULL ? before->handle : 0);
 }
 
+/* From now on the client takes notices, and the one that had to wait. */
+static void welcomed(struct server_conn *conn)
+{
+    atomic_store(&conn->welcomed, true);
+    char *notice = atomic_exchange(&conn->notice, NULL);
+    if (notice != NULL) {
+        server_notice(conn, notice);
+        free(notice);
+    }
+}
+
 static bool window_answer(struct server_conn *conn, struct server_session *session,
                           uint64_t sequence)
 {
@@ -109,6 +120,9 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
     (void)GA_FAILPOINT("backend: session made");
     handshake_data_welcome_write(&frame->writer, &welcome);
     send_queue_append(&conn->out, frame);
+    if (session->agreed) {
+        welcomed(conn);
+    }
     return true;
 }
 
@@ -231,6 +245,9 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
             .device = hello->device,
             .gpu = conn->host->gpu != NULL ? conn->host->gpu(conn->host->user, ordinal) : 0,
             .ordinal = (uint32_t)ordinal,
+            .context_bytes = conn->host->context_bytes != NULL
+                                 ? conn->host->context_bytes(conn->host->user, ordinal)
+                                 : 0,
             .wanted = hello->context};
         rc = conn->driver->cuDeviceGet(&session->real, ordinal);
     }

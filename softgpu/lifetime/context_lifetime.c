@@ -34,12 +34,36 @@ static void context_defaults(struct sg_context *context)
     context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
 }
 
+/* The memory of its device that a context takes (`context_memory`); nothing is in it. */
+static enum ga_status context_memory_take(struct sg_context *context)
+{
+    uint64_t bytes = context->device->config.context_bytes;
+    uint64_t chunks = bytes / SG_CHUNK_BYTES + (bytes % SG_CHUNK_BYTES != 0);
+    if (chunks != 0) {
+        GA_TRY(sg_node_take(context->device->node, chunks));
+    }
+    context->chunks = chunks;
+    return GA_OK;
+}
+
+static void context_memory_give(struct sg_context *context)
+{
+    if (context->chunks != 0) {
+        sg_node_give(context->device->node, context->chunks);
+    }
+    context->chunks = 0;
+}
+
 CUresult sg_context_activate(struct sg_context *context)
 {
     context_defaults(context);
     context->life = ++sg_process.next_context_life;
+    if (context_memory_take(context) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     context->objects = sg_objects_create();
     if (context->objects == NULL) {
+        context_memory_give(context);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CUresult rc = sg_stream_make(context, CU_STREAM_DEFAULT, 0, &context->legacy);
@@ -47,6 +71,7 @@ CUresult sg_context_activate(struct sg_context *context)
     if (!context->alive) {
         sg_objects_destroy(context->objects);
         context->objects = NULL;
+        context_memory_give(context);
     }
     return rc;
 }
@@ -122,6 +147,7 @@ static void context_empty(struct sg_context *context)
     }
     sg_context_heap_drop(context);
     sg_memory_drop_context(context);
+    context_memory_give(context);
 }
 
 static bool context_settled(const void *argument)

@@ -30,6 +30,7 @@ struct sg_context {
     unsigned references; /* of the handle, and of threads that wait with the lock released */
     unsigned flags;
     unsigned api_version;
+    uint64_t chunks;          /* of the device's memory that it takes by itself */
     struct sg_stream *legacy; /* the legacy default stream */
     struct ga_list streams;   /* all, the legacy one included */
     struct sg_stream *gather; /* waits for all others (context_events.c); NULL: not yet */

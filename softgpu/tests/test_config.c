@@ -92,7 +92,7 @@ Test(config, uuids_are_stable_and_distinct)
 
 Test(config, errors_name_what_is_allowed)
 {
-    refused("colour=red", "name, uuid, model, memory, sms");
+    refused("colour=red", "name, uuid, model, memory, context_memory, sms");
     refused("name", "name");
     refused("name=", "name");
     refused("memory=1", "memory");

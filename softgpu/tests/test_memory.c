@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "softgpu/engine/permission_map.h"
+#include "softgpu/lifetime/context_lifetime.h"
 #include "softgpu/lifetime/init.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/host_memory.h"
@@ -281,4 +282,24 @@ Test(memory, one_handle_maps_twice, .init = setup)
     cr_assert_eq(sg_vmm_map(space + 4 * MIB, 2 * MIB, 0, handle), CUDA_SUCCESS);
     *(volatile int *)(uintptr_t)space = 42;
     cr_assert_eq(*(volatile int *)(uintptr_t)(space + 4 * MIB), 42);
+}
+
+Test(memory, a_context_takes_what_the_key_says)
+{
+    struct sg_context *one, *other, *third;
+    cr_assert_eq(sg_process_init_with("memory=16MiB,context_memory=5MiB"), CUDA_SUCCESS);
+    device = sg_device_at(0);
+    sg_lock();
+    cr_assert_eq(free_bytes(), 16 * MIB);
+    cr_assert_eq(sg_context_make(device, 0, false, &one), CUDA_SUCCESS);
+    cr_assert_eq(free_bytes(), 10 * MIB);
+    cr_assert_eq(sg_context_make(device, 0, false, &other), CUDA_SUCCESS);
+    cr_assert_eq(sg_context_make(device, 0, false, &third), CUDA_ERROR_OUT_OF_MEMORY);
+    sg_context_destroy(one);
+    cr_assert_eq(free_bytes(), 10 * MIB);
+    cr_assert_eq(sg_context_activate(device->primary), CUDA_SUCCESS);
+    sg_context_destroy(other);
+    sg_context_destroy(device->primary);
+    cr_assert_eq(free_bytes(), 16 * MIB);
+    sg_unlock();
 }

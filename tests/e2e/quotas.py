@@ -21,21 +21,22 @@ from node import Player
 MEMORY = 512  # MiB of each GPU
 
 
-def configuration(folder, gpus):
+def configuration(folder, gpus, keys=""):
     text = (f"[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
             f"admin_socket = {folder}/admin.sock\nstore = {folder}/store.db\n")
     for number in range(gpus):
         text += (f"[gpu.{number}]\ndriver = soft\nmemory = {MEMORY}MiB\nsms = 2\n"
-                 f"name = Soft {'AB'[number % 2]}{number}\n")
+                 f"name = Soft {'AB'[number % 2]}{number}\n{keys}")
     return text
 
 
 @contextlib.contextmanager
-def limited(build, *limits, gpus=1, extra=None):
+def limited(build, *limits, gpus=1, keys="", extra=None):
     """A server where everybody is the tenant "default", who has these limits; `limit` of it
-    changes them."""
+    changes them. `keys`: lines of the configuration of each GPU."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
-        with harness.serving(build, config=configuration(folder, gpus), extra=extra) as server:
+        config = configuration(folder, gpus, keys)
+        with harness.serving(build, config=config, extra=extra) as server:
             admin = ctl.Ctl(build, folder)
             server.store = os.path.join(folder, "store.db")
             server.limit = lambda *words: admin.run("tenant", "set-quota", "default", *words)
@@ -182,6 +183,53 @@ def test_to_the_byte(build):
         expect(says["result"] == 2, process.report())
         expect("limit gpu-mem of tenant default: 100MiB allowed" in says["log"] or
                not says["log"], process.report())
+
+
+CONTEXTS = """
+import ctypes, json
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(name, *arguments):
+    assert getattr(cuda, name)(*arguments) == 0, name
+says = {"free": []}
+def look():
+    free, all = ctypes.c_size_t(), ctypes.c_size_t()
+    must("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(all))
+    says["free"].append(free.value)
+must("cuInit", 0)
+primary = ctypes.c_void_p()
+must("cuDevicePrimaryCtxRetain", ctypes.byref(primary), 0)
+must("cuCtxSetCurrent", primary)
+look()
+made = []
+while True:
+    context = ctypes.c_void_p()
+    says["result"] = cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+    if says["result"] != 0:
+        break
+    made.append(context)
+    look()
+for context in made:
+    must("cuCtxDestroy_v2", context)
+must("cuCtxSetCurrent", primary)
+look()
+print(json.dumps(says))
+"""
+
+
+def test_contexts(build):
+    """Each takes what the server has measured that it takes, the primary one and others."""
+    each, limit = 10 << 20, 100 << 20
+    with limited(build, f"gpu-mem={limit}", keys="context_memory = 10MiB\n") as server:
+        for _ in range(2):  # all of it comes back
+            process = harness.run([sys.executable, "-c", CONTEXTS], build.remote([server]))
+            says = json.loads(process.out.text)
+            expect(says["free"] == [limit - (made + 1) * each for made in range(10)] +
+                   [limit - each], process.report())
+            expect(says["result"] == 2, process.report())
+            expect_note(process, "gpu-mem", "100MiB allowed, .* used, 10MiB more asked for")
+        server.limit("gpu-mem=9MiB")
+        process = harness.run([build.program("vector_add")], build.remote([server]), status=None)
+        expect(process.status != 0 and "(2, " in process.out.text, process.report())
 
 
 def test_other_limits_while_it_runs(build):
