@@ -120,18 +120,14 @@ static uint32_t application_device(const struct channel_setup *setup, uint64_t o
     return i;
 }
 
-static uint32_t gpu_of(const struct channel_setup *setup, uint64_t ordinal)
-{
-    return setup->devices[application_device(setup, ordinal)].device;
-}
-
 static enum ga_status host_request(void *user, struct channel_request *packet, int *fd)
 {
     struct application *application = user;
     struct backend *backend = application->backend;
     packet->seat = application->seat;
     if (packet->verb == CHANNEL_TRIM) {
-        packet->address = gpu_of(&backend->setup, packet->address);
+        packet->address =
+            backend->setup.devices[application_device(&backend->setup, packet->address)].device;
     }
     if (packet->verb == CHANNEL_SHARE) {
         return application_share(application, packet, fd);
@@ -154,17 +150,12 @@ void application_fetched(const struct application *application,
                              fd); /* else who asks waits in vain */
 }
 
-static uint32_t host_gpu(void *user, int ordinal)
+static uint32_t host_gpu(void *user, int ordinal, uint64_t *context_bytes)
 {
-    const struct application *application = user;
-    return gpu_of(&application->backend->setup, (uint64_t)ordinal);
-}
-
-static uint64_t host_context_bytes(void *user, int ordinal)
-{
-    const struct application *application = user;
-    const struct channel_setup *setup = &application->backend->setup;
-    return setup->devices[application_device(setup, (uint64_t)ordinal)].context_bytes;
+    const struct channel_setup *setup = &((struct application *)user)->backend->setup;
+    uint32_t at = application_device(setup, (uint64_t)ordinal);
+    *context_bytes = setup->devices[at].context_bytes;
+    return setup->devices[at].device;
 }
 
 static struct gate *host_gate(void *user, struct server_session *session)
@@ -284,7 +275,6 @@ void application_init(struct application *application, struct backend *backend)
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
                                              .gpu = host_gpu,
-                                             .context_bytes = host_context_bytes,
                                              .request = host_request,
                                              .tell = host_tell,
                                              .gate = host_gate,

@@ -46,10 +46,9 @@ struct server_host {
     /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
      * of this process. */
     int (*ordinal)(void *user, const struct handshake_data_hello *hello);
-    /* The index of this GPU in the list that clients see. NULL: 0. */
-    uint32_t (*gpu)(void *user, int ordinal);
-    /* The memory that a context on it takes, as measured. NULL: 0. */
-    uint64_t (*context_bytes)(void *user, int ordinal);
+    /* The index of this GPU in the list that clients see, and the memory that a context on it
+     * takes, as measured. NULL: 0. */
+    uint32_t (*gpu)(void *user, int ordinal, uint64_t *context_bytes);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
      * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
      * too. */

@@ -242,13 +242,10 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
         *session = (struct server_session){
-            .device = hello->device,
-            .gpu = conn->host->gpu != NULL ? conn->host->gpu(conn->host->user, ordinal) : 0,
-            .ordinal = (uint32_t)ordinal,
-            .context_bytes = conn->host->context_bytes != NULL
-                                 ? conn->host->context_bytes(conn->host->user, ordinal)
-                                 : 0,
-            .wanted = hello->context};
+            .device = hello->device, .ordinal = (uint32_t)ordinal, .wanted = hello->context};
+        if (conn->host->gpu != NULL) {
+            session->gpu = conn->host->gpu(conn->host->user, ordinal, &session->context_bytes);
+        }
         rc = conn->driver->cuDeviceGet(&session->real, ordinal);
     }
     if (rc == CUDA_SUCCESS) {
