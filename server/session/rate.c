@@ -10,15 +10,26 @@
 
 #define BURST_NS (GA_NS_PER_S / 10)
 
+/* How many may come until the half of the burst is used up. */
+static uint64_t free_until_half(const struct rate *rate, uint64_t now)
+{
+    const uint64_t half = now + BURST_NS / 2;
+    return rate->due_ns < half ? (uint64_t)((double)(half - rate->due_ns) *
+                                            (double)rate->per_second / (double)GA_NS_PER_S)
+                               : 0;
+}
+
 uint64_t rate_count(struct rate *rate, uint64_t now_count, uint64_t now)
 {
     uint64_t more = now_count - rate->counted;
     rate->counted = now_count;
+    rate->free = UINT64_MAX;
     rate->due_ns = rate->due_ns > now ? rate->due_ns : now;
     if (rate->per_second != UINT64_MAX && rate->per_second != 0) {
         rate->due_ns += more / rate->per_second * GA_NS_PER_S +
                         (uint64_t)((double)(more % rate->per_second) * (double)GA_NS_PER_S /
                                    (double)rate->per_second);
+        rate->free = free_until_half(rate, now);
     }
     return rate->due_ns > BURST_NS ? rate->due_ns - BURST_NS : 0;
 }
@@ -54,9 +65,22 @@ static void rates_take(struct server_conn *conn, uint32_t turn)
         struct rate *rate = &rates->of[kind];
         rate->per_second = quota_limit_of(conn->ledger->quota, limits[kind]);
         rate->counted = count_of(conn, (enum rate_kind)kind);
+        rate->free = 0;
         rates->any = rates->any || rate->per_second != LIMIT_NONE;
     }
     contexts_limit_kernels(conn);
+}
+
+static bool rates_are_free(const struct server_conn *conn)
+{
+    for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
+        const struct rate *rate = &conn->rates.of[kind];
+        if (rate->free != UINT64_MAX &&
+            count_of(conn, (enum rate_kind)kind) - rate->counted > rate->free) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void wait_until(struct server_conn *conn, uint64_t until)
@@ -80,7 +104,7 @@ void rate_wait(struct server_conn *conn)
     if (turn != rates->seen) {
         rates_take(conn, turn);
     }
-    if (!rates->any) {
+    if (!rates->any || rates_are_free(conn)) {
         return;
     }
     uint64_t now = ga_clock_ns(), until = 0;

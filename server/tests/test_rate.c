@@ -42,6 +42,31 @@ Test(rate, who_has_paused_has_no_more_than_the_burst)
     cr_assert_gt(rate_count(&rate, 200, later), later);
 }
 
+Test(rate, who_is_below_it_never_waits_however_rarely_he_is_looked_at)
+{
+    struct rate rate = {.per_second = 1000};
+    uint64_t now = BEGIN, looks = 0;
+    for (uint64_t count = 1; count < 100000; count++) {
+        now += GA_NS_PER_MS + (count > 50000) * GA_NS_PER_MS; /* at the rate, then at half of it */
+        if (count - rate.counted > rate.free) {
+            cr_assert_leq(rate_count(&rate, count, now), now);
+            looks += count > 50000;
+        }
+    }
+    cr_assert_lt(looks, 50000 / 20);
+}
+
+Test(rate, what_is_not_looked_at_is_counted)
+{
+    struct rate rate = {.per_second = 1000};
+    uint64_t due = 0, count = 0;
+    while (due <= BEGIN) {
+        count++;
+        due = count - rate.counted > rate.free ? rate_count(&rate, count, BEGIN) : due;
+    }
+    cr_assert_eq(count, 101, "no more than the burst comes at once");
+}
+
 Test(rate, large_counts_do_not_overflow)
 {
     struct rate rate = {.per_second = UINT64_C(1) << 50};
