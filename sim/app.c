@@ -8,11 +8,12 @@
 
 #include "model/constants.h"
 
-static void model_take(struct soft_device *device, const char *model)
+bool sim_app_model(struct soft_device *device, const char *model)
 {
     *device = (struct soft_device){.model = 0};
-    (void)soft_key_read(&soft_keys[soft_key_find("model")], model, device);
+    bool known = soft_key_read(&soft_keys[soft_key_find("model")], model, device);
     soft_device_complete(device, 0);
+    return known;
 }
 
 /* In arithmetic; only the ratio of two GPUs is used. */
@@ -115,7 +116,7 @@ static enum ga_status trace_load(struct sim_app *app, const struct sim_app_keys 
                  path, app->trace.gpu);
         return GA_INVALID;
     }
-    model_take(&app->reference, app->trace.gpu);
+    (void)sim_app_model(&app->reference, app->trace.gpu);
     uint32_t stream = 0;
     while (stream < app->trace.stream_count && *keys->trace_stream != 0 &&
            strcmp(app->trace.streams[stream], keys->trace_stream) != 0) {
@@ -168,7 +169,7 @@ enum ga_status sim_app_init(struct sim_app *app, const struct sim_app_keys *keys
     enum ga_status status =
         *keys->trace != 0 ? trace_load(app, keys, scenario_path, why, why_room) : GA_OK;
     if (status == GA_OK && *keys->trace == 0) {
-        model_take(&app->reference, keys->reference);
+        (void)sim_app_model(&app->reference, keys->reference);
         app->templates = calloc(1, sizeof *app->templates);
         status = app->templates == NULL ? GA_NO_MEMORY : GA_OK;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of requests on a GPU: the policy says which may begin, the flow how long they take. */
+#include <math.h>
 #include <string.h>
 
 #include "sim/grow.h"
@@ -24,8 +25,10 @@ static struct model_demand demand_of(const struct sim_world *w, uint32_t request
     const uint32_t section = w->streams[r->stream].section;
     const struct sim_run_keys *run = &w->scenario->run;
     const struct sim_app *app = &w->apps[w->scenario->streams[section].app_index];
-    return sim_app_demand(app, gpu_phase_of(w, request), w->gpus[r->gpu].device,
-                          run->isolation == SIM_ISOLATION_PACKED && run->pinned);
+    return sim_app_demand(
+        app, gpu_phase_of(w, request), w->gpus[r->gpu].device,
+        run->pinned == SIM_PINNED_YES ||
+            (run->pinned == SIM_PINNED_PACKED && run->isolation == SIM_ISOLATION_PACKED));
 }
 
 /* ---- the policy */
@@ -215,6 +218,7 @@ enum ga_status sim_gpu_submit(struct sim_world *w, uint32_t request)
     const struct model_demand demand = demand_of(w, request);
     r->demand_ns = r->seen_ns = (double)(demand.lead_ns + demand.ns);
     r->span_ns = SCHED_NEVER;
+    r->submitted_ns = w->now_ns;
     const uint64_t context =
         w->scenario->run.isolation == SIM_ISOLATION_PACKED ? 1 : (uint64_t)request + 1;
     model_flow_advance(&gpu->flow, gpu->device, w->now_ns);
@@ -222,6 +226,15 @@ enum ga_status sim_gpu_submit(struct sim_world *w, uint32_t request)
                           engine_of(gpu_phase_of(w, request)), &demand));
     GA_TRY(sim_watch_device(w, r->gpu));
     return flow_event(w, r->gpu);
+}
+
+/* How much later than it ended a program sees the end of its operation. */
+static uint64_t late_ns(struct sim_world *w, const struct sim_request *r)
+{
+    const struct sim_run_keys *run = &w->scenario->run;
+    double most = (double)(w->now_ns - r->submitted_ns) * run->late_percent / 100;
+    most = fmin(most, (double)run->late_most_ns);
+    return most != 0 ? (uint64_t)(most * sim_random_unit(&w->calls)) : 0;
 }
 
 /* An operation has ended. */
@@ -238,7 +251,9 @@ static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint3
         GA_TRY(gpu_tell(w, request, WHAT_HOST));
     }
     r->state = SIM_REQUEST_HOST;
-    return sim_request_go_on(w, request);
+    const uint64_t late = late_ns(w, r);
+    return late != 0 ? SIM_PUT(w, w->now_ns + late, SIM_EVENT_PHASE, request)
+                     : sim_request_go_on(w, request);
 }
 
 enum ga_status sim_gpu_step(struct sim_world *w, uint32_t g)

@@ -180,6 +180,17 @@ static enum ga_status request_end(struct sim_world *w, uint32_t request)
 
 /* ---- phases */
 
+static uint64_t forward_ns(struct sim_world *w)
+{
+    const struct sim_run_keys *run = &w->scenario->run;
+    double spread = run->forward_spread / 100;
+    if (spread == 0 || run->forward_ns == 0) {
+        return run->forward_ns;
+    }
+    return (uint64_t)((double)run->forward_ns *
+                      (1 + spread * (2 * sim_random_unit(&w->calls) - 1)));
+}
+
 /* An operation goes to its GPU; the bytes of a copy to the device go before it. */
 static enum ga_status operation_begin(struct sim_world *w, uint32_t request,
                                       const struct sim_phase *phase)
@@ -191,7 +202,7 @@ static enum ga_status operation_begin(struct sim_world *w, uint32_t request,
         at_ns = phase->kind == SIM_PHASE_H2D ? sim_node_send(w, from, to, phase->bytes) : at_ns;
         at_ns += w->nodes[from].keys->link_latency_ns;
     }
-    at_ns += w->scenario->run.forward_ns;
+    at_ns += forward_ns(w);
     return at_ns == w->now_ns ? sim_gpu_reach(w, request)
                               : SIM_PUT(w, at_ns, SIM_EVENT_REACHED, request);
 }

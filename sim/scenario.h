@@ -17,6 +17,7 @@
 #define SIM_STREAMS_MAX 1000000u
 
 enum sim_isolation { SIM_ISOLATION_APP, SIM_ISOLATION_PACKED };
+enum sim_pinned { SIM_PINNED_PACKED, SIM_PINNED_YES, SIM_PINNED_NO };
 enum sim_balance { SIM_BALANCE_FIRST, SIM_BALANCE_GRR_NODE, SIM_BALANCE_GRR, SIM_BALANCE_FIXED };
 enum sim_arrivals {
     SIM_ARRIVALS_EXPONENTIAL,
@@ -27,10 +28,11 @@ enum sim_arrivals {
 
 /* The members are those of keys.def, which explains them. */
 struct sim_run_keys {
-    uint32_t isolation, balance;
+    uint32_t isolation, balance, pinned;
     char policy[SIM_NAME_BYTES];
-    bool pinned;
     uint64_t forward_ns, gate_ns, until_ns;
+    double forward_spread, late_percent;
+    uint64_t late_most_ns;
     uint32_t warmup_percent, bins;
 };
 

@@ -102,6 +102,7 @@ static uint32_t tenant_of(struct sim_world *w, const struct sim_stream_keys *key
 static void streams_init(struct sim_world *w)
 {
     const struct sim_scenario *s = w->scenario;
+    w->calls = sim_random_make(w->options->seed, "calls", 0);
     for (uint32_t i = 0; i < s->stream_count; i++) {
         const struct sim_stream_keys *keys = &s->streams[i];
         const uint32_t tenant = tenant_of(w, keys, i);

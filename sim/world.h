@@ -42,7 +42,8 @@ struct sim_request {
     uint32_t gpu, slot; /* of the GPU's scheduler */
     uint32_t state;
     const struct sim_template *template;
-    uint64_t arrival_ns, begin_ns, reached_ns; /* the last: its operation, the GPU */
+    uint64_t arrival_ns, begin_ns;
+    uint64_t reached_ns, submitted_ns; /* its operation: the GPU, and past the gate */
     double demand_ns, seen_ns; /* of its operation: in all, and what was left when last looked at */
     uint64_t span_ns;          /* begin of the span that is open; SCHED_NEVER: none */
 };
@@ -116,7 +117,8 @@ struct sim_world {
     uint64_t now_ns;
     uint32_t *undecided; /* GPUs */
     size_t undecided_count, undecided_room;
-    uint32_t contending; /* tenants with work for a GPU */
+    struct sim_random calls; /* what forwarding takes, and seeing an end */
+    uint32_t contending;     /* tenants with work for a GPU */
     uint64_t contended_from_ns, contended_ns;
     bool watched;
     uint64_t live, live_seen_ns; /* requests that are there */

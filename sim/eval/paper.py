@@ -17,7 +17,7 @@ NODE = {"node.0.threads": "64"}
 FORWARD = {"run.forward": "20us"}
 # The defaults of keys with these names (check.py compares), and what is no key.
 DEFAULTS = {"rounds": "100", "h2d_part": "0.7", "context_time": "150ms",
-            "switch_time": "25us", "context_slice": "none", "pinned": "yes"}
+            "switch_time": "25us", "context_slice": "none", "pinned": "packed"}
 ASSUMED = {"run times": "A 30 s, B 6 s, BS 3 s; Rain: long 70 s, short 10 s, Gaussian 5 s",
            "kernels fill": "1, EV 0.5, GA 0.1", **DEFAULTS,
            **FORWARD, **TURNS, **NODE}

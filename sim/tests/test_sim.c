@@ -56,6 +56,31 @@ Test(sim, operations_wait_for_each_other)
     outcome_free(&o);
 }
 
+/* One kernel of 20 ms: its call takes 10 ms, or between 5 and 15, and its end is seen within 4. */
+Test(sim, calls_take_time)
+{
+    static const char text[] = "[run]\nisolation = packed\nwarmup_percent = 0\nforward = 10ms\n"
+                               "[gpu.0]\nmodel = c2050\n[app.X]\nruntime = 20ms\ngpu_share = 1\n"
+                               "rounds = 1\n[stream.X]\napp = X\narrivals = once\nrequests = 1\n";
+    struct outcome o;
+    double least = 100, most = 0, late = 0;
+    outcome_of(&o, 1, text, SET("run.gate=0s"));
+    cr_assert_float_eq(o.result.streams[0].completion_mean_ns / 1e6, 30, 0.01);
+    outcome_free(&o);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        outcome_of(&o, seed, text, SET("run.forward_spread=50"));
+        double ms = o.result.streams[0].completion_mean_ns / 1e6;
+        least = fmin(least, ms);
+        most = fmax(most, ms);
+        outcome_free(&o);
+        outcome_of(&o, seed, text, SET("run.late_percent=50", "run.late_most=4ms"));
+        late = fmax(late, o.result.streams[0].completion_mean_ns / 1e6);
+        outcome_free(&o);
+    }
+    cr_assert(least >= 25 && least < 28 && most > 32 && most <= 35.01, "%f %f", least, most);
+    cr_assert(late > 32 && late <= 34.01, "%f", late);
+}
+
 /* Three rounds of a copy of 10 ms, a kernel of 20 ms, and a copy back of 10 ms. */
 static const char rounds[] = "[run]\n"
                              "isolation = packed\n"
