@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -66,26 +67,33 @@ static bool client_open(struct client *client)
     return true;
 }
 
+/* A copy that has bytes keeps one, so that it stays a copy. */
+static uint64_t bytes_of(const struct sim_phase *phase, double scale)
+{
+    uint64_t bytes = (uint64_t)((double)phase->bytes * scale);
+    return bytes != 0 || phase->bytes == 0 ? bytes : 1;
+}
+
 /* Bytes of the largest copy; never 0. */
 static uint64_t largest(const struct sim_trace *trace, const struct sim_trace_request *request,
                         double scale)
 {
     uint64_t most = 1;
     for (uint32_t i = 0; i < request->phase_count; i++) {
-        uint64_t bytes = (uint64_t)((double)trace->phases[request->phase_first + i].bytes * scale);
+        uint64_t bytes = bytes_of(&trace->phases[request->phase_first + i], scale);
         most = bytes > most ? bytes : most;
     }
     return most;
 }
 
-static bool client_begin(struct client *client)
+static bool client_begin(struct client *client, int ordinal)
 {
     const struct cuda *cuda = &client->cuda;
     CUdevice device;
     CUcontext context;
     CUmodule module;
     LOAD_TRY(cuda->cuInit(0));
-    LOAD_TRY(cuda->cuDeviceGet(&device, 0));
+    LOAD_TRY(cuda->cuDeviceGet(&device, ordinal));
     LOAD_TRY(cuda->cuDevicePrimaryCtxRetain(&context, device));
     LOAD_TRY(cuda->cuCtxSetCurrent(context));
     LOAD_TRY(cuda->cuModuleLoadData(&module, timed));
@@ -115,12 +123,25 @@ static void cpu_phase(struct client *client, uint64_t ns)
     }
 }
 
+static bool kernel_launch(struct client *client, const struct model_demand *demand, double scale)
+{
+    const struct cuda *cuda = &client->cuda;
+    uint64_t ns = (uint64_t)((double)demand->ns * scale);
+    float places = (float)demand->share[MODEL_RESOURCE_SLOTS];
+    float issue = (float)demand->share[MODEL_RESOURCE_ISSUE];
+    float bandwidth = (float)demand->share[MODEL_RESOURCE_BANDWIDTH];
+    void *parameters[] = {&ns, &places, &issue, &bandwidth};
+    LOAD_TRY(cuda->cuLaunchKernel(client->kernel, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+    return true;
+}
+
 static bool phase_do(struct client *client, const struct sim_phase *phase,
-                     const struct load_scale *scale, struct load_result *result)
+                     const struct model_demand *kernel, const struct load_scale *scale,
+                     struct load_result *result)
 {
     const struct cuda *cuda = &client->cuda;
     uint64_t ns = (uint64_t)((double)phase->ns * scale->time);
-    uint64_t bytes = (uint64_t)((double)phase->bytes * scale->time * scale->bytes);
+    uint64_t bytes = bytes_of(phase, scale->time * scale->bytes);
     void *host = client->host[phase->pinned];
     switch (phase->kind) {
     case SIM_PHASE_CPU:
@@ -133,15 +154,11 @@ static bool phase_do(struct client *client, const struct sim_phase *phase,
     case SIM_PHASE_D2H:
         LOAD_TRY(cuda->cuMemcpyDtoHAsync_v2(host, client->device, bytes, NULL));
         break;
-    case SIM_PHASE_KERNEL: {
-        uint64_t time = (uint64_t)((double)ns * scale->kernels);
-        float places = (float)phase->places, issue = (float)phase->issue;
-        float bandwidth = (float)phase->bandwidth;
-        void *parameters[] = {&time, &places, &issue, &bandwidth};
-        LOAD_TRY(
-            cuda->cuLaunchKernel(client->kernel, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+    case SIM_PHASE_KERNEL:
+        if (!kernel_launch(client, kernel, scale->time)) {
+            return false;
+        }
         break;
-    }
     }
     LOAD_TRY(cuda->cuStreamSynchronize(NULL));
     return true;
@@ -153,22 +170,39 @@ static int late_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool load_request(const struct sim_trace *trace, const struct sim_trace_request *request,
-                  const struct load_scale *scale, struct load_result *result)
+static bool round_do(struct client *client, const struct sim_app *app,
+                     const struct sim_trace_request *request, const struct load_gpu *gpu,
+                     const struct load_scale *scale, struct load_result *result)
+{
+    for (uint32_t i = 0; i < request->phase_count; i++) {
+        const struct sim_phase *phase = &app->trace.phases[request->phase_first + i];
+        struct model_demand kernel = {.ns = 0};
+        if (phase->kind == SIM_PHASE_KERNEL) {
+            kernel = sim_app_demand(app, phase, &gpu->model, false);
+        }
+        if (!phase_do(client, phase, &kernel, scale, result)) {
+            return false;
+        }
+        result->phases++;
+    }
+    return true;
+}
+
+bool load_request(const struct sim_app *app, const struct sim_trace_request *request,
+                  const struct load_gpu *gpu, const struct load_scale *scale,
+                  struct load_result *result)
 {
     static struct client client;
     *result = (struct load_result){.begin_ns = ga_clock_ns()};
-    client.bytes = largest(trace, request, scale->time * scale->bytes);
-    if (!client_open(&client) || !client_begin(&client)) {
+    (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* ns; CPU phases end when they are due */
+    client.bytes = largest(&app->trace, request, scale->time * scale->bytes);
+    if (!client_open(&client) || !client_begin(&client, gpu->ordinal)) {
         return false;
     }
     result->ready_ns = ga_clock_ns();
     for (uint32_t round = 0; round < request->rounds; round++) {
-        for (uint32_t i = 0; i < request->phase_count; i++) {
-            if (!phase_do(&client, &trace->phases[request->phase_first + i], scale, result)) {
-                return false;
-            }
-            result->phases++;
+        if (!round_do(&client, app, request, gpu, scale, result)) {
+            return false;
         }
     }
     result->end_ns = ga_clock_ns();

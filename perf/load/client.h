@@ -3,12 +3,16 @@
 #ifndef PERF_LOAD_CLIENT_H
 #define PERF_LOAD_CLIENT_H
 
-#include "sim/trace.h"
+#include "sim/app.h"
 
 struct load_scale {
-    double time;    /* of all phases: their ns, and the bytes of copies */
-    double bytes;   /* of the bytes of copies besides: for a GPU whose link is slower by that */
-    double kernels; /* of kernels besides: how much slower the GPU is than that of the trace */
+    double time;  /* of all phases: their ns, and the bytes of copies */
+    double bytes; /* of the bytes of copies besides: for a GPU whose link is slower by that */
+};
+
+struct load_gpu {
+    int ordinal;
+    struct soft_device model; /* kernels take their time there */
 };
 
 struct load_result {
@@ -19,7 +23,8 @@ struct load_result {
 };
 
 /* False: it has said on stderr which call failed. */
-bool load_request(const struct sim_trace *trace, const struct sim_trace_request *request,
-                  const struct load_scale *scale, struct load_result *result);
+bool load_request(const struct sim_app *app, const struct sim_trace_request *request,
+                  const struct load_gpu *gpu, const struct load_scale *scale,
+                  struct load_result *result);
 
 #endif

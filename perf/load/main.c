@@ -13,8 +13,10 @@
 #include "base/clock.h"
 #include "perf/load/client.h"
 
+#define GPUS_MAX 64u
+
 static const char usage[] =
-    "usage: gpuaas-load TRACE [--stream NAME] [--scale S] [--bytes B] [--kernels K]\n"
+    "usage: gpuaas-load TRACE [--stream NAME] [--scale S] [--bytes B] [--gpus M,...]\n"
     "\n"
     "Does the requests of a trace (docs/simulator.md), each by a process that uses libcuda.so.1:\n"
     "it sleeps in CPU phases, copies, and launches gpuaas_timed (docs/softgpu-timing.md).\n"
@@ -23,10 +25,12 @@ static const char usage[] =
     "  --scale S      times and bytes of the trace by S, from 1e-6 to 1000 (1)\n"
     "  --bytes B      bytes of copies besides by B, from 1e-6 to 1000 (1): copies take as long as\n"
     "                 before on a GPU whose link is so much slower, and this machine copies less\n"
-    "  --kernels K    times of kernels besides by K, from 1e-3 to 1000 (1): a slower GPU than the\n"
-    "                 trace's\n"
+    "  --gpus M,...   models of the GPUs 0, 1, ... (docs/softgpu-timing.md): requests take them "
+    "in\n"
+    "                 turn as they arrive, and kernels take their time there (the trace's GPU)\n"
     "\n"
-    "A line for each request that has ended: stream, request (from 0), and in nanoseconds from "
+    "A line for each request that has ended: stream, request (from 0), gpu, and in nanoseconds "
+    "from "
     "the\n"
     "trace's beginning arrival, begin, ready (its context is made), end; late_p99 and late_max: "
     "by\n"
@@ -40,14 +44,16 @@ struct request_at_work {
 };
 
 static struct {
-    struct sim_trace trace;
+    struct sim_app app; /* its trace, and the GPU of that */
     struct load_scale scale;
+    struct load_gpu gpus[GPUS_MAX];
+    uint32_t gpu_count, started;
     const char *stream;
     uint64_t began_ns;
     struct request_at_work *at_work;
     uint32_t count;
     bool failed;
-} load = {.scale = {.time = 1, .bytes = 1, .kernels = 1}};
+} load = {.scale = {.time = 1, .bytes = 1}};
 
 /* ---- one request */
 
@@ -58,7 +64,7 @@ static uint64_t since(uint64_t ns)
 
 static const char *stream_of(uint32_t index)
 {
-    return load.trace.streams[load.trace.requests[index].stream];
+    return load.app.trace.streams[load.app.trace.requests[index].stream];
 }
 
 /* The number within its stream, from 0. */
@@ -66,7 +72,7 @@ static uint32_t number_of(uint32_t index)
 {
     uint32_t number = 0;
     for (uint32_t i = 0; i < index; i++) {
-        number += load.trace.requests[i].stream == load.trace.requests[index].stream;
+        number += load.app.trace.requests[i].stream == load.app.trace.requests[index].stream;
     }
     return number;
 }
@@ -74,12 +80,14 @@ static uint32_t number_of(uint32_t index)
 static void request_run(uint32_t index, uint64_t arrival_ns)
 {
     struct load_result result;
-    bool good = load_request(&load.trace, &load.trace.requests[index], &load.scale, &result);
+    const struct load_gpu *gpu = &load.gpus[(load.started - 1) % load.gpu_count];
+    bool good = load_request(&load.app, &load.app.trace.requests[index], gpu, &load.scale, &result);
     if (good) {
-        printf("{\"stream\": \"%s\", \"request\": %u, \"arrival\": %" PRIu64 ", \"begin\": %" PRIu64
-               ", \"ready\": %" PRIu64 ", \"end\": %" PRIu64 ", \"late_p99\": %" PRIu64
-               ", \"late_max\": %" PRIu64 ", \"cpu\": %" PRIu64 ", \"phases\": %" PRIu64 "}\n",
-               stream_of(index), number_of(index), arrival_ns, since(result.begin_ns),
+        printf("{\"stream\": \"%s\", \"request\": %u, \"gpu\": %d, \"arrival\": %" PRIu64
+               ", \"begin\": %" PRIu64 ", \"ready\": %" PRIu64 ", \"end\": %" PRIu64
+               ", \"late_p99\": %" PRIu64 ", \"late_max\": %" PRIu64 ", \"cpu\": %" PRIu64
+               ", \"phases\": %" PRIu64 "}\n",
+               stream_of(index), number_of(index), gpu->ordinal, arrival_ns, since(result.begin_ns),
                since(result.ready_ns), since(result.end_ns), result.late_p99_ns, result.late_max_ns,
                result.cpu_ns, result.phases);
         fflush(stdout);
@@ -92,6 +100,7 @@ static void request_run(uint32_t index, uint64_t arrival_ns)
 static bool request_start(uint32_t index, uint64_t arrival_ns)
 {
     fflush(stdout);
+    load.started++;
     pid_t pid = fork();
     if (pid == 0) {
         request_run(index, arrival_ns);
@@ -107,13 +116,13 @@ static bool request_start(uint32_t index, uint64_t arrival_ns)
 /* The next of the stream that begins when one before it ends; the count of requests: none. */
 static uint32_t follower_of(uint32_t index)
 {
-    const struct sim_trace_request *requests = load.trace.requests;
-    for (uint32_t i = index + 1; i < load.trace.request_count; i++) {
+    const struct sim_trace_request *requests = load.app.trace.requests;
+    for (uint32_t i = index + 1; i < load.app.trace.request_count; i++) {
         if (requests[i].stream == requests[index].stream) {
-            return requests[i].arrival_ns == SIM_ARRIVES_AFTER ? i : load.trace.request_count;
+            return requests[i].arrival_ns == SIM_ARRIVES_AFTER ? i : load.app.trace.request_count;
         }
     }
-    return load.trace.request_count;
+    return load.app.trace.request_count;
 }
 
 static void request_ended(pid_t pid, int status)
@@ -127,7 +136,7 @@ static void request_ended(pid_t pid, int status)
                         stream_of(index));
                 load.failed = true;
             }
-            if (next < load.trace.request_count && !load.failed) {
+            if (next < load.app.trace.request_count && !load.failed) {
                 load.failed = !request_start(next, since(ga_clock_ns()));
             }
             return;
@@ -162,7 +171,7 @@ static bool is_wanted(uint32_t index)
 
 static int arrival_order(const void *a, const void *b)
 {
-    const struct sim_trace_request *requests = load.trace.requests;
+    const struct sim_trace_request *requests = load.app.trace.requests;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     uint64_t at = requests[x].arrival_ns, other = requests[y].arrival_ns;
     return at != other ? (at > other ? 1 : -1) : (x > y) - (x < y);
@@ -171,7 +180,7 @@ static int arrival_order(const void *a, const void *b)
 /* An "after" request that is its stream's first arrives at once. */
 static bool arrives_by_itself(uint32_t index, uint64_t *arrival_ns)
 {
-    const struct sim_trace_request *request = &load.trace.requests[index];
+    const struct sim_trace_request *request = &load.app.trace.requests[index];
     *arrival_ns = request->arrival_ns != SIM_ARRIVES_AFTER
                       ? (uint64_t)((double)request->arrival_ns * load.scale.time)
                       : 0;
@@ -180,14 +189,14 @@ static bool arrives_by_itself(uint32_t index, uint64_t *arrival_ns)
 
 static bool replay(void)
 {
-    uint32_t *order = calloc(load.trace.request_count + 1, sizeof *order), count = 0;
-    load.at_work = calloc(load.trace.request_count + 1, sizeof *load.at_work);
+    uint32_t *order = calloc(load.app.trace.request_count + 1, sizeof *order), count = 0;
+    load.at_work = calloc(load.app.trace.request_count + 1, sizeof *load.at_work);
     if (order == NULL || load.at_work == NULL) {
         fprintf(stderr, "gpuaas-load: no memory\n");
         free(order);
         return false;
     }
-    for (uint32_t i = 0; i < load.trace.request_count; i++) {
+    for (uint32_t i = 0; i < load.app.trace.request_count; i++) {
         uint64_t arrival_ns;
         if (is_wanted(i) && arrives_by_itself(i, &arrival_ns)) {
             order[count++] = i;
@@ -224,14 +233,39 @@ static bool factor_read(const char *name, const char *text, double least, double
 
 static bool stream_read(const char *name)
 {
-    for (uint32_t i = 0; name != NULL && i < load.trace.stream_count; i++) {
-        if (strcmp(load.trace.streams[i], name) == 0) {
+    for (uint32_t i = 0; name != NULL && i < load.app.trace.stream_count; i++) {
+        if (strcmp(load.app.trace.streams[i], name) == 0) {
             load.stream = name;
             return true;
         }
     }
     fprintf(stderr, "gpuaas-load: the trace has no stream %s\n", name != NULL ? name : "");
     return false;
+}
+
+static bool gpus_read(char *names)
+{
+    load.gpu_count = 0;
+    if (names == NULL) {
+        fprintf(stderr, "gpuaas-load: --gpus: models are due\n");
+        return false;
+    }
+    for (char *name = names; name != NULL;) {
+        char *next = strchr(name, ',');
+        if (next != NULL) {
+            *next++ = 0;
+        }
+        if (load.gpu_count == GPUS_MAX || !sim_app_model(&load.gpus[load.gpu_count].model, name)) {
+            fprintf(stderr,
+                    "gpuaas-load: --gpus: no model %s (docs/softgpu-timing.md); at most %u\n", name,
+                    GPUS_MAX);
+            return false;
+        }
+        load.gpus[load.gpu_count].ordinal = (int)load.gpu_count;
+        load.gpu_count++;
+        name = next;
+    }
+    return true;
 }
 
 static bool option_read(char **argv, int i)
@@ -242,8 +276,8 @@ static bool option_read(char **argv, int i)
     if (strcmp(argv[i], "--bytes") == 0) {
         return factor_read(argv[i], argv[i + 1], 1e-6, &load.scale.bytes);
     }
-    if (strcmp(argv[i], "--kernels") == 0) {
-        return factor_read(argv[i], argv[i + 1], 1e-3, &load.scale.kernels);
+    if (strcmp(argv[i], "--gpus") == 0) {
+        return gpus_read(argv[i + 1]);
     }
     if (strcmp(argv[i], "--stream") == 0) {
         return stream_read(argv[i + 1]);
@@ -259,17 +293,20 @@ int main(int argc, char **argv)
         fputs(usage, argc < 2 ? stderr : stdout);
         return argc < 2 ? 2 : 0;
     }
-    if (sim_trace_read_file(argv[1], &load.trace, why, sizeof why) != GA_OK) {
+    if (sim_trace_read_file(argv[1], &load.app.trace, why, sizeof why) != GA_OK) {
         fprintf(stderr, "gpuaas-load: %s\n", why);
         return 2;
     }
+    (void)sim_app_model(&load.app.reference, load.app.trace.gpu);
+    load.gpus[0].model = load.app.reference;
+    load.gpu_count = 1;
     for (int i = 2; i < argc; i += 2) {
         if (!option_read(argv, i)) {
-            sim_trace_free(&load.trace);
+            sim_trace_free(&load.app.trace);
             return 2;
         }
     }
     bool good = replay();
-    sim_trace_free(&load.trace);
+    sim_trace_free(&load.app.trace);
     return good ? 0 : 1;
 }

@@ -59,9 +59,26 @@ def test_each_request_is_done(build):
         expect([json.loads(line)["cpu"] for line in only.out.lines] == [100_000], only.report())
 
 
+def test_gpus_in_turn(build):
+    """Kernels take as much longer as a GPU is slower: 448 cores at 1150 MHz, 192 at 1250."""
+    two = CONFIG + CONFIG[CONFIG.index("[gpu.0]"):].replace("gpu.0", "gpu.1").replace(
+        "c2050", "quadro2000")
+    with harness.serving(build, config=two) as server:
+        process = replayed(build, server, "--gpus", "c2050,quadro2000")
+        lines = {(line["stream"], line["request"]): line
+                 for line in map(json.loads, process.out.lines)}
+        begun = sorted(lines.values(), key=lambda line: line["begin"])
+        expect([line["gpu"] for line in begun] == [0, 1, 0], process.report())
+        second = lines["A", 1]
+        slower = 448 * 1150 / (192 * 1250) if second["gpu"] == 1 else 1
+        expect(second["end"] - second["ready"] >= 2 * 5_000_000 * slower, process.report())
+
+
 def test_wrong_use(build):
     for arguments, trace, words in ((("--scale", "x"), TRACE, "a number from 1e-06 to 1000"),
                                     (("--stream", "C"), TRACE, "no stream C"),
+                                    (("--gpus", "c2050,x"), TRACE, "no model x"),
+                                    (("--gpus",), TRACE, "models are due"),
                                     (("--what",), TRACE, "unknown option --what"),
                                     ((), "nonsense\n", ":1: the first line must be")):
         process = replayed(build, None, *arguments, status=2, trace=trace)
