@@ -53,7 +53,8 @@ struct grant {
     /* The turn, from 1, each greater than the last, and what is allowed in it (a bit for each
      * phase, GRANT_ALONE, GRANT_FREE): grant_word(). */
     _Alignas(64) _Atomic uint64_t word;
-    _Atomic uint64_t until_ns; /* the turn's end, by ga_clock_ns(); written before the word */
+    /* The turn's begin and end, by ga_clock_ns(); written before the word. */
+    _Atomic uint64_t since_ns, until_ns;
     _Atomic uint64_t horizon_ns, hold_ns; /* struct scheduler_settings */
 };
 

@@ -170,13 +170,15 @@ static unsigned member_may(const struct scheduler_member *member, uint64_t until
     return beside_others && member->phase != GRANT_IDLE ? 1u << member->phase : GRANT_ALL;
 }
 
-static void member_grant(struct scheduler_member *member, uint64_t until_ns, bool beside_others)
+static void member_grant(struct scheduler_member *member, uint64_t until_ns, bool beside_others,
+                         uint64_t now)
 {
     unsigned alone = until_ns == SCHED_NEVER ? GRANT_ALONE : 0;
     if (!member->holds) {
         member->turn++;
         member->holds = true;
         member->what = 0;
+        atomic_store_explicit(&member->grant->since_ns, now, memory_order_relaxed);
     }
     member_write(member, until_ns, member_may(member, until_ns, beside_others) | alone);
 }
@@ -194,7 +196,7 @@ static bool gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *de
         struct scheduler_member *member = gpu->by_slot[awake->slot];
         member->awake = true;
         if (!member->lost) {
-            member_grant(member, awake->until, decision->count > 1);
+            member_grant(member, awake->until, decision->count > 1, now);
         }
     }
     ga_list_each (at, next, &gpu->members) {

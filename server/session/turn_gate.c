@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/turn_gate.h"
 
+#include <inttypes.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
 #include "server/session/meter_gpu.h"
@@ -179,11 +181,21 @@ static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gra
     return false;
 }
 
+/* A line for whoever measures a policy (perf/sched). */
+static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
+{
+    ga_info_each(NULL,
+                 "turn on GPU %u: wanted at %" PRIu64 ", granted at %" PRIu64 ", begun at %" PRIu64,
+                 gate->ordinal, wanted_ns,
+                 atomic_load_explicit(&gate->grant->since_ns, memory_order_relaxed), ga_clock_ns());
+}
+
 static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn,
                                 enum api_engine engine)
 {
     enum grant_phase phase = phase_of(engine);
-    uint64_t wait_ns;
+    uint64_t wait_ns, wanted_ns = conn->meter.records ? ga_clock_ns() : 0;
+    bool waited = false;
     gate->idle_ns = 0;
     while (!turn_look(gate, conn, phase, &wait_ns)) {
         completer_hand_over(&conn->completer);
@@ -191,10 +203,14 @@ static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn
             return GA_LOST;
         }
         if (wait_ns != 0) {
+            waited = true;
             gate->waits = true;
             conn_pause(conn, wait_ns);
             gate->waits = false;
         }
+    }
+    if (waited && wanted_ns != 0) {
+        turn_record(gate, wanted_ns);
     }
     (void)GA_FAILPOINT("backend: in a turn");
     return GA_OK;

@@ -34,7 +34,8 @@ static struct {
     unsigned devices;
     uint64_t late_items, late_ns, latest_ns;
     uint64_t alone; /* items that found no room beside others' */
-    bool told;      /* it was said that the run is void */
+    bool told;      /* it was said that the run is void, when so much was late */
+    uint64_t told_late_ns;
 } run;
 
 uint64_t sg_clock_of(const struct sg_stream *stream)
@@ -110,8 +111,11 @@ static void clock_count(const struct sg_item *item, const struct model_period *p
     if (now > period->end_ns || item->late_ns != 0) {
         clock_count_late(item->late_ns + (now > period->end_ns ? now - period->end_ns : 0));
     }
-    if (!run.told && run_is_void() && run.end_ns - run.begin_ns > MODEL_VOID_AFTER_NS) {
-        run.told = true; /* said now, because a process that is killed says nothing at its end */
+    /* Said now, because a process that is killed says nothing at its end. */
+    bool news = !run.told || (run.told_late_ns != 0 && run.late_ns / 2 >= run.told_late_ns);
+    if (news && run_is_void() && run.end_ns - run.begin_ns > MODEL_VOID_AFTER_NS) {
+        run.told = true;
+        run.told_late_ns = run.late_ns;
         clock_report_at(GA_LOG_WARN);
     }
 }
