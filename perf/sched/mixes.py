@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The papers' application mixes at a time scale: one scenario for the simulator, which also draws
-the trace that gpuaas-load replays, and a configuration of gpuaasd with the same GPU and the same
-settings. Everything that the model knows a time of is scaled: run times, with them copies and
-kernels, latencies, switches, making a context, and the settings of the policy. The rest,
-starting a program and forwarding a call, is measured alone (measure_alone in real.py) and
-given to the simulator."""
+the trace that gpuaas-load replays, and software GPUs with the same models and settings. Everything
+that the model knows a time of is scaled: run times, with them copies and kernels, latencies,
+switches, making a context, and the settings of the policy. The rest, starting a program, forwarding
+a call and passing a turn on, is measured apart (alone.py) and given to the simulator."""
 
+import argparse
 import os
 import random
 import sys
@@ -16,13 +16,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from bed import PAIRS, RUNTIME_S  # noqa: E402
 
 MIXES = ["A", "F", "N", "P", "S", "W"]  # chosen before any run
-POLICIES = ["none", "rr", "las", "fs", "tfs", "ps"]  # ps without packing
-MODEL = "c2050"
-ALPHA = 0.5  # mean time between arrivals by run time
-ROUNDS = 100
+# cuda: programs use the first GPU by themselves. The others: through gpuaasd, which has this
+# policy (none: whoever comes first) on each GPU; requests take the GPUs in turn. ps without
+# packing.
+POLICIES = ["cuda", "none", "rr", "las", "fs", "tfs", "ps"]
+GPUS = ["c2050", "quadro2000"]
+ALPHA = 0.6  # mean time between arrivals by run time; as in sim/eval, which fits it
+ROUNDS = 10  # Table I prints none; 10 to 10,000 are plausible
 # Software GPUs copy with the machine's processors: links are slower by this, and copies smaller, so
-# they take the same time by the model.
-BYTES = 1 / 50
+# they take the same time by the model. No copy then fills a staging slot: each is one piece.
+BYTES = 1 / 500
 LINK_MBS = 8000
 
 GPU_NS = {"h2d_latency": 10_000, "d2h_latency": 10_000, "switch_time": 25_000}
@@ -31,6 +34,11 @@ POLICY_NS = {"slice": 10_000_000, "epoch": 100_000_000, "quantum": 1_000_000_000
              "horizon": 2_000_000, "hold": 500_000}
 LEAST_NS = {"slice": 100_000, "epoch": 1_000_000, "quantum": 1_000_000, "horizon": 100_000,
             "hold": 10_000}
+# A backend process looks for the end of an operation after a twentieth of its age, at most a
+# millisecond (server/session/completer.c). The time that a call takes varies, and that
+# decides who comes first.
+SEEN = ["late_percent = 5", "late_most = 1ms", "forward_spread = 50"]
+NOTHING = {"start_ns": 0, "operation_ns": 0, "gate_ns": 0}
 
 
 def scaled(times, scale, least=None):
@@ -41,16 +49,33 @@ def policy_times(scale):
     return scaled(POLICY_NS, scale, LEAST_NS)
 
 
-def scenario(mix, scale, requests, alone=None):
-    """The text of a scenario; `alone`: what cannot be scaled, as real.measure_alone tells it."""
-    alone = alone or {"start_ns": 0, "operation_ns": 0}
-    lines = ["[run]", "isolation = app", f"forward = {alone['operation_ns']}ns",
-             "warmup_percent = 0",
+def gpus_of(policy):
+    return GPUS[:1] if policy == "cuda" else GPUS
+
+
+def phase_ns(mix, scale):
+    """The mean phase of a mix's shorter application."""
+    return min(RUNTIME_S[app] for app in PAIRS[mix]) * scale * 1e9 / (ROUNDS * 4)
+
+
+def head(scale, policy, alone):
+    """The sections of a scenario that say on what the applications run."""
+    lines = ["[run]", "isolation = app", f"pinned = {'no' if policy == 'cuda' else 'yes'}",
+             f"policy = {'none' if policy == 'cuda' else policy}", "balance = grr_node",
+             f"forward = {alone['operation_ns']}ns", f"gate = {alone['gate_ns']}ns",
+             "warmup_percent = 0", *([] if policy == "cuda" else SEEN),
              "[policy]", *(f"{key} = {ns}ns" for key, ns in policy_times(scale).items()),
-             "[node.0]", "threads = 0",
-             "[gpu.0]", "node = 0", f"model = {MODEL}",
-             *(f"{key} = {ns}ns" for key, ns in scaled(GPU_NS, scale).items()),
-             f"context_time = {round(CONTEXT_NS * scale) + alone['start_ns']}ns"]
+             "[node.0]", "threads = 0", "cpus = 1000"]
+    for number, model in enumerate(gpus_of(policy)):
+        lines += [f"[gpu.{number}]", "node = 0", f"model = {model}",
+                  *(f"{key} = {ns}ns" for key, ns in scaled(GPU_NS, scale).items()),
+                  f"context_time = {round(CONTEXT_NS * scale) + alone['start_ns']}ns"]
+    return lines
+
+
+def scenario(mix, scale, requests, policy, alone=None):
+    """The text of a scenario; `alone`: what cannot be scaled, as alone.py has measured it."""
+    lines = head(scale, policy, alone or NOTHING)
     for app in PAIRS[mix]:
         lines += [f"[app.{app}]", f"table = {app}", f"rounds = {ROUNDS}",
                   f"runtime = {round(RUNTIME_S[app] * scale * 1e9)}ns",
@@ -58,15 +83,38 @@ def scenario(mix, scale, requests, alone=None):
     return "\n".join(lines) + "\n"
 
 
-def configuration(scale, policy):
-    keys = {"driver": "soft", "model": MODEL, "memory": "1GiB", "timing": "yes", "execute": "no",
-            "context_time": f"{round(CONTEXT_NS * scale)}ns", "policy": policy,
+def gpu_keys(model, scale):
+    return {"model": model, "memory": "1GiB", "timing": "yes", "execute": "no",
+            "context_time": f"{round(CONTEXT_NS * scale)}ns",
             "h2d_bandwidth_mbs": round(LINK_MBS * BYTES),
             "d2h_bandwidth_mbs": round(LINK_MBS * BYTES),
-            **{key: f"{ns}ns" for key, ns in scaled(GPU_NS, scale).items()},
-            **{key: f"{ns}ns" for key, ns in policy_times(scale).items()}}
-    return ("[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n[gpu.0]\n" +
-            "".join(f"{key} = {value}\n" for key, value in keys.items()))
+            **{key: f"{ns}ns" for key, ns in scaled(GPU_NS, scale).items()}}
+
+
+def configuration(scale, policy, spares):
+    """gpuaasd's. Processes are kept ready, so that all programs start alike; the log says when a
+    session has waited for its turn, and what the GPUs have done."""
+    text = ("[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
+            f"spare_backends = {spares}\nrecord_phases = yes\n")
+    for number, model in enumerate(gpus_of(policy)):
+        keys = {"driver": "soft", "policy": policy, **gpu_keys(model, scale),
+                **{key: f"{ns}ns" for key, ns in policy_times(scale).items()}}
+        text += f"[gpu.{number}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
+    return text
+
+
+def devices(scale):
+    """The same for programs that use software GPUs by themselves (SOFTGPU_DEVICES)."""
+    return ";".join(",".join(f"{key}={value}" for key, value in gpu_keys(model, scale).items())
+                    for model in gpus_of("cuda"))
+
+
+def read(text):
+    names = list(PAIRS) if text == "all" else text.split(",")
+    for name in names:
+        if name not in PAIRS:
+            raise argparse.ArgumentTypeError(f"no mix {name}: {', '.join(PAIRS)}, or all")
+    return names
 
 
 def seeds(count):

@@ -30,9 +30,10 @@ def test_a_mix_under_two_policies(build):
     with tempfile.TemporaryDirectory(prefix="gpuaas-sched-") as folder:
         prediction, results = os.path.join(folder, "prediction"), os.path.join(folder, "results")
         bench(build, "--predict", prediction, "--mixes", "N", "--policies", "rr,tfs", "--seeds",
-              "1", "--requests", "2", "--scale", "0.01")
+              "1", "--requests", "2", "--scale", "0.01", "--runs", "1")
         with real.Spinners(2 * os.cpu_count()):
-            told = bench(build, "--against", prediction, "--out", results)
+            told = bench(build, "--against", prediction, "--out", results, "--runs", "1",
+                         "--tries", "1")
         with open(results, encoding="utf-8") as file:
             rows = json.load(file)["rows"]
         expect([row["policy"] for row in rows] == ["rr", "tfs"], told)
@@ -40,7 +41,31 @@ def test_a_mix_under_two_policies(build):
             expect(set(row["completion_s"]) == set(row["measured_s"]) == {"MM", "MC"}, told)
             expect(all(seconds > 0 for seconds in row["completion_s"].values()), told)
             expect("processors were idle for" in row["void"], told)
-        expect("0 of 2 runs count" in told, told)
+            expect(abs(sum(row["shares"].values()) - 1) < 0.01, told)
+            expect(row["shares"]["gpu"] > 0, told)
+        expect("0 of 2 runs count" in told and "two programs that take turns" in told, told)
+
+
+def test_what_is_seen_of_a_run(build):
+    """A GPU works for 8 of 10 us; two sessions want it, and one of them has its turn 1 us late."""
+    del build
+    log = "".join(f"phase on GPU 0: kernel at {at} for {ns} ns, 0 bytes, share 1\n"
+                  for at, ns in ((0, 4000), (6000, 4000)))
+    log += "turn on GPU 0: wanted at 1000, granted at 5000, begun at 6000\n"
+    log += "turn on GPU 0: wanted at 7000, granted at 6500, begun at 7100\n"
+    line = {"stream": "X", "arrival": 0, "begin": 0, "ready": 1000, "end": 20000, "cpu": 3000,
+            "phases": 4, "late_p99": 100}
+    run = real.Run([line], log, 20000, 0.5)
+    expect(run.conserved() == 0.8, run.conserved())
+    expect(run.late_turns_p99_ns() == 1000, run.late_turns_p99_ns())
+    expect(run.shares() == {"start": 0.05, "cpu": 0.15, "gate": 0.255, "gpu": 0.4,
+                            "network": 0.145}, run.shares())
+    expect(run.completions() == {"X": 2e-05} and run.verdict(20000) == "", run.verdict(20000))
+    expect("turns began late by 10.0%" in run.verdict(10000), run.verdict(10000))
+    run.log = ("gpuaas[7] warn: softgpu: timing: model x: 9 items of 1 ms on 1 devices in 1 ms; "
+               "9 were executed later than the model says, by 0.001 ms (1 %), one by 1 ms; "
+               "2 found no room beside others")
+    expect("late by 10.0% of the run, and 2 items" in run.verdict(20000), run.verdict(20000))
 
 
 if __name__ == "__main__":
