@@ -198,9 +198,15 @@ static enum ga_status open_verify(struct store *store)
     return status;
 }
 
-static enum ga_status open_file(struct store *store)
+static enum ga_status open_file(struct store *store, bool may_make)
 {
     enum ga_status status = open_look(store);
+    if (status == GA_NOT_FOUND && !may_make) {
+        return sql_refuse(store, GA_LOST,
+                          "%s is missing: put the database back, or stop gpuaasd and restore a "
+                          "backup: gpuaasctl db restore FILE",
+                          store->path);
+    }
     if (status == GA_NOT_FOUND) {
         GA_TRY(make(store));
         status = open_look(store);
@@ -237,7 +243,8 @@ static enum ga_status open_memory(struct store *store)
     return schema_update(store, schema_steps, schema_version);
 }
 
-enum ga_status store_open(const char *path, struct store **out, char *why, size_t why_size)
+static enum ga_status open_any(const char *path, bool may_make, struct store **out, char *why,
+                               size_t why_size)
 {
     if (strlen(path) + OPEN_SUFFIX_MAX > sizeof((struct store *)NULL)->path) {
         snprintf(why, why_size, "the path of the database is too long");
@@ -248,7 +255,7 @@ enum ga_status store_open(const char *path, struct store **out, char *why, size_
         snprintf(why, why_size, "%s: there is no memory", path);
         return GA_NO_MEMORY;
     }
-    enum ga_status status = in_memory(path) ? open_memory(store) : open_file(store);
+    enum ga_status status = in_memory(path) ? open_memory(store) : open_file(store, may_make);
     if (status != GA_OK) {
         snprintf(why, why_size, "%s", store->why);
         store_close(store);
@@ -256,6 +263,16 @@ enum ga_status store_open(const char *path, struct store **out, char *why, size_
     }
     *out = store;
     return GA_OK;
+}
+
+enum ga_status store_open(const char *path, struct store **out, char *why, size_t why_size)
+{
+    return open_any(path, true, out, why, why_size);
+}
+
+enum ga_status store_open_again(const char *path, struct store **out, char *why, size_t why_size)
+{
+    return open_any(path, false, out, why, why_size);
 }
 
 void store_close(struct store *store)

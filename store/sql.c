@@ -174,8 +174,24 @@ enum ga_status sql_script(struct store *store, const char *text)
                                                                         : sql_failure(store);
 }
 
+/* SQLite itself looks only without WAL: what is written to a file that has no name is lost. */
+static enum ga_status sql_find_moved(struct store *store)
+{
+    int moved = 0;
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (moved == 0) {
+        return GA_OK;
+    }
+    store->failed = true;
+    return sql_refuse(store, GA_LOST,
+                      "%s has been moved, removed or replaced: put the database back, or stop "
+                      "gpuaasd and restore a backup: gpuaasctl db restore FILE",
+                      store->path);
+}
+
 enum ga_status sql_begin(struct store *store)
 {
+    GA_TRY(sql_find_moved(store));
     return sql_run(store, NULL, "BEGIN IMMEDIATE", "");
 }
 

@@ -49,6 +49,10 @@
  * that name it, until the last one is closed. */
 GA_CHECKED enum ga_status store_open(const char *path, struct store **out, char *why,
                                      size_t why_size);
+/* The same for one that has been opened before: if it is missing now, no empty one takes its place
+ * (GA_LOST). */
+GA_CHECKED enum ga_status store_open_again(const char *path, struct store **out, char *why,
+                                           size_t why_size);
 void store_close(struct store *store);
 /* The reason of the last failure, until the next call; one line. */
 const char *store_why(const struct store *store);

@@ -35,7 +35,7 @@ static enum ga_status rows_write(struct ledger_writer *writer, const struct stor
         return GA_NO_MEMORY;
     }
     if (writer->store == NULL) {
-        GA_TRY(store_open(writer->path, &writer->store, why, why_size));
+        GA_TRY(store_open_again(writer->path, &writer->store, why, why_size));
     }
     enum ga_status status = store_usage_write(writer->store, rows, count);
     if (status == GA_NOT_FOUND || status == GA_INVALID) {

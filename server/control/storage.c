@@ -15,21 +15,17 @@ const char *storage_path(const struct control *control)
     return path[0] != 0 ? path : STORAGE_IN_MEMORY;
 }
 
-static enum ga_status storage_open(struct control *control, char *why, size_t why_size)
-{
-    GA_TRY(store_open(storage_path(control), &control->store, why, why_size));
-    store_set_patience(control->store, PATIENCE_MS);
-    return GA_OK;
-}
 
 enum ga_status storage_start(struct control *control)
 {
     char why[600];
-    enum ga_status status = storage_open(control, why, sizeof why);
+    enum ga_status status = store_open(storage_path(control), &control->store, why, sizeof why);
     if (status != GA_OK) {
         ga_error("[server] store: %s", why);
+        return status;
     }
-    return status;
+    store_set_patience(control->store, PATIENCE_MS);
+    return GA_OK;
 }
 
 void storage_end(struct control *control)
@@ -43,7 +39,8 @@ void storage_end(struct control *control)
 enum ga_status storage_get(struct control *control, struct store **out, char *why, size_t why_size)
 {
     if (control->store == NULL) {
-        GA_TRY(storage_open(control, why, why_size));
+        GA_TRY(store_open_again(storage_path(control), &control->store, why, why_size));
+        store_set_patience(control->store, PATIENCE_MS);
         ga_info("the database %s is open again", storage_path(control));
     }
     *out = control->store;

@@ -114,6 +114,24 @@ Test(open, a_journal_alone_is_not_a_new_database)
     store_close(store);
 }
 
+Test(open, what_has_been_there_is_not_made_again)
+{
+    const char *path = scratch_path("db");
+    struct store *store = NULL;
+    char why[600] = "";
+    make_one(path);
+    cr_assert_eq(store_open_again(path, &store, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(unlink(path), 0);
+    struct store_tenant tenant;
+    store_tenant_init(&tenant, "lost");
+    scratch_refused(store_tenant_put(store, &tenant, STORE_ANY_GENERATION), GA_LOST, store,
+                    "has been moved, removed or replaced");
+    store_close(store);
+    cr_assert_eq(store_open_again(path, &store, why, sizeof why), GA_LOST);
+    cr_assert_not_null(strstr(why, "is missing: put the database back"), "%s", why);
+    cr_assert_neq(access(path, F_OK), 0, "no empty one has taken its place");
+}
+
 Test(open, those_of_others_are_left_alone)
 {
     const char *path = scratch_path("db");

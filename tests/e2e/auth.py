@@ -213,6 +213,12 @@ def test_wrong_certificates(build):
             wait_until(lambda words=theirs: words in server.err.text, 10, server.report())
 
 
+def talk_tls(server, *options):
+    return subprocess.run(["openssl", "s_client", "-connect", server.place, "-CAfile",
+                           harness.authority().ca, *options], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
 def test_encryption_that_is_left_out(build):
     """Downgrades: TLS 1.2, and no TLS at all, with a token that must not be overheard."""
     with guarded(build, "tls") as server:
@@ -223,10 +229,15 @@ def test_encryption_that_is_left_out(build):
         process = harness.run([build.program("devices")], env, status=1)
         expect("it speaks TLS alone on this port: write tls://" in process.err.text,
                process.report())
-        old = subprocess.run(["openssl", "s_client", "-tls1_2", "-connect", server.place],
-                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-                             check=False)
+        old = talk_tls(server, "-tls1_2")
         expect("protocol version" in old.stderr, old.stderr)
+        # Nothing is believed before the handshake has ended, and no name that is asked for.
+        session = os.path.join(server.folder.name, "session")
+        first = talk_tls(server, "-sess_out", session, "-servername", "nobody." * 30 + "example")
+        expect("TLSv1.3" in first.stdout and "(ok)" in first.stdout, first.stdout + first.stderr)
+        if os.path.exists(session):
+            again = talk_tls(server, "-sess_in", session, "-early_data", server.config)
+            expect("Early data was not sent" in again.stdout, again.stdout + again.stderr)
         harness.run_passing([build.program("hello")], with_token(build, server, token))
 
 
@@ -242,7 +253,7 @@ def test_limit_of_sessions(build):
             harness.run_passing([build.program("hello")], env)
 
 
-def test_store_that_is_locked(build):
+def test_store_that_is_locked_or_lost(build):
     """A change that another program leaves half done keeps nobody out."""
     with guarded(build) as server:
         server.change("add", "lab")
@@ -257,6 +268,15 @@ def test_store_that_is_locked(build):
             harness.run_passing([build.program("hello")], env)
             locker.communicate("", timeout=30)
             expect(program.running(), program.report())
+            # Taken away: no empty one takes its place, and what runs goes on.
+            for end in ("", "-wal", "-shm"):
+                os.rename(server.store + end, f"{server.store}{end}.away")
+            server.wait_for_line("put the database back", 30, server.err)
+            expect(program.running() and not os.path.exists(server.store), server.report())
+            for end in ("", "-wal", "-shm"):
+                os.rename(f"{server.store}{end}.away", server.store + end)
+            server.change("add", "lab", "sessions=7")
+            wait_until(lambda: "usage is written again" in server.err.text, 60, server.report())
 
 
 LOCKER = """
