@@ -3,7 +3,12 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "sched/turn.h"
+
+/* As long as it takes to wake another session (gpuaasd: tens of us): who waits so long before he
+ * switches loses at most twice of what he would if he knew how long the pause is. */
+#define EPOCH_HAND_OVER_NS (100 * GA_NS_PER_US)
 
 /* The session of the tenant that has work and has not been served for the longest time; else one
  * that is about to have some. */
@@ -88,9 +93,29 @@ static void epoch_begin(struct sched *sched, uint64_t now)
     }
 }
 
+/* The session of the turn pauses, and another one of its tenant has work. The rest of the turn is
+ * the tenant's, so nobody gains if it is held for the first one: it ends then. SCHED_NEVER: that is
+ * not so. */
+static uint64_t epoch_hands_over_at(const struct sched *sched, uint64_t now)
+{
+    uint32_t slot = sched->turn.slot;
+    if (slot == SCHED_NONE || sched->sessions[slot].idle_since == SCHED_NEVER) {
+        return SCHED_NEVER;
+    }
+    uint32_t next = tenant_next_session(sched, sched->sessions[slot].tenant, now);
+    return next != SCHED_NONE && sched->sessions[next].ready
+               ? sched->sessions[slot].idle_since + EPOCH_HAND_OVER_NS
+               : SCHED_NEVER;
+}
+
 void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
 {
-    if (sched_turn_check(sched, false, now) != SCHED_TURN_FREE) {
+    uint64_t hands_over_at = epoch_hands_over_at(sched, now);
+    enum sched_turn_state state = sched_turn_check(sched, now >= hands_over_at, now);
+    if (state == SCHED_TURN_GOES_ON) {
+        sched_again(sched, hands_over_at);
+    }
+    if (state != SCHED_TURN_FREE) {
         return;
     }
     uint32_t from = sched->epoch_tenant;

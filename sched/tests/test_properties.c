@@ -431,6 +431,26 @@ Test(properties, batch_part)
     }
 }
 
+/* TFS: a turn that is held for one session of a tenant goes to another one that has work. */
+Test(properties, tenant_fills_its_turn)
+{
+    struct sched_settings settings = sched_settings_default();
+    settings.hold_ns = 20 * TOY_MS;
+    memset(apps, 0, sizeof(apps));
+    ops[0][0] = (struct toy_op){2 * TOY_MS, SCHED_COMPUTE, TOY_MS};
+    ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, TOY_MS};
+    for (uint32_t i = 0; i < 5; i++) {
+        apps[i] = (struct toy_app){
+            .request = {.tenant = i / 4}, .ops = ops[i / 4], .op_count = 1}; /* four of one */
+    }
+    toy_begin(&toy, "tfs", &settings, apps, 5);
+    toy_run(&toy, 2000 * TOY_MS);
+    uint64_t pausing = apps[0].attained + apps[1].attained + apps[2].attained + apps[3].attained;
+    cr_assert_geq(pausing, 850 * TOY_MS);
+    cr_assert_geq(apps[4].attained, 950 * TOY_MS);
+    toy_end(&toy);
+}
+
 /* auto: kernels that fill the GPU get the turns of TFS, half an epoch; kernels that leave room, and
  * copies, the slices of LAS; who has a goal goes first. */
 Test(properties, auto_follows_the_mix)
