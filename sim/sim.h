@@ -70,7 +70,7 @@ struct sim_result {
     double requests_ns;    /* integral of the number of requests that are there over time */
     double completions_ns; /* sum over all requests: Little's law says the two are equal */
     struct sim_metrics metrics;
-    struct sim_span *spans; /* in the order of their ends */
+    struct sim_span *spans; /* in the order in which they begin */
     size_t span_count, span_room;
 };
 

@@ -5,6 +5,7 @@
  * Note: how long the run will be is not known, so a bin is 1 ms at first, and all of them become
  * twice as long whenever the run has outgrown them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/grow.h"
@@ -173,12 +174,24 @@ enum ga_status sim_watch_device(struct sim_world *w, uint32_t g)
     return GA_OK;
 }
 
+static int span_order(const void *a, const void *b)
+{
+    const struct sim_span *one = a, *other = b;
+    if (one->from_ns != other->from_ns) {
+        return one->from_ns < other->from_ns ? -1 : 1;
+    }
+    return one->stream < other->stream ? -1 : one->stream > other->stream;
+}
+
 void sim_watch_finish(struct sim_world *w)
 {
     if (w->contending == w->tenant_count) {
         w->contended_ns += w->now_ns - w->contended_from_ns;
     }
     struct sim_result *result = w->result;
+    if (result->span_count != 0) {
+        qsort(result->spans, result->span_count, sizeof *result->spans, span_order);
+    }
     for (uint32_t g = 0; g < w->gpu_count; g++) {
         memcpy(result->gpus[g].busy_ns, w->gpus[g].flow.busy_ns, sizeof result->gpus[g].busy_ns);
         if (w->watched) {

@@ -7,9 +7,11 @@ import sys
 import check
 import golden
 import paper
+import pictures
 import scale
 
-COMMANDS = {"golden": golden, "check": check, "paper": paper, "scale": scale}
+COMMANDS = {"golden": golden, "check": check, "paper": paper, "pictures": pictures,
+            "scale": scale}
 
 
 def main():

@@ -57,14 +57,15 @@ def scenario(streams, gpus="one", node=None):
     return "\n".join(lines) + "\n"
 
 
-def closed(pair, until_s, seed):
-    """Both applications run again whenever they have ended. What is random is when the second one
-    begins."""
+def closed(pair, until_s, seed, count=1):
+    """Both applications run again whenever they have ended, `count` requests of each at a time. It
+    is random when the second one begins."""
     draw = random.Random(f"{pair}/{seed}")
-    streams = {app: {"app": app, "arrivals": "closed", "requests": 0,
+    streams = {app: {"app": app, "arrivals": "closed", "requests": 0, "count": count,
                      "start": f"{draw.randrange(0, 1000) if i else 0}ms"}
                for i, app in enumerate(pair)}
-    return scenario(streams), {"run.until": f"{until_s}s", "run.warmup_percent": 0}
+    return scenario(streams), {"run.until": f"{until_s}s", "run.warmup_percent": 0,
+                               "node.0.threads": 2 * count}
 
 
 class Bed:

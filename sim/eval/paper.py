@@ -4,6 +4,7 @@
 import os
 import subprocess
 
+import choice
 import fairness
 from bed import (Bed, GROUP_A, GROUP_B, PAIRS, RAIN_APPS, closed, geometric, interval, mean,
                  scenario, speedup)
@@ -138,7 +139,7 @@ def utilisation(bed, options):
             picture = os.path.join(folder, f"utilisation-{app}-{isolation}.svg")
             subprocess.run([bed.sim, "run", path, "--quiet", "--svg", picture, "--from", "5s",
                             "--to", "7s", "--set", f"run.isolation={isolation}", "--set",
-                            "run.pinned=no"], check=True)
+                            "run.pinned=no", "--set", "run.bins=400"], check=True)
             with open(path, encoding="utf-8") as file:
                 run = bed.one((file.read(), {"run.isolation": isolation, "run.pinned": "no"}, 1,
                                None))
@@ -267,9 +268,10 @@ def beyond(bed, options):
 
 
 ROWS = {"single": single, "rain_single": rain_single, "shares": fairness.shares,
-        "rain_shares": fairness.rain_shares, "weights": fairness.weights, "hold": fairness.hold,
+        "rain_shares": fairness.rain_shares, "full_shares": fairness.full_shares,
+        "weights": fairness.weights, "full_weights": fairness.full_weights, "hold": fairness.hold,
         "ablation": ablation, "utilisation": utilisation, "sensitivity": sensitivity,
-        "beyond": beyond}
+        "beyond": beyond, "choice": choice.choice}
 
 
 def main(options):
