@@ -21,6 +21,7 @@ packages=(
     clang-format-14 clang-tidy-14
     python3-venv     # packages of Python that tests use
     groff-base       # checks the manual pages
+    valgrind         # counts the instructions of a launch
     libssl-dev       # TLS
     libcriterion-dev # unit tests
     libmicrohttpd-dev # /metrics
