@@ -195,8 +195,8 @@ static enum ga_status access_decide(struct control *control, const struct transp
         *refusal = (struct auth_refusal){
             .reason = AUTH_STORE_FAILS,
             .why = "the server cannot look up who you are at the moment; its log says why"};
-        snprintf(refusal->detail, sizeof refusal->detail, "%.*s",
-                 (int)sizeof refusal->detail - 1, why);
+        snprintf(refusal->detail, sizeof refusal->detail, "%.*s", (int)sizeof refusal->detail - 1,
+                 why);
     }
     if (status == GA_OK) {
         audit_granted(control, address, grant);

@@ -15,7 +15,6 @@ const char *storage_path(const struct control *control)
     return path[0] != 0 ? path : STORAGE_IN_MEMORY;
 }
 
-
 enum ga_status storage_start(struct control *control)
 {
     char why[600];
