@@ -14,6 +14,7 @@
 #include "server/driver/driver.h"
 #include "server/session/conn.h"
 #include "server/session/image.h"
+#include "server/session/image_variables.h"
 #include "server/session/reply.h"
 
 /* ---- options */
@@ -175,10 +176,53 @@ CUresult module_real_load(struct server_conn *conn, struct server_module *module
     return driver_load(conn, module->image, &options, &module->real);
 }
 
-/* Charges its variables, if the driver tells them; those in managed memory are not the device's. */
-static CUresult module_charge(struct server_conn *conn, struct server_module *module)
+/* ---- its variables */
+
+/* NULL: the driver does not tell them. */
+static const struct cuda_driver_places *module_places(const struct server_conn *conn)
 {
-    const struct cuda_driver_places *places = driver_places(conn->driver);
+    return GA_FAILPOINT("backend: variables are told") ? NULL : driver_places(conn->driver);
+}
+
+static CUresult variables_charge(struct server_conn *conn, struct server_module *module,
+                                 uint64_t bytes)
+{
+    CU_TRY(ledger_charge_device(conn->ledger, module->context->session->gpu, bytes));
+    module->counted = true;
+    module->variable_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Before the driver loads it: what the image says. What cannot be read so is charged later, each
+ * variable when the program asks for it. */
+static CUresult variables_guess(struct server_conn *conn, struct server_module *module,
+                                const struct image *image)
+{
+    CUdevice device = module->context->session->real;
+    int major = 0, minor = 0;
+    uint64_t bytes;
+    struct api_image opened;
+    if (module_places(conn) != NULL ||
+        conn->driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                           device) != CUDA_SUCCESS ||
+        conn->driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                           device) != CUDA_SUCCESS ||
+        api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
+        return CUDA_SUCCESS;
+    }
+    enum ga_status status =
+        image_variables(&opened, (unsigned)(10 * major + minor), conn->ledger, &bytes);
+    if (status == GA_NO_MEMORY) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return status == GA_OK ? variables_charge(conn, module, bytes) : CUDA_SUCCESS;
+}
+
+/* When it is loaded: what the driver says, if it does; those in managed memory are not the
+ * device's. */
+static CUresult variables_count(struct server_conn *conn, struct server_module *module)
+{
+    const struct cuda_driver_places *places = module_places(conn);
     struct cuda_module_layout layout;
     uint64_t bytes = 0;
     if (places == NULL) {
@@ -190,11 +234,10 @@ static CUresult module_charge(struct server_conn *conn, struct server_module *mo
         CU_TRY((CUresult)places->module_variable(module->real, i, &variable));
         bytes += variable.kind != CUDA_VARIABLE_MANAGED ? variable.bytes : 0;
     }
-    CU_TRY(ledger_charge_device(conn->ledger, module->context->session->gpu, bytes));
-    module->counted = true;
-    module->variable_bytes = bytes;
-    return CUDA_SUCCESS;
+    return variables_charge(conn, module, bytes);
 }
+
+/* ---- */
 
 /* Takes a use of the image if it answers CUDA_SUCCESS. */
 static CUresult module_make(struct server_conn *conn, uint64_t handle,
@@ -209,12 +252,16 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     module->context = conn->current;
-    CUresult rc = driver_load(conn, image, options, &module->real);
+    CUresult rc = variables_guess(conn, module, image);
+    if (rc == CUDA_SUCCESS) {
+        rc = driver_load(conn, image, options, &module->real);
+    }
     if (rc != CUDA_SUCCESS) {
+        ledger_return_device(conn->ledger, module->context->session->gpu, module->variable_bytes);
         free(module);
         return rc;
     }
-    rc = module_charge(conn, module);
+    rc = variables_count(conn, module);
     if (rc == CUDA_SUCCESS) {
         enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
         rc = status == GA_OK        ? CUDA_SUCCESS

@@ -124,8 +124,8 @@ struct server_module {
     bool leaving; /* unloaded by the client: found no more */
     CUmodule real;
     struct image *image; /* what it was loaded from; a use of it */
-    /* The driver has told all its variables, which are charged: so many bytes. Else each is charged
-     * when the program asks for its address. */
+    /* The driver or the image has told all its variables, which are charged: so many bytes. Else
+     * each is charged when the program asks for its address. */
     bool counted;
     uint64_t variable_bytes;
     struct made_module made_from;

@@ -2,14 +2,13 @@
 /* Chooses and unpacks PTX. api/image.c has checked the sizes before anything is allocated. */
 #include "softgpu/module/image_text.h"
 
-#include <lz4.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "api/bundle.h"
+#include "api/image_unpack.h"
 
 struct found {
     unsigned sm;                 /* the capability of the GPU */
@@ -47,22 +46,6 @@ static CUresult search(const struct api_image *image, struct found *found)
     return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
-static bool image_text_unpack(const struct api_image_entry *entry, char *to)
-{
-    size_t size = (size_t)entry->unpacked_size;
-    switch (entry->packing) {
-    case API_IMAGE_LZ4:
-        return LZ4_decompress_safe((const char *)entry->bytes, to, (int)entry->size, (int)size) ==
-               (int)size;
-    case API_IMAGE_ZSTD:
-        return ZSTD_decompress(to, size, entry->bytes, entry->size) == size;
-    case API_IMAGE_RAW:
-        memcpy(to, entry->bytes, size);
-        return true;
-    }
-    return false;
-}
-
 static CUresult image_text_take(const struct api_image_entry *entry, struct sg_text *text,
                                 char *why, size_t why_bytes)
 {
@@ -70,7 +53,7 @@ static CUresult image_text_take(const struct api_image_entry *entry, struct sg_t
     if (bytes == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (!image_text_unpack(entry, bytes)) {
+    if (!api_image_unpack(entry, bytes)) {
         free(bytes);
         snprintf(why, why_bytes, "the compressed PTX is damaged");
         return CUDA_ERROR_INVALID_IMAGE;
@@ -115,7 +98,7 @@ static bool is_device_runtime(const struct api_image *unit)
     bool found = false;
     if (api_image_next(unit, &cursor, &entry) == GA_OK) {
         char *bytes = malloc((size_t)entry.unpacked_size + 1);
-        found = bytes != NULL && image_text_unpack(&entry, bytes) &&
+        found = bytes != NULL && api_image_unpack(&entry, bytes) &&
                 memmem(bytes, (size_t)entry.unpacked_size, mark, sizeof mark - 1) != NULL;
         free(bytes);
     }

@@ -309,15 +309,21 @@ def test_kernel_time(build):
             expect(idle.running(), idle.report())
 
 
-def test_kernel_time_with_another_driver(build):
-    """One that cannot stop a kernel: the process ends."""
-    if build.sanitize == "none":
-        return  # the failpoint that says so is not in there
+@contextlib.contextmanager
+def another_driver(build, lacks, *limits):
+    """The same, with a driver that lacks something."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
         point = os.path.join(folder, "failpoint")
         with open(point, "w", encoding="utf-8") as f:
-            f.write("0 fail backend: kernels can be stopped\n")
-        with limited(build, "kernel-time=300ms", extra={"GPUAAS_FAILPOINT": point}) as server:
+            f.write(f"0 fail backend: {lacks}\n")
+        with limited(build, *limits, extra={"GPUAAS_FAILPOINT": point}) as server:
+            yield server
+
+
+def test_kernel_time_with_another_driver(build):
+    """One that cannot stop a kernel: the process ends."""
+    if build.sanitize != "none":  # where the failpoints are
+        with another_driver(build, "kernels can be stopped", "kernel-time=300ms") as server:
             env = build.remote([server])
             with harness.running([build.program("endless"), "kernel"], env) as endless:
                 expect(endless.wait(60) == 1, endless.report())
@@ -334,15 +340,26 @@ def test_module_bytes(build):
         expect_note(process, "module-bytes", "100 ?B? allowed")
 
 
+def variables_are_charged(build, server):
+    command = [build.program("big_variable")]
+    process = harness.run(command, build.remote([server]), status=1)
+    expect("cudaGetLastError(): cudaErrorMemoryAllocation" in process.out.text, process.report())
+    expect_note(process, "gpu-mem", "64 ?MiB allowed, .* 80 ?MiB more asked for")
+    server.limit("gpu-mem=100MiB")
+    harness.run_passing(command, build.remote([server]))
+
+
 def test_variables_of_modules(build):
     """They are charged when the module is loaded, which is refused like any allocation."""
     with limited(build, "gpu-mem=64MiB") as server:
-        command = [build.program("big_variable")]
-        process = harness.run(command, build.remote([server]), status=1)
-        expect("cudaErrorMemoryAllocation" in process.out.text, process.report())
-        expect_note(process, "gpu-mem", "64 ?MiB allowed, .* 80 ?MiB more asked for")
-        server.limit("gpu-mem=100MiB")
-        harness.run_passing(command, build.remote([server]))
+        variables_are_charged(build, server)
+
+
+def test_variables_with_another_driver(build):
+    """One that does not tell them: the image does, before it is loaded."""
+    if build.sanitize != "none":
+        with another_driver(build, "variables are told", "gpu-mem=64MiB") as server:
+            variables_are_charged(build, server)
 
 
 def test_objects(build):

@@ -24,8 +24,8 @@ LENDING = ("backend: before it borrows", "backend: borrowed", "backend: before i
 TURNS = ("backend: turn wanted", "backend: in a turn", "backend: before a turn is returned",
          "backend: turn returned", "gpuaasd: before turns are told")
 
-# No fault: the driver has no such thing. tests/e2e/quotas.py asks for it.
-KINDS = ("backend: kernels can be stopped",)
+# No fault: the driver has no such thing. tests/e2e/quotas.py asks for them.
+KINDS = ("backend: kernels can be stopped", "backend: variables are told")
 
 # A backend process whose client has gone may end before gpuaasd has come to ending it; usage is
 # written now and then (tests/e2e/accounting.py).

@@ -153,7 +153,7 @@ LIBRARY_HEADERS = {
 # folder -> libraries; xxhash and uthash are headers alone and free for all
 MAY_USE = {
     "base": {"xxhash", "uthash"},
-    "api": {"cuda", "xxhash", "uthash"},
+    "api": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
     "conf": {"inih", "uthash"},
     "store": {"sqlite"},
     "model": set(),
@@ -161,7 +161,7 @@ MAY_USE = {
     "auth": {"jansson", "openssl"},
     "transport": {"lz4", "openssl", "verbs", "xxhash", "uthash"},
     "front": {"cuda", "xxhash", "uthash"},
-    "softgpu": {"cuda", "lz4", "zstd", "xxhash", "uthash"},
+    "softgpu": {"cuda", "xxhash", "uthash"},
     "client": {"cuda", "xxhash", "uthash"},
     "server": {"cuda", "jansson", "libmicrohttpd", "libseccomp", "libuv", "xxhash", "uthash"},
     "jit": {"cuda"},

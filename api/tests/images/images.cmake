@@ -35,4 +35,11 @@ _image(many.fatbin -fatbin -gencode arch=compute_75,code=[sm_75,compute_75]
        -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=[sm_90,compute_90])
 _image(kernels.cubin -cubin -arch=sm_75)
 _image(kernels.ptx -ptx -arch=compute_75)
+# With variables; some for several GPUs.
+set(_image_source ${CMAKE_CURRENT_LIST_DIR}/variables.cu)
+_image(variables.ptx -ptx -arch=compute_75)
+_image(variables_75.cubin -cubin -arch=sm_75)
+_image(variables_90.cubin -cubin -arch=sm_90)
+_image(variables_many.fatbin -fatbin -Xfatbin -compress-all ${_both}
+       -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90])
 add_custom_target(api_test_images DEPENDS ${_images})
