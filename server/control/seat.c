@@ -92,7 +92,8 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
         free(seat);
         return GA_NO_MEMORY;
     }
-    sharing_share_init(&seat->share, seat->number, share_send, process);
+    sharing_share_init(&seat->share, application->tenant->number, seat->number, share_send,
+                       process);
     seat->timer.data = seat;
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);

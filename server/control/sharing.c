@@ -33,12 +33,12 @@ void sharing_init(struct sharing *sharing)
     ga_list_init(&sharing->fetches);
 }
 
-void sharing_share_init(struct sharing_share *share, uint32_t seat,
+void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t seat,
                         enum ga_status (*send)(void *user, const struct channel_request *packet,
                                                int fd),
                         void *user)
 {
-    *share = (struct sharing_share){.seat = seat, .send = send, .user = user};
+    *share = (struct sharing_share){.tenant = tenant, .seat = seat, .send = send, .user = user};
     ga_list_init(&share->entries);
 }
 
@@ -168,10 +168,12 @@ static struct sharing_entry *sharing_find(const struct sharing *sharing, const u
     return NULL;
 }
 
-/* A process may not open what it shares itself; and every other one has the same tenant. */
+/* A process may not open what it shares itself; for another tenant's there is no such key. */
 static int32_t sharing_may(const struct sharing_entry *entry, const struct sharing_share *asker)
 {
-    return entry->owner == asker ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    return entry->owner == asker                   ? CUDA_ERROR_INVALID_CONTEXT
+           : entry->owner->tenant != asker->tenant ? CUDA_ERROR_INVALID_HANDLE
+                                                   : CUDA_SUCCESS;
 }
 
 static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,

@@ -5,8 +5,9 @@
  *
  * An entry may be opened with its key: 256 random bits that gpuaasd makes and tells only the owner;
  * the handles of clients are these keys. Clients get nothing of the driver, no address and no
- * number that could be guessed. As long as gpuaasd authenticates nobody, all its clients have the
- * same rights; sharing_may is the place to tell them apart.
+ * number that could be guessed. Applications of other tenants may not open it, whoever has told
+ * them the key: a descriptor of a driver may stand for more than the entry (a software GPU's is
+ * that of all memory of its process).
  *
  * What a reader would get wrong: gpuaasd keeps no descriptor. That of an entry stays in the process
  * of its owner (server/backend/exports.h), and is fetched from there for each that opens it, so
@@ -31,13 +32,14 @@ struct sharing {
  * descriptor `fd` (-1: none) stays the caller's. */
 struct sharing_share {
     struct ga_list entries;
+    uint32_t tenant; /* his number */
     uint32_t seat, count;
     enum ga_status (*send)(void *user, const struct channel_request *packet, int fd);
     void *user;
 };
 
 void sharing_init(struct sharing *sharing);
-void sharing_share_init(struct sharing_share *share, uint32_t seat,
+void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t seat,
                         enum ga_status (*send)(void *user, const struct channel_request *packet,
                                                int fd),
                         void *user);

@@ -20,7 +20,7 @@ struct process {
     bool deaf;
 };
 
-static struct process one, other, third;
+static struct process one, other, third, stranger; /* who is of another tenant */
 
 static enum ga_status process_told(void *user, const struct channel_request *packet, int fd)
 {
@@ -37,9 +37,10 @@ static enum ga_status process_told(void *user, const struct channel_request *pac
 static void setup(void)
 {
     sharing_init(&registry);
-    sharing_share_init(&one.share, 0, process_told, &one);
-    sharing_share_init(&other.share, 3, process_told, &other);
-    sharing_share_init(&third.share, 0, process_told, &third);
+    sharing_share_init(&one.share, 1, 0, process_told, &one);
+    sharing_share_init(&other.share, 1, 3, process_told, &other);
+    sharing_share_init(&third.share, 1, 0, process_told, &third);
+    sharing_share_init(&stranger.share, 2, 0, process_told, &stranger);
 }
 
 static void teardown(void)
@@ -47,6 +48,7 @@ static void teardown(void)
     sharing_share_end(&registry, &one.share);
     sharing_share_end(&registry, &other.share);
     sharing_share_end(&registry, &third.share);
+    sharing_share_end(&registry, &stranger.share);
     cr_assert(ga_list_empty(&registry.entries));
     cr_assert(ga_list_empty(&registry.fetches));
 }
@@ -118,6 +120,18 @@ static struct channel_request begin(struct process *asker, struct process *owner
 static int32_t refused(struct process *asker, const struct channel_request *made, uint32_t what)
 {
     return ask(asker, question(made, what))->result;
+}
+
+Test(sharing, another_tenant_opens_nothing)
+{
+    const struct channel_request memory = share(&one, 1000);
+    const struct channel_request event =
+        *ask(&one, (struct channel_request){.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT});
+    unsigned asked = one.count;
+    cr_assert_eq(refused(&stranger, &memory, CHANNEL_MEMORY), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(refused(&stranger, &event, CHANNEL_EVENT), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(one.count, asked, "its owner was asked");
+    cr_assert_eq(refused(&other, &event, CHANNEL_EVENT), CUDA_SUCCESS);
 }
 
 Test(sharing, who_knows_the_key_opens_it_with_the_descriptor_that_its_owner_has)

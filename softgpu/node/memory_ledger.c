@@ -80,6 +80,13 @@ static bool is_memory(int fd)
     return length == (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
+/* One that could get shorter is none of ours. */
+static bool keeps_length(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
 bool sg_ledger_places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -94,7 +101,7 @@ enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t *
 {
     struct stat facts;
     off_t at = fd >= 0 && is_memory(fd) ? lseek(fd, 0, SEEK_CUR) : -1;
-    if (at < 0 || fstat(fd, &facts) != 0 ||
+    if (at < 0 || !keeps_length(fd) || fstat(fd, &facts) != 0 ||
         pread(fd, share, sizeof *share, at) != (ssize_t)sizeof *share ||
         share->magic != SHARE_MAGIC || share->node != sg_node_id() || share->count == 0 ||
         record_bytes(share->count) > (uint64_t)(facts.st_size - at)) {

@@ -21,9 +21,11 @@ static uint64_t file_bytes;
 static enum ga_status file_grow(uint64_t bytes, uint64_t *base)
 {
     if (file < 0) {
-        file = memfd_create("softgpu", MFD_CLOEXEC);
+        file = memfd_create("softgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     }
-    if (file < 0 || ftruncate(file, (off_t)(file_bytes + bytes)) != 0) {
+    /* A process that maps memory of ours would die of a bus error beyond the end. */
+    if (file < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) != 0 ||
+        ftruncate(file, (off_t)(file_bytes + bytes)) != 0) {
         return GA_NO_MEMORY;
     }
     *base = file_bytes;

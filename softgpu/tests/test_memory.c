@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory, mappings, pinned memory, and the permission map that follows them. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "softgpu/memory/host_memory.h"
 #include "softgpu/memory/ranges.h"
 #include "softgpu/memory/vmm.h"
+#include "softgpu/node/memory_ledger.h"
 #include "softgpu/process/process.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -301,5 +303,28 @@ Test(memory, a_context_takes_what_the_key_says)
     sg_context_destroy(other);
     sg_context_destroy(device->primary);
     cr_assert_eq(free_bytes(), 16 * MIB);
+    sg_unlock();
+}
+
+Test(memory, a_file_that_may_get_shorter_is_not_taken, .init = setup)
+{
+    static const uint8_t uuid[16] = {1};
+    const uint32_t place = 0;
+    uint64_t at;
+    uint32_t *places;
+    struct sg_ledger_record record;
+    cr_assert_eq(sg_ledger_write(uuid, &place, 1, &at), GA_OK);
+    int fd = sg_ledger_open(at), other = memfd_create("softgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    cr_assert_eq(ftruncate(fd, 0), -1);
+    cr_assert_eq(sg_ledger_read(fd, &record, &places), GA_OK);
+    free(places);
+    cr_assert_eq(pwrite(other, &record, sizeof record, 0), (ssize_t)sizeof record);
+    cr_assert_eq(ftruncate(other, 4 * (off_t)MIB), 0);
+    cr_assert_eq(sg_ledger_read(other, &record, &places), GA_INVALID);
+    cr_assert_eq(fcntl(other, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    cr_assert_eq(sg_ledger_read(other, &record, &places), GA_OK);
+    free(places);
+    close(other);
+    close(fd);
     sg_unlock();
 }
