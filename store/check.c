@@ -7,21 +7,35 @@
 #include "store/open.h"
 #include "store/schema.h"
 
-/* What sums by day have been made of, as it must be and as it is. */
-#define CHECK_SUMS(sessions)                                                                       \
-    "SELECT tenant, user, node, gpu, " sessions ", sum(gpu_ns), sum(wall_ms), sum(memory_mib_s), " \
-    "max(memory_peak), sum(bytes_in), sum(bytes_out), sum(launches), sum(compute_ns), "            \
-    "sum(h2d_ns), sum(d2h_ns) FROM "
-#define CHECK_ROWS CHECK_SUMS("count(*)") "usage GROUP BY 1, 2, 3, 4"
-#define CHECK_DAYS CHECK_SUMS("sum(sessions)") "usage_day GROUP BY 1, 2, 3, 4"
+/* Sums by day are at least those of the rows of sessions that have begun on a day that is kept, and
+ * at most those of all rows that are there; of old days both may have been forgotten. */
+#define CHECK_FIGURES(X)                                                                           \
+    X(gpu_ns, sum)                                                                                 \
+    X(wall_ms, sum) X(memory_mib_s, sum) X(memory_peak, max) X(bytes_in, sum) X(bytes_out, sum)    \
+        X(launches, sum) X(compute_ns, sum) X(h2d_ns, sum) X(d2h_ns, sum)
+#define CHECK_ROW(figure, of)                                                                      \
+    ", " #of "(" #figure ") AS " #figure "_most, " #of "(" #figure " * kept) AS " #figure "_least"
+#define CHECK_DAY(figure, of) ", " #of "(" #figure ") AS " #figure
+#define CHECK_BOUNDS(figure, of)                                                                   \
+    " OR coalesce(d." #figure ", 0) NOT BETWEEN r." #figure "_least AND r." #figure "_most"
+#define CHECK_ROWS                                                                                 \
+    "(SELECT tenant, user, node, gpu, count(*) AS most, sum(kept) AS least" CHECK_FIGURES(         \
+        CHECK_ROW) " FROM (SELECT *, began >= first AND last >= first AS kept FROM "               \
+                   "usage, (SELECT coalesce(max(value), 0) * 86400 AS first FROM counter WHERE "   \
+                   "name = 'kept')) "                                                              \
+                   "GROUP BY 1, 2, 3, 4) r "
+#define CHECK_DAYS                                                                                 \
+    "(SELECT tenant, user, node, gpu, sum(sessions) AS sessions" CHECK_FIGURES(                    \
+        CHECK_DAY) " FROM usage_day GROUP BY 1, 2, 3, 4) d "
 
 /* Each row of a query is a finding: its text, with the first column in the place of %s. */
 static const struct {
     const char *query, *text;
 } checks[] = {
-    {"SELECT format('%s, %s, %s, %s', t.name, s.user, s.node, s.gpu) FROM "
-     "(SELECT * FROM (" CHECK_ROWS ") EXCEPT SELECT * FROM (" CHECK_DAYS ")) s "
-     "LEFT JOIN tenant t ON t.number = s.tenant",
+    {"SELECT format('%s, %s, %s, %s', t.name, r.user, r.node, r.gpu) FROM " CHECK_ROWS
+     "LEFT JOIN " CHECK_DAYS "USING (tenant, user, node, gpu) LEFT JOIN tenant t "
+     "ON t.number = r.tenant WHERE coalesce(d.sessions, 0) NOT BETWEEN r.least AND "
+     "r.most" CHECK_FIGURES(CHECK_BOUNDS),
      "sums by day are wrong for tenant, user, node, GPU: %s"},
     {"SELECT format('%s, %s, %s, %s', t.name, s.user, s.node, s.gpu) FROM "
      "(SELECT tenant, user, node, gpu FROM usage_day EXCEPT "

@@ -11,7 +11,11 @@ static const char second[] =
 #include "store/schema_2.def"
     ;
 
-const char *const schema_steps[] = {first, second};
+static const char third[] =
+#include "store/schema_3.def"
+    ;
+
+const char *const schema_steps[] = {first, second, third};
 const unsigned schema_version = sizeof schema_steps / sizeof *schema_steps;
 
 enum ga_status schema_look(struct store *store, unsigned newest, unsigned *version)

@@ -87,6 +87,10 @@ GA_CHECKED enum ga_status store_usage_period(struct store *store, uint64_t tenan
                                              const char *user, enum store_period period,
                                              int64_t now, struct store_figures *out);
 
+/* Forgets what was used on days (UTC) before that of `before`: sums, and rows of sessions that have
+ * ended by then. It forgets as much as a short transaction may; *more: call again. */
+GA_CHECKED enum ga_status store_usage_forget(struct store *store, int64_t before, bool *more);
+
 /* The next epoch of a node, to be taken when its gpuaasd starts: 1, 2, ... Sessions of earlier ones
  * that still run, by their rows, end with what their last row says. */
 GA_CHECKED enum ga_status store_epoch_next(struct store *store, const char *node, uint64_t *epoch);

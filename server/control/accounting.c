@@ -18,8 +18,10 @@
 /* Accounts that have ended and cannot be written are kept up to this number, then the oldest ones
  * are lost. */
 #define ENDED_MAX 100000u
+#define DAY_S     86400
 
 struct accounting {
+    const struct conf_server *conf;
     struct ledger_writer writer;
     uv_timer_t timer;
     uint64_t epoch, numbers; /* of this start; the last account's */
@@ -28,6 +30,9 @@ struct accounting {
     struct store_usage *rows; /* with the writer */
     struct account **of;      /* whose each is; NULL: gone */
     size_t count;
+    int64_t
+        forgotten; /* all usage of days before this is; and what the writer was told to forget */
+    int64_t forgetting;
     bool failing; /* that rows cannot be written has been logged */
     uint64_t lost;
 };
@@ -108,6 +113,7 @@ static void accounting_written(struct ledger_writer *writer, enum ga_status stat
     struct accounting *accounting = ga_container(writer, struct accounting, writer);
     if (status == GA_OK) {
         rows_written(accounting);
+        accounting->forgotten = writer->more ? accounting->forgotten : accounting->forgetting;
     }
     rows_free(accounting);
     accounting_report(accounting, status, why);
@@ -123,12 +129,31 @@ static void accounting_look(struct accounting *accounting)
     }
 }
 
+/* The beginning of the first day whose usage is kept; 0: all is. This month counts for limits. */
+static int64_t keep_from(const struct conf_server *conf)
+{
+    int64_t now = time(NULL), keep_s = (int64_t)conf->ledger_keep_days * DAY_S, month, next;
+    if (keep_s == 0 || now < keep_s) {
+        return 0;
+    }
+    store_period_bounds(STORE_MONTH, now, &month, &next);
+    int64_t from = (now - keep_s) / DAY_S * DAY_S;
+    return from < month ? from : month;
+}
+
 static void accounting_turn(uv_timer_t *timer)
 {
     struct accounting *accounting = timer->data;
     accounting_look(accounting);
-    if (!accounting->writer.busy && rows_collect(accounting) != 0) {
-        ledger_writer_give(&accounting->writer, accounting->rows, accounting->count);
+    if (accounting->writer.busy) {
+        return;
+    }
+    int64_t before = keep_from(accounting->conf);
+    bool forgets = before > accounting->forgotten;
+    if (rows_collect(accounting) != 0 || forgets) {
+        accounting->forgetting = forgets ? before : accounting->forgotten;
+        ledger_writer_give(&accounting->writer, accounting->rows, accounting->count,
+                           forgets ? before : 0);
     }
 }
 
@@ -241,6 +266,7 @@ enum ga_status accounting_start(struct control *control)
     }
     static struct accounting only; /* the loop closes its handles when it ends */
     struct accounting *accounting = &only;
+    accounting->conf = &control->conf->server;
     ga_list_init(&accounting->accounts);
     enum ga_status status = accounting_epoch(control, &accounting->epoch);
     if (status == GA_OK) {

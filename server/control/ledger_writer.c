@@ -51,22 +51,38 @@ static enum ga_status rows_write(struct ledger_writer *writer, const struct stor
     return status;
 }
 
+static enum ga_status old_forget(struct ledger_writer *writer, char *why, size_t why_size)
+{
+    enum ga_status status = store_usage_forget(writer->store, writer->before, &writer->more);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "%s", store_why(writer->store));
+    }
+    if (status == GA_LOST) {
+        store_close(writer->store);
+        writer->store = NULL;
+    }
+    return status;
+}
+
 static void *writer_run(void *argument)
 {
     struct ledger_writer *writer = argument;
     pthread_mutex_lock(&writer->lock);
     for (;;) {
-        while (writer->rows == NULL && !writer->ending) {
+        while (!writer->given_any && !writer->ending) {
             pthread_cond_wait(&writer->given, &writer->lock);
         }
-        if (writer->rows == NULL) {
+        if (!writer->given_any) {
             break;
         }
         pthread_mutex_unlock(&writer->lock);
         writer->status =
             rows_write(writer, writer->rows, writer->count, writer->why, sizeof writer->why);
+        if (writer->status == GA_OK && writer->before != 0) {
+            writer->status = old_forget(writer, writer->why, sizeof writer->why);
+        }
         pthread_mutex_lock(&writer->lock);
-        writer->rows = NULL;
+        writer->given_any = false;
         (void)uv_async_send(&writer->done);
     }
     pthread_mutex_unlock(&writer->lock);
@@ -78,7 +94,7 @@ static void writer_done(uv_async_t *done)
 {
     struct ledger_writer *writer = done->data;
     pthread_mutex_lock(&writer->lock);
-    bool over = writer->busy && writer->rows == NULL;
+    bool over = writer->busy && !writer->given_any;
     pthread_mutex_unlock(&writer->lock);
     if (over) {
         writer->busy = false;
@@ -105,11 +121,15 @@ enum ga_status ledger_writer_start(struct ledger_writer *writer, uv_loop_t *loop
     return GA_OK;
 }
 
-void ledger_writer_give(struct ledger_writer *writer, const struct store_usage *rows, size_t count)
+void ledger_writer_give(struct ledger_writer *writer, const struct store_usage *rows, size_t count,
+                        int64_t before)
 {
     writer->busy = true;
     pthread_mutex_lock(&writer->lock);
+    writer->given_any = true;
     writer->rows = rows;
+    writer->before = before;
+    writer->more = false;
     writer->count = count;
     pthread_cond_signal(&writer->given);
     pthread_mutex_unlock(&writer->lock);

@@ -16,8 +16,11 @@ struct ledger_writer {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t given;
-    const struct store_usage *rows; /* under the lock; NULL: nothing to write */
+    bool given_any; /* under the lock: there is something to do, */
+    const struct store_usage *rows;
     size_t count;
+    int64_t before; /* usage of days before this is forgotten; 0: none */
+    bool more;      /* of it is left; the thread's until `done` */
     bool ending, started;
     uv_async_t done; /* tells the loop */
     void (*written)(struct ledger_writer *writer, enum ga_status status, const char *why);
@@ -31,9 +34,10 @@ struct ledger_writer {
 GA_CHECKED enum ga_status ledger_writer_start(
     struct ledger_writer *writer, uv_loop_t *loop, const char *path,
     void (*written)(struct ledger_writer *writer, enum ga_status status, const char *why));
-/* Writes the rows, which stay the caller's and as they are until `written`. Not while it is busy.
- */
-void ledger_writer_give(struct ledger_writer *writer, const struct store_usage *rows, size_t count);
+/* Writes the rows, which stay the caller's and as they are until `written`, and forgets some of the
+ * usage of days before that of `before` (0: none). Not while it is busy. */
+void ledger_writer_give(struct ledger_writer *writer, const struct store_usage *rows, size_t count,
+                        int64_t before);
 /* Waits until it is not busy and ends it; `written` is called if it was. */
 void ledger_writer_stop(struct ledger_writer *writer);
 /* Writes the rows here and now, when it has been stopped. */

@@ -173,6 +173,56 @@ Test(usage, a_session_that_has_ended_has_ended)
         scratch_number(path, "SELECT reason = 'gpuaasd ended' FROM usage WHERE session = 's2'"), 1);
 }
 
+static void forget(struct store *store, int64_t before)
+{
+    for (bool more = true; more;) {
+        cr_assert_eq(store_usage_forget(store, before, &more), GA_OK, "%s", store_why(store));
+    }
+}
+
+static void must_be_sound(void *user, const char *finding)
+{
+    (void)user;
+    cr_assert_fail("%s", finding);
+}
+
+/* Of sessions that go across the day, what they have used since stays; who runs stays whole. */
+Test(usage, old_days_are_forgotten)
+{
+    const char *path = scratch_path("db");
+    struct store *store = scratch_open(path);
+    struct store_usage long_one = row("default", "across", 2 * DAY, 10);
+    struct store_usage old = row("default", "old", 2 * DAY, 100), runs = old, fresh = old;
+    unsigned findings;
+    strcpy(runs.session, "runs");
+    strcpy(fresh.session, "fresh");
+    old.ended = old.last;
+    fresh.began = fresh.last = fresh.ended = 9 * DAY;
+    write_one(store, long_one);
+    long_one.last = long_one.ended = 9 * DAY;
+    long_one.figures.gpu_ns = 25;
+    write_one(store, long_one);
+    write_one(store, old);
+    write_one(store, runs);
+    write_one(store, fresh);
+    cr_assert_eq(sum_up(store, (struct store_usage_query){0}).of[0].figures.gpu_ns, 325);
+    forget(store, 2 * DAY + 1);
+    cr_assert_eq(sum_up(store, (struct store_usage_query){0}).of[0].figures.gpu_ns, 325,
+                 "the day itself stays");
+    forget(store, 3 * DAY);
+    cr_assert_eq(sum_up(store, (struct store_usage_query){0}).of[0].figures.gpu_ns, 115);
+    cr_assert_eq(store_check(store, must_be_sound, NULL, &findings), GA_OK);
+    cr_assert_eq(findings, 0);
+    runs.last = 10 * DAY;
+    runs.figures.gpu_ns = 130; /* it goes on, and the 100 do not come back */
+    write_one(store, runs);
+    cr_assert_eq(sum_up(store, (struct store_usage_query){0}).of[0].figures.gpu_ns, 145);
+    cr_assert_eq(store_check(store, must_be_sound, NULL, &findings), GA_OK);
+    store_close(store);
+    cr_assert_eq(scratch_number(path, "SELECT count(*) FROM usage"), 3);
+    cr_assert_eq(scratch_number(path, "SELECT count(*) FROM usage WHERE session = 'old'"), 0);
+}
+
 Test(usage, periods_begin_at_midnight_and_on_the_first)
 {
     int64_t from, to;

@@ -125,6 +125,26 @@ def test_memory(build):
             finish(program)
 
 
+def forget_old(here):
+    """With ledger_keep_days old usage goes, that of now stays."""
+    def count():
+        with contextlib.closing(sqlite3.connect(here.store, timeout=20)) as database:
+            return [database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                    for table in ("usage_day", "usage")]
+    there = count()
+    with contextlib.closing(sqlite3.connect(here.store, timeout=20)) as database:
+        for table, day in (("usage_day", "day"), ("usage", "last")):
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+            others = [column for column in columns if column not in (day, "gpu")]
+            database.execute(f"INSERT INTO {table} ({day}, gpu, {', '.join(others)}) SELECT 1, "
+                             f"'old', {', '.join(others)} FROM {table} LIMIT 1")
+        database.commit()
+    expect(count() == [rows + 1 for rows in there], f"{count()}")
+    here.config = here.config.replace("[server]\n", "[server]\nledger_keep_days = 40\n")
+    with here.serving():
+        wait_until(lambda: count() == there, 20, f"what is old is forgotten: {count()}")
+
+
 def test_of_two_gpus(build):
     """Each has its own memory and bytes; what is of both is divided, and nothing counts twice."""
     mib = 1 << 20
@@ -138,6 +158,7 @@ def test_of_two_gpus(build):
             player.end()
             wait_until(lambda: here.rows() and all(row["ended"] for row in here.rows()), 20,
                        "the session has ended")
+        forget_old(here)
         with here.serving():
             both, total = here.admin.items("usage", "--by", "gpu"), here.usage()
     print(f"{both}")
