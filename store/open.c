@@ -243,7 +243,23 @@ static enum ga_status open_memory(struct store *store)
     return schema_update(store, schema_steps, schema_version);
 }
 
-static enum ga_status open_any(const char *path, bool may_make, struct store **out, char *why,
+enum open_way { OPEN_MAKES, OPEN_AGAIN, OPEN_READS };
+
+static enum ga_status open_to_read(struct store *store)
+{
+    unsigned version;
+    if (in_memory(store->path)) {
+        return open_connect(store, SQLITE_OPEN_READWRITE); /* memdb has no other way */
+    }
+    GA_TRY(open_look(store));
+    GA_TRY(open_connect(store, SQLITE_OPEN_READONLY));
+    GA_TRY(schema_look(store, schema_version, &version));
+    return version == schema_version
+               ? GA_OK
+               : sql_refuse(store, GA_UNSUPPORTED, "%s has another version", store->path);
+}
+
+static enum ga_status open_any(const char *path, enum open_way way, struct store **out, char *why,
                                size_t why_size)
 {
     if (strlen(path) + OPEN_SUFFIX_MAX > sizeof((struct store *)NULL)->path) {
@@ -255,7 +271,9 @@ static enum ga_status open_any(const char *path, bool may_make, struct store **o
         snprintf(why, why_size, "%s: there is no memory", path);
         return GA_NO_MEMORY;
     }
-    enum ga_status status = in_memory(path) ? open_memory(store) : open_file(store, may_make);
+    enum ga_status status = way == OPEN_READS ? open_to_read(store)
+                            : in_memory(path) ? open_memory(store)
+                                              : open_file(store, way == OPEN_MAKES);
     if (status != GA_OK) {
         snprintf(why, why_size, "%s", store->why);
         store_close(store);
@@ -267,12 +285,17 @@ static enum ga_status open_any(const char *path, bool may_make, struct store **o
 
 enum ga_status store_open(const char *path, struct store **out, char *why, size_t why_size)
 {
-    return open_any(path, true, out, why, why_size);
+    return open_any(path, OPEN_MAKES, out, why, why_size);
 }
 
 enum ga_status store_open_again(const char *path, struct store **out, char *why, size_t why_size)
 {
-    return open_any(path, false, out, why, why_size);
+    return open_any(path, OPEN_AGAIN, out, why, why_size);
+}
+
+enum ga_status store_open_to_read(const char *path, struct store **out, char *why, size_t why_size)
+{
+    return open_any(path, OPEN_READS, out, why, why_size);
 }
 
 void store_close(struct store *store)

@@ -53,6 +53,10 @@ GA_CHECKED enum ga_status store_open(const char *path, struct store **out, char 
  * (GA_LOST). */
 GA_CHECKED enum ga_status store_open_again(const char *path, struct store **out, char *why,
                                            size_t why_size);
+/* Only for reading, of one that is open elsewhere in this process, so it is not checked anew: a
+ * moment. GA_UNSUPPORTED: it is of another version. */
+GA_CHECKED enum ga_status store_open_to_read(const char *path, struct store **out, char *why,
+                                             size_t why_size);
 void store_close(struct store *store);
 /* The reason of the last failure, until the next call; one line. */
 const char *store_why(const struct store *store);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines in, lines out.
+/* Lines in, lines out. Requests that only read long lists of the store are answered in a thread of
+ * libuv's pool, and the connection says nothing more meanwhile.
  *
  * Note: a connection outlives its closing until libuv has given back its two handles; by then its
  * struct admin is not used any more. */
@@ -29,25 +30,34 @@ struct admin_conn {
     struct transport_conn conn;
     uv_poll_t poll;
     uv_timer_t timer;
-    unsigned handles; /* that have not been closed */
+    unsigned handles; /* that have not been closed, and the thread's work */
     bool closing;
+    bool working; /* a thread answers the line in the buffer, of `line_bytes` */
     bool leaving; /* it is closed behind its reply */
     struct admin_peer peer;
     struct auth_grant *grant; /* of who comes over the network; NULL: by the socket */
     char *reply;              /* with its newline; NULL: none is on its way */
     size_t reply_bytes, sent; /* of it */
     size_t used;              /* of the buffer */
+    uv_work_t work;
+    size_t line_bytes;
+    struct control *control; /* the thread's: the admin may end meanwhile */
+    char *answer;            /* the thread's */
     char buffer[ADMIN_REQUEST_MAX];
 };
 
-static void conn_handle_closed(uv_handle_t *handle)
+static void conn_release(struct admin_conn *conn)
 {
-    struct admin_conn *conn = handle->data;
     if (--conn->handles == 0) {
         free(conn->reply);
         free(conn->grant);
         free(conn);
     }
+}
+
+static void conn_handle_closed(uv_handle_t *handle)
+{
+    conn_release(handle->data);
 }
 
 static void admin_conn_close(struct admin_conn *conn)
@@ -137,6 +147,50 @@ static enum ga_status conn_receive(struct admin_conn *conn)
     return GA_OK;
 }
 
+static enum ga_status conn_answered(struct admin_conn *conn, char *reply)
+{
+    conn->used -= conn->line_bytes + 1;
+    memmove(conn->buffer, conn->buffer + conn->line_bytes + 1, conn->used);
+    return conn_reply(conn, reply);
+}
+
+static void conn_work(uv_work_t *work)
+{
+    struct admin_conn *conn = work->data;
+    conn->answer = admin_answer(conn->control, &conn->peer, conn->buffer, conn->line_bytes);
+}
+
+static void conn_go_on(struct admin_conn *conn);
+
+static void conn_worked(uv_work_t *work, int status)
+{
+    struct admin_conn *conn = work->data;
+    char *answer = conn->answer;
+    (void)status;
+    conn->answer = NULL;
+    conn->working = false;
+    if (conn->closing) {
+        free(answer);
+    } else if (conn_answered(conn, answer) == GA_AGAIN) {
+        conn_go_on(conn);
+    } else {
+        admin_conn_close(conn);
+    }
+    conn_release(conn);
+}
+
+static enum ga_status conn_work_begin(struct admin_conn *conn)
+{
+    conn->work.data = conn;
+    if (uv_queue_work(&conn->admin->control->loop, &conn->work, conn_work, conn_worked) != 0) {
+        return GA_NO_MEMORY;
+    }
+    conn->working = true;
+    conn->handles++;
+    (void)uv_timer_stop(&conn->timer);
+    return GA_OK;
+}
+
 static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
 {
     struct control *control = conn->admin->control;
@@ -146,10 +200,11 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
                            "your certificate has ended or was revoked, or gpuaasd cannot look "
                            "that up: its log says");
     }
-    char *reply = admin_answer(control, &conn->peer, conn->buffer, size);
-    conn->used -= size + 1;
-    memmove(conn->buffer, end + 1, conn->used);
-    return conn_reply(conn, reply);
+    conn->line_bytes = size;
+    if (admin_answer_reads(conn->buffer, size) && conn_work_begin(conn) == GA_OK) {
+        return GA_AGAIN;
+    }
+    return conn_answered(conn, admin_answer(control, &conn->peer, conn->buffer, size));
 }
 
 /* GA_OK: there is more to do. GA_AGAIN: it waits. Others: it ends. */
@@ -174,6 +229,10 @@ static void conn_ready(uv_poll_t *poll, int status, int events);
 static bool conn_wait(struct admin_conn *conn)
 {
     struct pollfd at[TRANSPORT_POLL_MAX];
+    if (conn->working) {
+        (void)uv_poll_stop(&conn->poll);
+        return true;
+    }
     short wanted = conn->reply != NULL ? POLLOUT : POLLIN;
     if (conn->conn.ops->poll_prepare(&conn->conn, wanted, at) == 0) {
         return false;
@@ -219,6 +278,7 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
         return NULL;
     }
     conn->admin = admin;
+    conn->control = admin->control;
     conn->conn = taken;
     conn->handles = 2;
     conn->poll.data = conn;

@@ -63,7 +63,7 @@ enum admin_code admin_verb_credentials(struct admin_call *call)
     struct store_tenant there;
     struct credential_rows list = {.now = time(NULL), .kind = admin_text(call, "kind")};
     const char *tenant = admin_text(call, "tenant");
-    enum admin_code code = admin_store_get(call, &store);
+    enum admin_code code = admin_store_read(call, &store);
     if (code == ADMIN_OK && tenant != NULL) {
         code = admin_store_code(call, store, store_tenant_get(store, tenant, &there));
     }

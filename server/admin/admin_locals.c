@@ -26,7 +26,7 @@ enum admin_code admin_verb_locals(struct admin_call *call)
 {
     struct store *store;
     struct admin_rows rows;
-    enum admin_code code = admin_store_get(call, &store);
+    enum admin_code code = admin_store_read(call, &store);
     if (code == ADMIN_OK) {
         code = admin_rows_begin(call, &rows);
     }

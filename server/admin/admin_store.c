@@ -34,11 +34,25 @@ enum admin_code admin_store_get(struct admin_call *call, struct store **store)
     return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_ERROR, "%s", why);
 }
 
+enum admin_code admin_store_read(struct admin_call *call, struct store **store)
+{
+    char why[ADMIN_WHY_MAX] = "";
+    enum ga_status status =
+        store_open_to_read(storage_path(call->control), &call->reader, why, sizeof why);
+    if (status != GA_OK) {
+        return admin_fail(call, ADMIN_ERROR, "%s", why);
+    }
+    *store = call->reader;
+    return ADMIN_OK;
+}
+
 enum admin_code admin_store_code(struct admin_call *call, struct store *store,
                                  enum ga_status status)
 {
     enum admin_code code = admin_status_code(call, status, store_why(store));
-    storage_note(call->control, status);
+    if (store != call->reader) {
+        storage_note(call->control, status);
+    }
     return code;
 }
 

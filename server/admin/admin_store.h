@@ -11,6 +11,8 @@
 
 /* The store; the error has been told. */
 enum admin_code admin_store_get(struct admin_call *call, struct store **store);
+/* One to read from, with a connection of its own, until the verb has been answered. Any thread. */
+enum admin_code admin_store_read(struct admin_call *call, struct store **store);
 /* The code for what a function of the store has returned, with its reason. */
 enum admin_code admin_store_code(struct admin_call *call, struct store *store,
                                  enum ga_status status);

@@ -76,7 +76,7 @@ enum admin_code admin_verb_usage(struct admin_call *call)
 {
     struct store *store;
     struct usage_rows list;
-    enum admin_code code = admin_store_get(call, &store);
+    enum admin_code code = admin_store_read(call, &store);
     if (code == ADMIN_OK) {
         code = by_read(call, &list.by);
     }

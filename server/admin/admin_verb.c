@@ -32,9 +32,11 @@
     }
 
 const struct admin_verb admin_verbs[] = {
-#define VERB(name, changes, run, ...) {name, changes, run, {__VA_ARGS__}},
+#define VERB(name, changes, run, ...) {name, changes, false, run, {__VA_ARGS__}},
+#define READ(name, run, ...)          {name, false, true, run, {__VA_ARGS__}},
 #include "server/admin/admin_verbs.def"
 #undef VERB
+#undef READ
 };
 const size_t admin_verb_count = sizeof admin_verbs / sizeof *admin_verbs;
 
@@ -254,6 +256,21 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
     free(after);
 }
 
+bool admin_answer_reads(const char *line, size_t size)
+{
+    struct admin_request request;
+    char why[ADMIN_WHY_MAX];
+    bool reads = false;
+    if (admin_request_read(line, size, &request, why, sizeof why) == GA_OK) {
+        for (size_t i = 0; i < admin_verb_count; i++) {
+            reads =
+                reads || (admin_verbs[i].reads && strcmp(admin_verbs[i].name, request.verb) == 0);
+        }
+    }
+    admin_request_fini(&request);
+    return reads;
+}
+
 char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
                    size_t size)
 {
@@ -272,6 +289,7 @@ char *admin_answer(struct control *control, const struct admin_peer *peer, const
             admin_note(verb, &call, code);
         }
     }
+    store_close(call.reader);
     char *text = reply(request.id, code, call.why, call.result);
     if (text != NULL && strlen(text) >= ADMIN_REPLY_MAX) {
         free(text);

@@ -2,7 +2,8 @@
 /* Verbs of the admin socket: one table (admin_verb.c) of names, arguments and functions.
  *
  * A verb gets its arguments checked: those that are needed are there, all have their type, and
- * there are no others. It fills in `result` or fails; it waits for nothing. */
+ * there are no others. It fills in `result` or fails. It waits for nothing, unless it only reads.
+ */
 #ifndef SERVER_ADMIN_ADMIN_VERB_H
 #define SERVER_ADMIN_ADMIN_VERB_H
 
@@ -19,6 +20,7 @@
 
 struct control;
 struct drain;
+struct store;
 struct status_gpu;
 
 struct admin_call {
@@ -26,7 +28,8 @@ struct admin_call {
     const struct admin_peer *peer;
     json_t *arguments;
     bool dry_run;
-    json_t *result; /* an object: the verb fills it in */
+    json_t *result;       /* an object: the verb fills it in */
+    struct store *reader; /* admin_store_read has opened it; NULL */
     char why[ADMIN_WHY_MAX];
 };
 
@@ -41,6 +44,7 @@ struct admin_argument {
 struct admin_verb {
     const char *name;
     bool changes; /* it may be tried with dryRun */
+    bool reads;   /* it reads the store (admin_store_read), and nothing of `control` but its path */
     enum admin_code (*run)(struct admin_call *call);
     struct admin_argument arguments[ADMIN_ARGUMENTS_MAX]; /* the last has no name */
 };
@@ -51,6 +55,8 @@ extern const size_t admin_verb_count;
 /* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory. */
 char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
                    size_t size);
+/* Whether any thread may answer the line: its verb only reads, and has a long list to read. */
+bool admin_answer_reads(const char *line, size_t size);
 /* A reply that says an error, to a request that could not be read. The same. */
 char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message);
 

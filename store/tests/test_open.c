@@ -66,6 +66,27 @@ Test(open, memory_is_shared_by_name)
     store_close(alone);
 }
 
+Test(open, to_read)
+{
+    const char *path = scratch_path("db");
+    struct store *one = scratch_open(path), *other = scratch_open(":memory:r"), *reader;
+    struct store_tenant tenant;
+    char why[600];
+    scratch_tenant(one, "a", NULL);
+    scratch_tenant(other, "b", NULL);
+    cr_assert_eq(store_open_to_read(path, &reader, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(store_tenant_get(reader, "a", &tenant), GA_OK);
+    store_tenant_init(&tenant, "c");
+    cr_assert_neq(store_tenant_put(reader, &tenant, STORE_NEW), GA_OK, "it only reads");
+    store_close(reader);
+    cr_assert_eq(store_open_to_read(":memory:r", &reader, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(store_tenant_get(reader, "b", &tenant), GA_OK);
+    store_close(reader);
+    cr_assert_eq(store_open_to_read(scratch_path("none"), &reader, why, sizeof why), GA_NOT_FOUND);
+    store_close(one);
+    store_close(other);
+}
+
 Test(open, places_that_do_not_do)
 {
     scratch_closed("/nowhere/at/all/db", GA_DENIED, "make its folder first");
