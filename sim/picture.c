@@ -157,7 +157,7 @@ static double svg_use(FILE *out, const struct sim_result *result, uint32_t gpu, 
     if (result->bin_count < 2) {
         return y;
     }
-    double x = SVG_LEFT;
+    double x = SVG_LEFT + 10;
     svg_text(out, 10, y + 11, "use over the run:");
     for (int e = 0; e < SIM_ENGINES; e++) {
         x = svg_legend(out, x, y + 11, engine_colours[rows[e]], sim_engine_names[rows[e]]);

@@ -70,7 +70,7 @@ static uint32_t node_index(const struct sim_scenario *s, uint32_t number)
 static void gpu_check(struct sim_reading *r, const struct sim_reading_section *section,
                       struct sim_gpu_keys *gpu)
 {
-    char why[300];
+    char why[500];
     soft_device_complete(&gpu->device, gpu->given);
     if (gpu->device.model == 0) {
         complain_key(r, section, "model",
@@ -81,13 +81,18 @@ static void gpu_check(struct sim_reading *r, const struct sim_reading_section *s
     gpu->node = node_index(r->scenario, gpu->node);
     const struct sched_gpu has = {.copy_engines = gpu->device.copy_engines,
                                   .bandwidth = (uint64_t)gpu->device.memory_mbs * 1000000};
-    char reason[200];
+    char reason[300];
     if (r->scenario->policy != NULL &&
         sched_settings_check(r->scenario->policy, &r->scenario->policy_keys, &has, reason,
                              sizeof reason) != GA_OK) {
-        snprintf(why, sizeof why, "does not work on [%s]: %s",
+        const struct sim_reading_section *settings = section_of(r, SIM_SECTION_POLICY, 0);
+        snprintf(why, sizeof why, "%s does not work on [%s]: %s", r->scenario->run.policy,
                  section != NULL ? section->name : "gpu", reason);
-        complain_key(r, NULL, "policy", why);
+        if (settings != NULL) {
+            conf_ini_complain(&r->ini, settings->line, "[policy]: %s", why);
+        } else {
+            complain_key(r, section_of(r, SIM_SECTION_RUN, 0), "policy", why);
+        }
     }
 }
 

@@ -6,8 +6,8 @@ import subprocess
 
 import choice
 import fairness
-from bed import (Bed, GROUP_A, GROUP_B, PAIRS, RAIN_APPS, closed, geometric, interval, mean,
-                 scenario, speedup)
+from bed import (Bed, GROUP_A, GROUP_B, PAIRS, RAIN_APPS, RUNTIME_S, closed, geometric, interval,
+                 mean, scenario, speedup)
 from fairness import SYSTEMS, TURNS
 
 # Calibrated on GRR-Rain / CUDA alone, then frozen: of the two alphas that fit, the greater one.
@@ -141,44 +141,78 @@ def utilisation(bed, options):
                             "--to", "7s", "--set", f"run.isolation={isolation}", "--set",
                             "run.pinned=no", "--set", "run.bins=400"], check=True)
             with open(path, encoding="utf-8") as file:
-                run = bed.one((file.read(), {"run.isolation": isolation, "run.pinned": "no"}, 1,
-                               None))
+                run = bed.one((file.read(), {"run.isolation": isolation, "run.pinned": "no",
+                                             "run.bins": 1000}, 1, None))
             gpu = run["gpus"][0]
             use = [max(bins) for bins in zip(*(gpu["use"][e] for e in ("compute", "h2d", "d2h")))]
-            variance = mean(u * u for u in use) - mean(use) ** 2
+            middle = use[len(use) // 10:len(use) * 9 // 10]  # requests wait all the time
+            variance = mean(u * u for u in middle) - mean(middle) ** 2
             part = [gpu[f"{e}_busy_s"] / run["end_s"] for e in ("compute", "h2d", "d2h")]
             print(f"| {app} | {isolation} | {part[0]:.4f} | {part[1]:.4f} | {part[2]:.4f} | "
                   f"{gpu['idle_s'] / run['end_s']:.4f} | {gpu['idle_gaps_over_1ms']} | "
                   f"{variance:.5f} | {run['end_s']:.2f} |")
-    print(f"\nPictures: {folder}/utilisation-*.svg.")
+    print(f"\nThe variance is that of the middle 80 % of the run. Pictures: "
+          f"{os.path.join(folder, 'utilisation-*.svg')}.")
+
+
+# Pairs of each kind: kernels of one or both, copies, little use. All of them would take hours.
+SENSITIVE_PAIRS = "AFNPSW"
+
+
+def changes_of(pair):
+    """Name -> the settings for 20 % less and 20 % more."""
+    def both(key, *values):
+        return [{key: value} for value in values]
+    changes = {"switch_time": both("gpu.0.switch_time", "20us", "30us"),
+               "context_time": both("gpu.0.context_time", "120ms", "180ms"),
+               "epoch": both("policy.epoch", "80ms", "120ms"),
+               "slice": both("policy.slice", "40ms", "60ms"),
+               "hold": both("policy.hold", "16ms", "24ms"),
+               "cpus": both("node.0.cpus", 10, 14)}
+    for place, app in zip(("long", "short"), pair):
+        runtime_ms = RUNTIME_S[app] * 1000
+        changes[f"{place}: runtime"] = both(f"app.{app}.runtime", f"{runtime_ms * 8 // 10}ms",
+                                            f"{runtime_ms * 12 // 10}ms")
+        changes[f"{place}: rounds"] = both(f"app.{app}.rounds", 80, 120)
+        changes[f"{place}: h2d_part"] = both(f"app.{app}.h2d_part", 0.56, 0.84)
+        fills = {"EV": 0.5, "GA": 0.1}.get(app, 1)
+        changes[f"{place}: places"] = both(f"app.{app}.places", 0.8 * fills, min(1, 1.2 * fills))
+    return changes
+
+
+def sensitivity_of(bed, pair, change):
+    """J_share of TFS with all threads busy, and S of packing against contexts apart."""
+    text, settings = closed(pair, 60, 1, fairness.THREADS)
+    first, second = pair
+    open_text = scenario({first: {"app": first, "alpha": 1, "requests": 30},
+                          second: {"app": second, "alpha": 2, "requests": 60}})
+    rest = {key: value for key, value in change.items() if not key.startswith("policy")}
+    runs = bed.all([(text, {**settings, **TURNS, **SYSTEMS["TFS-Rain"], **change}, 1, None),
+                    (open_text, {**rest, "run.isolation": "packed"}, 1, None),
+                    (open_text, {**rest, "run.isolation": "app"}, 1, None)])
+    return runs[0]["metrics"]["jain_share"], speedup(runs[1], runs[2])
 
 
 def sensitivity(bed, options):
-    """What +-20 % of an assumption does to J_share of TFS and to S of packing, pair N."""
-    changes = {"gpu.0.switch_time": ("20us", "30us"), "gpu.0.context_time": ("120ms", "180ms"),
-               "policy.epoch": ("80ms", "120ms"), "policy.slice": ("40ms", "60ms"),
-               "policy.hold": ("16ms", "24ms"), "app.MC.rounds": (80, 120),
-               "app.MM.rounds": (80, 120), "app.MC.h2d_part": (0.56, 0.84),
-               "app.MC.runtime": ("4800ms", "7200ms"), "app.MM.runtime": ("24s", "36s")}
-    text, settings = closed(PAIRS["N"], 300 if options.quick else 1500, 1)
-    open_text = scenario({"MM": {"app": "MM", "alpha": 1, "requests": 30},
-                          "MC": {"app": "MC", "alpha": 2, "requests": 60}})
-
-    def both(change):
-        packed, contexts = ({"run.isolation": isolation, **{key: value for key, value in
-                            change.items() if not key.startswith("policy")}}
-                            for isolation in ("packed", "app"))
-        runs = bed.all([(text, {**settings, **TURNS, **SYSTEMS["TFS-Rain"], **change}, 1, None),
-                        (open_text, packed, 1, None), (open_text, contexts, 1, None)])
-        return runs[0]["metrics"]["jain_share"], speedup(runs[1], runs[2])
-
-    share, gain = both({})
-    print(f"| parameter | J_share of TFS-Rain ({share:.4f}) | S of packing ({gain:.3f}) |\n"
-          "|---|---|---|")
-    for key, values in changes.items():
-        found = [both({key: value}) for value in values]
-        print(f"| {key} {values[0]}, {values[1]} | {found[0][0]:.4f}, {found[1][0]:.4f} | "
-              f"{found[0][1]:.3f}, {found[1][1]:.3f} |", flush=True)
+    """What +-20 % of each assumption does to J_share of TFS and S of packing, six pairs."""
+    labels = "N" if options.quick else SENSITIVE_PAIRS
+    found = {}
+    for label in labels:
+        pair = PAIRS[label]
+        found[label, "as assumed"] = [sensitivity_of(bed, pair, {})]
+        for name, values in changes_of(pair).items():
+            found[label, name] = [sensitivity_of(bed, pair, value) for value in values]
+    names = ["as assumed", *changes_of(PAIRS["N"])]
+    for i, title in enumerate(("J_share of TFS, 32 requests of each tenant at a time",
+                               "S of packing against contexts apart")):
+        print(f"{title}, with 20 % less and 20 % more:\n\n| parameter | " +
+              " | ".join(f"{label} {'-'.join(PAIRS[label])}" for label in labels) + " |\n|" +
+              "---|" * (1 + len(labels)))
+        for name in names:
+            print(f"| {name} | " + " | ".join(
+                ", ".join(f"{values[i]:.4f}" if i == 0 else f"{values[i]:.3f}"
+                          for values in found[label, name]) for label in labels) + " |")
+        print()
 
 
 BANDWIDTH = """[run]
