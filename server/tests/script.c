@@ -381,3 +381,33 @@ void script_context(struct script_app *app, uint64_t context)
     ga_write_u64(script_begin(&app->data), context);
     script_send(&app->data, WIRE_CONTEXT, 1, 0);
 }
+
+int32_t script_share(struct script_app *app, uint64_t address, uint64_t bytes,
+                     struct script_shared *shared)
+{
+    const struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
+    struct ga_ipc_share_results results;
+    ga_ipc_share_args_write(script_begin(&app->data), &args);
+    script_send(&app->data, API_OP_ga_ipc_share, 1, app->sequence);
+    int32_t rc = script_wait(app, app->sequence++);
+    if (rc == 0) {
+        ga_ipc_share_results_read(&app->data.values, &results);
+        *shared = (struct script_shared){
+            .bytes = bytes, .offset = results.offset, .mapping_bytes = results.mapping_bytes};
+        memcpy(shared->key, results.key, sizeof shared->key);
+    }
+    return rc;
+}
+
+int32_t script_open_shared(struct script_app *app, const struct script_shared *shared,
+                           uint64_t address)
+{
+    struct ga_ipc_open_args args = {.address = address,
+                                    .bytes = shared->bytes,
+                                    .offset = shared->offset,
+                                    .mapping_bytes = shared->mapping_bytes};
+    memcpy(args.key, shared->key, sizeof args.key);
+    ga_ipc_open_args_write(script_begin(&app->data), &args);
+    script_send(&app->data, API_OP_ga_ipc_open, 1, app->sequence);
+    return script_wait(app, app->sequence++);
+}

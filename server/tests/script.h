@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "api/calls.h"
+#include "api/constants.h"
 #include "api/handshake.h"
 #include "api/wire.h"
 #include "transport/transport.h"
@@ -133,6 +134,15 @@ int32_t script_function(struct script_app *app, uint64_t module, const char *nam
                         uint64_t function);
 void script_launch(struct script_app *app, uint64_t function, uint32_t blocks, uint32_t threads,
                    uint64_t stream, const void *params, uint32_t param_bytes);
+/* Memory that others may open, and opening it at this address. */
+struct script_shared {
+    uint64_t key[API_KEY_WORDS];
+    uint64_t bytes, offset, mapping_bytes;
+};
+int32_t script_share(struct script_app *app, uint64_t address, uint64_t bytes,
+                     struct script_shared *shared);
+int32_t script_open_shared(struct script_app *app, const struct script_shared *shared,
+                           uint64_t address);
 void script_context(struct script_app *app, uint64_t context);
 
 #endif

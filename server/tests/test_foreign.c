@@ -10,7 +10,8 @@
 #define FOREIGN      9 /* objects of this number has the other application alone */
 #define FOREIGN_SIZE (2 * MIB)
 
-static uint64_t foreign; /* memory of the other one; here is none */
+static uint64_t foreign; /* memory of the other one, which it exports; here is none */
+static struct script_shared exported;
 static const uint64_t mark = 0x600df00d5eed;
 
 static void make_foreign(void)
@@ -29,6 +30,7 @@ static void make_foreign(void)
     cr_assert_eq(script_map(&app, foreign, FOREIGN_SIZE), 0);
     script_copy_in(&app, foreign, &mark, sizeof mark, 0);
     script_copy_in(&app, foreign + FOREIGN_SIZE - sizeof mark, &mark, sizeof mark, 0);
+    cr_assert_eq(script_share(&app, foreign, FOREIGN_SIZE, &exported), 0);
     ga_context_create_args_write(script_begin(&app.data), &context);
     cr_assert_eq(ask(API_OP_ga_context_create), 0);
     script_context(&app, app.context);
@@ -59,7 +61,16 @@ static void turn_round(void)
     other = turned;
 }
 
-static void try_foreign(const struct field_call *call)
+/* Where its memory was open here, and is no more. */
+static uint64_t closed_again(void)
+{
+    const uint64_t at = app.window + 64 * MIB;
+    cr_assert_eq(script_open_shared(&app, &exported, at), 0);
+    cr_assert_eq(script_unmap(&app, at, FOREIGN_SIZE, true), 0);
+    return at;
+}
+
+static void try_foreign(const struct field_call *call, bool may_open)
 {
     for (unsigned i = 0; i < call->count; i++) {
         const struct field *field = &call->fields[i];
@@ -68,11 +79,15 @@ static void try_foreign(const struct field_call *call)
         } else if (field->kind == FIELD_ADDRESS) {
             expect_error(call, i, foreign);
             expect_error(call, i, foreign + FOREIGN_SIZE - 1);
+            if (may_open) {
+                expect_error(call, i, closed_again());
+            }
         }
     }
 }
 
-/* `theirs` and `mine`: tokens of two applications, or NULL. With seats the process goes on. */
+/* `theirs` and `mine`: tokens of two applications of different tenants, or NULL, twice. With seats
+ * the process goes on. */
 static void try_all_foreign(const char *theirs, const char *mine, unsigned processes)
 {
     script_token = theirs;
@@ -81,8 +96,12 @@ static void try_all_foreign(const char *theirs, const char *mine, unsigned proce
     turn_round();
     script_token = mine;
     start();
+    if (mine != NULL) {
+        cr_expect_eq(script_open_shared(&app, &exported, app.window + 64 * MIB),
+                     CUDA_ERROR_INVALID_HANDLE, "a tenant has opened what another one exports");
+    }
     for (unsigned i = 0; i < field_call_count; i++) {
-        try_foreign(&field_calls[i]);
+        try_foreign(&field_calls[i], mine == NULL);
         script_server_drain(&server);
     }
     turn_round();

@@ -31,40 +31,6 @@ static void stop(void)
 
 TestSuite(ipc, .init = start, .fini = stop, .timeout = 60);
 
-struct shared {
-    uint64_t key[API_KEY_WORDS];
-    uint64_t bytes, offset, mapping_bytes;
-};
-
-static int32_t share(struct script_app *app, uint64_t address, uint64_t bytes,
-                     struct shared *shared)
-{
-    const struct ga_ipc_share_args args = {.address = address, .bytes = bytes};
-    struct ga_ipc_share_results results;
-    ga_ipc_share_args_write(script_begin(&app->data), &args);
-    script_send(&app->data, API_OP_ga_ipc_share, 1, app->sequence);
-    int32_t rc = script_wait(app, app->sequence++);
-    if (rc == 0) {
-        ga_ipc_share_results_read(&app->data.values, &results);
-        *shared = (struct shared){
-            .bytes = bytes, .offset = results.offset, .mapping_bytes = results.mapping_bytes};
-        memcpy(shared->key, results.key, sizeof shared->key);
-    }
-    return rc;
-}
-
-static int32_t open_at(struct script_app *app, const struct shared *shared, uint64_t address)
-{
-    struct ga_ipc_open_args args = {.address = address,
-                                    .bytes = shared->bytes,
-                                    .offset = shared->offset,
-                                    .mapping_bytes = shared->mapping_bytes};
-    memcpy(args.key, shared->key, sizeof args.key);
-    ga_ipc_open_args_write(script_begin(&app->data), &args);
-    script_send(&app->data, API_OP_ga_ipc_open, 1, app->sequence);
-    return script_wait(app, app->sequence++);
-}
-
 static void make_event(struct script_app *app, uint64_t event, uint32_t flags)
 {
     const struct cuEventCreate_args args = {.phEvent = event, .Flags = flags};
@@ -99,16 +65,17 @@ Test(ipc, what_one_writes_the_other_reads_and_keeps)
 {
     const uint32_t written = 0x1234567;
     uint32_t read = 0;
-    struct shared shared;
+    struct script_shared shared;
     const uint64_t at = other.window + 64 * MIB;
     unsigned descriptors = script_server_descriptors(&server);
-    cr_assert_eq(share(&one, one.window + 512, 1024, &shared), 0);
+    cr_assert_eq(script_share(&one, one.window + 512, 1024, &shared), 0);
     cr_assert_eq(shared.offset, 512);
     cr_assert_eq(shared.mapping_bytes, 4 * MIB);
     script_copy_in(&one, one.window + 512, &written, 4, 0);
     cr_assert_eq(script_stream_synchronize(&one, 0), 0);
-    cr_assert_eq(open_at(&one, &shared, one.window + 64 * MIB), CUDA_ERROR_INVALID_CONTEXT);
-    cr_assert_eq(open_at(&other, &shared, at), 0);
+    cr_assert_eq(script_open_shared(&one, &shared, one.window + 64 * MIB),
+                 CUDA_ERROR_INVALID_CONTEXT);
+    cr_assert_eq(script_open_shared(&other, &shared, at), 0);
     cr_assert_eq(script_copy_out(&other, at + 512, &read, 4, 0), 0);
     cr_assert_eq(read, written);
     script_app_close(&one);
@@ -118,11 +85,11 @@ Test(ipc, what_one_writes_the_other_reads_and_keeps)
     cr_assert_eq(read, written, "its owner is gone");
     cr_assert_eq(script_unmap(&other, at, 4 * MIB, true), 0);
     cr_assert_eq(script_copy_out(&other, at + 512, &read, 4, 0), CUDA_ERROR_INVALID_VALUE);
-    cr_assert_eq(open_at(&other, &shared, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(script_open_shared(&other, &shared, at), CUDA_ERROR_INVALID_HANDLE);
     cr_assert_leq(script_server_descriptors(&server), descriptors);
 }
 
-static int32_t pool_open(struct script_app *app, const struct shared *shared, uint64_t at,
+static int32_t pool_open(struct script_app *app, const struct script_shared *shared, uint64_t at,
                          uint64_t bytes)
 {
     struct ga_pool_open_args args = {.address = at, .bytes = bytes};
@@ -132,7 +99,8 @@ static int32_t pool_open(struct script_app *app, const struct shared *shared, ui
     return script_wait(app, app->sequence++);
 }
 
-static int32_t physical_open(struct script_app *app, const struct shared *shared, uint64_t bytes)
+static int32_t physical_open(struct script_app *app, const struct script_shared *shared,
+                             uint64_t bytes)
 {
     struct ga_physical_open_args args = {.physical = ga_handle_make(GA_HANDLE_PHYSICAL, 1, 1),
                                          .bytes = bytes};
@@ -144,7 +112,7 @@ static int32_t physical_open(struct script_app *app, const struct shared *shared
 
 Test(ipc, only_an_allocation_is_shared)
 {
-    struct shared shared;
+    struct script_shared shared;
     const struct {
         uint64_t address, bytes;
     } wrong[] = {
@@ -153,18 +121,18 @@ Test(ipc, only_an_allocation_is_shared)
         {UINT64_MAX, 1},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect_eq(share(&one, wrong[i].address, wrong[i].bytes, &shared),
+        cr_expect_eq(script_share(&one, wrong[i].address, wrong[i].bytes, &shared),
                      CUDA_ERROR_INVALID_VALUE, "%zu", i);
     }
-    cr_assert_eq(share(&one, one.window, 4 * MIB, &shared), 0);
-    cr_assert_eq(open_at(&other, &shared, other.window + 64 * MIB), 0);
-    cr_expect_eq(share(&other, other.window + 64 * MIB, 512, &shared), CUDA_ERROR_INVALID_VALUE,
-                 "it is another application's");
+    cr_assert_eq(script_share(&one, one.window, 4 * MIB, &shared), 0);
+    cr_assert_eq(script_open_shared(&other, &shared, other.window + 64 * MIB), 0);
+    cr_expect_eq(script_share(&other, other.window + 64 * MIB, 512, &shared),
+                 CUDA_ERROR_INVALID_VALUE, "it is another application's");
     const struct ga_space_map_args pool = {.address = one.window + 32 * MIB, .bytes = 2 * MIB};
     ga_space_map_args_write(script_begin(&one.data), &pool);
     script_send(&one.data, API_OP_ga_space_map, 1, one.sequence);
     cr_assert_eq(script_wait(&one, one.sequence++), 0);
-    cr_expect_eq(share(&one, one.window + 32 * MIB, 2 * MIB, &shared), 0, "it is a pool's");
+    cr_expect_eq(script_share(&one, one.window + 32 * MIB, 2 * MIB, &shared), 0, "it is a pool's");
     const uint64_t at = other.window + 96 * MIB;
     cr_expect_eq(pool_open(&other, &shared, at, 4 * MIB), CUDA_ERROR_INVALID_HANDLE);
     cr_expect_eq(pool_open(&other, &shared, at + 1, 2 * MIB), CUDA_ERROR_INVALID_VALUE);
@@ -182,25 +150,25 @@ Test(ipc, only_an_allocation_is_shared)
 
 Test(ipc, a_handle_that_says_otherwise_opens_nothing)
 {
-    struct shared shared, wrong;
+    struct script_shared shared, wrong;
     const uint64_t at = other.window + 64 * MIB;
-    cr_assert_eq(share(&one, one.window + 512, 1024, &shared), 0);
+    cr_assert_eq(script_share(&one, one.window + 512, 1024, &shared), 0);
     for (unsigned i = 0; i < 4; i++) {
         wrong = shared;
         wrong.key[i] ^= UINT64_C(1) << (17 * i);
-        cr_expect_eq(open_at(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
+        cr_expect_eq(script_open_shared(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
     }
     wrong = shared;
     wrong.bytes = 2 * MIB;
-    cr_expect_eq(open_at(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
     wrong = shared;
     wrong.offset = 0;
-    cr_expect_eq(open_at(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
     wrong = shared;
     wrong.mapping_bytes = 2 * MIB;
-    cr_expect_eq(open_at(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
     memset(&wrong, 0, sizeof wrong);
-    cr_expect_eq(open_at(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &wrong, at), CUDA_ERROR_INVALID_HANDLE);
 
     const uint64_t places[] = {other.window - 4 * MIB,
                                other.window + SCRIPT_WINDOW_BYTES,
@@ -209,31 +177,33 @@ Test(ipc, a_handle_that_says_otherwise_opens_nothing)
                                0,
                                UINT64_MAX - 2 * MIB + 1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        cr_expect_eq(open_at(&other, &shared, places[i]), CUDA_ERROR_INVALID_VALUE, "%zu", i);
+        cr_expect_eq(script_open_shared(&other, &shared, places[i]), CUDA_ERROR_INVALID_VALUE,
+                     "%zu", i);
     }
-    cr_assert_eq(open_at(&other, &shared, at), 0);
-    cr_expect_eq(open_at(&other, &shared, at + 2 * MIB), CUDA_ERROR_INVALID_VALUE, "it overlaps");
-    cr_expect_eq(open_at(&other, &shared, at + 4 * MIB), 0, "once more, elsewhere");
+    cr_assert_eq(script_open_shared(&other, &shared, at), 0);
+    cr_expect_eq(script_open_shared(&other, &shared, at + 2 * MIB), CUDA_ERROR_INVALID_VALUE,
+                 "it overlaps");
+    cr_expect_eq(script_open_shared(&other, &shared, at + 4 * MIB), 0, "once more, elsewhere");
     script_context(&other, 0);
-    cr_expect_eq(open_at(&other, &shared, at + 8 * MIB), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(script_open_shared(&other, &shared, at + 8 * MIB), CUDA_ERROR_INVALID_CONTEXT);
     script_context(&other, other.context);
     script_app_close(&one);
 }
 
 Test(ipc, what_is_freed_or_withdrawn_cannot_be_opened)
 {
-    struct shared first, second;
+    struct script_shared first, second;
     const uint64_t at = other.window + 64 * MIB;
-    cr_assert_eq(share(&one, one.window, 1024, &first), 0);
-    cr_assert_eq(share(&one, one.window + 1024, 1024, &second), 0);
+    cr_assert_eq(script_share(&one, one.window, 1024, &first), 0);
+    cr_assert_eq(script_share(&one, one.window + 1024, 1024, &second), 0);
     const struct ga_ipc_withdraw_args args = {.address = one.window};
     ga_ipc_withdraw_args_write(script_begin(&one.data), &args);
     script_send(&one.data, API_OP_ga_ipc_withdraw, 1, one.sequence);
     cr_assert_eq(script_wait(&one, one.sequence++), 0);
-    cr_expect_eq(open_at(&other, &first, at), CUDA_ERROR_INVALID_HANDLE);
-    cr_expect_eq(open_at(&other, &second, at), 0);
+    cr_expect_eq(script_open_shared(&other, &first, at), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &second, at), 0);
     cr_assert_eq(script_unmap(&one, one.window, 4 * MIB, false), 0);
-    cr_expect_eq(open_at(&other, &second, at + 4 * MIB), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(script_open_shared(&other, &second, at + 4 * MIB), CUDA_ERROR_INVALID_HANDLE);
     script_app_close(&one);
 }
 
@@ -243,7 +213,7 @@ Test(ipc, events_made_for_it_are_shared_and_no_others)
                    between = ga_handle_make(GA_HANDLE_EVENT, 1, 2),
                    opened = ga_handle_make(GA_HANDLE_EVENT, 1, 3);
     uint64_t key[API_KEY_WORDS], wrong[4];
-    struct shared shared, mixed = {.bytes = 1024, .mapping_bytes = 4 * MIB};
+    struct script_shared shared, mixed = {.bytes = 1024, .mapping_bytes = 4 * MIB};
     make_event(&one, local, CU_EVENT_DISABLE_TIMING);
     make_event(&one, between, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
     cr_expect_eq(share_event(&one, local, key), CUDA_ERROR_INVALID_HANDLE);
@@ -255,8 +225,9 @@ Test(ipc, events_made_for_it_are_shared_and_no_others)
     wrong[2] ^= 1;
     cr_expect_eq(open_event(&other, opened, wrong), CUDA_ERROR_INVALID_HANDLE);
     memcpy(mixed.key, key, sizeof mixed.key);
-    cr_expect_eq(open_at(&other, &mixed, other.window + 64 * MIB), CUDA_ERROR_INVALID_HANDLE);
-    cr_assert_eq(share(&one, one.window, 1024, &shared), 0);
+    cr_expect_eq(script_open_shared(&other, &mixed, other.window + 64 * MIB),
+                 CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(script_share(&one, one.window, 1024, &shared), 0);
     cr_expect_eq(open_event(&other, opened, shared.key), CUDA_ERROR_INVALID_HANDLE);
     cr_expect_eq(open_event(&other, other.context, key), CUDA_ERROR_INVALID_HANDLE);
     cr_assert_eq(open_event(&other, opened, key), 0);
