@@ -59,6 +59,7 @@ struct conf_server {
     uint32_t ledger_interval_s;
     uint32_t ledger_keep_days;
     uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s, drain_s;
+    uint32_t health_check_s;
 };
 
 /* The scheduling of a GPU: keys that change while it is used. */

@@ -19,6 +19,7 @@ static const struct ctl_column health_columns[] = {
     {"listeners", "listeners", FORM_LIST, false},
     {"GPUs", "gpus", FORM_COUNT, false},
     {"GPUs left out", "gpus_left_out", FORM_COUNT, false},
+    {"GPUs that have failed", "gpus_failed", FORM_COUNT, false},
     {"sessions", "sessions", FORM_COUNT, false},
     {"backend processes", "backend_processes", FORM_COUNT, false},
     {"spare processes", "spare_backends", FORM_COUNT, false},
@@ -35,7 +36,8 @@ enum admin_code ctl_node_health(const struct ctl_line *line)
     }
     const char *state = json_string_value(json_object_get(result, "state"));
     bool whole = state != NULL && strcmp(state, "serving") == 0 &&
-                 json_integer_value(json_object_get(result, "gpus_left_out")) == 0;
+                 json_integer_value(json_object_get(result, "gpus_left_out")) == 0 &&
+                 json_integer_value(json_object_get(result, "gpus_failed")) == 0;
     code = ctl_print_object(line, "Health", health_columns, COUNT(health_columns), result);
     json_decref(result);
     return code == ADMIN_OK && !whole ? ADMIN_ERROR : code;
@@ -46,11 +48,14 @@ static const struct ctl_column gpu_columns[] = {
     {"UUID", "uuid", FORM_TEXT, true},
     {"NODE", "node", FORM_TEXT, false},
     {"MODEL", "model", FORM_TEXT, false},
-    {"DRIVER", "driver", FORM_TEXT, false},
+    {"DRIVER", "driver", FORM_TEXT, true},
     {"STATE", "state", FORM_TEXT, false},
     {"REASON", "reason", FORM_TEXT, true},
-    {"MEMORY", "memory_total_bytes", FORM_BYTES, false},
+    {"HEALTH", "health", FORM_TEXT, false},
+    {"FAILURE", "health_reason", FORM_TEXT, true},
+    {"MEMORY", "memory_used_bytes|memory_total_bytes", FORM_BYTES_OF, false},
     {"SESSIONS", "sessions", FORM_COUNT, false},
+    {"TENANTS", "tenants", FORM_COUNT, false},
 };
 
 static bool is_gpu(json_t *gpu, const char *wanted)

@@ -73,6 +73,8 @@ static size_t packet_size(uint32_t kind)
         return sizeof(struct channel_idle);
     case CHANNEL_FACTS:
         return sizeof(struct channel_facts);
+    case CHANNEL_CHECKED:
+        return sizeof(struct channel_checked);
     case CHANNEL_REQUEST:
         return sizeof(struct channel_request);
     default:
@@ -94,6 +96,9 @@ static enum ga_status packet_check(union channel_packet *packet, size_t size)
         break;
     case CHANNEL_NOTICE:
         packet->notice.text[sizeof packet->notice.text - 1] = 0;
+        break;
+    case CHANNEL_CHECKED:
+        packet->checked.reason[sizeof packet->checked.reason - 1] = 0;
         break;
     case CHANNEL_FACTS:
         packet->facts.name[sizeof packet->facts.name - 1] = 0;

@@ -17,6 +17,7 @@
  *     LIMITS ------------------------------>     what holds from now on for the one at this seat
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
+ *     <------------------------------ CHECKED    the same of a check (health.h)
  *     <----------------------------- REQUEST     what applications share (sharing.h), and images
  *     REQUEST ---------------------------->     (images.h), perhaps with a descriptor; and the
  *                                                answer, likewise; or, unasked, that others lack
@@ -72,7 +73,11 @@ enum channel_kind {
     CHANNEL_ALONE,
     CHANNEL_NOTICE,
     CHANNEL_LIMITS,
+    CHANNEL_CHECKED,
 };
+
+/* What a process is for. */
+enum channel_probe { CHANNEL_SERVES, CHANNEL_PROBE_FACTS, CHANNEL_PROBE_CHECK };
 
 enum channel_verb {
     CHANNEL_SHARE = 1,
@@ -123,7 +128,7 @@ struct channel_identity {
 
 struct channel_setup {
     uint32_t kind;
-    uint32_t probe; /* 1: report the facts of the devices and exit */
+    uint32_t probe; /* enum channel_probe; to report on the devices, and exit */
     enum conf_driver driver;
     char driver_path[CONF_TEXT_MAX]; /* empty: the driver's usual place */
     char advertise[CONF_TEXT_MAX];   /* empty: bind_host */
@@ -250,6 +255,12 @@ struct channel_facts {
     int32_t attributes[HANDSHAKE_ATTRIBUTES_MAX];
 };
 
+struct channel_checked {
+    uint32_t kind;
+    uint32_t device;               /* as in SETUP */
+    char reason[CHANNEL_TEXT_MAX]; /* why it cannot be used; "": it can */
+};
+
 struct channel_request {
     uint32_t kind;
     uint32_t seat;   /* whose request it is */
@@ -278,6 +289,7 @@ union channel_packet {
     struct channel_forbidden forbidden;
     struct channel_limits limits;
     struct channel_facts facts;
+    struct channel_checked checked;
     struct channel_request request;
 };
 

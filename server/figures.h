@@ -90,6 +90,7 @@ struct gpu_figures {
 
 struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
+    _Atomic uint32_t fault; /* CUresult that may be the GPU's failure; 0: none */
     struct gpu_figures gpus[FIGURES_GPUS];
 };
 

@@ -28,9 +28,10 @@ enum admin_code admin_verb_health(struct admin_call *call)
     const struct control *control = call->control;
     const struct status_sink sink = {.user = call->result, .node = health_node};
     json_t *listeners = json_array();
-    unsigned unknown = 0;
+    unsigned unknown = 0, failed = 0;
     for (uint32_t i = 0; i < control->devices.count; i++) {
         unknown += !control->devices.all[i].known;
+        failed += control->devices.all[i].health.failed;
     }
     for (unsigned i = 0; i < control->listener_count; i++) {
         (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
@@ -48,6 +49,7 @@ enum admin_code admin_verb_health(struct admin_call *call)
     admin_set(call->result, "listeners", listeners);
     admin_set_number(call->result, "gpus", control->devices.visible_count);
     admin_set_number(call->result, "gpus_left_out", control->serving ? unknown : 0);
+    admin_set_number(call->result, "gpus_failed", failed);
     status_collect(control, &sink);
     return ADMIN_OK;
 }
@@ -55,7 +57,11 @@ enum admin_code admin_verb_health(struct admin_call *call)
 /* ---- GPUs */
 
 struct gpu_use {
-    unsigned sessions[CONF_GPUS_MAX];
+    const struct control *control;
+    unsigned sessions[CONF_GPUS_MAX], tenants[CONF_GPUS_MAX];
+    uint64_t bytes[CONF_GPUS_MAX];
+    const char *tenant; /* whose sessions are looked at */
+    bool seen[CONF_GPUS_MAX];
 };
 
 static void gpu_use_add(void *user, const struct status_application *application)
@@ -63,6 +69,28 @@ static void gpu_use_add(void *user, const struct status_application *application
     struct gpu_use *use = user;
     for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
         use->sessions[i] += (application->gpus[i / 64] >> (i % 64) & 1) != 0;
+        use->bytes[i] += application->gpu_bytes[i];
+    }
+}
+
+static void gpu_use_see(void *user, const struct status_application *application)
+{
+    struct gpu_use *use = user;
+    for (unsigned i = 0; i < CONF_GPUS_MAX && strcmp(application->tenant, use->tenant) == 0; i++) {
+        use->seen[i] = use->seen[i] || (application->gpus[i / 64] >> (i % 64) & 1) != 0;
+    }
+}
+
+/* Counts the tenants that have sessions on each GPU. */
+static void gpu_use_tenant(void *user, const struct status_tenant *tenant)
+{
+    struct gpu_use *use = user;
+    const struct status_sink sink = {.user = use, .application = gpu_use_see};
+    use->tenant = tenant->name;
+    memset(use->seen, 0, sizeof use->seen);
+    status_collect(use->control, &sink);
+    for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
+        use->tenants[i] += use->seen[i];
     }
 }
 
@@ -77,6 +105,8 @@ static json_t *node_gpu_of(const struct control *control, const struct device *d
     admin_set_text(gpu, "uuid", device->known ? uuid : NULL);
     admin_set_text(gpu, "model", device->known ? device->facts.name : NULL);
     admin_set_text(gpu, "state", device->known ? "ready" : control->serving ? "lost" : "starting");
+    admin_set_text(gpu, "health", !device->known ? NULL : device->health.failed ? "failed" : "ok");
+    admin_set_text(gpu, "health_reason", device->health.reason);
     admin_set(gpu, "memory_total_bytes",
               device->known ? json_integer((json_int_t)device->facts.memory_bytes) : json_null());
     return gpu;
@@ -87,9 +117,10 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
 {
     const struct control *control = call->control;
     static struct gpu_use use;
-    const struct status_sink sink = {.user = &use, .application = gpu_use_add};
+    const struct status_sink sink = {
+        .user = &use, .application = gpu_use_add, .tenant = gpu_use_tenant};
     json_t *items = json_array();
-    use = (struct gpu_use){{0}};
+    use = (struct gpu_use){.control = control};
     status_collect(control, &sink);
     for (uint32_t i = 0; i < control->devices.visible_count; i++) {
         json_t *gpu = node_gpu_of(control, devices_visible(&control->devices, i));
@@ -98,6 +129,8 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
         }
         admin_set_number(gpu, "gpu", i);
         admin_set_number(gpu, "sessions", use.sessions[i]);
+        admin_set_number(gpu, "tenants", use.tenants[i]);
+        admin_set_number(gpu, "memory_used_bytes", use.bytes[i]);
         (void)json_array_append_new(items, gpu);
     }
     for (uint32_t i = 0; i < control->devices.count; i++) {
@@ -105,6 +138,8 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
             json_t *gpu = node_gpu_of(control, &control->devices.all[i]);
             admin_set(gpu, "gpu", json_null());
             admin_set_number(gpu, "sessions", 0);
+            admin_set_number(gpu, "tenants", 0);
+            admin_set_number(gpu, "memory_used_bytes", 0);
             (void)json_array_append_new(items, gpu);
         }
     }

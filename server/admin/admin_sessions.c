@@ -263,7 +263,7 @@ enum admin_code admin_verb_session_kill(struct admin_call *call)
         char why[ADMIN_WHY_MAX];
         snprintf(why, sizeof why, "an administrator (%s) has ended it%s%s", call->peer->name,
                  reason != NULL ? ": " : "", reason != NULL ? reason : "");
-        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
+        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
     }
     return ADMIN_OK;
 }

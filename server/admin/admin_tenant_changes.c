@@ -235,7 +235,7 @@ static unsigned tenant_sessions_end(struct admin_call *call, const char *name, c
                 snprintf(why, sizeof why,
                          "an administrator (%s) has ended the tenant %s's sessions: %s",
                          call->peer->name, name, reason);
-                dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
+                dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
             }
         }
     }

@@ -263,8 +263,11 @@ _Noreturn void backend_main(void)
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     }
     backend.output.context_of = driver_output_context(&backend.driver);
-    if (backend.setup.probe != 0) {
+    if (backend.setup.probe == CHANNEL_PROBE_FACTS) {
         _exit(probe_devices(&backend.setup, &backend.driver, CHANNEL_FD));
+    }
+    if (backend.setup.probe == CHANNEL_PROBE_CHECK) {
+        _exit(probe_check(&backend.setup, &backend.driver, CHANNEL_FD));
     }
     backend.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (backend.wake_fd < 0) {

@@ -102,7 +102,7 @@ static enum ga_status application_look(struct control_application *application)
     struct auth_grant *grant = application->grant;
     enum ga_status status = auth_still(application->control->auth, grant, &refusal);
     if (status == GA_DENIED) {
-        dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, refusal.why);
+        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, refusal.why);
         return GA_OK;
     }
     if (status != GA_OK) {

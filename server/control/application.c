@@ -135,6 +135,7 @@ void control_application_end(struct control_application *application)
         ga_number_map_remove(&application->control->applications_by_number, &application->known);
         ga_list_remove(&application->link);
         audit_closes(application);
+        application->control->closed[application->closes]++;
         tenant_leave(application);
         application->admitted = false;
         if (!owner_lasts(&application->owner)) {
@@ -313,6 +314,9 @@ static void application_seat_ended(struct seat *seat, const char *why)
     struct control_application *application = seat->application;
     char none[300];
     bool silent = seat->prompt && !seat->ready;
+    if (application->dismissed_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
+        application->closes = APPLICATION_CRASHES;
+    }
     if (silent && is_waited_for(application, seat)) {
         enum ga_status status =
             control_application_start(application, seat->process->driver, none, sizeof none);
@@ -357,12 +361,18 @@ enum ga_status control_application_start(struct control_application *application
 
 /* ---- status */
 
-static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus)
+static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,
+                        uint64_t *bytes)
 {
     if (seat != NULL) {
         status->processes++;
         for (unsigned i = 0; i < sizeof seat->gpus / sizeof *seat->gpus; i++) {
             gpus[i] |= seat->gpus[i];
+        }
+        const struct figures_page *page = seat->process->figures;
+        for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
+            bytes[i] +=
+                atomic_load_explicit(&page->memory[seat->number][i].bytes, memory_order_relaxed);
         }
         for (unsigned i = 0; i < FIGURE_COUNT; i++) {
             status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
@@ -389,7 +399,7 @@ void control_application_status(const struct control *control, const struct stat
     ga_list_each (at, next, &control->applications) {
         const struct control_application *application =
             ga_container(at, struct control_application, link);
-        uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0};
+        uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0}, bytes[CONF_GPUS_MAX] = {0};
         struct status_application status = {.id = application->id,
                                             .address = application->address,
                                             .label = application->label,
@@ -398,12 +408,13 @@ void control_application_status(const struct control *control, const struct stat
                                             .age_ns = ga_clock_ns() - application->since_ns,
                                             .way = application->way,
                                             .ending = application->dismissed_ns != 0,
-                                            .gpus = gpus};
+                                            .gpus = gpus,
+                                            .gpu_bytes = bytes};
         ga_list_each (client, after, &application->clients) {
             status.connections++;
         }
         for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            seat_status(application->seats[i], &status, gpus);
+            seat_status(application->seats[i], &status, gpus, bytes);
         }
         sink->application(sink->user, &status);
         for (unsigned i = 0; i < DEVICES_DRIVERS && sink->gpu != NULL; i++) {

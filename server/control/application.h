@@ -12,6 +12,7 @@
 #include "auth/auth.h"
 #include "base/list.h"
 #include "base/number_map.h"
+#include "server/control/closes.h"
 #include "server/control/devices.h"
 #include "server/control/feedback.h"
 #include "server/control/owner.h"
@@ -40,7 +41,8 @@ struct control_application {
     uint64_t since_ns;        /* it has greeted */
     uint32_t alone_number;    /* of it as a tenant of its own, where nobody is asked whose it is */
     bool admitted;
-    bool alone, alone_told;   /* it has no control connection, and has others; that was logged */
+    bool alone, alone_told; /* it has no control connection, and has others; that was logged */
+    enum application_closes closes;
     uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */
     int32_t dismissed_result; /* CUresult for what it asks for now */
     char dismissed_why[WIRE_NOTICE_MAX + 1];

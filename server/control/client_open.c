@@ -181,7 +181,8 @@ static bool open_refused(struct control_client *client, const struct control_cli
     bool here = control_application_has_seat(application);
     if ((!here && drain_refuses(client->control, DRAIN_NODE, why, sizeof why)) ||
         (!control_application_uses(application, wanted->gpu) &&
-         drain_refuses(client->control, wanted->gpu, why, sizeof why))) {
+         (drain_refuses(client->control, wanted->gpu, why, sizeof why) ||
+          health_refuses(client->control, wanted->gpu, why, sizeof why)))) {
         control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
         return true;
     }

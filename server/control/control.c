@@ -37,6 +37,7 @@ void control_end(struct control *control, int exit_status)
         (*at)->stop(control);
     }
     control_client_close_all(control);
+    health_stop(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         warm_pool_stop(&control->warm_pools[i]);
     }
@@ -150,26 +151,6 @@ static void probe_ended(struct backend_process *process, const char *why)
 static const struct backend_process_events probe_events = {.packet = probe_packet,
                                                            .ended = probe_ended};
 
-static enum ga_status probe_start(struct control *control, enum conf_driver driver)
-{
-    struct channel_setup setup = {.kind = CHANNEL_SETUP, .identity = control->identity};
-    devices_setup(&control->devices, driver, true, &setup);
-    char **env = devices_env(&control->devices, control->conf, driver);
-    if (env == NULL) {
-        ga_error("no memory");
-        return GA_NO_MEMORY;
-    }
-    char why[300];
-    enum ga_status status = backend_process_start(
-        &control->processes, &setup, env, control->conf->server.open_timeout_s, &probe_events,
-        control, &control->probes[driver], why, sizeof why);
-    devices_env_free(env);
-    if (status != GA_OK) {
-        ga_error("%s", why);
-    }
-    return status;
-}
-
 static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(control));
@@ -183,7 +164,8 @@ static enum ga_status control_start(struct control *control)
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         if (devices_have(&control->devices, (enum conf_driver)driver)) {
-            GA_TRY(probe_start(control, (enum conf_driver)driver));
+            GA_TRY(health_probe(control, (enum conf_driver)driver, CHANNEL_PROBE_FACTS,
+                                &probe_events, control, &control->probes[driver]));
         }
     }
     return GA_OK;
@@ -276,6 +258,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     (void)uv_check_init(&control.loop, &control.accepts);
     notify_init(&control.notify, &control.loop);
     drain_init(&control);
+    health_init(&control);
     dismiss_init(&control);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
@@ -291,6 +274,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
     http_stop(&control);
+    health_fini(&control);
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);

@@ -11,9 +11,11 @@
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/control/backend_process.h"
+#include "server/control/closes.h"
 #include "server/control/devices.h"
 #include "server/control/drain.h"
 #include "server/control/feedback.h"
+#include "server/control/health.h"
 #include "server/control/notify.h"
 #include "server/control/tenant.h"
 #include "server/control/warm_pool.h"
@@ -72,6 +74,7 @@ struct control {
     bool store_failing;  /* that has been logged */
     uint64_t shunned_ns; /* see access_shuns */
     uint64_t refusals[AUTH_REASON_COUNT];
+    uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
     struct auth_audit *audit; /* NULL: none is written (audit.h) */
     bool audit_failing;       /* that has been logged */
@@ -90,6 +93,7 @@ struct control {
     struct transport_secret secret; /* of those with tls */
     struct backend_process *probes[DEVICES_DRIVERS];
     struct warm_pool warm_pools[DEVICES_DRIVERS];
+    struct health_check health[DEVICES_DRIVERS];
     struct drain drain;    /* of the node */
     uv_timer_t drains;     /* while any goes on */
     uv_timer_t dismissals; /* while any application is dismissed */

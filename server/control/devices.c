@@ -78,15 +78,16 @@ const struct device *devices_visible(const struct devices *devices, uint32_t ind
     return &devices->all[devices->visible[index]];
 }
 
-void devices_setup(const struct devices *devices, enum conf_driver driver, bool probe,
+void devices_setup(const struct devices *devices, enum conf_driver driver, enum channel_probe probe,
                    struct channel_setup *setup)
 {
     setup->driver = driver;
     setup->probe = probe;
     setup->device_count = 0;
-    uint32_t count = probe ? devices->count : devices->visible_count;
+    bool all = probe != CHANNEL_SERVES;
+    uint32_t count = all ? devices->count : devices->visible_count;
     for (uint32_t i = 0; i < count; i++) {
-        const struct device *device = &devices->all[probe ? i : devices->visible[i]];
+        const struct device *device = &devices->all[all ? i : devices->visible[i]];
         if (device->gpu->driver != driver) {
             continue;
         }

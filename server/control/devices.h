@@ -8,6 +8,7 @@
 
 #include "server/channel.h"
 #include "server/control/drain.h"
+#include "server/control/health.h"
 
 #define DEVICES_DRIVERS 2u /* values of enum conf_driver */
 
@@ -17,6 +18,7 @@ struct device {
     uint32_t ordinal;           /* in its driver */
     bool known;                 /* `facts` are there */
     struct drain drain;
+    struct health health;
     struct channel_facts facts;
 };
 
@@ -43,7 +45,7 @@ const struct device *devices_visible(const struct devices *devices, uint32_t ind
 
 /* Fills in the devices and the driver of SETUP for a backend process of that driver: with `probe`
  * all devices of the configuration, otherwise those that clients see. */
-void devices_setup(const struct devices *devices, enum conf_driver driver, bool probe,
+void devices_setup(const struct devices *devices, enum conf_driver driver, enum channel_probe probe,
                    struct channel_setup *setup);
 /* The environment of a backend process of that driver, ended by NULL; free with devices_env_free.
  * NULL: no memory. */

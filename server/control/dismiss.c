@@ -78,7 +78,8 @@ static void dismiss_turn(uv_timer_t *timer)
     }
 }
 
-void dismiss_application(struct control_application *application, int32_t result, const char *why)
+void dismiss_application(struct control_application *application, enum application_closes closes,
+                         int32_t result, const char *why)
 {
     struct control *control = application->control;
     if (application->dismissed_ns != 0) {
@@ -86,6 +87,7 @@ void dismiss_application(struct control_application *application, int32_t result
     }
     ga_warn_of(application->address, "%s: ended: %s", application->label, why);
     application->dismissed_ns = ga_clock_ns();
+    application->closes = closes;
     application->dismissed_result = result;
     snprintf(application->dismissed_why, sizeof application->dismissed_why, "%s", why);
     dismiss_send(application, WIRE_NOTICE_END, why);

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "server/control/closes.h"
+
 struct control;
 struct control_application;
 
@@ -16,6 +18,7 @@ void dismiss_note(struct control_application *application, const char *text);
 /* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. What it
  * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within three seconds.
  */
-void dismiss_application(struct control_application *application, int32_t result, const char *why);
+void dismiss_application(struct control_application *application, enum application_closes closes,
+                         int32_t result, const char *why);
 
 #endif

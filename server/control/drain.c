@@ -95,7 +95,8 @@ static void drain_expire(const struct control *control, uint32_t gpu)
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (drain_uses(application, gpu)) {
-            dismiss_application(application, CUDA_ERROR_DEVICE_UNAVAILABLE, text);
+            dismiss_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                                text);
         }
     }
 }

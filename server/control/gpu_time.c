@@ -95,7 +95,7 @@ static void time_is_up(const struct tenant *tenant, const struct member *member)
         struct control_application *application =
             ga_container(at, struct control_application, fellow);
         if (member == NULL || application->member == member) {
-            dismiss_application(application, CUDA_ERROR_NOT_PERMITTED, why);
+            dismiss_application(application, APPLICATION_SPENT, CUDA_ERROR_NOT_PERMITTED, why);
         }
     }
 }

@@ -51,9 +51,32 @@ static const char *state_of(const struct control *control, const struct device *
 {
     const struct drain *node = &control->drain, *own = &device->drain;
     const struct drain *drain = own->state != DRAIN_NONE ? own : node;
-    return drain->state == DRAIN_NONE   ? "ready"
+    return device->health.failed        ? "failed"
+           : drain->state == DRAIN_NONE ? "ready"
            : drain->state == DRAIN_DONE ? "drained"
                                         : "draining";
+}
+
+static void gpu_bytes_add(void *user, const struct status_application *application)
+{
+    uint64_t *bytes = user;
+    for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
+        bytes[i] += application->gpu_bytes[i];
+    }
+}
+
+static void metrics_memory_write(const struct control *control, FILE *out)
+{
+    uint64_t bytes[CONF_GPUS_MAX] = {0};
+    const struct status_sink sink = {.user = bytes, .application = gpu_bytes_add};
+    status_collect(control, &sink);
+    family(out, "gpuaas_gpu_memory_used_bytes", "gauge",
+           "Memory of the GPU that programs have, as their backend processes count it.");
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        fputs("gpuaas_gpu_memory_used_bytes", out);
+        labels_of_gpu(out, control, devices_visible(&control->devices, i));
+        fprintf(out, "} %" PRIu64 "\n", bytes[i]);
+    }
 }
 
 static void metrics_gpus_write(const struct control *control, FILE *out)
@@ -72,6 +95,13 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
         fputs("gpuaas_gpu_memory_total_bytes", out);
         labels_of_gpu(out, control, device);
         fprintf(out, "} %" PRIu64 "\n", device->facts.memory_bytes);
+    }
+    family(out, "gpuaas_gpu_errors_total", "counter", "Failures of the GPU: checks.");
+    for (uint32_t i = 0; i < devices->visible_count; i++) {
+        const struct device *device = devices_visible(devices, i);
+        fputs("gpuaas_gpu_errors_total", out);
+        labels_of_gpu(out, control, device);
+        fprintf(out, ",kind=\"check\"} %" PRIu64 "\n", device->health.failures);
     }
     uint32_t lost = 0;
     for (uint32_t i = 0; i < devices->count; i++) {
@@ -186,8 +216,19 @@ static void node_write(void *user, const struct node_status *node)
     fprintf(out, "gpuaas_image_store_bytes %" PRIu64 "\n", node->image_bytes);
 }
 
-static void refusals_write(const struct control *control, FILE *out)
+static void endings_write(const struct control *control, FILE *out)
 {
+    static const char *const reasons[] = {
+#define CLOSE(name, label) label,
+        APPLICATION_CLOSE_REASONS(CLOSE)
+#undef CLOSE
+    };
+    family(out, "gpuaas_sessions_closed_total", "counter",
+           "Programs that are not connected any more, by the reason.");
+    for (unsigned i = 0; i < APPLICATION_CLOSES; i++) {
+        fprintf(out, "gpuaas_sessions_closed_total{reason=\"%s\"} %" PRIu64 "\n", reasons[i],
+                control->closed[i]);
+    }
     family(out, "gpuaas_auth_failures_total", "counter", "Refused programs, by the reason.");
     for (unsigned i = 0; i < AUTH_REASON_COUNT; i++) {
         fprintf(out, "gpuaas_auth_failures_total{reason=\"%s\"} %" PRIu64 "\n",
@@ -240,10 +281,11 @@ void metrics_write(const struct control *control, FILE *out)
     family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
     fprintf(out, "gpuaas_up %d\n", control->serving);
     metrics_gpus_write(control, out);
+    metrics_memory_write(control, out);
     metrics_scheduling_write(control, out);
     status_collect(control, &sink);
     metrics_tenants_write(control, out);
-    refusals_write(control, out);
+    endings_write(control, out);
     process_write(out);
 }
 
@@ -270,7 +312,8 @@ bool metrics_ready(const struct control *control, FILE *out)
     int64_t ends = 0;
     unsigned usable = 0;
     for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        usable += devices_visible(&control->devices, i)->drain.state == DRAIN_NONE;
+        const struct device *device = devices_visible(&control->devices, i);
+        usable += device->drain.state == DRAIN_NONE && !device->health.failed;
     }
     bool good = condition(out, "serving", control->serving && !control->stopping, "%s",
                           control->stopping ? "it is ending" : "the drivers are being opened");

@@ -257,6 +257,7 @@ void seat_end(struct seat *seat, const char *why)
 {
     struct control_application *application = seat->application;
     accounting_seat_ended(seat, seat_end_reason(seat, why));
+    health_seat_ended(seat);
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&seat->process->table->sharing, &seat->share);
     lender_seat_end(seat);

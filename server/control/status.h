@@ -22,6 +22,7 @@ struct status_application {
     const char *way;                 /* of its control connection: "tls", "tcp", "shm" */
     bool ending;                     /* an operator does not want it any more */
     const uint64_t *gpus;            /* bit n: it uses the GPU n of the list that clients see */
+    const uint64_t *gpu_bytes;       /* device memory on each of these, CONF_GPUS_MAX */
     uint64_t figures[FIGURE_COUNT];  /* of all its processes together; see server/figures.h */
 };
 

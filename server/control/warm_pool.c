@@ -12,6 +12,8 @@
 #define REFILL_MS_MAX 30000u
 #define YOUNG_NS      (10 * GA_NS_PER_S) /* a process that dies before may have a lasting cause */
 
+#define SICK_DEATHS 3u /* young spares in succession; their driver may be the cause */
+
 static void spare_ended(struct backend_process *process, const char *why);
 
 /* Logs a failure; backend_process.c handles the other packets of a spare. */
@@ -57,7 +59,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .outlives = control->outlives,
     };
     memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
-    devices_setup(&control->devices, pool->driver, false, &setup);
+    devices_setup(&control->devices, pool->driver, CHANNEL_SERVES, &setup);
     char **env = devices_env(&control->devices, control->conf, pool->driver);
     if (env == NULL) {
         snprintf(why, why_size, "no memory");
@@ -87,6 +89,9 @@ static void refill_later(struct warm_pool *pool)
 static void spare_died(struct warm_pool *pool, bool young)
 {
     pool->deaths = young ? pool->deaths + 1 : 0;
+    if (pool->deaths >= SICK_DEATHS) {
+        health_suspect(pool->control, pool->driver);
+    }
     refill_later(pool);
 }
 

@@ -18,6 +18,11 @@ GA_CHECKED enum ga_status driver_open(const struct channel_setup *setup, struct 
 GA_CHECKED enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                                        struct channel_facts *facts, char *why, size_t why_size);
 
+/* Uses the device as a new program would: a context, some memory, which is set and read. `reason`:
+ * what fails, "" if nothing does. That others have all of its memory is no failure. */
+void driver_check(const struct cuda_driver *driver, uint32_t ordinal, char *reason,
+                  size_t reason_size);
+
 /* The driver's answer to whose output a thread is writing (api/driver_open.h); NULL: it tells
  * nothing. */
 void *(*driver_output_context(const struct cuda_driver *driver))(void);

@@ -7,10 +7,10 @@
 #include "base/log.h"
 
 /* gpuaasd reads them one by one: with many devices the channel fills up meanwhile. */
-static enum ga_status facts_send(int fd, const struct channel_facts *facts)
+static enum ga_status probe_send(int fd, const void *packet, size_t size)
 {
     enum ga_status status;
-    while ((status = channel_send(fd, facts, sizeof *facts)) == GA_AGAIN) {
+    while ((status = channel_send(fd, packet, size)) == GA_AGAIN) {
         struct pollfd at = {.fd = fd, .events = POLLOUT};
         (void)poll(&at, 1, -1);
     }
@@ -47,9 +47,22 @@ int probe_devices(const struct channel_setup *setup, const struct cuda_driver *d
             continue;
         }
         facts.peers = peers_of(setup, driver, i);
-        if (facts_send(fd, &facts) != GA_OK) {
+        if (probe_send(fd, &facts, sizeof facts) != GA_OK) {
             return 1;
         }
     }
     return exit_status;
+}
+
+int probe_check(const struct channel_setup *setup, const struct cuda_driver *driver, int fd)
+{
+    for (uint32_t i = 0; i < setup->device_count; i++) {
+        struct channel_checked checked = {.kind = CHANNEL_CHECKED,
+                                          .device = setup->devices[i].device};
+        driver_check(driver, setup->devices[i].ordinal, checked.reason, sizeof checked.reason);
+        if (probe_send(fd, &checked, sizeof checked) != GA_OK) {
+            return 1;
+        }
+    }
+    return 0;
 }

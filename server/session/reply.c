@@ -87,9 +87,19 @@ void server_kernel_over(struct server_conn *conn)
     conn_flush(conn);
 }
 
+/* What a new program meets on a device that has failed or gone; or there is another cause. */
+static bool reply_is_gone(CUresult rc)
+{
+    return rc == CUDA_ERROR_DEVICE_UNAVAILABLE || rc == CUDA_ERROR_NO_DEVICE ||
+           rc == CUDA_ERROR_SYSTEM_NOT_READY || rc == CUDA_ERROR_UNKNOWN;
+}
+
 void server_check_fault(struct server_conn *conn, CUresult rc)
 {
     int none = 0;
+    if (reply_is_gone(rc) || server_is_fault(rc)) { /* gpuaasd may ask whether it is the device's */
+        atomic_store(&conn->ledger->figures->fault, (uint32_t)rc);
+    }
     if (!server_is_fault(rc) || atomic_load(&conn->fault) != 0) {
         return;
     }

@@ -46,7 +46,7 @@ def test_node(build):
         expect(admin.json("version", server=False)["version"] == health["version"], "the same")
         table = admin.text("gpus").splitlines()
         expect(re.match(r"GPU +NODE +MODEL", table[0]) and len(table) == 3 and
-               re.search(r"Soft 1 .* 2\.0 GiB", table[2]), f"{table}")
+               re.search(r"Soft 1 .*/2\.0 GiB", table[2]), f"{table}")
         expect(len(admin.text("gpus", "-n").splitlines()) == 2, "without titles")
         expect(gpus[0]["uuid"] in admin.text("gpus", "-o", "wide"), "with more columns")
 

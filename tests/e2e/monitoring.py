@@ -4,15 +4,19 @@
 
 import contextlib
 import http.client
+import os
 import re
 import signal
 import socket
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 
+import ctl
 import harness
 from harness import expect, wait_until
+from node import Player
 from turns import players
 
 
@@ -190,6 +194,54 @@ def test_backend_processes_do_without(build):
     linked = subprocess.run(["readelf", "-d", build.path("bin", "gpuaasd")], check=True,
                             capture_output=True, text=True).stdout
     expect("microhttpd" not in linked, linked)
+
+
+def test_a_gpu_that_fails(build):
+    """Programs in succession end by errors, and a check fails: the GPU gets no new programs. Once
+    a check passes it gets them again."""
+    if build.sanitize == "none":
+        print("  (left out: no failpoints in this build)")
+        return
+    with tempfile.TemporaryDirectory(prefix="gpuaas-e2e-") as folder:
+        failpoint = os.path.join(folder, "failpoint")
+        with open(failpoint, "w", encoding="ascii") as file:
+            file.write("0 fail backend: device checked\n")
+        config = ctl.configuration(folder, keys="http = 127.0.0.1:0\nhealth_check_s = 1")
+        admin = ctl.Ctl(build, folder)
+        with harness.serving(build, config=config,
+                             extra={"GPUAAS_FAILPOINT": failpoint}) as server, \
+                contextlib.closing(Player(build, build.remote([server]))) as neighbour:
+            place = place_of(server)
+            expect(neighbour.ask("take 3") == "took", neighbour.report())
+            gpu, = admin.items("gpus")
+            expect(gpu["health"] == "ok" and gpu["sessions"] == gpu["tenants"] == 1 and
+                   gpu["memory_used_bytes"] >= 3 << 20, f"{gpu}")
+            harness.run([build.program("wrong_faults")], build.remote([server]), status=None)
+            wait_until(lambda: admin.items("gpus")[0]["health"] == "failed", 60, "it has failed")
+            gpu, = admin.items("gpus")
+            expect("cuMemcpyDtoH: CUDA_ERROR_LAUNCH_FAILED" in gpu["health_reason"] and
+                   gpu["state"] == "ready", f"{gpu}")
+            admin.run("health", status=ctl.ERROR)
+            found = metrics_of(place)
+            expect(sum(found[name] for name in found if "gpu_memory_used" in name) >= 3 << 20 and
+                   found['gpuaas_tenant_memory_bytes{tenant="default"}'] >= 3 << 20 and
+                   found['gpuaas_sessions_closed_total{reason="client_exit"}'] >= 3, found)
+            expect(any("gpu_state" in name and 'state="failed"' in name for name in found) and
+                   any("gpu_errors_total" in name and found[name] >= 1 for name in found), found)
+            status, text, _ = get(place, "/readyz?verbose")
+            expect(status == 503 and "not gpu" in text, text)
+            refused = harness.run([build.program("hello")], build.remote([server]), status=1)
+            expect("GPU 0 has failed" in refused.err.text and "(46," in refused.out.text,
+                   refused.report())
+            expect(neighbour.free() > 0, "what runs goes on")
+            os.remove(failpoint)
+            wait_until(lambda: admin.items("gpus")[0]["health"] == "ok", 60, "it works again")
+            expect("works again" in server.err.text, server.report())
+            harness.run_passing([build.program("hello")], build.remote([server]))
+            session, = admin.items("sessions")
+            admin.run("sessions", "kill", session["id"], "--yes")
+            wait_until(lambda: metrics_of(place)[
+                'gpuaas_sessions_closed_total{reason="killed"}'] == 1, 20, "it was killed")
 
 
 if __name__ == "__main__":

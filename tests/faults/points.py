@@ -27,6 +27,9 @@ TURNS = ("backend: turn wanted", "backend: in a turn", "backend: before a turn i
 # No fault: the driver has no such thing. tests/e2e/quotas.py asks for them.
 KINDS = ("backend: kernels can be stopped", "backend: variables are told")
 
+# Only where a GPU is checked: tests/e2e/health.py fails it.
+CHECKS = ("backend: device checked",)
+
 # A backend process whose client has gone may end before gpuaasd has come to ending it; usage is
 # written now and then (tests/e2e/accounting.py).
 UNSURE = ("gpuaasd: before a backend process is ended", "gpuaasd: before usage is written",
@@ -51,13 +54,13 @@ def found_points():
                 for void, point in CALL.findall(f.read()):
                     can_fail = not void or points.get(point, Point("", False)).can_fail
                     points[point] = Point(point, can_fail)
-    known = COUNT + len(LENDING) + len(TURNS) + len(KINDS)
+    known = COUNT + len(LENDING) + len(TURNS) + len(KINDS) + len(CHECKS)
     assert len(points) == known, f"{len(points)} failpoints are found, {known} are known"
     return sorted(points.values(), key=lambda point: point.name)
 
 
 def all_points():
-    return [point for point in found_points() if point.name not in LENDING + TURNS + KINDS]
+    return [point for point in found_points() if point.name not in LENDING + TURNS + KINDS + CHECKS]
 
 
 def lending_points():
