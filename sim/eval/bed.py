@@ -10,6 +10,7 @@ import math
 import os
 import random
 import subprocess
+import sys
 import tempfile
 
 GROUP_A = ["DC", "SC", "BO", "MM", "HI", "EV"]
@@ -97,8 +98,16 @@ class Bed:
         return json.loads(done.stdout)
 
     def all(self, runs):
+        """Tells a terminal how far it is."""
+        found = []
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(self.one, runs))
+            for result in pool.map(self.one, runs):
+                found.append(result)
+                if sys.stderr.isatty():
+                    print(f"\r{len(found)} of {len(runs)} runs ", end="", file=sys.stderr)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+        return found
 
 
 def mean(values):
