@@ -75,15 +75,25 @@ static enum admin_code long_option(struct ctl_line *line, char ***at)
     return no_option(word, length);
 }
 
-/* The option of a letter. Where two have it, the command decides, whose first word comes first. */
+/* Whether the words so far are this command's. */
+static bool words_are(const struct ctl_line *line, const char *command)
+{
+    size_t first = line->word_count != 0 ? strlen(line->words[0]) : 0;
+    if (first == 0 || strncmp(command, line->words[0], first) != 0) {
+        return false;
+    }
+    return command[first] == 0 || (command[first] == ' ' && line->word_count > 1 &&
+                                   strcmp(command + first + 1, line->words[1]) == 0);
+}
+
+/* The option of a letter. Where several have it, the command decides, whose words come first. */
 static unsigned letter_find(const struct ctl_line *line, char letter)
 {
     unsigned found = OPTION_COUNT;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         bool taken = ctl_options[i].letter == letter;
         for (size_t k = 0; taken && found != OPTION_COUNT && k < ctl_command_count; k++) {
-            if (line->word_count != 0 && strcmp(ctl_commands[k].words, line->words[0]) == 0 &&
-                (ctl_commands[k].options >> i & 1) != 0) {
+            if (words_are(line, ctl_commands[k].words) && (ctl_commands[k].options >> i & 1) != 0) {
                 found = i;
             }
         }

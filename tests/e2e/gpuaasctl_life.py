@@ -151,7 +151,7 @@ def test_audit(build):
         lines = text.splitlines()
         expect(len(lines) == 20 and "auth.refused" in lines[0] and "seq=11" in lines[0] and
                "\x1b" not in text, text)
-        text = admin.text("audit", "tail", "--log", folder, "--lines", "2", "--json", server=False)
+        text = admin.text("audit", "tail", "--log", folder, "-n", "2", "--json", server=False)
         expect(len(text.splitlines()) == 2 and '"seq":30' in text, text)
         admin.wrong(USAGE, "audit", "tail", "--log", folder, "--lines", "0", server=False)
         process = admin.run("audit", "verify", "--log", folder, server=False, status=ERROR)
