@@ -43,6 +43,7 @@ static const struct ctl_column show_columns[] = {
     {"wall-time", "limits.wall_time_ms", FORM_DURATION_MS, false},
     {"share", "limits.share", FORM_COUNT, false},
     {"priority", "limits.priority", FORM_COUNT, false},
+    {"latency-goal", "limits.latency_goal_ms", FORM_DURATION_MS, false},
     {"compute-cap (per cent)", "limits.compute_cap_percent", FORM_COUNT, false},
     {"throttle (per cent)", "limits.throttle_percent", FORM_COUNT, false},
     {"gpu-types", "gpu_types", FORM_LIST, false},

@@ -108,18 +108,26 @@ static bool has_any(const struct store_tenant *tenant, const enum limit *limits,
 static void scheduling_warn(struct admin_call *call, const struct store_tenant *tenant)
 {
     static const enum limit terms[] = {LIMIT_SHARE, LIMIT_PRIORITY, LIMIT_COMPUTE_CAP,
-                                       LIMIT_THROTTLE},
+                                       LIMIT_THROTTLE, LIMIT_LATENCY_GOAL},
                             periods[] = {LIMIT_GPU_TIME_DAY, LIMIT_GPU_TIME_MONTH};
     bool throttles = tenant->limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
-    if (!call->control->conf->server.auth && has_any(tenant, terms, 4)) {
+    if (!call->control->conf->server.auth && has_any(tenant, terms, 5)) {
         admin_warn(call,
                    "auth = off: nobody says whose he is, so each program has a share of its own, "
-                   "and share, priority, compute-cap and throttle of %s do not hold",
+                   "and share, priority, compute-cap, throttle and latency-goal of %s do not "
+                   "hold",
                    tenant->name);
     }
     if (throttles && !has_any(tenant, periods, 2)) {
         admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",
                    tenant->name);
+    }
+    uint32_t goalless = scheduling_goalless(call->control);
+    if (goalless != 0 && tenant->limits.of[LIMIT_LATENCY_GOAL] != LIMIT_NONE) {
+        admin_warn(call,
+                   "latency-goal of %s holds on GPUs with policy latency or auto (gpuaasctl policy "
+                   "set); %u of %u have another one",
+                   tenant->name, goalless, call->control->devices.visible_count);
     }
     uint32_t strangers = scheduling_capless(call->control, tenant->name);
     if (strangers != 0) {

@@ -315,15 +315,16 @@ static struct scheduler_session scheduler_session_of(const struct scheduler_memb
                                                      uint64_t now)
 {
     const struct sched_request *asks = &member->asks;
-    return (struct scheduler_session){
-        .process = member->process->number,
-        .seat = member->seat,
-        .tenant = asks->tenant,
-        .terms = {asks->weight, asks->priority, asks->cap_percent, asks->throttle_percent},
-        .account = sched_account(member->gpu->sched, member->slot, now),
-        .waits = !member->holds && asks->wants != 0,
-        .holds = member->holds && !member->lost,
-        .lost = member->lost};
+    return (struct scheduler_session){.process = member->process->number,
+                                      .seat = member->seat,
+                                      .tenant = asks->tenant,
+                                      .terms = {asks->weight, asks->priority, asks->cap_percent,
+                                                asks->throttle_percent, asks->goal_ns},
+                                      .account =
+                                          sched_account(member->gpu->sched, member->slot, now),
+                                      .waits = !member->holds && asks->wants != 0,
+                                      .holds = member->holds && !member->lost,
+                                      .lost = member->lost};
 }
 
 uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
@@ -452,7 +453,8 @@ enum ga_status scheduler_session_begin(struct scheduler_process *process, uint32
                                                     .weight = terms->weight,
                                                     .priority = terms->priority,
                                                     .cap_percent = terms->cap_percent,
-                                                    .throttle_percent = terms->throttle_percent}};
+                                                    .throttle_percent = terms->throttle_percent,
+                                                    .goal_ns = terms->goal_ns}};
     pthread_mutex_lock(&process->scheduler->lock);
     enum ga_status status = session_join(process, gpu, &first);
     pthread_mutex_unlock(&process->scheduler->lock);

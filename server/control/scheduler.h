@@ -29,6 +29,7 @@ struct scheduler_settings {
 /* Of a tenant; they hold for each GPU. As in struct sched_request. */
 struct scheduler_terms {
     uint32_t weight, priority, cap_percent, throttle_percent;
+    uint64_t goal_ns;
 };
 
 /* A session, for people who look. */

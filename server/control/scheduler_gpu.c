@@ -308,6 +308,7 @@ void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler
     member->asks.priority = terms->priority;
     member->asks.cap_percent = terms->cap_percent;
     member->asks.throttle_percent = terms->throttle_percent;
+    member->asks.goal_ns = terms->goal_ns;
     sched_update(member->gpu->sched, member->slot, &member->asks, now);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
@@ -172,6 +173,17 @@ uint32_t scheduling_capless(const struct control *control, const char *name)
     return count;
 }
 
+uint32_t scheduling_goalless(const struct control *control)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        const char *policy =
+            sched_policy_name(devices_visible(&control->devices, i)->gpu->scheduling.policy);
+        count += strcmp(policy, "latency") != 0 && strcmp(policy, "auto") != 0;
+    }
+    return count;
+}
+
 static uint32_t limit_or(const struct limits *limits, enum limit limit, uint32_t standard)
 {
     return limits->of[limit] != LIMIT_NONE ? (uint32_t)limits->of[limit] : standard;
@@ -184,7 +196,8 @@ static struct scheduler_terms terms_of(const struct tenant *tenant)
         .weight = limit_or(limits, LIMIT_SHARE, WEIGHT_DEFAULT),
         .priority = limit_or(limits, LIMIT_PRIORITY, 0),
         .cap_percent = limit_or(limits, LIMIT_COMPUTE_CAP, 0),
-        .throttle_percent = tenant->throttled ? limit_or(limits, LIMIT_THROTTLE, 0) : 0};
+        .throttle_percent = tenant->throttled ? limit_or(limits, LIMIT_THROTTLE, 0) : 0,
+        .goal_ns = limit_or(limits, LIMIT_LATENCY_GOAL, 0) * GA_NS_PER_MS};
 }
 
 uint32_t scheduling_tenant_of(const struct control_application *application)

@@ -285,6 +285,20 @@ Test(scheduler, a_cap_ends_the_turn_of_who_is_free)
     end();
 }
 
+Test(scheduler, who_has_a_goal_goes_first)
+{
+    const struct scheduler_terms goal = {.weight = 1, .goal_ns = 5 * MS};
+    begin("latency");
+    scheduler_gpu_terms(&members[2], &goal, now);
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        member_asks(i, GRANT_KL);
+    }
+    turn();
+    cr_assert_eq(count_with_turns(GRANT_KL), 1);
+    cr_assert(member_may(2, GRANT_KL));
+    end();
+}
+
 Test(scheduler, another_policy_finds_the_accounts_of_the_last_one)
 {
     const struct scheduler_settings tfs = settings_of("tfs");

@@ -76,12 +76,12 @@ def look(admin, work_ms=LOOK_MS):
     return parts
 
 
-def expect_ratio(admin, one, other, least, most):
+def expect_ratio(admin, one, other, least, most, work_ms=LOOK_MS):
     """Of the GPU times of two who always want the GPU. A look may be off by what the meter does not
     know yet (0.3 s)."""
     busy = []
     for _ in range(LOOKS):
-        parts = look(admin)
+        parts = look(admin, work_ms)
         ratio = parts[one] / parts[other]
         if least <= ratio <= most:
             return
@@ -105,13 +105,27 @@ def expect_part(admin, tenant, part, work_ms):
 
 def test_shares(build):
     with node(build, "tfs") as (server, admin):
-        admin.run("tenant", "add", "large", "share=300")
+        process = admin.run("tenant", "add", "large", "share=300", "latency-goal=5ms")
+        expect("policy latency or auto" in process.err.text, process.report())
         admin.run("tenant", "add", "small")
         with working(build, server, admin, "large", "small"):
             expect_ratio(admin, "large", "small", 2.5, 3.5)
             admin.run("tenant", "set-quota", "large", "share=-")  # 100, as of the other
             look(admin, 500)
             expect_ratio(admin, "large", "small", 0.83, 1.2)
+
+
+def test_latency_goal(build):
+    """A tenant with a goal goes first, and batch work has its part (batch_percent)."""
+    with node(build, "latency\nbatch_percent = 10") as (server, admin):
+        process = admin.run("tenant", "add", "quick", "latency-goal=5ms")
+        expect("latency-goal" not in process.err.text, process.report())
+        admin.run("tenant", "add", "batch")
+        with working(build, server, admin, "quick", "batch"):
+            expect_ratio(admin, "quick", "batch", 3, 30, 1000)
+            admin.run("tenant", "set-quota", "quick", "latency-goal=-")
+            look(admin, 300)
+            expect_ratio(admin, "quick", "batch", 0.6, 1.6, 1000)
 
 
 def test_cap(build):
