@@ -5,7 +5,8 @@
  *   - most of it is copies, or kernels leave much of the GPU free: the engines can work beside each
  *     other. `ps` where sessions run side by side, else `las`;
  *   - else kernels that fill the GPU, one after the other: `tfs`, which keeps short requests of one
- *     tenant from waiting for the long ones of another.
+ *     tenant from waiting for the long ones of another; `las` where sessions run side by side and
+ *     hardly copy, so that nothing would overlap anyway.
  * The bounds, and what they are worth, are from the simulator (docs/scheduling.md).
  *
  * Reads: all that these read. Starvation: as the policy of the moment; what is counted of waiting
@@ -16,6 +17,7 @@
 /* Parts of the service of which the mix is known only near: between them, the choice stays. */
 #define AUTO_COPIES_LESS 0.50
 #define AUTO_COPIES_MORE 0.60
+#define AUTO_COPIES_FEW  0.10
 #define AUTO_FILL_LESS   0.65
 #define AUTO_FILL_MORE   0.75
 
@@ -48,7 +50,9 @@ static void auto_choose(struct sched *sched)
     bool was_beside = sched->acting == beside;
     bool copying = copies > (was_beside ? AUTO_COPIES_LESS : AUTO_COPIES_MORE);
     bool small = fill < (was_beside ? AUTO_FILL_MORE : AUTO_FILL_LESS);
-    sched->chosen = copying || small ? beside : &sched_policy_tfs;
+    const struct sched_policy *turns =
+        sched->gpu.side_by_side && copies < AUTO_COPIES_FEW ? &sched_policy_las : &sched_policy_tfs;
+    sched->chosen = copying || small ? beside : turns;
 }
 
 static void auto_act(struct sched *sched, const struct sched_policy *policy, uint64_t now)

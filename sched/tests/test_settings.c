@@ -104,6 +104,38 @@ Test(settings, requests_are_brought_within_bounds)
     }
 }
 
+/* auto: kernels that fill the GPU get the turns of TFS, half an epoch; the slices of LAS where
+ * sessions run side by side, unless a part of the time is copies. */
+Test(settings, auto_where_sessions_run_side_by_side)
+{
+    struct sched_settings settings = sched_settings_default();
+    for (int i = 0; i < 3; i++) {
+        const bool side_by_side = i > 0;
+        const bool copies = i == 2;
+        const struct sched_gpu of = {.copy_engines = 2, .side_by_side = side_by_side};
+        struct sched *sched = NULL;
+        uint32_t slots[2];
+        uint64_t now = 0;
+        cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
+        for (uint32_t k = 0; k < 2; k++) {
+            struct sched_request request = {.tenant = k, .wants = SCHED_BIT(SCHED_COMPUTE)};
+            cr_assert_eq(sched_join(sched, &request, 0, &slots[k]), GA_OK);
+        }
+        uint64_t length = 0;
+        for (uint32_t turn = 0; turn < 100; turn++) {
+            struct sched_decision decision = sched_decide(sched, now);
+            cr_assert_eq(decision.count, 1);
+            const uint32_t slot = decision.awake[0].slot;
+            length = decision.awake[0].until - now;
+            now += length;
+            sched_charge(sched, slot, SCHED_COMPUTE, copies ? length / 4 * 3 : length, now);
+            sched_charge(sched, slot, SCHED_H2D, copies ? length / 4 : 0, now);
+        }
+        cr_assert_eq(length, side_by_side && !copies ? settings.slice_ns : settings.epoch_ns / 2);
+        sched_destroy(sched);
+    }
+}
+
 /* A debt and a cap do not end with the session. */
 Test(settings, new_sessions_do_not_forgive)
 {
