@@ -191,6 +191,9 @@ def test_certificates(build):
         time.sleep(2 * PENALTY_SECONDS)
         nameless = authority.sign("cat", "DNS:client")
         expect_refused(build, env(nameless), "nothing was shown")
+        # The certificate has the tenant's old name: what is entered counts.
+        server.change("rename", "lab", "labs")
+        harness.run_passing([build.program("hello")], env(pair))
         ended(build, server, env(pair), ("revoke", "ann1"), "was revoked by its administrator")
 
 
