@@ -19,6 +19,14 @@ static enum model_engine engine_of(const struct sim_phase *phase)
                                           : MODEL_COMPUTE;
 }
 
+/* What policies call an engine, and the phase of a session that uses it. */
+static const struct {
+    enum sched_phase phase;
+    enum sched_engine engine;
+} kinds[] = {[MODEL_H2D] = {SCHED_PHASE_H2D, SCHED_H2D},
+             [MODEL_D2H] = {SCHED_PHASE_D2H, SCHED_D2H},
+             [MODEL_COMPUTE] = {SCHED_PHASE_KL, SCHED_COMPUTE}};
+
 static struct model_demand demand_of(const struct sim_world *w, uint32_t request)
 {
     const struct sim_request *r = &w->requests[request];
@@ -38,12 +46,6 @@ enum what { WHAT_HOST, WHAT_WANTS, WHAT_BUSY };
 /* What a session asks for now (sched.h). */
 static struct sched_request ask_of(const struct sim_world *w, uint32_t request, enum what what)
 {
-    static const struct {
-        enum sched_phase phase;
-        enum sched_engine engine;
-    } kinds[] = {[MODEL_H2D] = {SCHED_PHASE_H2D, SCHED_H2D},
-                 [MODEL_D2H] = {SCHED_PHASE_D2H, SCHED_D2H},
-                 [MODEL_COMPUTE] = {SCHED_PHASE_KL, SCHED_COMPUTE}};
     const struct sim_request *r = &w->requests[request];
     const struct sim_stream *stream = &w->streams[r->stream];
     const struct sim_stream_keys *keys = &w->scenario->streams[stream->section];
@@ -196,24 +198,13 @@ static enum ga_status flow_event(struct sim_world *w, uint32_t g)
     return next_ns == SCHED_NEVER ? GA_OK : SIM_PUT(w, next_ns, SIM_EVENT_FLOW, g);
 }
 
-static enum ga_status overflow_put(struct sim_world *w, struct sim_gpu *gpu, uint32_t request)
-{
-    if (gpu->overflow.first == SIM_NONE) {
-        gpu->overflow.first = request;
-    } else {
-        w->requests[gpu->overflow.last].next = request;
-    }
-    gpu->overflow.last = request;
-    w->requests[request].next = SIM_NONE;
-    return GA_OK;
-}
-
 enum ga_status sim_gpu_submit(struct sim_world *w, uint32_t request)
 {
     struct sim_request *r = &w->requests[request];
     struct sim_gpu *gpu = &w->gpus[r->gpu];
     if (gpu->flow.count == MODEL_FLOW_WORKS) {
-        return overflow_put(w, gpu, request);
+        sim_list_put(w, &gpu->overflow, request);
+        return GA_OK;
     }
     const struct model_demand demand = demand_of(w, request);
     r->demand_ns = r->seen_ns = (double)(demand.lead_ns + demand.ns);
@@ -240,14 +231,12 @@ static uint64_t late_ns(struct sim_world *w, const struct sim_request *r)
 /* An operation has ended. */
 static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint32_t engine)
 {
-    static const enum sched_engine engines[] = {
-        [MODEL_H2D] = SCHED_H2D, [MODEL_D2H] = SCHED_D2H, [MODEL_COMPUTE] = SCHED_COMPUTE};
     struct sim_request *r = &w->requests[request];
     struct sim_gpu *gpu = &w->gpus[r->gpu];
     sim_watch_tenant(w, w->streams[r->stream].tenant, false);
     sim_measure_wait(w, r);
     if (gpu->sched != NULL) {
-        sched_charge(gpu->sched, r->slot, engines[engine], (uint64_t)r->demand_ns, w->now_ns);
+        sched_charge(gpu->sched, r->slot, kinds[engine].engine, (uint64_t)r->demand_ns, w->now_ns);
         GA_TRY(gpu_tell(w, request, WHAT_HOST));
     }
     r->state = SIM_REQUEST_HOST;
@@ -276,9 +265,7 @@ enum ga_status sim_gpu_step(struct sim_world *w, uint32_t g)
         GA_TRY(operation_end(w, ended[i], engines[i]));
     }
     while (gpu->overflow.first != SIM_NONE && gpu->flow.count < MODEL_FLOW_WORKS) {
-        const uint32_t request = gpu->overflow.first;
-        gpu->overflow.first = w->requests[request].next;
-        GA_TRY(sim_gpu_submit(w, request));
+        GA_TRY(sim_gpu_submit(w, sim_list_take(w, &gpu->overflow)));
     }
     return flow_event(w, g);
 }

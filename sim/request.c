@@ -139,12 +139,7 @@ enum ga_status sim_request_arrive(struct sim_world *w, uint32_t stream)
     if (thread_is_free(node)) {
         return request_begin(w, request);
     }
-    if (node->queue.first == SIM_NONE) {
-        node->queue.first = request;
-    } else {
-        w->requests[node->queue.last].next = request;
-    }
-    node->queue.last = request;
+    sim_list_put(w, &node->queue, request);
     return GA_OK;
 }
 
@@ -162,9 +157,7 @@ static enum ga_status request_end(struct sim_world *w, uint32_t request)
     w->ended++;
     node->threads--;
     if (node->queue.first != SIM_NONE) {
-        const uint32_t next = node->queue.first;
-        node->queue.first = w->requests[next].next;
-        GA_TRY(request_begin(w, next));
+        GA_TRY(request_begin(w, sim_list_take(w, &node->queue)));
     }
     const struct sim_app *app = app_of(w, ended.stream);
     const uint32_t issued = w->streams[ended.stream].issued;

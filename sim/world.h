@@ -128,6 +128,24 @@ struct sim_world {
     struct sim_waits *waits;  /* likewise */
 };
 
+static inline void sim_list_put(struct sim_world *world, struct sim_list *list, uint32_t request)
+{
+    if (list->first == SIM_NONE) {
+        list->first = request;
+    } else {
+        world->requests[list->last].next = request;
+    }
+    list->last = request;
+    world->requests[request].next = SIM_NONE;
+}
+/* Of a list that is not empty. */
+static inline uint32_t sim_list_take(const struct sim_world *world, struct sim_list *list)
+{
+    const uint32_t request = list->first;
+    list->first = world->requests[request].next;
+    return request;
+}
+
 /* world.c */
 GA_CHECKED enum ga_status sim_world_init(struct sim_world *world,
                                          const struct sim_scenario *scenario,
