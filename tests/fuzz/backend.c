@@ -290,7 +290,7 @@ static bool all_free(struct server_conn *conn)
 }
 
 /* Nothing of the application is left in the driver. */
-static void driver_check(void)
+static void backend_driver_check(void)
 {
     sg_lock();
     FUZZ_CHECK(sg_process.contexts.live == FUZZ_BACKEND_DEVICES); /* the primary ones */
@@ -326,5 +326,5 @@ void fuzz_backend_run(const struct transport_conn *transport,
     wait_end(conn);
     conn_free(conn);
     ledger_check_empty(&ledger);
-    driver_check();
+    backend_driver_check();
 }
