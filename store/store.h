@@ -140,7 +140,7 @@ GA_CHECKED enum ga_status store_user_each(struct store *store, const char *tenan
 GA_CHECKED enum ga_status store_user_remove(struct store *store, const char *tenant,
                                             const char *name, uint64_t if_generation);
 
-/* ---- trust groups: tenants that trust each other. Nothing uses them yet. */
+/* ---- trust groups: tenants that trust each other. They are kept; nothing uses them. */
 
 struct store_group {
     char name[STORE_NAME_MAX + 1];

@@ -112,6 +112,11 @@ enum admin_code admin_verb_user_set_quota(struct admin_call *call);
 enum admin_code admin_verb_user_suspend(struct admin_call *call);
 enum admin_code admin_verb_user_resume(struct admin_call *call);
 enum admin_code admin_verb_user_remove(struct admin_call *call);
+enum admin_code admin_verb_groups(struct admin_call *call); /* admin_groups.c */
+enum admin_code admin_verb_group_add(struct admin_call *call);
+enum admin_code admin_verb_group_join(struct admin_call *call);
+enum admin_code admin_verb_group_leave(struct admin_call *call);
+enum admin_code admin_verb_group_remove(struct admin_call *call);
 enum admin_code admin_verb_locals(struct admin_call *call); /* admin_locals.c */
 enum admin_code admin_verb_local_set(struct admin_call *call);
 enum admin_code admin_verb_local_remove(struct admin_call *call);

@@ -263,6 +263,32 @@ def test_tokens(build):
         expect(not os.path.exists(os.path.join(folder, "fourth")), "no file without a token")
 
 
+def test_groups(build):
+    with ctl.administered(build) as (_, admin):
+        for name in ("a", "b"):
+            admin.run("tenant", "add", name)
+        admin.wrong(NOT_FOUND, "group", "join", "g", "a", says="no group")
+        admin.run("group", "add", "g", "--desc", "friends", "--dry-run")
+        expect(not admin.items("group", "list"), "a dry run makes none")
+        admin.run("group", "add", "g", "--desc", "friends")
+        expect(admin.text("group", "add", "g", "--desc", "friends") == "g: as it was", "again")
+        admin.wrong(CONFLICT, "group", "add", "g", says="already")
+        admin.run("group", "join", "g", "b", "--dry-run")
+        admin.run("group", "join", "g", "a")
+        changed = admin.json("group", "join", "g", "b", "--if-generation", "2")
+        expect(changed["before"]["tenants"] == ["a"] and changed["after"]["tenants"] == ["a", "b"],
+               f"{changed}")
+        admin.wrong(CONFLICT, "group", "leave", "g", "b", "--if-generation", "2", says="read it")
+        admin.wrong(NOT_FOUND, "group", "leave", "g", "nobody")
+        admin.run("group", "leave", "g", "a")
+        expect(re.search(r"g +b +friends", admin.text("group", "list")), "the other one stays")
+        admin.wrong(USAGE, "tenant", "set-quota", "a", "isolation=shared",
+                    says="not in this version")
+        admin.run("group", "rm", "g", "--yes")
+        expect(not admin.items("group", "list") and len(admin.items("tenant", "list")) == 3,
+               "its tenants stay")
+
+
 def seconds_left(record):
     return time.mktime(time.strptime(record["expires"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone \
         - time.time()
