@@ -14,8 +14,8 @@
     X(wall_ms, sum)                                                                                \
     X(memory_mib_s, sum)                                                                           \
     X(memory_peak, max)                                                                            \
-    X(bytes_in, sum) X(bytes_out, sum) X(launches, sum) X(compute_ns, sum) X(h2d_ns, sum)          \
-        X(d2h_ns, sum)
+    X(bytes_in, sum)                                                                               \
+    X(bytes_out, sum) X(launches, sum) X(compute_ns, sum) X(h2d_ns, sum) X(d2h_ns, sum)
 #define CHECK_ROW(figure, of)                                                                      \
     ", " #of "(" #figure ") AS " #figure "_most, " #of "(" #figure " * kept) AS " #figure "_least"
 #define CHECK_DAY(figure, of) ", " #of "(" #figure ") AS " #figure
