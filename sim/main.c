@@ -34,7 +34,8 @@ struct job { /* a run */
     FILE *json;
     uint64_t shown_s; /* second of the last progress line */
     bool terminal;
-    double sums[4]; /* of metrics, over seeds */
+    double sums[4];         /* of metrics, over seeds */
+    double (*slowdowns)[2]; /* of each stream, over seeds: their sum, and that of their squares */
 };
 
 static int main_wrong(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -135,6 +136,28 @@ static void seed_line(struct job *job, const struct sim_result *result,
         printf(" %12.6f", values[i]);
     }
     putchar('\n');
+    for (uint32_t i = 0; i < result->stream_count; i++) {
+        const double slowdown = result->streams[i].slowdown_mean;
+        job->slowdowns[i][0] += slowdown;
+        job->slowdowns[i][1] += slowdown * slowdown;
+    }
+}
+
+/* The last lines of a table over seeds. Whether a stream fares as well whatever the order of
+ * arrivals is (GScheduler, SMC17, IV-D): Jain's index of its slowdowns over the seeds. */
+static void seeds_end(const struct job *job)
+{
+    const double seeds = (double)job->line->seeds;
+    double jain = 0;
+    printf("%-13s", "mean");
+    for (size_t i = 0; i < 4; i++) {
+        printf(" %12.6f", job->sums[i] / seeds);
+    }
+    for (uint32_t i = 0; i < job->scenario.stream_count; i++) {
+        const double sum = job->slowdowns[i][0], squares = job->slowdowns[i][1];
+        jain += (squares > 0 ? sum * sum / (seeds * squares) : 1) / job->scenario.stream_count;
+    }
+    printf("\nJain of a stream's slowdowns over the seeds, mean of the streams: %.6f\n", jain);
 }
 
 static int main_output_write(struct job *job, uint64_t number, const struct sim_result *result,
@@ -176,11 +199,7 @@ static int runs(struct job *job)
         sim_result_free(&against);
     }
     if (status == 0 && line->seeds > 1 && !line->quiet) {
-        printf("%-13s", "mean");
-        for (size_t i = 0; i < 4; i++) {
-            printf(" %12.6f", job->sums[i] / (double)line->seeds);
-        }
-        putchar('\n');
+        seeds_end(job);
     }
     return status;
 }
@@ -205,9 +224,11 @@ static int command_run(const struct line *line)
         job.json = out_open(line->json);
         good = job.json != NULL;
     }
+    job.slowdowns = calloc(job.scenario.stream_count, sizeof *job.slowdowns);
     if (good) {
-        status = runs(&job);
+        status = job.slowdowns != NULL ? runs(&job) : main_wrong(MAIN_WRONG_FILE, "no memory");
     }
+    free(job.slowdowns);
     if (job.json != NULL && job.json != stdout) {
         status = written(job.json, line->json, status);
     }

@@ -47,6 +47,19 @@ def results_are_written(folder):
     assert json.loads(out)[0]["streams"][0]["completions_s"]
 
 
+def seeds_are_compared():
+    """The last line of the table is what the results say."""
+    run = ["run", PAIR, *SHORT, "--seeds", "3", "--set", "stream.MC.arrivals=exponential", "--set",
+           "stream.MC.alpha=2"]
+    results = json.loads(sim(*run, "--json", "-", "--quiet")[0])
+    out, _ = sim(*run)
+    mean = 0
+    for i in range(2):
+        slowdowns = [result["streams"][i]["slowdown_mean"] for result in results]
+        mean += sum(slowdowns) ** 2 / (3 * sum(s * s for s in slowdowns)) / 2
+    assert mean < 0.9999 and abs(float(out.split()[-1]) - mean) < 1e-5, (out, mean)
+
+
 def pictures_are_drawn(folder):
     path = os.path.join(folder, "out.svg")
     out, _ = sim("run", PAIR, *SHORT, "--gantt", "--from", "1s", "--to", "2s", "--svg", path)
@@ -136,6 +149,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         every_scenario_is_right()
         results_are_written(folder)
+        seeds_are_compared()
         pictures_are_drawn(folder)
         a_trace_is_the_scenario(folder)
         mistakes_have_words(folder)
