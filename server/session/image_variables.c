@@ -132,7 +132,7 @@ static enum ga_status container_variables(struct reading *reading, const struct 
     enum ga_status status;
     size_t cursor = 0;
     unsigned best = 0;
-    while ((status = api_image_next(image, &cursor, &entry)) == GA_OK) {
+    while (api_image_next(image, &cursor, &entry) == GA_OK) {
         unsigned now = entry_rank(&entry, reading->sm);
         best = now > best ? now : best;
     }
