@@ -178,11 +178,11 @@ def others(bench_rig, _floor, scale):
             for _ in range(max(2, round(20 * scale))):
                 firsts.append(first_ms(bench_rig, tenants.server, env))
             loops.end()
-            return waits, max(firsts)
+            return waits, sorted(firsts)[len(firsts) * 9 // 10]
         calm = ask(Tenants(bench_rig, tls=tls))
         _, stormy = storm(bench_rig, tls, scale / 2, logins.sources(), ask)
         for key, what, unit, before, after in zip(
-                ("wait", "first"), ("p99 of waiting calls", "slowest first call"), ("us", "ms"),
+                ("wait", "first"), ("p99 of waiting calls", "p90 of first calls"), ("us", "ms"),
                 calm, stormy):
             yield Fact(f"others_{key}_{name}", f"{name}: {what} beside wrong logins", "x",
                        after / before, 3, f"{after:.3g} {unit}, {before:.3g} without; from "
