@@ -15,6 +15,7 @@ import time
 
 import ctl
 import harness
+import json_schema
 from admin_socket import Raw
 from ctl import CONFLICT, ERROR, NOT_FOUND, USAGE
 from harness import expect, wait_until
@@ -287,6 +288,43 @@ def test_groups(build):
         admin.run("group", "rm", "g", "--yes")
         expect(not admin.items("group", "list") and len(admin.items("tenant", "list")) == 3,
                "its tenants stay")
+
+
+def described(admin):
+    """What an export has to keep of all."""
+    kept = ("name", "description", "state", "limits", "gpu_types", "isolation", "on_exhausted",
+            "tenant", "tenants")
+    return [[{key: each[key] for key in kept if key in each} for each in admin.items(kind, "list")]
+            for kind in ("tenant", "user", "group")]
+
+
+def test_export(build):
+    with ctl.administered(build) as (_, admin), ctl.administered(build) as (_, other):
+        admin.run("tenant", "add", "a", "gpu-mem=3GiB", "gpu-seconds=100h/month", "gpu-types=x, y",
+                  "isolation=exclusive", "--desc", "first")
+        admin.run("tenant", "add", "b")
+        admin.run("tenant", "suspend", "b", "--reason", "unpaid")
+        admin.run("user", "add", "a", "ana", "sessions=2")
+        admin.run("group", "add", "g")
+        admin.run("group", "join", "g", "b")
+        admin.run("token", "issue", "a")
+        text = admin.text("tenant", "export")
+        document = json.loads(text)
+        wrong = json_schema.wrong(document, ctl.SCHEMA)
+        expect(not wrong and "gpuaas_" not in text and "fingerprint" not in text, f"{wrong}")
+        path = os.path.join(other.folder, "tenants.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        other.run("tenant", "import", path, "--dry-run")
+        expect(len(other.items("tenant", "list")) == 1, "a dry run makes none")
+        other.run("tenant", "import", path)
+        expect(described(other) == described(admin), f"{described(other)} {described(admin)}")
+        other.run("tenant", "set-quota", "a", "gpu-mem=1GiB")
+        said = other.run("tenant", "import", path, status=ctl.PARTIAL).err.text
+        expect("could not be taken" in said and
+               other.json("tenant", "show", "a")["limits"]["gpu_mem_bytes"] == GIB, said)
+        other.wrong(USAGE, "tenant", "import", "/etc/hostname")
+        other.wrong(USAGE, "tenant", "import", "/nonexistent")
 
 
 def seconds_left(record):
