@@ -218,6 +218,8 @@ static const char *life_turn(struct application *application)
         return now > application->over_ns ? "a limit of its tenant ends it" : NULL;
     }
     application->heard_ns = is_busy(application) ? now : application->heard_ns;
+    atomic_store_explicit(&application->ledger.figures->busy_at_ns, application->heard_ns,
+                          memory_order_relaxed);
     bool wall = is_over(application, LIMIT_WALL_TIME, began, now);
     bool idle = is_over(application, LIMIT_IDLE_TIMEOUT, application->heard_ns, now);
     if (wall || idle) {

@@ -8,9 +8,11 @@ import contextlib
 import os
 import re
 import signal
+import tempfile
 import time
 
-import check
+import check  # it also makes the folder of the end-to-end tests known
+import ctl
 import harness
 from check import Checker, expect, wait_until
 
@@ -176,6 +178,22 @@ def in_real_time(build):
 
 if os.environ.get("GPUAAS_TEST_FULL") == "1":  # it takes minutes
     test_in_real_time = in_real_time
+
+
+def test_limits_of_time(build):
+    """gpuaasd ends what a backend process that does not go on should have ended."""
+    for limit in ("wall-time=3s", "idle-timeout=3s"):
+        with tempfile.TemporaryDirectory(prefix="gpuaas-silence-") as folder, \
+                harness.serving(build, config=ctl.configuration(folder)) as server:
+            ctl.Ctl(build, folder).run("tenant", "set-quota", "default", limit)
+            with harness.running([build.program("endless"), "idle"],
+                                 build.remote([server])) as program:
+                program.wait_for_line("started", 60)
+                [backend] = server.backends()
+                os.kill(backend, signal.SIGSTOP)
+                wait_until(lambda: f"limit {limit[:4]}" in server.err.text and
+                           "its backend process has not ended it" in server.err.text and
+                           not harness.alive(backend), 60, f"{limit}\n{server.report()}")
 
 
 if __name__ == "__main__":
