@@ -129,7 +129,7 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
                    "set); %u of %u have another one",
                    tenant->name, goalless, call->control->devices.visible_count);
     }
-    uint32_t strangers = scheduling_capless(call->control, tenant->name);
+    uint32_t strangers = scheduling_capless(call->control, tenant->number, tenant->name);
     if (strangers != 0) {
         admin_warn(call,
                    "%u programs of %s have begun before there was anything to schedule: its caps "
@@ -229,20 +229,21 @@ enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
 /* ---- suspend, resume, remove, rename */
 
 /* Ends the sessions of a tenant; returns how many there are. */
-static unsigned tenant_sessions_end(struct admin_call *call, const char *name, const char *reason)
+static unsigned tenant_sessions_end(struct admin_call *call, const struct store_tenant *tenant,
+                                    const char *reason)
 {
     struct control *control = call->control;
     unsigned count = 0;
     ga_list_each (at, next, &control->applications) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
-        if (strcmp(application->tenant->terms.name, name) == 0) {
+        if (application->tenant->terms.number == tenant->number) {
             count++;
             if (!call->dry_run) {
                 char why[ADMIN_WHY_MAX];
                 snprintf(why, sizeof why,
                          "an administrator (%s) has ended the tenant %s's sessions: %s",
-                         call->peer->name, name, reason);
+                         call->peer->name, tenant->name, reason);
                 dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
             }
         }
@@ -250,10 +251,10 @@ static unsigned tenant_sessions_end(struct admin_call *call, const char *name, c
     return count;
 }
 
-static unsigned tenant_sessions_count(struct admin_call *call, const char *name)
+static unsigned tenant_sessions_count(struct admin_call *call, const struct store_tenant *tenant)
 {
-    const struct tenant *tenant = tenant_known(call->control, name);
-    return tenant != NULL ? tenant->application_count : 0;
+    const struct tenant *here = tenant_known(call->control, tenant->number, tenant->name);
+    return here != NULL ? here->application_count : 0;
 }
 
 enum admin_code admin_verb_tenant_suspend(struct admin_call *call)
@@ -270,8 +271,8 @@ enum admin_code admin_verb_tenant_suspend(struct admin_call *call)
     code = code == ADMIN_OK ? tenant_write(call, store, &before, &after) : code;
     if (code == ADMIN_OK) {
         bool kill = admin_flag(call, "kill");
-        unsigned sessions = kill ? tenant_sessions_end(call, before.name, after.reason)
-                                 : tenant_sessions_count(call, before.name);
+        unsigned sessions = kill ? tenant_sessions_end(call, &before, after.reason)
+                                 : tenant_sessions_count(call, &before);
         admin_set_number(call->result, "sessions_ended", kill ? sessions : 0);
         if (!kill && sessions != 0) {
             admin_warn(call, "%u sessions of %s go on; --kill ends them", sessions, before.name);
@@ -302,7 +303,7 @@ enum admin_code admin_verb_tenant_remove(struct admin_call *call)
     if (code != ADMIN_OK) {
         return code;
     }
-    unsigned sessions = tenant_sessions_count(call, before.name);
+    unsigned sessions = tenant_sessions_count(call, &before);
     if (strcmp(before.name, STORE_DEFAULT_TENANT) == 0) {
         return admin_fail(call, ADMIN_USAGE,
                           "the tenant %s is always there: it is whose everybody is where nobody is "
@@ -319,7 +320,7 @@ enum admin_code admin_verb_tenant_remove(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         admin_set_number(call->result, "sessions_ended",
-                         tenant_sessions_end(call, before.name, "it is removed"));
+                         tenant_sessions_end(call, &before, "it is removed"));
         admin_set_change(call, admin_tenant_record(&before), NULL);
     }
     return code;
@@ -334,7 +335,7 @@ enum admin_code admin_verb_tenant_rename(struct admin_call *call)
     if (code != ADMIN_OK) {
         return code;
     }
-    unsigned sessions = tenant_sessions_count(call, before.name);
+    unsigned sessions = tenant_sessions_count(call, &before);
     if (!store_name_is_valid(new_name) || strcmp(before.name, STORE_DEFAULT_TENANT) == 0) {
         return admin_fail(call, ADMIN_USAGE,
                           "the tenant %s cannot be called %.80s: a name has 1 to 64 letters, "

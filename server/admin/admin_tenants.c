@@ -41,14 +41,14 @@ json_t *admin_tenant_record(const struct store_tenant *tenant)
 /* ---- what it uses */
 
 struct sums {
-    const char *tenant;
+    uint64_t tenant_number;
     struct admin_tenant_use *use;
 };
 
 static void sums_add(void *user, const struct status_application *application)
 {
     struct sums *sums = user;
-    if (strcmp(application->tenant, sums->tenant) == 0) {
+    if (application->tenant_number == sums->tenant_number) {
         sums->use->sessions++;
         sums->use->gpu_mem_bytes += application->figures[FIGURE_DEVICE_BYTES];
     }
@@ -71,10 +71,11 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     int64_t now = time(NULL);
     struct store_figures day, month;
     struct valid_count valid = {.now = now, .count = &use->credentials};
-    struct sums sums = {.tenant = tenant->name, .use = use};
+    struct sums sums = {.tenant_number = tenant->number, .use = use};
     const struct status_sink sink = {.user = &sums, .application = sums_add};
     *use = (struct admin_tenant_use){0};
-    if (tenant_known(call->control, tenant->name) != NULL) { /* most of them are not */
+    if (tenant_known(call->control, tenant->number, tenant->name) !=
+        NULL) { /* most of them are not */
         status_collect(call->control, &sink);
     }
     enum ga_status status = store_usage_period(store, tenant->number, NULL, STORE_DAY, now, &day);

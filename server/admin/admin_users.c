@@ -159,9 +159,13 @@ static enum admin_code user_write(struct admin_call *call, struct store *store,
     return code;
 }
 
-static void user_limits_warn(struct admin_call *call, const struct store_user *user)
+static void user_limits_warn(struct admin_call *call, struct store *store,
+                             const struct store_user *user)
 {
-    const struct tenant *tenant = tenant_known(call->control, user->tenant);
+    struct store_tenant of;
+    const struct tenant *tenant = store_tenant_get(store, user->tenant, &of) == GA_OK
+                                      ? tenant_known(call->control, of.number, of.name)
+                                      : NULL;
     const struct member *member = tenant != NULL ? member_known(tenant, user->name) : NULL;
     if (member != NULL) {
         const struct admin_tenant_use use = {
@@ -188,7 +192,7 @@ enum admin_code admin_verb_user_set_quota(struct admin_call *call)
         code = user_write(call, store, &before, &after);
     }
     if (code == ADMIN_OK) {
-        user_limits_warn(call, &after);
+        user_limits_warn(call, store, &after);
     }
     return code;
 }

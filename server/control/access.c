@@ -109,9 +109,7 @@ static enum ga_status application_look(struct control_application *application)
         return status;
     }
     const struct tenant_terms terms = access_terms(&grant->tenant);
-    if (tenant_known(application->control, terms.name) == NULL) { /* it has been renamed */
-        memcpy(application->tenant->terms.name, terms.name, sizeof terms.name);
-    }
+    memcpy(application->tenant->terms.name, terms.name, sizeof terms.name); /* it may be renamed */
     tenant_renew(application->control, &terms);
     if (application->member != NULL) {
         member_limit(application->member, &grant->limits);

@@ -159,19 +159,6 @@ static void accounting_turn(uv_timer_t *timer)
 
 /* ---- seats */
 
-static uint64_t accounting_tenant(struct control *control, const char *name)
-{
-    struct store_tenant tenant;
-    struct store *store;
-    char why[600];
-    if (storage_get(control, &store, why, sizeof why) != GA_OK) {
-        return 0;
-    }
-    enum ga_status status = store_tenant_get(store, name, &tenant);
-    storage_note(control, status);
-    return status == GA_OK ? tenant.number : 0;
-}
-
 void accounting_seat_taken(struct seat *seat)
 {
     struct control *control = seat->application->control;
@@ -179,9 +166,8 @@ void accounting_seat_taken(struct seat *seat)
     if (accounting == NULL) {
         return;
     }
-    seat->account =
-        account_make(seat, control->conf->server.node, accounting->epoch, ++accounting->numbers,
-                     accounting_tenant(control, seat->application->tenant->terms.name));
+    seat->account = account_make(seat, control->conf->server.node, accounting->epoch,
+                                 ++accounting->numbers, seat->application->tenant->terms.number);
     if (seat->account == NULL) {
         ga_error("no memory for an account: what an application uses is not written");
         return;

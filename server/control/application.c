@@ -405,6 +405,7 @@ void control_application_status(const struct control *control, const struct stat
                                             .label = application->label,
                                             .tenant = application->tenant->terms.name,
                                             .user = application->user,
+                                            .tenant_number = application->tenant->terms.number,
                                             .age_ns = ga_clock_ns() - application->since_ns,
                                             .way = application->way,
                                             .ending = application->dismissed_ns != 0,

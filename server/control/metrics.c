@@ -167,6 +167,13 @@ static void tenant_line(FILE *out, const char *name, const struct tenant *tenant
     fprintf(out, "\"} %" PRIu64 "\n", value);
 }
 
+/* Labels are names: one that was removed while its programs still end, and the next of its name,
+ * are one to who reads them. */
+static bool is_first_of_its_name(const struct control *control, const struct tenant *tenant)
+{
+    return tenant_known(control, 0, tenant->terms.name) == tenant;
+}
+
 static void metrics_tenants_write(const struct control *control, FILE *out)
 {
     family(out, "gpuaas_tenant_sessions", "gauge", "Programs of the tenant that are connected.");
@@ -180,6 +187,9 @@ static void metrics_tenants_write(const struct control *control, FILE *out)
     ga_list_each (at, next, &control->tenants.all) {
         const struct tenant *tenant = ga_container(at, struct tenant, link);
         struct tenant_sums sums = {.tenant = tenant};
+        if (!is_first_of_its_name(control, tenant)) {
+            continue;
+        }
         const struct status_sink sink = {
             .user = &sums, .application = metrics_sums_add, .gpu = metrics_sums_turns};
         const uint64_t *limits = tenant->terms.limits.of;

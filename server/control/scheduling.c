@@ -155,9 +155,9 @@ static bool tenant_is_capped(const struct tenant *tenant)
     return limits[LIMIT_COMPUTE_CAP] != LIMIT_NONE || limits[LIMIT_THROTTLE] != LIMIT_NONE;
 }
 
-uint32_t scheduling_capless(const struct control *control, const char *name)
+uint32_t scheduling_capless(const struct control *control, uint64_t number, const char *name)
 {
-    const struct tenant *tenant = tenant_known(control, name);
+    const struct tenant *tenant = tenant_known(control, number, name);
     uint32_t count = 0;
     if (tenant == NULL || !tenant_is_capped(tenant)) {
         return 0;

@@ -44,11 +44,11 @@ void scheduling_reload(struct control *control, const struct conf *fresh);
 /* How many applications use the GPU and take no turns, though it has a policy. */
 uint32_t scheduling_strangers(const struct control *control, uint32_t gpu);
 
-/* How many programs of the tenant have a cap or throttle that does not hold for them, because they
- * take no turns anywhere. */
 /* GPUs whose policy does not know latency goals. */
 uint32_t scheduling_goalless(const struct control *control);
-uint32_t scheduling_capless(const struct control *control, const char *tenant);
+/* How many programs of the tenant have a cap or throttle that does not hold for them, because they
+ * take no turns anywhere. */
+uint32_t scheduling_capless(const struct control *control, uint64_t number, const char *name);
 
 /* Whose an application is, for the scheduler. With auth = off nobody says whose he is: then each is
  * for itself, and has no cap. */

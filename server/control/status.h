@@ -17,6 +17,7 @@ struct seat_use;
 struct status_application {
     const uint8_t *id; /* 16 bytes */
     const char *address, *label, *tenant, *user;
+    uint64_t tenant_number;          /* in the store; 0: it is not there */
     uint32_t connections, processes; /* control connections; backend processes */
     uint64_t age_ns;                 /* since it has greeted */
     const char *way;                 /* of its control connection: "tls", "tcp", "shm" */

@@ -14,6 +14,7 @@
 #include "server/control/member.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
+#include "server/control/time_limits.h"
 
 #define TURN_MS 100 /* so often those who wait are looked after */
 
@@ -27,6 +28,7 @@ static void tenants_turn(uv_timer_t *timer)
         waits = lender_turn(tenant, now) || waits;
         waits = lender_divide(tenant, now) || waits;
         waits = gpu_time_turn(tenant, now) || waits;
+        waits = time_limits_turn(tenant, now) || waits;
     }
     if (!waits) {
         (void)uv_timer_stop(timer);
@@ -62,11 +64,12 @@ struct tenant_terms tenant_default(void)
     return terms;
 }
 
-struct tenant *tenant_known(const struct control *control, const char *name)
+struct tenant *tenant_known(const struct control *control, uint64_t number, const char *name)
 {
     ga_list_each (at, next, &control->tenants.all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
-        if (strcmp(tenant->terms.name, name) == 0) {
+        uint64_t has = tenant->terms.number;
+        if (has != 0 && number != 0 ? has == number : strcmp(tenant->terms.name, name) == 0) {
             return tenant;
         }
     }
@@ -85,7 +88,7 @@ static void terms_take(struct tenant *tenant, const struct tenant_terms *terms)
 
 struct tenant *tenant_find(struct control *control, const struct tenant_terms *terms)
 {
-    struct tenant *tenant = tenant_known(control, terms->name);
+    struct tenant *tenant = tenant_known(control, terms->number, terms->name);
     if (tenant != NULL) {
         terms_take(tenant, terms);
         tenant_keep(tenant);
@@ -111,7 +114,7 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
 
 void tenant_renew(struct control *control, const struct tenant_terms *terms)
 {
-    struct tenant *tenant = tenant_known(control, terms->name);
+    struct tenant *tenant = tenant_known(control, terms->number, terms->name);
     if (tenant != NULL) {
         terms_take(tenant, terms);
     }

@@ -61,14 +61,15 @@ void tenant_table_fini(struct tenant_table *table);
 
 /* The terms of the tenant "default", who has no limits. */
 struct tenant_terms tenant_default(void);
-/* The tenant of this name, with a use of it for the caller; makes it if it is not here. Terms of a
- * newer generation than the known ones hold from now on, for running applications as well. NULL: no
- * memory. */
+/* The tenant of these terms (tenant_known), with a use of it for the caller; makes it if it is not
+ * here. Terms of a newer generation than the known ones hold from now on, for running applications
+ * as well. NULL: no memory. */
 struct tenant *tenant_find(struct control *control, const struct tenant_terms *terms);
 /* The same for a tenant whose terms have changed; nothing happens if it is not here. */
 void tenant_renew(struct control *control, const struct tenant_terms *terms);
-/* NULL: not here. */
-struct tenant *tenant_known(const struct control *control, const char *name);
+/* By the number in the store, since a name may be another tenant's later; by name if one of the two
+ * has no number. NULL: not here. */
+struct tenant *tenant_known(const struct control *control, uint64_t number, const char *name);
 /* Begins and ends a use; with the last one it is not here any more. */
 void tenant_keep(struct tenant *tenant);
 void tenant_drop(struct tenant *tenant);

@@ -52,6 +52,30 @@ static void start(void)
 
 TestSuite(lender, .init = start);
 
+/* A tenant that was removed while its programs still end, and a new one that has its name. */
+Test(lender, a_name_may_be_another_tenants_later)
+{
+    struct tenant_terms terms = tenant_default(), later = terms;
+    strcpy(terms.name, "lab");
+    terms.number = 7;
+    terms.generation = 9;
+    later = terms;
+    later.number = 8;
+    later.generation = 1;
+    later.limits.of[LIMIT_SESSIONS] = 1;
+    struct tenant *one = tenant_find(&control, &terms), *other = tenant_find(&control, &later);
+    cr_assert_neq(one, other);
+    cr_assert_eq(other->terms.limits.of[LIMIT_SESSIONS], 1);
+    cr_assert_eq(tenant_known(&control, 7, "lab"), one);
+    cr_assert_eq(tenant_known(&control, 8, "lab"), other);
+    strcpy(terms.name, "renamed");
+    cr_assert_eq(tenant_find(&control, &terms), one, "a number is never another tenant's");
+    tenant_drop(one);
+    tenant_drop(one);
+    cr_assert_null(tenant_known(&control, 7, "renamed"));
+    tenant_drop(other);
+}
+
 /* The next packet that gpuaasd has sent to it. */
 static bool heard(struct process *process, struct channel_request *packet)
 {
