@@ -49,7 +49,8 @@ static size_t packet_size(uint32_t kind)
     case CHANNEL_SETUP:
         return sizeof(struct channel_setup);
     case CHANNEL_WARM:
-        return sizeof(struct channel_warm);
+    case CHANNEL_TURNS:
+        return sizeof(struct channel_bare);
     case CHANNEL_APPLICATION:
         return sizeof(struct channel_application);
     case CHANNEL_READY:

@@ -15,6 +15,7 @@
  *     LEAVE ------------------------------->     the application at this seat is to end
  *     <------------------------------- ENDED     it has, and the seat is free
  *     LIMITS ------------------------------>     what holds from now on for the one at this seat
+ *     TURNS ------------------------------->     from now on its sessions ask for turns
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <------------------------------ CHECKED    the same of a check (health.h)
@@ -74,6 +75,7 @@ enum channel_kind {
     CHANNEL_NOTICE,
     CHANNEL_LIMITS,
     CHANNEL_CHECKED,
+    CHANNEL_TURNS,
 };
 
 /* What a process is for. */
@@ -140,7 +142,7 @@ struct channel_setup {
     uint32_t image_store; /* 1: gpuaasd keeps images */
     uint32_t meter;       /* 1: GPU time is measured */
     uint32_t record;      /* 1: and each batch is logged */
-    uint32_t turns;       /* 1: sessions ask for turns on their GPUs (grants.h) */
+    uint32_t turns;       /* 1: sessions ask for turns on their GPUs (grants.h) from the start */
     uint32_t bulk_connections;
     uint32_t compression;         /* 1: where it pays */
     uint64_t shared_memory_bytes; /* of one application, at most */
@@ -159,7 +161,8 @@ struct channel_setup {
     } devices[CONF_GPUS_MAX];
 };
 
-struct channel_warm {
+/* WARM and TURNS. */
+struct channel_bare {
     uint32_t kind;
 };
 
@@ -278,7 +281,7 @@ struct channel_request {
 union channel_packet {
     uint32_t kind;
     struct channel_setup setup;
-    struct channel_warm warm;
+    struct channel_bare bare;
     struct channel_application application;
     struct channel_ready ready;
     struct channel_failed failed;

@@ -118,13 +118,6 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
         json_decref(before);
         return admin_status_code(call, status, "no memory or descriptors for scheduling");
     }
-    uint32_t strangers = scheduling_strangers(control, gpu);
-    if (strangers != 0) {
-        admin_warn(call,
-                   "%u sessions on GPU %u have begun when no GPU had a policy: they take no turns "
-                   "until they end",
-                   strangers, gpu);
-    }
     admin_set_change(call, before, policy_record_of(control, gpu));
     return ADMIN_OK;
 }

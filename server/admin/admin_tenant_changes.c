@@ -129,13 +129,6 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
                    "set); %u of %u have another one",
                    tenant->name, goalless, call->control->devices.visible_count);
     }
-    uint32_t strangers = scheduling_capless(call->control, tenant->number, tenant->name);
-    if (strangers != 0) {
-        admin_warn(call,
-                   "%u programs of %s have begun before there was anything to schedule: its caps "
-                   "do not hold for them",
-                   strangers, tenant->name);
-    }
 }
 
 /* Writes `after`, which was `before`, unless it is a dry run or the same. */

@@ -149,6 +149,11 @@ void admission_read(struct backend *backend)
             notice_told(backend, &packet.notice);
             continue;
         }
+        if (packet.kind == CHANNEL_TURNS) {
+            atomic_store(&backend->turns_begin, true);
+            (void)!eventfd_write(backend->wake_fd, 1); /* the main thread does it */
+            continue;
+        }
         (void)GA_FAILPOINT("backend: ticket read");
         uint64_t now = ga_clock_ns();
         struct application *application =

@@ -162,7 +162,7 @@ static struct gate *host_gate(void *user, struct server_session *session)
 {
     const struct application *application = user;
     const struct backend *backend = application->backend;
-    if (backend->requests == NULL) {
+    if (!atomic_load(&backend->turns)) {
         return NULL;
     }
     turn_gate_init(&session->turn, &backend->requests->of[application->seat][session->gpu],

@@ -110,12 +110,13 @@ static void bell_rang(void *user)
     (void)!eventfd_write(backend.wake_fd, 1);
 }
 
-/* gpuaasd has made them, if there is a policy. */
+/* gpuaasd has made them; no policy may hold yet. */
 static void grants_map(void)
 {
-    if (backend.setup.turns == 0) {
+    if (backend.setup.probe != 0) {
         return;
     }
+    atomic_store(&backend.turns, backend.setup.turns != 0);
     backend.requests = ga_shared_memory_map(GRANTS_REQUEST_FD, sizeof(struct grant_requests), NULL);
     backend.grants = ga_shared_memory_map_published(GRANTS_FD, sizeof(struct grants));
     if (backend.requests == NULL || backend.grants == NULL) {
@@ -196,7 +197,7 @@ static void backend_turn(void)
 /* Until gpuaasd says for whom, this is a spare. */
 _Noreturn static void backend_serve(void)
 {
-    const struct channel_warm warm = {.kind = CHANNEL_WARM};
+    const struct channel_bare warm = {.kind = CHANNEL_WARM};
     (void)prctl(PR_SET_NAME, "gpuaasd-spare");
     const char *why = channel_send(CHANNEL_FD, &warm, sizeof warm) == GA_OK
                           ? NULL

@@ -21,11 +21,13 @@ struct backend {
     struct cuda_driver driver;
     struct output_redirection output; /* what the driver prints */
     struct figures_page *figures;     /* of its applications; gpuaasd sees them */
-    struct grant_requests *requests;  /* for turns on the GPUs; NULL: there is no policy */
+    struct grant_requests *requests;  /* for turns on the GPUs; a probe has none */
     const struct grants *grants;
-    struct gate_bell bell; /* heard by the submit threads */
-    _Atomic bool rang;     /* one has heard it: the others must look, too */
-    int wake_fd;           /* a data connection has ended, or gpuaasd has told something */
+    _Atomic bool turns;       /* sessions ask for them */
+    _Atomic bool turns_begin; /* from now on; those that are there do not yet */
+    struct gate_bell bell;    /* heard by the submit threads */
+    _Atomic bool rang;        /* one has heard it: the others must look, too */
+    int wake_fd;              /* a data connection has ended, or gpuaasd has told something */
     struct pending_conns pending;
     pthread_mutex_t ticket_lock; /* tickets of all applications, and reading of the channel */
     struct control_request request;

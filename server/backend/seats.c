@@ -109,9 +109,25 @@ static void seats_ring(struct backend *backend)
     }
 }
 
+/* Connections that begin from here on have gates, and a meter. */
+static void seats_take_turns(struct backend *backend)
+{
+    backend->setup.meter = 1;
+    atomic_store(&backend->turns, true);
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        struct server_conn *conn = backend->applications[i].conn;
+        if (conn != NULL) {
+            conn_take_turns(conn);
+        }
+    }
+}
+
 const char *seats_turn(struct backend *backend)
 {
     const char *why = NULL;
+    if (atomic_exchange(&backend->turns_begin, false)) {
+        seats_take_turns(backend);
+    }
     if (atomic_exchange(&backend->rang, false)) {
         seats_ring(backend);
     }

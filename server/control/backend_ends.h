@@ -19,7 +19,7 @@ struct backend_ends {
     struct grants *our_grants;
 };
 
-/* Makes all of it; what is about turns only with `turns`. An error with `why`: there is nothing. */
+/* Makes all of it; a probe needs nothing for turns. An error with `why`: there is nothing. */
 GA_CHECKED enum ga_status backend_ends_make(struct backend_ends *ends, bool turns, char *why,
                                             size_t why_size);
 /* The process has its descriptors, or will never have them. */

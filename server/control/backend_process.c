@@ -7,14 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/backend_ends.h"
+#include "server/control/backend_turns.h"
 #include "server/control/forbidden.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
@@ -37,7 +36,7 @@ static void backend_process_free(struct backend_process *process)
     if (process->turns != NULL) {
         scheduler_process_end(process->turns);
     }
-    (void)munmap((void *)(uintptr_t)process->figures, FIGURES_BYTES);
+    backend_ends_undo(&process->ends);
     free(process);
     table->count--;
     if (table->count == 0 && table->emptied != NULL) {
@@ -299,6 +298,9 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
     if (room) {
         (void)uv_poll_start(poll, UV_READABLE, channel_ready);
     }
+    if (room) {
+        backend_turns_room(process);
+    }
     if (status != 0 || (events & UV_READABLE) != 0) {
         channel_read(process, status);
     }
@@ -322,7 +324,6 @@ enum ga_status backend_process_send(struct backend_process *process, const void 
 static int backend_process_spawn(struct backend_process *process, const struct backend_ends *ends,
                                  char *const *env)
 {
-    const bool turns = ends->bell >= 0;
     char name[] = "gpuaasd", mode[] = "--backend";
     char *args[] = {name, mode, NULL};
     uv_stdio_container_t stdio[] = {
@@ -340,27 +341,13 @@ static int backend_process_spawn(struct backend_process *process, const struct b
         .file = "/proc/self/exe",
         .args = args,
         .env = (char **)(uintptr_t)env,
-        .stdio_count = turns ? GRANTS_BELL_FD + 1 : FIGURES_FD + 1,
+        .stdio_count = ends->bell >= 0 ? GRANTS_BELL_FD + 1 : FIGURES_FD + 1,
         .stdio = stdio,
     };
     if (GA_FAILPOINT("gpuaasd: before exec")) {
         options.file = "/proc/self/exe/none";
     }
     return uv_spawn(process->table->loop, &process->child, &options);
-}
-
-/* The scheduler takes what is about turns. False: no memory. */
-static bool backend_process_turns(struct backend_process *process, struct backend_ends *ends)
-{
-    if (ends->our_bell < 0) {
-        return true;
-    }
-    process->turns = scheduler_process_begin(process->table->scheduler, process->number,
-                                             ends->our_requests, ends->our_grants, ends->our_bell);
-    ends->our_requests = NULL;
-    ends->our_grants = NULL;
-    ends->our_bell = -1;
-    return process->turns != NULL;
 }
 
 enum ga_status backend_process_start(struct backend_process_table *table,
@@ -373,7 +360,7 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     struct backend_process *process = calloc(1, sizeof *process);
     struct backend_ends ends;
     snprintf(why, why_size, "no memory");
-    if (process == NULL || backend_ends_make(&ends, setup->turns != 0, why, why_size) != GA_OK) {
+    if (process == NULL || backend_ends_make(&ends, setup->probe == 0, why, why_size) != GA_OK) {
         free(process);
         return GA_NO_MEMORY;
     }
@@ -383,12 +370,14 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .driver = setup->driver,
                                         .fd = ends.our_channel,
                                         .figures = ends.our_figures,
+                                        .ends = ends,
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
                                         .seat_limit = setup->seats,
                                         .outlives = setup->outlives != 0,
                                         .handles = 3};
-    if (!backend_process_turns(process, &ends)) { /* it would escape the policy */
+    if (setup->turns != 0 &&
+        backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
         backend_ends_undo(&ends);
         free(process);
         return GA_NO_MEMORY;
@@ -400,7 +389,8 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
     int rc = backend_process_spawn(process, &ends, env);
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
-    backend_ends_close_theirs(&ends);
+    backend_ends_close_theirs(&process->ends);
+    process->ends.our_channel = -1; /* `fd` */
     ga_list_append(&table->processes, &process->link);
     table->count++;
     if (rc != 0 || poll_rc != 0) {

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/control/backend_ends.h"
 #include "server/figures.h"
 #include "server/control/images.h"
 #include "server/control/sharing.h"
@@ -58,7 +59,9 @@ struct backend_process {
     bool warm; /* its driver is open */
     bool ending;
     const struct figures_page *figures; /* which the process writes: a stranger's */
+    struct backend_ends ends;           /* ours: that memory, and, until `turns`, what is for it */
     struct scheduler_process *turns;    /* NULL: its sessions need no turns */
+    bool turns_untold;                  /* it does not know yet that it takes turns */
     uint64_t
         trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
     int fd;      /* our end of the channel; -1: closed */

@@ -373,8 +373,6 @@ struct scheduler_process *scheduler_process_begin(struct scheduler *scheduler, u
         pthread_mutex_unlock(&scheduler->lock);
     }
     if (!heard) {
-        process_unmap(&made);
-        close(bell);
         free(process);
         return NULL;
     }

@@ -63,7 +63,7 @@ uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
 /* ---- for backend_process.c and seat.c */
 
 /* A backend process with this number, and our ends of what it has inherited: `bell` and both
- * pieces of memory are the scheduler's from now on, also when it answers NULL (no memory). */
+ * pieces of memory are the scheduler's from now on, unless it answers NULL (no memory). */
 struct scheduler_process *scheduler_process_begin(struct scheduler *scheduler, uint64_t number,
                                                   const struct grant_requests *requests,
                                                   struct grants *grants, int bell);

@@ -65,6 +65,7 @@ static void member_demand(struct scheduler_member *member, const struct gpu_figu
     if (kernels_ns < DEMAND_NS_MIN) {
         return;
     }
+    demand_ns -= demand_ns < member->before_demand_ns ? demand_ns : member->before_demand_ns;
     demand_ns = demand_ns < kernels_ns ? demand_ns : kernels_ns;
     double percent = ceil(100.0 * (double)demand_ns / (double)kernels_ns);
     for (unsigned i = 0; i < 2; i++) {
@@ -84,6 +85,7 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
     for (unsigned i = 0; i < SCHED_ENGINES; i++) {
         uint64_t most = now - member->joined_ns, before = member->charged_ns[i];
         uint64_t said = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
+        said -= said < member->before_ns[i] ? said : member->before_ns[i];
         said = said < most ? said : most;
         engine_charge(member, (enum sched_engine)i, said > before ? said - before : 0, now);
     }
@@ -260,13 +262,21 @@ static enum ga_status slots_grow(struct scheduler_gpu *gpu, uint32_t slot)
     return GA_OK;
 }
 
-/* An earlier session of its place may not have returned its last turn. */
+/* An earlier session of its place may not have returned its last turn; and this one may have begun
+ * before there were turns. */
 static void gpu_member_begin(struct scheduler_member *member, uint64_t now)
 {
+    const struct gpu_figures *row = gpu_row_of(member);
+    for (unsigned i = 0; row != NULL && i < SCHED_ENGINES; i++) {
+        member->before_ns[i] = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
+    }
+    member->before_demand_ns =
+        row != NULL ? atomic_load_explicit(&row->demand_ns, memory_order_relaxed) : 0;
     member->joined_ns = now;
     member->turn = grant_turn(atomic_load_explicit(&member->grant->word, memory_order_relaxed)) + 1;
     member->holds = true;
     member->lost = true;
+    member->rings = true;
     atomic_store_explicit(&member->grant->word, grant_word(member->turn, 0), memory_order_release);
 }
 

@@ -41,13 +41,15 @@ struct scheduler_member {
     struct scheduler_gpu *gpu;
     uint32_t slot; /* of sched */
     uint64_t joined_ns;
-    uint64_t charged_ns[SCHED_ENGINES]; /* of what it says that it has used */
-    uint64_t turn, until_ns;            /* the last one that it has been granted */
-    unsigned what;                      /* is allowed in it */
-    enum grant_phase phase;             /* that it has asked for */
-    bool awake;                         /* the policy has said so */
-    bool holds, lost;                   /* it has not returned its turn; not in time */
-    bool rings;                         /* its process must hear of a change */
+    uint64_t before_ns[SCHED_ENGINES];  /* what it had used when it came */
+    uint64_t charged_ns[SCHED_ENGINES]; /* of what it says that it has used since */
+    uint64_t before_demand_ns;
+    uint64_t turn, until_ns; /* the last one that it has been granted */
+    unsigned what;           /* is allowed in it */
+    enum grant_phase phase;  /* that it has asked for */
+    bool awake;              /* the policy has said so */
+    bool holds, lost;        /* it has not returned its turn; not in time */
+    bool rings;              /* its process must hear of a change */
 };
 
 GA_CHECKED enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,

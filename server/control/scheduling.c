@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
+#include "server/control/backend_turns.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
@@ -46,17 +47,17 @@ static enum ga_status scheduling_begin(struct control *control)
     return status;
 }
 
-/* The same while gpuaasd serves: spare processes give way to some that take turns. */
+/* The same while gpuaasd serves: what runs takes turns, too. A process that could not at the first
+ * try is tried again. */
 static enum ga_status scheduling_begin_late(struct control *control)
 {
-    if (control->processes.scheduler != NULL) {
-        return GA_OK;
+    enum ga_status status = scheduling_begin(control);
+    ga_list_each (at, next, &control->processes.processes) {
+        if (status == GA_OK) {
+            status = backend_turns_begin_late(ga_container(at, struct backend_process, link));
+        }
     }
-    GA_TRY(scheduling_begin(control));
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_renew(&control->warm_pools[i]);
-    }
-    return GA_OK;
+    return status;
 }
 
 bool scheduling_is_wanted(const struct conf *conf)
@@ -133,44 +134,12 @@ void scheduling_reload(struct control *control, const struct conf *fresh)
     }
 }
 
-uint32_t scheduling_strangers(const struct control *control, uint32_t gpu)
-{
-    const struct device *device = devices_visible(&control->devices, gpu);
-    uint32_t count = 0;
-    ga_list_each (at, next, &control->applications) {
-        const struct control_application *application =
-            ga_container(at, struct control_application, link);
-        const struct seat *seat = application->seats[device->gpu->driver];
-        count += seat != NULL && seat->process->turns == NULL &&
-                 (seat->gpus[gpu / 64] >> (gpu % 64) & 1) != 0;
-    }
-    return policy_is_none(device->gpu->scheduling.policy) ? 0 : count;
-}
-
 /* ---- tenants */
 
 static bool tenant_is_capped(const struct tenant *tenant)
 {
     const uint64_t *limits = tenant->terms.limits.of;
     return limits[LIMIT_COMPUTE_CAP] != LIMIT_NONE || limits[LIMIT_THROTTLE] != LIMIT_NONE;
-}
-
-uint32_t scheduling_capless(const struct control *control, uint64_t number, const char *name)
-{
-    const struct tenant *tenant = tenant_known(control, number, name);
-    uint32_t count = 0;
-    if (tenant == NULL || !tenant_is_capped(tenant)) {
-        return 0;
-    }
-    ga_list_each (at, next, &tenant->applications) {
-        const struct control_application *application =
-            ga_container(at, struct control_application, fellow);
-        for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            const struct seat *seat = application->seats[i];
-            count += seat != NULL && seat->process->turns == NULL;
-        }
-    }
-    return count;
 }
 
 uint32_t scheduling_goalless(const struct control *control)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scheduling of the GPUs: from the configuration, from admins and from the terms of tenants to
  * the scheduler (scheduler.h). Its thread begins when it is needed: a GPU has a policy, or a tenant
- * a cap. Backend processes that were there before take no turns.
+ * a cap. Programs that run by then take turns from that moment on.
  *
  * gpuaasd's loop only. */
 #ifndef SERVER_CONTROL_SCHEDULING_H
@@ -41,14 +41,8 @@ GA_CHECKED enum ga_status scheduling_set(struct control *control, uint32_t gpu,
                                          const struct conf_scheduling *scheduling);
 /* The same for all GPUs, from a configuration that has just been read. */
 void scheduling_reload(struct control *control, const struct conf *fresh);
-/* How many applications use the GPU and take no turns, though it has a policy. */
-uint32_t scheduling_strangers(const struct control *control, uint32_t gpu);
-
 /* GPUs whose policy does not know latency goals. */
 uint32_t scheduling_goalless(const struct control *control);
-/* How many programs of the tenant have a cap or throttle that does not hold for them, because they
- * take no turns anywhere. */
-uint32_t scheduling_capless(const struct control *control, uint64_t number, const char *name);
 
 /* Whose an application is, for the scheduler. With auth = off nobody says whose he is: then each is
  * for itself, and has no cap. */

@@ -150,9 +150,11 @@ struct server_conn {
     uint64_t end_by_ns; /* of the end: until when it waits for work; 0: the connection serves */
     _Atomic int fault;  /* CUresult of the execution fault that condemned the process; 0: none */
     pthread_mutex_t job_lock;
-    struct ga_list jobs; /* completer_entry.base.link */
-    atomic_uint job_count;
+    struct ga_list jobs;   /* completer_entry.base.link */
+    atomic_uint job_count; /* and CONN_TAKES_TURNS */
 };
+
+#define CONN_TAKES_TURNS (1u << 31) /* a job, too: see conn_take_turns */
 
 /* Starts to serve the application that sent `hello`, whose ticket has been used. Takes ownership of
  * the connection and the reader (which is at the hello, and may hold bytes behind it) if it returns
@@ -165,6 +167,9 @@ GA_CHECKED enum ga_status conn_start(struct server_conn **out, const struct cuda
                                      const struct handshake_data_hello *hello, uint64_t sequence);
 /* Makes the submit thread end soon; from any thread. */
 void conn_end(struct server_conn *conn);
+/* Its host gives gates to sessions from now on: those that are there get theirs as soon as the
+ * submit thread looks. Main thread, while the connection is there. */
+void conn_take_turns(struct server_conn *conn);
 /* Gives back what the connection holds in the process: its work is waited for until end_by_ns, its
  * objects are freed, its completion thread is stopped, its connections are closed, its memory is
  * unpinned. False: something cannot be ended (it is logged); the process must end instead. Submit

@@ -19,9 +19,22 @@ void conn_flush(struct server_conn *conn)
     }
 }
 
+void conn_take_turns(struct server_conn *conn)
+{
+    atomic_fetch_or(&conn->job_count, CONN_TAKES_TURNS);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
 void conn_run_jobs(struct server_conn *conn)
 {
-    while (atomic_load(&conn->job_count) != 0) {
+    unsigned count;
+    while ((count = atomic_load(&conn->job_count)) != 0) {
+        if ((count & CONN_TAKES_TURNS) != 0) {
+            atomic_fetch_and(&conn->job_count, ~CONN_TAKES_TURNS);
+            meter_start(&conn->meter);
+            gates_begin(conn);
+            continue;
+        }
         pthread_mutex_lock(&conn->job_lock);
         struct completion *base = ga_container(conn->jobs.next, struct completion, link);
         struct completer_entry *entry = ga_container(base, struct completer_entry, base);

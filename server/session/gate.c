@@ -15,6 +15,16 @@ void gate_set(struct server_conn *conn, struct server_session *session, struct g
     }
 }
 
+void gates_begin(struct server_conn *conn)
+{
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
+        struct server_session *session = conn->sessions[i];
+        if (session->number != 0 && session->gate == NULL && conn->host->gate != NULL) {
+            gate_set(conn, session, conn->host->gate(conn->host->user, session));
+        }
+    }
+}
+
 /* That in which the stream works now; NULL: there is no such stream, or it captures. */
 static struct server_session *session_at_work(struct server_conn *conn, uint64_t wire)
 {

@@ -38,6 +38,8 @@ struct gate {
 
 /* Gives a session of the connection a gate (NULL: none), which lasts as long. Submit thread. */
 void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate);
+/* Sessions that have none get those that the host gives now. Submit thread. */
+void gates_begin(struct server_conn *conn);
 /* Asks for a call with this engine in the stream of this client's handle; only where conn->gated.
  * Generated handlers do (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,

@@ -93,6 +93,12 @@ void meter_rest(struct server_conn *conn, uint64_t stream);
 void meter_rest_all(struct server_conn *conn);
 /* Another context becomes current. */
 void meter_forget(struct meter *meter);
+/* From now on it measures, if it has not. */
+static inline void meter_start(struct meter *meter)
+{
+    meter_forget(meter);
+    meter->on = true;
+}
 /* Looks which batches are done and tells the figures. */
 void meter_look(struct server_conn *conn);
 /* No call is here: ends all batches, and says for how long the thread may sleep; -1: for ever. Look

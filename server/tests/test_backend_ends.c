@@ -78,7 +78,7 @@ Test(backend_ends, both_ends_are_there)
     cr_assert_eq(descriptors(), before);
 }
 
-Test(backend_ends, without_a_policy_nothing_is_about_turns)
+Test(backend_ends, a_probe_has_nothing_for_turns)
 {
     struct backend_ends ends;
     char why[200];

@@ -266,7 +266,7 @@ Test(channel, a_descriptor_travels_with_a_request_and_with_nothing_else)
     int ends[2], passed, given = descriptor();
     union channel_packet got;
     const struct channel_request packet = {.kind = CHANNEL_REQUEST, .number = 3};
-    const struct channel_warm warm = {.kind = CHANNEL_WARM};
+    const struct channel_bare warm = {.kind = CHANNEL_WARM};
     cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     cr_assert_eq(channel_send_with(ends[0], &packet, sizeof packet, given), GA_OK);
     cr_assert_eq(channel_receive_with(ends[1], &got, &passed), GA_OK);

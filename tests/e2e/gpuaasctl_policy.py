@@ -9,8 +9,8 @@ import tempfile
 import ctl
 import harness
 from ctl import CONFLICT, NOT_FOUND, USAGE
-from harness import expect
-from turns import Player
+from harness import expect, wait_until
+from turns import Player, SECONDS
 
 GPU = "driver = soft\nmemory = 256MiB\nsms = 1\n"
 
@@ -111,20 +111,28 @@ def test_changes_while_programs_run(build):
 
 
 def test_sessions_from_before_there_was_a_policy(build):
+    """They take turns from then on: under one that has never had a turn, too."""
     with node(build, "") as (server, admin), contextlib.ExitStack() as stack:
-        player = Player(build, server, "calls")
-        stack.callback(player.end)
-        player.goes_on()
-        expect(admin.items("sessions")[0]["use"][0]["turn"] is None, "it takes none")
+        players = []
+        for mode in ("calls", "queue"):
+            players.append(Player(build, server, mode))
+            stack.callback(players[-1].end)
+            players[-1].goes_on()
+        expect([use["turn"] for session in admin.items("sessions") for use in session["use"]] ==
+               [None, None], "they take none")
         process = admin.run("policy", "set", "0", "rr")
-        expect("1 sessions on GPU 0 have begun when no GPU had a policy" in process.err.text,
-               process.report())
+        expect("begun" not in process.err.text, process.report())
         after = Player(build, server, "calls")
         stack.callback(after.end)
-        after.goes_on()
-        for one in (player, after):
-            one.goes_on()
-            one.finish()
+        players.append(after)
+
+        def take_turns():
+            uses = [use for session in admin.items("sessions") for use in session["use"]]
+            return len(uses) == 3 and all(use["turns"] > 2 for use in uses)
+        wait_until(take_turns, SECONDS, "each of them has turns")
+        for player in players:
+            player.goes_on()
+            player.finish()
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ static void packet(unsigned n, struct fuzz_input *input)
         break;
     default: /* also what no backend process says */
         packet.kind = number < 16 ? CHANNEL_WARM : number;
-        size = sizeof packet.warm;
+        size = sizeof packet.bare;
     }
     fake_spawn_says(n % 8, &packet, size);
 }

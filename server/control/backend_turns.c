@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/backend_turns.h"
+
+#include "server/control/backend_process.h"
+#include "server/control/scheduler.h"
+#include "server/control/seat.h"
+
+enum ga_status backend_turns_begin(struct backend_process *process)
+{
+    struct backend_ends *ends = &process->ends;
+    process->turns = scheduler_process_begin(process->table->scheduler, process->number,
+                                             ends->our_requests, ends->our_grants, ends->our_bell);
+    if (process->turns == NULL) {
+        return GA_NO_MEMORY;
+    }
+    ends->our_requests = NULL;
+    ends->our_grants = NULL;
+    ends->our_bell = -1;
+    return GA_OK;
+}
+
+static enum ga_status seat_begin_late(struct seat *seat)
+{
+    for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
+        if ((seat->gpus[gpu / 64] >> (gpu % 64) & 1) != 0) {
+            GA_TRY(seat_session_begin(seat, gpu));
+        }
+    }
+    return GA_OK;
+}
+
+void backend_turns_room(struct backend_process *process)
+{
+    const struct channel_bare turns = {.kind = CHANNEL_TURNS};
+    if (process->turns_untold) {
+        process->turns_untold = backend_process_send(process, &turns, sizeof turns) == GA_AGAIN;
+    }
+}
+
+enum ga_status backend_turns_begin_late(struct backend_process *process)
+{
+    bool takes = process->turns != NULL, probe = !takes && process->ends.our_requests == NULL;
+    if (process->ending || probe) {
+        return GA_OK;
+    }
+    if (!takes) {
+        GA_TRY(backend_turns_begin(process));
+        process->turns_untold = true;
+    }
+    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+        if (process->seats[i] != NULL) {
+            GA_TRY(seat_begin_late(process->seats[i]));
+        }
+    }
+    backend_turns_room(process); /* who asks for a turn is known by then */
+    return GA_OK;
+}
