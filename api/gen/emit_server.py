@@ -116,7 +116,8 @@ def _stream(call):
 def _gate(call):
     """Work for a GPU asks before anything else is done (server/session/gate.h)."""
     stream = f"args.{_stream(call).name}" if _stream(call) else "0"
-    enter = f"gate_enter(conn, API_ENGINE_{call.engine.upper()}, {stream})"
+    what = next((f"args.{p.name}" for p in call.args() if p.name in ("function", "exec")), "0")
+    enter = f"gate_enter(conn, API_ENGINE_{call.engine.upper()}, {stream}, {what})"
     return ([f"if (conn->gated && {enter} != GA_OK) {{", "    return false;", "}"]
             if call.engine != "none" else [])
 

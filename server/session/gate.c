@@ -35,17 +35,18 @@ static struct server_session *session_at_work(struct server_conn *conn, uint64_t
     return stream != NULL && stream->build == NULL ? stream->context->session : NULL;
 }
 
-enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream,
+                          uint64_t what)
 {
     const struct server_session *session = session_at_work(conn, stream);
     struct gate *gate = session != NULL ? session->gate : NULL;
-    return gate != NULL ? gate->enter(gate, conn, engine) : GA_OK;
+    return gate != NULL ? gate->enter(gate, conn, engine, what) : GA_OK;
 }
 
 enum ga_status gate_enter_part(struct server_conn *conn, enum api_engine engine, uint64_t stream,
                                uint64_t done)
 {
-    return conn->gated && done != 0 ? gate_enter(conn, engine, stream) : GA_OK;
+    return conn->gated && done != 0 ? gate_enter(conn, engine, stream, 0) : GA_OK;
 }
 
 uint64_t gate_rest(struct server_conn *conn)

@@ -28,8 +28,10 @@ struct gate_bell {
 };
 
 struct gate {
-    /* Waits until work for the engine may be submitted. GA_LOST: the connection has ended. */
-    enum ga_status (*enter)(struct gate *gate, struct server_conn *conn, enum api_engine engine);
+    /* Waits until work for the engine may be submitted; `what`: as gate_enter has it. GA_LOST: the
+     * connection has ended. */
+    enum ga_status (*enter)(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+                            uint64_t what);
     /* No call is here, and the thread is to sleep: after how many ns it must be asked again;
      * UINT64_MAX: when the bell rings. May be NULL: never. */
     uint64_t (*rest)(struct gate *gate, struct server_conn *conn);
@@ -41,9 +43,10 @@ void gate_set(struct server_conn *conn, struct server_session *session, struct g
 /* Sessions that have none get those that the host gives now. Submit thread. */
 void gates_begin(struct server_conn *conn);
 /* Asks for a call with this engine in the stream of this client's handle; only where conn->gated.
- * Generated handlers do (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
+ * `what`: the handle of the kernel's function, or of the graph, 0: neither. Generated handlers do
+ * (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
-                                     uint64_t stream);
+                                     uint64_t stream, uint64_t what);
 /* A long copy is done in parts, of this size or less, and asks for each of them: for the first one
  * its handler has. `done`: bytes before this part. GA_LOST: the connection ends. */
 #define GATE_PART_BYTES (UINT64_C(4) << 20)

@@ -11,8 +11,6 @@
 #include "server/session/copy_room.h"
 #include "server/session/meter_gpu.h"
 
-#define BATCH_FIRST 4u   /* works of a batch of which nothing is known */
-#define BATCH_MAX   256u /* so many works are as long as the last ones */
 /* So often in a horizon it looks whether a batch is done, but not more often than it could matter.
  */
 #define LOOKS       16u
@@ -95,32 +93,25 @@ static bool stands_still(struct turn_gate *gate, struct server_conn *conn,
     return now - gate->moved_ns > (awaits_others ? horizon_ns(gate) : STILL_NS);
 }
 
-/* As many works as fill half of the horizon, if they are like the last ones. */
-static void batch_next(struct turn_gate *gate, struct meter_gpu *gpu)
-{
-    uint64_t took_ns = gpu->any.length - gate->busy_ns, half_ns = horizon_ns(gate) / 2;
-    uint64_t most = gate->batch < BATCH_MAX / 2 ? 2 * gate->batch : BATCH_MAX;
-    uint64_t works = took_ns != 0 ? gate->batch * half_ns / took_ns : most;
-    gate->batch = (uint32_t)(works < 1 ? 1 : works < most ? works : most);
-    gate->busy_ns = gpu->any.length;
-    gpu->side = 1 - gpu->side;
-}
-
 /* Whether one more may be submitted: this batch is not full, or the one before it is done. */
-static bool batch_takes(struct turn_gate *gate, struct server_conn *conn, uint64_t now)
+static bool batch_takes(struct turn_gate *gate, struct server_conn *conn, unsigned kind,
+                        uint64_t now)
 {
-    if (gate->left == 0) {
+    struct turn_ahead *ahead = &gate->ahead;
+    if (!turn_ahead_fits(ahead, kind)) {
         struct meter_gpu *gpu = gpu_look(gate, conn);
-        bool done = gpu == NULL || gpu->outstanding[1 - gpu->side] == 0;
-        if (!done && !stands_still(gate, conn, gpu, now)) {
+        const bool in_flight[2] = {gpu != NULL && gpu->outstanding[0] != 0,
+                                   gpu != NULL && gpu->outstanding[1] != 0};
+        bool may = gpu != NULL && turn_ahead_may_begin(ahead, kind, horizon_ns(gate), in_flight);
+        if (may) {
+            turn_ahead_begin(ahead, kind, horizon_ns(gate), in_flight, gpu->any.length);
+            gpu->side = ahead->side;
+        } else if (gpu == NULL || stands_still(gate, conn, gpu, now)) {
+            turn_ahead_go_on(ahead, kind, horizon_ns(gate));
+        } else {
             return false;
         }
-        if (done && gpu != NULL) {
-            batch_next(gate, gpu);
-        }
-        gate->left = gate->batch;
     }
-    gate->left--;
     gate->in_flight = UINT32_MAX; /* something new is */
     return true;
 }
@@ -139,16 +130,18 @@ static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint6
 /* ---- the gate */
 
 /* With a turn, for this phase and by the clock. Whether a work may go through. */
-static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64_t grant,
-                        uint64_t now)
+static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, unsigned kind,
+                        uint64_t grant, uint64_t now)
 {
     if ((grant_what(grant) & GRANT_FREE) != 0) {
-        gate->left = UINT32_MAX;
+        turn_ahead_free(&gate->ahead, kind);
         gate->open = grant;
         return true;
     }
-    gate->left = gate->left <= gate->batch ? gate->left : 0; /* it was free before */
-    if (!batch_takes(gate, conn, now)) {
+    if (gate->ahead.left_ns > horizon_ns(gate)) { /* it was free before */
+        turn_ahead_end(&gate->ahead);
+    }
+    if (!batch_takes(gate, conn, kind, now)) {
         return false;
     }
     gate->open = (grant_what(grant) & GRANT_ALONE) != 0 ? grant : 0;
@@ -158,7 +151,7 @@ static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, uint64
 /* One look. True: the work may go through. Else `*wait_ns`: until the next look, 0: at once;
  * UINT64_MAX: until the bell rings. */
 static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum grant_phase phase,
-                      uint64_t *wait_ns)
+                      unsigned kind, uint64_t *wait_ns)
 {
     uint64_t grant = grant_read(gate), now = ga_clock_ns();
     *wait_ns = 0;
@@ -169,7 +162,7 @@ static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gra
     } else if ((grant_what(grant) >> phase & 1) == 0) {
         turn_return(gate, grant, phase);
     } else if (is_timely(gate, grant, now)) {
-        if (turn_passes(gate, conn, grant, now)) {
+        if (turn_passes(gate, conn, kind, grant, now)) {
             return true;
         }
         *wait_ns = look_ns(gate);
@@ -191,13 +184,13 @@ static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
 }
 
 static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn,
-                                enum api_engine engine)
+                                enum api_engine engine, unsigned kind)
 {
     enum grant_phase phase = phase_of(engine);
     uint64_t wait_ns, wanted_ns = conn->meter.records ? ga_clock_ns() : 0;
     bool waited = false;
     gate->idle_ns = 0;
-    while (!turn_look(gate, conn, phase, &wait_ns)) {
+    while (!turn_look(gate, conn, phase, kind, &wait_ns)) {
         completer_hand_over(&conn->completer);
         if (conn_gives_up(conn)) {
             return GA_LOST;
@@ -217,14 +210,14 @@ static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn
 }
 
 static enum ga_status turn_enter(struct gate *base, struct server_conn *conn,
-                                 enum api_engine engine)
+                                 enum api_engine engine, uint64_t what)
 {
     struct turn_gate *gate = ga_container(base, struct turn_gate, base);
-    if (gate->left != 0 && grant_read(gate) == gate->open) {
-        gate->left--;
+    unsigned kind = turn_ahead_kind(engine, what);
+    if (grant_read(gate) == gate->open && turn_ahead_fits(&gate->ahead, kind)) {
         return GA_OK;
     }
-    return turn_wait(gate, conn, engine);
+    return turn_wait(gate, conn, engine, kind);
 }
 
 /* While others wait, it looks closely when its work is done, and then does not keep its turn for
@@ -245,8 +238,7 @@ static uint64_t turn_rest(struct gate *base, struct server_conn *conn)
     uint64_t idle_ns = now - gate->idle_ns;
     uint64_t hold_ns = atomic_load_explicit(&gate->grant->hold_ns, memory_order_relaxed);
     if (idle_ns >= hold_ns || !is_timely(gate, grant, now)) {
-        gate->batch = gate->batch < BATCH_FIRST ? gate->batch : BATCH_FIRST;
-        gate->left = 0;
+        turn_ahead_end(&gate->ahead);
         turn_return(gate, grant, GRANT_IDLE);
         return UINT64_MAX;
     }
@@ -261,7 +253,7 @@ void turn_gate_init(struct turn_gate *gate, struct grant_request *request,
                                .grant = grant,
                                .request = request,
                                .ordinal = ordinal,
-                               .batch = BATCH_FIRST,
                                .returned = grant_turn(told),
                                .told = told};
+    turn_ahead_init(&gate->ahead);
 }

@@ -5,9 +5,7 @@
  * so that the next one finds the GPU free. It does not wait for work that stands still, which may
  * wait for a later call of the program.
  *
- * Work is submitted ahead of the GPU for `horizon_ns` at most: in two batches, of which one has to
- * be done before the next begins. How many works a batch has follows from the time that the last
- * ones took, so the first ones after a change may be longer.
+ * Work is submitted ahead of the GPU for about `horizon_ns` at most (turn_ahead.h).
  *
  * Note: a session in whose turn nobody else waits (GRANT_ALONE) passes with two comparisons. */
 #ifndef SERVER_SESSION_TURN_GATE_H
@@ -18,16 +16,15 @@
 
 #include "server/grants.h"
 #include "server/session/gate.h"
+#include "server/session/turn_ahead.h"
 
 struct turn_gate {
     struct gate base;
     const struct grant *grant;
     struct grant_request *request;
-    uint32_t ordinal;   /* of the GPU in its driver */
-    uint64_t open;      /* the grant with which works pass without a look; 0: none */
-    uint32_t left;      /* works until the batch ends */
-    uint32_t batch;     /* works of it */
-    uint64_t busy_ns;   /* of the GPU, for this session, when the batch began */
+    uint32_t ordinal; /* of the GPU in its driver */
+    uint64_t open;    /* the grant with which works pass without a look; 0: none */
+    struct turn_ahead ahead;
     uint64_t returned;  /* the last turn that it has returned */
     uint64_t told;      /* what the request says */
     bool waits;         /* at the gate */

@@ -36,9 +36,10 @@ CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_ar
 
 /* What is not called without a policy */
 
-enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream,
+                          uint64_t what)
 {
-    (void)conn, (void)engine, (void)stream;
+    (void)conn, (void)engine, (void)stream, (void)what;
     abort();
 }
 

@@ -19,8 +19,10 @@ struct counting_gate {
     enum ga_status answer;
 };
 
-static enum ga_status count(struct gate *gate, struct server_conn *conn, enum api_engine engine)
+static enum ga_status count(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+                            uint64_t what)
 {
+    (void)what;
     struct counting_gate *counting = (struct counting_gate *)gate;
     (void)conn;
     counting->entered++;
@@ -97,7 +99,7 @@ static void handle_launch(uint64_t wire)
 
 static enum ga_status enter(uint64_t wire)
 {
-    return gate_enter(conn, API_ENGINE_COMPUTE, wire);
+    return gate_enter(conn, API_ENGINE_COMPUTE, wire, 0);
 }
 
 static bool names_a_stream(const char *name)

@@ -83,7 +83,7 @@ static bool has_rung(void)
 
 static enum ga_status enter(enum api_engine engine)
 {
-    return gate->enter(gate, conn, engine);
+    return gate->enter(gate, conn, engine, 0);
 }
 
 /* ---- gpuaasd, which waits for what the session says, and then grants that */

@@ -30,9 +30,10 @@ static bool settled; /* nothing runs any more; under softgpu's lock */
 static struct server_conn *gated; /* of the last call that did */
 static uint64_t passed;           /* its number */
 
-static enum ga_status pass(struct gate *gate, struct server_conn *conn, enum api_engine engine)
+static enum ga_status pass(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+                           uint64_t what)
 {
-    (void)gate;
+    (void)gate, (void)what;
     bool copies = engine == API_ENGINE_H2D || engine == API_ENGINE_D2H;
     FUZZ_CHECK(engine != API_ENGINE_NONE && (copies || passed != conn->calls));
     gated = conn;
