@@ -121,7 +121,8 @@ int main()
     CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaDeviceSynchronize());
-    const size_t wanted = free_memory() / 2;
+    const size_t part = 2 * mega; // memory is created in multiples of it
+    const size_t wanted = free_memory() / 2 / part * part;
     void (*const takers[])(size_t) = {plain, created, of_another_pool, an_array};
     for (auto taker : takers)
         for (bool wait : {true, false}) {
