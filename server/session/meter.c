@@ -8,33 +8,18 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
+#include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/reply.h"
 
-#define TURN_WORKS  1024u  /* between two looks, when calls come without a pause */
-#define BATCHES_MAX 1024u  /* of a connection; each has two events of the driver */
-#define LOOK_COUNT  16u    /* outstanding batches that are worth a look before a wait */
-#define COPY_ENDS   65536u /* bytes: whoever has copied them may wait for more */
+#define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
+#define LOOK_COUNT 16u    /* outstanding batches that are worth a look before a wait */
+#define COPY_ENDS  65536u /* bytes: whoever has copied them may wait for more */
 /* A batch that runs counts until so long ago: by then its end would have been seen, if it had been
  * before. */
 #define SEEN_NS         (200 * GA_NS_PER_MS)
 #define PATIENCE_MS_MIN 2u
 #define PATIENCE_MS_MAX 64u
-
-struct meter_batch {
-    struct ga_list link; /* of meter.batches, or unused */
-    struct server_context *context;
-    struct server_stream *stream; /* NULL: stream 0 of the context; or, if it is closed, gone */
-    struct meter_lane *lane;      /* NULL: gone with the stream */
-    struct meter_gpu *gpu;
-    enum figure_engine engine;
-    CUevent begin, end;
-    uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
-    bool closed;                      /* `end` is recorded */
-    uint32_t turn;                    /* in which it had work last */
-    struct meter_tally before, after; /* of the GPU, when it was opened and closed */
-    unsigned side;                    /* at which its GPU counts it */
-};
 
 /* ---- where a batch is recorded */
 
@@ -82,71 +67,6 @@ static CUresult place_record(struct server_conn *conn, const struct server_conte
 }
 
 /* ---- batches */
-
-static void batch_destroy(struct server_conn *conn, struct meter_batch *batch)
-{
-    (void)conn->driver->cuEventDestroy_v2(batch->begin);
-    (void)conn->driver->cuEventDestroy_v2(batch->end);
-    conn->meter.made--;
-    free(batch);
-}
-
-static CUresult batch_events(const struct cuda_driver *driver, struct meter_batch *batch)
-{
-    CU_TRY(driver->cuEventCreate(&batch->begin, CU_EVENT_DEFAULT));
-    CUresult rc = driver->cuEventCreate(&batch->end, CU_EVENT_DEFAULT);
-    if (rc != CUDA_SUCCESS) {
-        (void)driver->cuEventDestroy_v2(batch->begin);
-    }
-    return rc;
-}
-
-/* With the context current. */
-static struct meter_batch *batch_make(struct server_conn *conn)
-{
-    struct meter_batch *batch = conn->meter.made < BATCHES_MAX ? calloc(1, sizeof *batch) : NULL;
-    if (batch != NULL && batch_events(conn->driver, batch) != CUDA_SUCCESS) {
-        free(batch);
-        return NULL;
-    }
-    conn->meter.made += batch != NULL;
-    return batch;
-}
-
-static struct meter_batch *unused_take(struct server_context *context)
-{
-    struct ga_list *unused = &context->meter.unused;
-    if (ga_list_empty(unused)) {
-        return NULL;
-    }
-    struct meter_batch *batch = ga_container(unused->next, struct meter_batch, link);
-    ga_list_remove(&batch->link);
-    return batch;
-}
-
-/* One that is used again, or a new one; the clock of its context runs then. NULL: neither. */
-static struct meter_batch *batch_take(struct server_conn *conn, struct server_context *context)
-{
-    struct meter_clock *clock = &context->meter.clock;
-    struct meter_batch *batch = unused_take(context);
-    if (batch != NULL || clock->broken) {
-        return batch;
-    }
-    CUcontext before = NULL;
-    CUresult rc = CUDA_SUCCESS;
-    (void)conn->driver->cuCtxGetCurrent(&before);
-    context_apply(conn, context);
-    if (!clock->runs && (rc = meter_clock_start(clock, conn->driver)) != CUDA_SUCCESS) {
-        ga_warn("GPU time of a context cannot be measured: CUDA error %d", (int)rc);
-    }
-    batch = clock->runs ? batch_make(conn) : NULL;
-    (void)conn->driver->cuCtxSetCurrent(before);
-    if (batch == NULL && clock->runs) {
-        meter_look(conn);
-        batch = unused_take(context);
-    }
-    return batch;
-}
 
 /* It is done, or nothing more will be known of it. */
 static void batch_drop(struct server_conn *conn, struct meter_batch *batch)
@@ -206,7 +126,7 @@ static void batch_reopen(struct server_conn *conn, const struct place *place,
     } else if (!meter->full && !place->context->meter.clock.broken) {
         meter->full = true;
         ga_warn("GPU time is not exact: more than %u batches of work wait for the GPU",
-                BATCHES_MAX);
+                METER_BATCHES_MAX);
     }
 }
 
@@ -215,7 +135,7 @@ static void batch_open(struct server_conn *conn, const struct place *place,
 {
     struct meter *meter = &conn->meter;
     struct meter_gpu *gpu = meter_gpu_find(conn, place->context->session->ordinal);
-    struct meter_batch *batch = gpu != NULL ? batch_take(conn, place->context) : NULL;
+    struct meter_batch *batch = gpu != NULL ? meter_batch_take(conn, place->context) : NULL;
     if (batch == NULL) {
         batch_reopen(conn, place, engine);
         return;
@@ -465,7 +385,7 @@ void meter_context_end(struct server_conn *conn, struct server_context *context)
     ga_list_each (at, next, &context->meter.unused) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         ga_list_remove(&batch->link);
-        batch_destroy(conn, batch);
+        meter_batch_destroy(conn, batch);
     }
     meter_clock_end(&context->meter.clock, conn->driver);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/session/meter_batch.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "server/session/conn.h"
+#include "server/session/contexts.h"
+
+#define BATCHES_MIN 16u /* are worth a look before there are more; a power of two */
+
+void meter_batch_destroy(struct server_conn *conn, struct meter_batch *batch)
+{
+    (void)conn->driver->cuEventDestroy_v2(batch->begin);
+    (void)conn->driver->cuEventDestroy_v2(batch->end);
+    conn->meter.made--;
+    free(batch);
+}
+
+static CUresult batch_events(const struct cuda_driver *driver, struct meter_batch *batch)
+{
+    CU_TRY(driver->cuEventCreate(&batch->begin, CU_EVENT_DEFAULT));
+    CUresult rc = driver->cuEventCreate(&batch->end, CU_EVENT_DEFAULT);
+    if (rc != CUDA_SUCCESS) {
+        (void)driver->cuEventDestroy_v2(batch->begin);
+    }
+    return rc;
+}
+
+/* With the context current. */
+static struct meter_batch *batch_make(struct server_conn *conn)
+{
+    struct meter_batch *batch =
+        conn->meter.made < METER_BATCHES_MAX ? calloc(1, sizeof *batch) : NULL;
+    if (batch != NULL && batch_events(conn->driver, batch) != CUDA_SUCCESS) {
+        free(batch);
+        return NULL;
+    }
+    conn->meter.made += batch != NULL;
+    return batch;
+}
+
+static struct meter_batch *unused_take(struct server_context *context)
+{
+    struct ga_list *unused = &context->meter.unused;
+    if (ga_list_empty(unused)) {
+        return NULL;
+    }
+    struct meter_batch *batch = ga_container(unused->next, struct meter_batch, link);
+    ga_list_remove(&batch->link);
+    return batch;
+}
+
+/* Looks before the number of batches doubles. One that is done is taken, unless so many are not
+ * that it would come to a look for each. */
+static struct meter_batch *done_take(struct server_conn *conn, struct server_context *context)
+{
+    const struct meter *meter = &conn->meter;
+    if (meter->made < BATCHES_MIN || (meter->made & (meter->made - 1)) != 0) {
+        return NULL;
+    }
+    meter_look(conn);
+    bool few = meter->outstanding <= meter->made / 2;
+    return few ? unused_take(context) : NULL;
+}
+
+struct meter_batch *meter_batch_take(struct server_conn *conn, struct server_context *context)
+{
+    struct meter_clock *clock = &context->meter.clock;
+    struct meter_batch *batch = unused_take(context);
+    batch = batch != NULL ? batch : done_take(conn, context);
+    if (batch != NULL || clock->broken) {
+        return batch;
+    }
+    CUcontext before = NULL;
+    CUresult rc = CUDA_SUCCESS;
+    (void)conn->driver->cuCtxGetCurrent(&before);
+    context_apply(conn, context);
+    if (!clock->runs && (rc = meter_clock_start(clock, conn->driver)) != CUDA_SUCCESS) {
+        ga_warn("GPU time of a context cannot be measured: CUDA error %d", (int)rc);
+    }
+    batch = clock->runs ? batch_make(conn) : NULL;
+    (void)conn->driver->cuCtxSetCurrent(before);
+    return batch != NULL ? batch : unused_take(context);
+}

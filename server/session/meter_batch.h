@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The batches of the meter (meter.h): where they come from. One that is done is used again, in the
+ * same context. Submit thread only. */
+#ifndef SERVER_SESSION_METER_BATCH_H
+#define SERVER_SESSION_METER_BATCH_H
+
+#include "server/figures.h"
+#include "server/session/meter.h"
+#include "server/session/meter_gpu.h"
+
+#define METER_BATCHES_MAX 1024u /* of a connection; a power of two */
+
+struct meter_batch {
+    struct ga_list link; /* of meter.batches, or unused */
+    struct server_context *context;
+    struct server_stream *stream; /* NULL: stream 0 of the context; or, if it is closed, gone */
+    struct meter_lane *lane;      /* NULL: gone with the stream */
+    struct meter_gpu *gpu;
+    enum figure_engine engine;
+    CUevent begin, end;
+    uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
+    bool closed;                      /* `end` is recorded */
+    uint32_t turn;                    /* in which it had work last */
+    struct meter_tally before, after; /* of the GPU, when it was opened and closed */
+    unsigned side;                    /* at which its GPU counts it */
+};
+
+/* One that is used again, or a new one; the clock of its context runs then. NULL: neither. It may
+ * look which batches are done. */
+struct meter_batch *meter_batch_take(struct server_conn *conn, struct server_context *context);
+/* Of a context that is current; the batch is in no list. */
+void meter_batch_destroy(struct server_conn *conn, struct meter_batch *batch);
+
+#endif
