@@ -16,6 +16,7 @@
 #include "server/backend/side_connection.h"
 #include "server/calls/objects_end.h"
 #include "server/rebuild/rebuild_trigger.h"
+#include "server/session/reply.h"
 
 #define OVER_NS (500 * GA_NS_PER_MS)  /* the notice of a limit is on its way */
 #define END_NS  (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
@@ -46,8 +47,7 @@ static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
 
 static bool host_compresses(void *user)
 {
-    const struct application *application = user;
-    return application->backend->setup.compression != 0;
+    return ((const struct application *)user)->backend->setup.compression != 0;
 }
 
 static int host_ordinal(void *user, const struct handshake_data_hello *hello)
@@ -146,8 +146,7 @@ void application_fetched(const struct application *application,
     struct channel_request answer = *packet;
     int fd = exports_find(&application->exports, packet->key);
     answer.result = fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-    (void)!channel_send_with(CHANNEL_FD, &answer, sizeof answer,
-                             fd); /* else who asks waits in vain */
+    (void)!channel_send_with(CHANNEL_FD, &answer, sizeof answer, fd); /* else it waits in vain */
 }
 
 static uint32_t host_gpu(void *user, int ordinal, uint64_t *context_bytes)
@@ -384,11 +383,15 @@ void application_notify(struct application *application)
         return;
     }
     pthread_mutex_lock(&application->backend->ticket_lock);
-    ga_write_u32(&writer, application->notice.notice);
-    ga_write_string(&writer, application->notice.text);
+    const struct channel_notice notice = application->notice;
     pthread_mutex_unlock(&application->backend->ticket_lock);
+    ga_write_u32(&writer, notice.notice);
+    ga_write_string(&writer, notice.text);
     ga_writer_finish(&writer);
     (void)!transport_side_send(&application->side, WIRE_NOTICE, 0, values, writer.at);
+    if (notice.notice == WIRE_NOTICE_END && application->conn != NULL) {
+        server_end_notice(application->conn, notice.text);
+    }
 }
 
 static void idle_tell(struct application *application)

@@ -217,6 +217,19 @@ bool server_answer_async(struct server_conn *conn, const struct wire_header *hea
     return rc != SERVER_BROKEN;
 }
 
+static void notice_send(struct server_conn *conn, enum wire_notice kind, const char *text)
+{
+    struct send_queue_frame *frame =
+        conn->takes_notices ? send_queue_frame_make(NULL, WIRE_NOTICE_MAX + 33, WIRE_NOTICE, 0, 0)
+                            : NULL;
+    if (frame != NULL) { /* else it is in the log alone */
+        ga_write_u32(&frame->writer, kind);
+        ga_write_string(&frame->writer, text);
+        send_queue_append(&conn->out, frame);
+        completer_wake(&conn->completer);
+    }
+}
+
 void server_notice(void *user, const char *text)
 {
     struct server_conn *conn = user;
@@ -226,13 +239,12 @@ void server_notice(void *user, const char *text)
         free(atomic_exchange(&conn->notice, strdup(line)));
         return;
     }
-    struct send_queue_frame *frame =
-        conn->takes_notices ? send_queue_frame_make(NULL, sizeof line + 32, WIRE_NOTICE, 0, 0)
-                            : NULL;
-    if (frame != NULL) { /* else it is in the log alone */
-        ga_write_u32(&frame->writer, WIRE_NOTICE_NOTE);
-        ga_write_string(&frame->writer, line);
-        send_queue_append(&conn->out, frame);
-        completer_wake(&conn->completer);
+    notice_send(conn, WIRE_NOTICE_NOTE, line);
+}
+
+void server_end_notice(struct server_conn *conn, const char *text)
+{
+    if (atomic_load(&conn->welcomed)) {
+        notice_send(conn, WIRE_NOTICE_END, text);
     }
 }

@@ -59,5 +59,8 @@ void server_kernel_over(struct server_conn *conn);
 /* Tells the program one line for people, if its client takes notices. `conn` is a struct
  * server_conn; any thread. */
 void server_notice(void *conn, const char *text);
+/* The same: why the connection is about to end. A client reads this before the end, however late.
+ */
+void server_end_notice(struct server_conn *conn, const char *text);
 
 #endif

@@ -5,6 +5,7 @@
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -93,18 +94,24 @@ def after(line):
     return line.split("(", 1)[1]
 
 
-def ended(build, server, env, change, *words):
-    """A program that computes is ended soon after the change; its error and its line say so."""
+def ended(build, server, env, change, *words, stopped=False):
+    """A program that computes is ended soon after the change; its error and its line say so, also
+    if it is `stopped` until all is over."""
     with harness.running([build.program("endless"), "kernel"], env) as program:
         program.wait_for_line("started", 60)
+        if stopped:
+            os.kill(program.pid, signal.SIGSTOP)
         began = time.monotonic()
         server.change(*change)
+        if stopped:
+            wait_until(lambda: not server.backends(), 30, "its backend process is gone")
+            os.kill(program.pid, signal.SIGCONT)
         program.wait_for_line("cudaDeviceSynchronize: error 719", 30)
         took = time.monotonic() - began
-        expect(took <= ENDED_SECONDS, f"{took:.1f} s after {change}")
+        expect(stopped or took <= ENDED_SECONDS, f"{took:.1f} s after {change}")
+        program.wait(30)  # then all lines are here
         expect(any(all(word in line for word in words) for line in harness.logged(program)),
                f"{words}\n{program.report()}")
-        program.wait(30)
     wait_until(lambda: not server.backends(), 10, "its backend process is gone")
 
 
@@ -132,7 +139,7 @@ def test_rights_that_end(build):
             after_penalty()
             env = with_token(build, server, server.token("lab")[1])
             ended(build, server_without(server, neighbour), env, ("remove", "lab"),
-                  "was revoked by its administrator")
+                  "was revoked by its administrator", stopped=True)
             expect(neighbour.running(), neighbour.report())
         server.change("rename", "other", "another")
         harness.run_passing([build.program("hello")], others)
