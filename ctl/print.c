@@ -84,7 +84,14 @@ static bool is_number(enum ctl_form form)
            form == FORM_NS || form == FORM_HOURS || form == FORM_SECONDS;
 }
 
-static void cell_print(const struct shown *shown, size_t at, const char *text, bool heading)
+static void spaces_print(unsigned count)
+{
+    while (count-- != 0) {
+        (void)putc_unlocked(' ', stdout);
+    }
+}
+
+static void cell_print(const struct shown *shown, size_t at, const char *text)
 {
     unsigned width = shown->width[at], columns = ctl_text_columns(text);
     bool last = at + 1 == shown->count, right = is_number(shown->columns[at]->form);
@@ -95,9 +102,11 @@ static void cell_print(const struct shown *shown, size_t at, const char *text, b
         mark = "~";
         columns = width;
     }
-    (void)heading;
-    printf("%*s%.*s%s%*s%s", right ? (int)(width - columns) : 0, "", (int)length, text, mark,
-           right || last ? 0 : (int)(width - columns), "", last ? "\n" : "  ");
+    spaces_print(right ? width - columns : 0);
+    (void)fwrite_unlocked(text, 1, length, stdout);
+    (void)fputs_unlocked(mark, stdout);
+    spaces_print(right || last ? 0 : width - columns);
+    (void)fputs_unlocked(last ? "\n" : "  ", stdout);
 }
 
 static enum admin_code no_memory(void)
@@ -125,10 +134,10 @@ static enum admin_code table_print(const struct ctl_line *line, struct shown *sh
     }
     columns_fit(shown, terminal_columns());
     for (size_t i = 0; i < shown->count && !ctl_has(line, OPTION_NO_HEADER); i++) {
-        cell_print(shown, i, shown->columns[i]->title, true);
+        cell_print(shown, i, shown->columns[i]->title);
     }
     for (size_t i = 0; i < rows * shown->count; i++) {
-        cell_print(shown, i % shown->count, cells[i] != NULL ? cells[i] : "?", false);
+        cell_print(shown, i % shown->count, cells[i] != NULL ? cells[i] : "?");
         free(cells[i]);
     }
     free(cells);

@@ -14,14 +14,14 @@
 
 json_t *ctl_value_at(json_t *item, const char *key)
 {
-    char name[64];
-    while (item != NULL && *key != 0) {
+    for (;;) {
         size_t length = strcspn(key, ".");
-        snprintf(name, sizeof name, "%.*s", (int)length, key);
-        item = json_object_get(item, name);
-        key += length + (key[length] == '.');
+        item = json_object_getn(item, key, length);
+        if (item == NULL || key[length] == 0) {
+            return item;
+        }
+        key += length + 1;
     }
-    return item;
 }
 
 void ctl_bytes_write(uint64_t bytes, char *text, size_t size)

@@ -53,7 +53,7 @@ static void credential_row(void *user, const struct store_credential *credential
     struct credential_rows *list = user;
     bool wanted = list->kind == NULL || strcmp(list->kind, kinds[credential->kind]) == 0;
     if (wanted && admin_rows_take(&list->rows)) {
-        (void)json_array_append_new(list->rows.items, credential_record(credential, list->now));
+        admin_rows_add(&list->rows, credential_record(credential, list->now));
     }
 }
 
@@ -73,7 +73,7 @@ enum admin_code admin_verb_credentials(struct admin_call *call)
     if (code == ADMIN_OK) {
         code = admin_store_code(call, store,
                                 store_credential_each(store, tenant, credential_row, &list));
-        admin_rows_end(call, &list.rows);
+        code = admin_rows_end(call, &list.rows, code);
     }
     return code;
 }

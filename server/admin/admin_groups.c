@@ -46,7 +46,7 @@ static void group_row(void *user, const struct store_group *group)
     json_t *record;
     if (list->code == ADMIN_OK && admin_rows_take(&list->rows)) {
         list->code = group_record(list->call, list->store, group, &record);
-        (void)json_array_append_new(list->rows.items, record);
+        admin_rows_add(&list->rows, record);
     }
 }
 
@@ -59,9 +59,9 @@ enum admin_code admin_verb_groups(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         code = admin_store_code(call, list.store, store_group_each(list.store, group_row, &list));
-        admin_rows_end(call, &list.rows);
+        code = admin_rows_end(call, &list.rows, code == ADMIN_OK ? list.code : code);
     }
-    return code == ADMIN_OK ? list.code : code;
+    return code;
 }
 
 /* ---- changes */

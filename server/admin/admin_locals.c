@@ -18,7 +18,7 @@ static void local_row(void *user, const struct store_local *local)
 {
     struct admin_rows *rows = user;
     if (admin_rows_take(rows)) {
-        (void)json_array_append_new(rows->items, local_record(local));
+        admin_rows_add(rows, local_record(local));
     }
 }
 
@@ -32,7 +32,7 @@ enum admin_code admin_verb_locals(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         code = admin_store_code(call, store, store_local_each(store, local_row, &rows));
-        admin_rows_end(call, &rows);
+        code = admin_rows_end(call, &rows, code);
     }
     return code;
 }

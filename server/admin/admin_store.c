@@ -4,11 +4,14 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/digits.h"
 #include "server/control/control.h"
+
+#define ROWS_BYTES 65536u /* of a page at first */
 
 enum admin_code admin_status_code(struct admin_call *call, enum ga_status status, const char *why)
 {
@@ -82,11 +85,10 @@ enum admin_code admin_reason_read(struct admin_call *call, char reason[STORE_TEX
 enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *rows)
 {
     const char *after = admin_text(call, "after"), *end;
-    *rows = (struct admin_rows){.items = NULL};
+    *rows = (struct admin_rows){.text = NULL};
     if (after != NULL && (!ga_digits_read(after, &end, &rows->left_out) || *end != 0)) {
         return admin_fail(call, ADMIN_USAGE, "after: it is the text `next` of the page before");
     }
-    rows->items = json_array();
     return ADMIN_OK;
 }
 
@@ -96,13 +98,56 @@ bool admin_rows_take(struct admin_rows *rows)
     return number >= rows->left_out && number - rows->left_out < ADMIN_ROWS_MAX;
 }
 
-void admin_rows_end(struct admin_call *call, struct admin_rows *rows)
+static bool rows_grow(struct admin_rows *rows)
+{
+    size_t room = rows->room != 0 ? 2 * rows->room : ROWS_BYTES;
+    char *text = room <= 2 * (size_t)ADMIN_REPLY_MAX ? realloc(rows->text, room) : NULL;
+    if (text != NULL) {
+        rows->text = text;
+        rows->room = room;
+    }
+    return text != NULL;
+}
+
+/* Besides the row there is room for what is before it, for the end of the list, and of the text. */
+void admin_rows_add(struct admin_rows *rows, json_t *row)
+{
+    size_t size, left;
+    do {
+        left = rows->room - rows->bytes;
+        size =
+            left > 3 ? json_dumpb(row, rows->text + rows->bytes + 1, left - 3, JSON_COMPACT) : left;
+    } while (size + 3 > left && rows_grow(rows));
+    if (size == 0 || size + 3 > left) {
+        rows->failed = true;
+    } else {
+        rows->text[rows->bytes] = rows->bytes == 0 ? '[' : ',';
+        rows->bytes += size + 1;
+    }
+    json_decref(row);
+}
+
+enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
+                               enum admin_code code)
 {
     char next[24];
+    if (code != ADMIN_OK || rows->failed) {
+        free(rows->text);
+        return code != ADMIN_OK ? code
+                                : admin_fail(call, ADMIN_ERROR,
+                                             "the list is too long, or there is no memory for it");
+    }
+    if (rows->text != NULL) {
+        rows->text[rows->bytes] = ']';
+        rows->text[rows->bytes + 1] = 0;
+        call->items = rows->text;
+    } else {
+        admin_set(call->result, "items", json_array());
+    }
     snprintf(next, sizeof next, "%" PRIu64, rows->left_out + ADMIN_ROWS_MAX);
     bool more = rows->seen > rows->left_out && rows->seen - rows->left_out > ADMIN_ROWS_MAX;
-    admin_set(call->result, "items", rows->items);
     admin_set_text(call->result, "next", more ? next : NULL);
+    return ADMIN_OK;
 }
 
 /* ---- members */

@@ -24,16 +24,23 @@ enum admin_code admin_name_check(struct admin_call *call, const char *name);
 /* The argument `reason`; the error has been told. */
 enum admin_code admin_reason_read(struct admin_call *call, char reason[STORE_TEXT_MAX + 1]);
 
-/* A page of a list by the number of its rows: the argument `after` is how many to leave out. */
+/* A page of a list by the number of its rows: the argument `after` is how many to leave out. They
+ * are written down one by one: a tree of 10,000 objects takes longer to make and to free. */
 struct admin_rows {
-    json_t *items;
+    char *text; /* of the page's rows, with commas; NULL: there is none so far */
+    size_t bytes, room;
     uint64_t left_out, seen;
+    bool failed; /* they are too many, or there was no memory */
 };
 enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *rows);
 /* Whether the next row is of this page. */
 bool admin_rows_take(struct admin_rows *rows);
-/* Sets items and next in the result. */
-void admin_rows_end(struct admin_call *call, struct admin_rows *rows);
+/* Adds a row, which is taken. */
+void admin_rows_add(struct admin_rows *rows, json_t *row);
+/* If the code is OK: sets items and next in the result. Returns the code, or that of what has gone
+ * wrong with the rows. */
+enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
+                               enum admin_code code);
 
 /* Members. A time of 0 is null. */
 void admin_set_time(json_t *object, const char *name, int64_t seconds);

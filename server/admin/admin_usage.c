@@ -47,7 +47,7 @@ static void usage_row(void *user, const struct store_usage_sum *sum)
     admin_set_number(item, "in_bytes", figures->bytes_in);
     admin_set_number(item, "out_bytes", figures->bytes_out);
     admin_set_number(item, "launches", figures->launches);
-    (void)json_array_append_new(list->rows.items, item);
+    admin_rows_add(&list->rows, item);
 }
 
 /* "tenant,day" */
@@ -95,6 +95,5 @@ enum admin_code admin_verb_usage(struct admin_call *call)
                                             .by = list.by,
                                             .top = admin_number(call, "top", 0)};
     code = admin_store_code(call, store, store_usage_each(store, &query, usage_row, &list));
-    admin_rows_end(call, &list.rows);
-    return code;
+    return admin_rows_end(call, &list.rows, code);
 }

@@ -26,7 +26,7 @@ static void user_row(void *user, const struct store_user *found)
 {
     struct admin_rows *rows = user;
     if (admin_rows_take(rows)) {
-        (void)json_array_append_new(rows->items, user_record(found));
+        admin_rows_add(rows, user_record(found));
     }
 }
 
@@ -41,7 +41,7 @@ enum admin_code admin_verb_users(struct admin_call *call)
     if (code == ADMIN_OK) {
         code = admin_store_code(
             call, store, store_user_each(store, admin_text(call, "tenant"), user_row, &rows));
-        admin_rows_end(call, &rows);
+        code = admin_rows_end(call, &rows, code);
     }
     return code;
 }

@@ -181,8 +181,20 @@ static const char *code_word(enum admin_code code)
     return "error";
 }
 
-/* Takes `result`, which may be NULL. */
-static char *reply(json_t *id, enum admin_code code, const char *message, json_t *result)
+/* Puts a member into the result, which has others already and ends the text. Takes the text. */
+static char *items_put(char *text, const char *items)
+{
+    char *whole = NULL;
+    int size = text == NULL
+                   ? -1
+                   : asprintf(&whole, "%.*s,\"items\":%s}}", (int)strlen(text) - 2, text, items);
+    free(text);
+    return size >= 0 ? whole : NULL;
+}
+
+/* Takes `result`, which may be NULL. `items`: struct admin_call. */
+static char *reply(json_t *id, enum admin_code code, const char *message, json_t *result,
+                   const char *items)
 {
     json_t *document = json_object();
     admin_set_number(document, "apiVersion", ADMIN_VERSION);
@@ -199,12 +211,12 @@ static char *reply(json_t *id, enum admin_code code, const char *message, json_t
     }
     char *text = json_dumps(document, JSON_COMPACT);
     json_decref(document);
-    return text;
+    return code == ADMIN_OK && items != NULL ? items_put(text, items) : text;
 }
 
 char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message)
 {
-    return reply(id, code, message, NULL);
+    return reply(id, code, message, NULL, NULL);
 }
 
 static const struct admin_verb *verb_find(const char *name, struct admin_call *call)
@@ -290,10 +302,11 @@ char *admin_answer(struct control *control, const struct admin_peer *peer, const
         }
     }
     store_close(call.reader);
-    char *text = reply(request.id, code, call.why, call.result);
+    char *text = reply(request.id, code, call.why, call.result, call.items);
+    free(call.items);
     if (text != NULL && strlen(text) >= ADMIN_REPLY_MAX) {
         free(text);
-        text = reply(request.id, ADMIN_ERROR, "the reply would be too long", NULL);
+        text = reply(request.id, ADMIN_ERROR, "the reply would be too long", NULL, NULL);
     }
     admin_request_fini(&request);
     return text;

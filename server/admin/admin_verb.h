@@ -28,7 +28,8 @@ struct admin_call {
     const struct admin_peer *peer;
     json_t *arguments;
     bool dry_run;
-    json_t *result;       /* an object: the verb fills it in */
+    json_t *result; /* an object: the verb fills it in */
+    char *items;    /* its member `items` as text, malloc-ed; NULL: it has none, or as it is */
     struct store *reader; /* admin_store_read has opened it; NULL */
     char why[ADMIN_WHY_MAX];
 };
