@@ -118,6 +118,7 @@ static void processes_ring(struct scheduler *scheduler)
             member->rings = false;
         }
         if (rings && process->bell >= 0) {
+            (void)GA_FAILPOINT("gpuaasd: before turns are told");
             (void)!send(process->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* full: it rings */
         }
     }
@@ -152,7 +153,6 @@ static uint64_t scheduler_turn(struct scheduler *scheduler, uint64_t now)
             next_ns = gpu->next_ns < next_ns ? gpu->next_ns : next_ns;
         }
     }
-    (void)GA_FAILPOINT("gpuaasd: before turns are told");
     processes_ring(scheduler);
     return next_ns;
 }
