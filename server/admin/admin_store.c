@@ -11,7 +11,9 @@
 #include "base/digits.h"
 #include "server/control/control.h"
 
-#define ROWS_BYTES 65536u /* of a page at first */
+/* Of a page, at first and at most: the rows are read anew for each page, so pages are few. */
+#define ROWS_BYTES     65536u
+#define ROWS_BYTES_MAX (ADMIN_REPLY_MAX - ROWS_BYTES)
 
 enum admin_code admin_status_code(struct admin_call *call, enum ga_status status, const char *why)
 {
@@ -94,14 +96,15 @@ enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *row
 
 bool admin_rows_take(struct admin_rows *rows)
 {
-    uint64_t number = rows->seen++;
-    return number >= rows->left_out && number - rows->left_out < ADMIN_ROWS_MAX;
+    return rows->seen++ >= rows->left_out && !rows->full;
 }
 
 static bool rows_grow(struct admin_rows *rows)
 {
-    size_t room = rows->room != 0 ? 2 * rows->room : ROWS_BYTES;
-    char *text = room <= 2 * (size_t)ADMIN_REPLY_MAX ? realloc(rows->text, room) : NULL;
+    size_t room = rows->room == 0                    ? ROWS_BYTES
+                  : rows->room <= ROWS_BYTES_MAX / 2 ? 2 * rows->room
+                                                     : ROWS_BYTES_MAX;
+    char *text = room > rows->room ? realloc(rows->text, room) : NULL;
     if (text != NULL) {
         rows->text = text;
         rows->room = room;
@@ -118,11 +121,14 @@ void admin_rows_add(struct admin_rows *rows, json_t *row)
         size =
             left > 3 ? json_dumpb(row, rows->text + rows->bytes + 1, left - 3, JSON_COMPACT) : left;
     } while (size + 3 > left && rows_grow(rows));
-    if (size == 0 || size + 3 > left) {
-        rows->failed = true;
-    } else {
+    if (size != 0 && size + 3 <= left) {
         rows->text[rows->bytes] = rows->bytes == 0 ? '[' : ',';
         rows->bytes += size + 1;
+        rows->taken++;
+    } else if (size != 0 && rows->room == ROWS_BYTES_MAX && rows->taken != 0) {
+        rows->full = true;
+    } else {
+        rows->failed = true;
     }
     json_decref(row);
 }
@@ -135,7 +141,7 @@ enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
         free(rows->text);
         return code != ADMIN_OK ? code
                                 : admin_fail(call, ADMIN_ERROR,
-                                             "the list is too long, or there is no memory for it");
+                                             "a row is too long, or there is no memory for it");
     }
     if (rows->text != NULL) {
         rows->text[rows->bytes] = ']';
@@ -144,9 +150,8 @@ enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
     } else {
         admin_set(call->result, "items", json_array());
     }
-    snprintf(next, sizeof next, "%" PRIu64, rows->left_out + ADMIN_ROWS_MAX);
-    bool more = rows->seen > rows->left_out && rows->seen - rows->left_out > ADMIN_ROWS_MAX;
-    admin_set_text(call->result, "next", more ? next : NULL);
+    snprintf(next, sizeof next, "%" PRIu64, rows->left_out + rows->taken);
+    admin_set_text(call->result, "next", rows->full ? next : NULL);
     return ADMIN_OK;
 }
 

@@ -6,9 +6,6 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/storage.h"
 
-/* Of a list whose rows are read anew for each page: few pages. */
-#define ADMIN_ROWS_MAX 10240u
-
 /* The store; the error has been told. */
 enum admin_code admin_store_get(struct admin_call *call, struct store **store);
 /* One to read from, with a connection of its own, until the verb has been answered. Any thread. */
@@ -24,16 +21,18 @@ enum admin_code admin_name_check(struct admin_call *call, const char *name);
 /* The argument `reason`; the error has been told. */
 enum admin_code admin_reason_read(struct admin_call *call, char reason[STORE_TEXT_MAX + 1]);
 
-/* A page of a list by the number of its rows: the argument `after` is how many to leave out. They
- * are written down one by one: a tree of 10,000 objects takes longer to make and to free. */
+/* A page of a list by the number of its rows: the argument `after` is how many to leave out. Rows
+ * are written down one by one, as many as a reply may have: a tree of 10,000 objects takes longer
+ * to make and to free. */
 struct admin_rows {
     char *text; /* of the page's rows, with commas; NULL: there is none so far */
     size_t bytes, room;
-    uint64_t left_out, seen;
-    bool failed; /* they are too many, or there was no memory */
+    uint64_t left_out, seen, taken;
+    bool full;   /* the next page begins with the row that has no room */
+    bool failed; /* a row is too long, or there was no memory */
 };
 enum admin_code admin_rows_begin(struct admin_call *call, struct admin_rows *rows);
-/* Whether the next row is of this page. */
+/* Whether the next row is of this page, as far as is known: it may be full already. */
 bool admin_rows_take(struct admin_rows *rows);
 /* Adds a row, which is taken. */
 void admin_rows_add(struct admin_rows *rows, json_t *row);

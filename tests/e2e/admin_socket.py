@@ -7,12 +7,16 @@ import contextlib
 import json
 import os
 import socket
+import subprocess
+import tempfile
 
 import ctl
 import harness
 from harness import expect, wait_until
 
 REQUEST_MAX = 65536
+REPLY_MAX = 8 << 20
+ROWS, BY = 31000, ("tenant", "user", "node", "gpu", "day")  # more than a reply has
 CONNS_MAX = 32
 
 
@@ -153,6 +157,27 @@ def test_end_with_admins(build):
         half.send(b'{"apiVersion"')
         server.stop()
         expect(raw.reply() is None and not os.path.exists(admin.socket), "it is gone")
+
+
+def test_long_lists(build):
+    """A reply has as many rows as it may, and each row is in one of the pages."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-list-") as folder:
+        store, sizes, found = os.path.join(folder, "db"), [], []
+        subprocess.run([build.path("tests", "usage_speed"), store, "100", str(ROWS)], check=True)
+        with ctl.administered(build, keys=f"store = {store}") as (_, admin), \
+                Raw(admin.socket) as raw:
+            after = {}
+            while after is not None:
+                raw.send(json.dumps({"apiVersion": 1, "verb": "usage", "arguments": {
+                    "by": ",".join(BY), **after}}).encode() + b"\n")
+                line = raw.file.readline()
+                sizes.append(len(line))
+                page = json.loads(line)["result"]
+                found += [tuple(row[key] for key in BY) for row in page["items"]]
+                after = page["next"] and {"after": page["next"]}
+    expect(len(found) == len(set(found)) == ROWS and found == sorted(found),
+           f"{len(found)} rows, {len(set(found))} different ones")
+    expect(len(sizes) == 2 and REPLY_MAX - 100000 < sizes[0] <= REPLY_MAX, f"{sizes} bytes")
 
 
 if __name__ == "__main__":
