@@ -180,13 +180,13 @@ static void host_tell(void *user, struct channel_request *packet, int fd)
 
 /* ---- what its tenant may have */
 
-/* The program waits for work, or has called since the last look. */
+/* The program waits for work, or bytes that a limit holds, or has called since the last look. */
 static bool is_busy(struct application *application)
 {
-    uint64_t heard = atomic_load_explicit(&application->ledger.figures->of[FIGURE_FRAMES_IN],
-                                          memory_order_relaxed);
+    uint64_t heard = atomic_load(&application->ledger.figures->of[FIGURE_FRAMES_IN]);
     bool busy = heard != application->heard_bytes ||
-                atomic_load(&application->conn->completer.outstanding) != 0;
+                atomic_load(&application->conn->completer.outstanding) != 0 ||
+                send_queue_held_ns(&application->conn->out) != 0;
     application->heard_bytes = heard;
     return busy;
 }

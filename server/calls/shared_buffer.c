@@ -105,6 +105,9 @@ static CUresult parts_copy(struct server_conn *conn, enum api_engine engine, uin
     uint64_t most = conn->gated ? GATE_PART_BYTES : bytes, part;
     for (uint64_t at = 0; at < bytes; at += part) {
         part = bytes - at < most ? bytes - at : most;
+        if (engine == API_ENGINE_D2H) {
+            rate_wait_out(conn);
+        }
         if (gate_enter_part(conn, engine, wire, at) != GA_OK) {
             return CUDA_ERROR_UNKNOWN;
         }

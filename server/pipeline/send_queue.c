@@ -2,21 +2,13 @@
 /* The output queue of a data connection. */
 #include "server/pipeline/send_queue.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "server/pipeline/copy_overflow.h"
 
-#define SEND_QUEUE_PIECES 64     /* of one system call */
-#define BULK_MIN          65536u /* less is not worth a connection of its own */
-
-/* Size of the values of a pooled frame: enough for the answers to most calls. */
-#define POOLED_VALUES 96u
-#define POOLED_BYTES  (sizeof(struct send_queue_frame) + sizeof(struct wire_header) + POOLED_VALUES)
-#define POOLED_BATCH  64u /* more than there are slots of staging memory by default */
-#define POOLED_MAX    1024u
+#define SEND_QUEUE_PIECES 64 /* of one system call */
 
 void send_queue_init(struct send_queue *out, struct transport_conn *conn, struct staging *staging)
 {
@@ -25,42 +17,6 @@ void send_queue_init(struct send_queue *out, struct transport_conn *conn, struct
     pthread_cond_init(&out->drained, NULL);
     ga_list_init(&out->frames);
     ga_list_init(&out->stores);
-}
-
-void send_queue_pool_init(struct ga_pool *pool)
-{
-    ga_pool_init(pool, POOLED_BYTES, POOLED_BATCH, POOLED_MAX);
-}
-
-struct send_queue_frame *send_queue_frame_make(struct ga_pool *pool, size_t values, uint16_t opcode,
-                                               uint16_t session, uint64_t sequence)
-{
-    struct send_queue_frame *frame;
-    values = (values + 15) & ~(size_t)15;
-    pool = values <= POOLED_VALUES ? pool : NULL;
-    if (pool != NULL) {
-        frame = ga_pool_take(pool);
-    } else {
-        frame = aligned_alloc(16, sizeof *frame + sizeof(struct wire_header) + values);
-    }
-    if (frame == NULL) {
-        return NULL;
-    }
-    const struct wire_header header = {.opcode = opcode, .session = session, .sequence = sequence};
-    *frame =
-        (struct send_queue_frame){.home = pool, .head_bytes = sizeof header, .start = frame->head};
-    memcpy(frame->head, &header, sizeof header);
-    frame->writer = ga_writer_of(frame->head + sizeof header, values);
-    return frame;
-}
-
-void send_queue_frame_free(struct send_queue_frame *frame)
-{
-    if (frame->home != NULL) {
-        ga_pool_give(frame->home, frame);
-    } else {
-        free(frame);
-    }
 }
 
 /* One of its queues is done with it. */
@@ -72,6 +28,54 @@ static void frame_done(struct send_queue *out, struct send_queue_frame *frame)
         }
         send_queue_frame_free(frame);
     }
+}
+
+/* ---- the limit bandwidth-out; under the lock */
+
+static int pieces_cut(struct iovec *pieces, int count, uint64_t room)
+{
+    for (int i = 0; i < count; i++) {
+        if (pieces[i].iov_len >= room) {
+            pieces[i].iov_len = room;
+            return i + 1;
+        }
+        room -= pieces[i].iov_len;
+    }
+    return count;
+}
+
+/* Sends as many of them as are allowed now. GA_AGAIN: the limit or the wire takes none. */
+static enum ga_status send_queue_pieces_send(struct send_queue *out, struct transport_conn *conn,
+                                             struct iovec *pieces, int count, size_t *sent)
+{
+    uint64_t room = send_rate_room(&out->rate, out->staging->ledger);
+    if (room == 0) {
+        return GA_AGAIN;
+    }
+    return conn->ops->send(conn, pieces, pieces_cut(pieces, count, room), sent);
+}
+
+void send_queue_lift(struct send_queue *out)
+{
+    pthread_mutex_lock(&out->lock);
+    out->rate.lifted = true;
+    pthread_mutex_unlock(&out->lock);
+}
+
+uint64_t send_queue_held_ns(struct send_queue *out)
+{
+    pthread_mutex_lock(&out->lock);
+    uint64_t held_ns = send_rate_held_ns(&out->rate);
+    pthread_mutex_unlock(&out->lock);
+    return held_ns;
+}
+
+uint64_t send_queue_early_ns(struct send_queue *out)
+{
+    pthread_mutex_lock(&out->lock);
+    uint64_t early_ns = send_rate_early_ns(&out->rate, out->staging->ledger);
+    pthread_mutex_unlock(&out->lock);
+    return early_ns;
 }
 
 /* ---- bulk connections; under the lock */
@@ -138,10 +142,10 @@ static enum ga_status send_queue_bulk_send(struct send_queue *out, struct send_q
     while (!ga_list_empty(&bulk->frames)) {
         const struct send_queue_frame *frame =
             ga_container(bulk->frames.next, struct send_queue_frame, bulk_link);
-        const struct iovec piece = {frame->bulk + bulk->sent, frame->bulk_bytes - bulk->sent};
+        struct iovec piece = {frame->bulk + bulk->sent, frame->bulk_bytes - bulk->sent};
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
-        GA_TRY(bulk->conn->ops->send(bulk->conn, &piece, 1, &sent));
+        GA_TRY(send_queue_pieces_send(out, bulk->conn, &piece, 1, &sent));
         *some = true;
         compression_took(&out->compression, sent);
         ledger_moved(out->staging->ledger, FIGURE_BULK_OUT, sent);
@@ -167,6 +171,7 @@ static void first_done(struct send_queue *out)
     struct send_queue_frame *frame = ga_container(out->frames.next, struct send_queue_frame, link);
     ga_list_remove(&frame->link);
     out->bytes -= frame_whole(frame);
+    out->own_bytes -= frame->stores ? 0 : frame->head_bytes;
     frame_done(out, frame);
 }
 
@@ -224,9 +229,12 @@ static void sent_account(struct send_queue *out, size_t sent)
 
 /* ---- bytes that go into the client's memory; under the lock */
 
-/* The first of the queue: from now on the card reads its slot. */
+/* The first of the queue: from now on the card reads its slot. The limit lets it go as a whole. */
 static enum ga_status store_send(struct send_queue *out, struct send_queue_frame *frame)
 {
+    if (send_rate_room(&out->rate, out->staging->ledger) == 0) {
+        return GA_AGAIN;
+    }
     const struct overflow_slot *turn_of = frame->slot->of;
     const struct transport_one_sided_copy copy = {.own =
                                                       turn_of != NULL ? &turn_of->lent : &out->lent,
@@ -295,7 +303,7 @@ static enum ga_status send_queue_frames_send(struct send_queue *out, bool *some)
         int count = pieces_gather(out, pieces);
         size_t sent;
         (void)GA_FAILPOINT("backend: before sending");
-        enum ga_status status = out->conn->ops->send(out->conn, pieces, count, &sent);
+        enum ga_status status = send_queue_pieces_send(out, out->conn, pieces, count, &sent);
         if (status == GA_AGAIN && out->compression.mode != COMPRESSION_OFF &&
             out->bulk_count == 0) {
             compression_full(&out->compression, ga_clock_ns());
@@ -321,12 +329,13 @@ static void send_queue_put(struct send_queue *out, struct send_queue_frame *fram
                         (compressed ? SEND_QUEUE_PREFIX_BYTES : 0);
     frame->queues = 1;
     pthread_mutex_lock(&out->lock);
-    if (out->bulk_count != 0 && frame->bulk_bytes >= BULK_MIN) {
+    if (out->bulk_count != 0 && frame->bulk_bytes >= SEND_QUEUE_BULK_MIN) {
         bulk_append(out, frame, compressed);
     }
     uint32_t length = (uint32_t)frame->writer.at + (frame->out_of_band ? 0 : frame->bulk_bytes);
     memcpy(frame->head + offsetof(struct wire_header, length), &length, sizeof length);
     out->bytes += frame->head_bytes + frame->bulk_bytes;
+    out->own_bytes += frame->head_bytes;
     bool alone = ga_list_empty(&out->frames);
     ga_list_append(&out->frames, &frame->link);
     if (out->lost) {
@@ -350,25 +359,6 @@ void send_queue_expedite(struct send_queue *out, struct send_queue_frame *frame)
 }
 
 /* ---- compression */
-
-bool send_queue_compression_wanted(struct send_queue *out, uint32_t bytes)
-{
-    if (bytes < BULK_MIN || out->compression.mode == COMPRESSION_OFF) {
-        return false;
-    }
-    pthread_mutex_lock(&out->lock);
-    bool wanted = compression_wanted(&out->compression);
-    pthread_mutex_unlock(&out->lock);
-    return wanted;
-}
-
-void send_queue_compression_tried(struct send_queue *out, uint32_t bytes, size_t compressed_bytes,
-                                  uint64_t took_ns)
-{
-    pthread_mutex_lock(&out->lock);
-    compression_tried(&out->compression, bytes, compressed_bytes, took_ns);
-    pthread_mutex_unlock(&out->lock);
-}
 
 void send_queue_frame_compressed(struct send_queue_frame *frame, uint32_t compressed_bytes)
 {
@@ -455,7 +445,7 @@ void send_queue_idle(struct send_queue *out, uint64_t now_ns)
 
 bool send_queue_is_full(const struct send_queue *out, uint64_t bytes)
 {
-    return atomic_load(&out->bytes) >= bytes;
+    return atomic_load(&out->own_bytes) >= bytes;
 }
 
 enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes)

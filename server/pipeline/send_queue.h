@@ -14,10 +14,12 @@
 #include "base/cursor.h"
 #include "base/list.h"
 #include "base/pool.h"
+#include "server/pipeline/send_rate.h"
 #include "server/pipeline/staging.h"
 #include "transport/transport.h"
 
-#define SEND_QUEUE_PREFIX_BYTES 32u /* a WIRE_BULK frame */
+#define SEND_QUEUE_PREFIX_BYTES 32u    /* a WIRE_BULK frame */
+#define SEND_QUEUE_BULK_MIN     65536u /* less is worth no compression nor connection */
 
 /* One frame: header and values in one piece, then perhaps bulk bytes in a leased staging slot. */
 struct send_queue_frame {
@@ -55,7 +57,9 @@ struct send_queue {
     struct staging *staging;
     struct ga_list frames;
     _Atomic uint64_t bytes;         /* queued; changed under the lock */
+    _Atomic uint64_t own_bytes;     /* of these, those that lie in no slot */
     size_t sent;                    /* of the first frame */
+    struct send_rate rate;          /* the limit bandwidth-out */
     struct compression compression; /* of bulk that goes by the queue */
     struct send_queue_bulk bulks[WIRE_BULKS_MAX];
     unsigned bulk_count, bulk_last; /* of those in use, and the one chosen last */
@@ -102,14 +106,23 @@ void send_queue_bulk_use(struct send_queue *out, struct transport_conn *conn);
 #define SEND_QUEUE_POLL_MAX ((1 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX)
 unsigned send_queue_poll_prepare(struct send_queue *out, struct pollfd *fds);
 
-/* Sends as much as the sockets take. GA_OK: all is sent. GA_AGAIN: some is left. GA_LOST. */
+/* Sends as much as the sockets take, and the limit bandwidth-out allows. GA_OK: all is sent.
+ * GA_AGAIN: some is left. GA_LOST. */
 GA_CHECKED enum ga_status send_queue_flush(struct send_queue *out);
 bool send_queue_is_empty(struct send_queue *out);
 /* Call now and then: gives back memory of an idle connection. */
 void send_queue_idle(struct send_queue *out, uint64_t now_ns);
-/* Whether `bytes` or more are queued. */
+/* How long the limit lets nothing go, and no longer than it may be out of date: then flush again.
+ * 0: it does not hold the queue. */
+uint64_t send_queue_held_ns(struct send_queue *out);
+/* The same until what bypasses the queue may go: all that has been sent is within the limit. */
+uint64_t send_queue_early_ns(struct send_queue *out);
+/* From now on the limit holds nothing: what is queued is all that will come. */
+void send_queue_lift(struct send_queue *out);
+/* Whether `bytes` or more are queued that lie in no slot: those in slots are as many as there are
+ * slots. */
 bool send_queue_is_full(const struct send_queue *out, uint64_t bytes);
-/* Waits until fewer than `bytes` are queued. GA_LOST: the connection has ended. */
+/* Waits until it is not full. GA_LOST: the connection has ended. */
 GA_CHECKED enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes);
 /* The connection has ended: frees all queued frames and wakes threads that wait. */
 void send_queue_end(struct send_queue *out);

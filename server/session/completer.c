@@ -368,18 +368,20 @@ static uint64_t completer_sleep_ns(const struct completer *completer)
     return ns < SLEEP_NS_MIN ? SLEEP_NS_MIN : ns > SLEEP_NS_MAX ? SLEEP_NS_MAX : ns;
 }
 
-static void completer_sleep(struct completer *completer, bool writable)
+/* `waiting`: bytes are left in the send queue. */
+static void completer_sleep(struct completer *completer, bool waiting)
 {
-    const struct timespec *timeout = NULL;
-    struct timespec time;
-    if (completer->entries.count != 0 || send_queue_is_storing(&completer->conn->out)) {
+    struct send_queue *out = &completer->conn->out;
+    uint64_t held_ns = waiting ? send_queue_held_ns(out) : 0;
+    uint64_t most_ns = held_ns != 0 ? held_ns : UINT64_MAX;
+    bool writable = waiting && held_ns == 0;
+    if (completer->entries.count != 0 || send_queue_is_storing(out)) {
         uint64_t ns = completer_sleep_ns(completer);
         if (ns == 0 && !writable) {
             sched_yield();
             return;
         }
-        time = (struct timespec){.tv_nsec = (long)ns};
-        timeout = &time;
+        most_ns = ns < most_ns ? ns : most_ns;
     }
     pthread_mutex_lock(&completer->lock);
     bool sleep = ga_list_empty(&completer->incoming.entries) && !completer->ended;
@@ -389,11 +391,13 @@ static void completer_sleep(struct completer *completer, bool writable)
         return;
     }
     struct pollfd fds[1 + SEND_QUEUE_POLL_MAX] = {{.fd = completer->wake_fd, .events = POLLIN}};
-    unsigned count = writable ? send_queue_poll_prepare(&completer->conn->out, fds + 1) : 0;
+    unsigned count = writable ? send_queue_poll_prepare(out, fds + 1) : 0;
     if (writable && count == 0) {
         return;
     }
-    if (ppoll(fds, 1 + count, timeout, NULL) > 0 && (fds[0].revents & POLLIN) != 0) {
+    const struct timespec time = {.tv_nsec = (long)most_ns}; /* less than a second */
+    if (ppoll(fds, 1 + count, most_ns != UINT64_MAX ? &time : NULL, NULL) > 0 &&
+        (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(completer->wake_fd, &count);
     }

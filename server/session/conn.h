@@ -31,7 +31,7 @@
 #include "server/session/monitor.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
-#include "server/session/rate.h"
+#include "server/session/rate_wait.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */

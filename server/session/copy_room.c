@@ -184,7 +184,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
         }
         if (!still) {
             conn->still = seen.slots;
-        } else if (conn_awaits_program(conn)) {
+        } else if (conn_awaits_program(conn) && send_queue_held_ns(&conn->out) == 0) {
             return copy_room_give_up(conn, seen);
         }
     }

@@ -67,6 +67,7 @@ static bool fault_tell(struct server_conn *conn, CUresult rc, const char *text)
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_string(&frame->writer, text);
     send_queue_append(&conn->out, frame);
+    send_queue_lift(&conn->out); /* who hears it late is gone before */
     completer_wake(&conn->completer);
     return true;
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
-#include "server/session/rate.h"
+#include "server/pipeline/rate.h"
 
 #define BEGIN (100 * GA_NS_PER_S)
 
@@ -72,4 +72,18 @@ Test(rate, large_counts_do_not_overflow)
     struct rate rate = {.per_second = UINT64_C(1) << 50};
     uint64_t due = rate_count(&rate, UINT64_C(1) << 60, BEGIN);
     cr_assert_eq(due, BEGIN + 1024 * GA_NS_PER_S - GA_NS_PER_S / 10);
+}
+
+Test(rate, another_limit_forgives_nothing)
+{
+    struct rate rate = {.per_second = UINT64_MAX};
+    rate_change(&rate, 1000, 1000000, BEGIN);
+    cr_assert_eq(rate.due_ns, BEGIN, "what was before the limit does not count");
+    (void)rate_count(&rate, 1002000, BEGIN);
+    rate_change(&rate, 4000, 1002000, BEGIN + GA_NS_PER_S);
+    cr_assert_eq(rate.due_ns, BEGIN + GA_NS_PER_S + GA_NS_PER_S / 4, "1000 are left");
+    rate_change(&rate, 1, 1002000, BEGIN + GA_NS_PER_S);
+    cr_assert_eq(rate.due_ns, BEGIN + 1001 * GA_NS_PER_S);
+    rate_change(&rate, UINT64_MAX, 1002000, BEGIN + GA_NS_PER_S);
+    cr_assert_eq(rate.due_ns, BEGIN + GA_NS_PER_S);
 }

@@ -292,8 +292,9 @@ Test(send_queue, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
     pthread_t waiter;
     append(0, false);
     append(1, true);
-    uint64_t queued = out.bytes, less = queued - 1;
-    cr_assert_eq(queued, 2 * 32 + WIRE_CHUNK);
+    uint64_t queued = out.own_bytes, less = queued - 1;
+    cr_assert_eq(out.bytes, 2 * 32 + WIRE_CHUNK);
+    cr_assert_eq(queued, 2 * 32, "bytes in slots are bounded by the slots");
     cr_expect(send_queue_is_full(&out, less));
     cr_expect(send_queue_is_full(&out, queued));
     cr_expect_not(send_queue_is_full(&out, queued + 1));
@@ -312,9 +313,56 @@ Test(send_queue, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
         pthread_join(waiter, NULL);
         append(2, false);
         append(3, true);
-        queued = out.bytes;
+        queued = out.own_bytes;
         less = queued - 1;
     }
+}
+
+/* ---- the limit */
+
+static uint64_t read_what_came(void)
+{
+    static uint8_t bytes[WIRE_CHUNK];
+    uint64_t came = 0;
+    for (ssize_t got; (got = recv(peer, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;) {
+        came += (uint64_t)got;
+    }
+    return came;
+}
+
+Test(send_queue, what_is_over_the_limit_waits_until_it_is_lifted)
+{
+    static struct quota quota = {.turn = 1};
+    static struct figures figures;
+    static struct ledger ledger = {.figures = &figures, .quota = &quota};
+    const uint64_t all = 4 * (32 + WIRE_CHUNK);
+    for (unsigned i = 0; i < LIMIT_COUNT; i++) {
+        quota.limits[i] = LIMIT_NONE;
+    }
+    quota.limits[LIMIT_BANDWIDTH_OUT] = 1000;
+    staging.ledger = &ledger;
+    for (uint64_t i = 0; i < 4; i++) {
+        append(i, true);
+    }
+    cr_assert_eq(send_queue_flush(&out), GA_AGAIN);
+    cr_assert_neq(send_queue_held_ns(&out), 0, "not by the socket");
+    cr_assert_neq(send_queue_early_ns(&out), 0, "nor does anything else go");
+    uint64_t came = read_what_came();
+    cr_assert(came != 0 && came < 1000, "%llu bytes", (unsigned long long)came);
+    quota.limits[LIMIT_BANDWIDTH_OUT] = 2000;
+    quota.turn++;
+    cr_assert_eq(send_queue_flush(&out), GA_AGAIN, "another limit forgives nothing");
+    cr_assert_lt(came += read_what_came(), all / 2);
+    send_queue_lift(&out);
+    while (came < all) {
+        cr_assert_neq(send_queue_flush(&out), GA_LOST);
+        cr_assert_eq(send_queue_held_ns(&out), 0);
+        came += read_what_came();
+    }
+    cr_assert_eq(came, all);
+    cr_assert_eq(atomic_load(&figures.of[FIGURE_FRAMES_OUT]), all);
+    cr_assert_eq(send_queue_early_ns(&out), 0);
+    cr_assert(send_queue_is_empty(&out));
 }
 
 /* ---- bulk connections */

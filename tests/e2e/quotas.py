@@ -40,6 +40,7 @@ def limited(build, *limits, gpus=1, keys="", extra=None):
             admin = ctl.Ctl(build, folder)
             server.store = os.path.join(folder, "store.db")
             server.limit = lambda *words: admin.run("tenant", "set-quota", "default", *words)
+            server.sessions = lambda: admin.items("sessions")
             server.limit(*limits)
             yield server
 
@@ -391,6 +392,23 @@ def test_bandwidth(build):
             start = time.monotonic()
             harness.run_passing([build.program("large_copies")], build.remote([server]))
             expect(time.monotonic() - start >= 3, f"{limit}: it moves more than 200 MiB each way")
+
+
+def test_bandwidth_holds_only_what_goes_out(build):
+    """While a copy to the host waits for the limit, the program's copies to the device and kernels
+    in another stream are carried out; when the limit goes, so does the copy."""
+    mib, kernels = 24, 200
+    with limited(build, "bandwidth-out=64KiB/s") as server, players(build, server, 1) as (player,):
+        expect(player.ask(f"fetch {mib}") == "begun", player.report())
+        expect(player.ask(f"beside {kernels}") == "launched", player.report())
+
+        def ran():
+            session, = server.sessions()
+            expect(session["out_bytes"] < mib << 20, f"the copy is over: {session}")
+            return sum(use["launches"] for use in session["use"]) >= kernels
+        wait_until(ran, 60, f"{kernels} kernels\n{player.report()}")
+        server.limit("bandwidth-out=-")
+        expect(player.ask("fetched") == "fetched", player.report())
 
 
 def test_idle_timeout(build):

@@ -7,6 +7,10 @@
 //   free         says how many MiB are free
 //   work COUNT   launches so many kernels, one after the other, and waits for each; says "worked"
 //   copy COUNT   likewise copies to the device and back
+//   fetch MIB    begins a copy of so much to the host, in a stream of its own; says "begun"
+//   beside COUNT meanwhile copies to the device, in another stream, and launches so many kernels
+//                behind that; waits for none of them; says "launched"
+//   fetched      waits for both streams; says "fetched" if all bytes are right
 //   device N     takes and copies on this device from now on; says "changed"
 //   spin         launches a kernel that never ends; says "spins"
 #include <vector>
@@ -83,6 +87,56 @@ static void copy(int count)
     printf("copied\n");
 }
 
+// A copy to the host, and work beside it.
+static struct {
+    cudaStream_t stream, other;
+    unsigned char *device, *host;
+    int *words;
+    size_t bytes;
+    int launched;
+} fetch;
+static const int word_count = mib / sizeof(int), value = 7;
+
+static void fetch_begin(size_t bytes)
+{
+    fetch.bytes = bytes;
+    CHECK(cudaStreamCreateWithFlags(&fetch.stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&fetch.other, cudaStreamNonBlocking));
+    CHECK(cudaMalloc(&fetch.device, bytes));
+    CHECK(cudaMalloc(&fetch.words, mib));
+    CHECK(cudaMallocHost(&fetch.host, bytes));
+    CHECK(cudaMemset(fetch.device, 0x5a, bytes));
+    add<<<1, 1, 0, fetch.other>>>(fetch.words); // its code is there
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpyAsync(fetch.host, fetch.device, bytes, cudaMemcpyDeviceToHost, fetch.stream));
+    printf("begun\n");
+}
+
+static void fetch_beside(int count)
+{
+    std::vector<int> from(word_count, value);
+    CHECK(cudaMemcpyAsync(fetch.words, from.data(), mib, cudaMemcpyHostToDevice, fetch.other));
+    for (fetch.launched = 0; fetch.launched < count; fetch.launched++)
+        add<<<4, 64, 0, fetch.other>>>(fetch.words);
+    CHECK(cudaGetLastError());
+    printf("launched\n");
+}
+
+static void fetch_end()
+{
+    std::vector<int> to(word_count);
+    CHECK(cudaStreamSynchronize(fetch.other));
+    CHECK(cudaStreamSynchronize(fetch.stream));
+    for (size_t i = 0; i < fetch.bytes; i++)
+        if (fetch.host[i] != 0x5a)
+            fail("byte %zu is %d", i, fetch.host[i]);
+    CHECK(cudaMemcpy(to.data(), fetch.words, mib, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < word_count; i++)
+        if (to[i] != value + (i == 0 ? 256 * fetch.launched : 0))
+            fail("word %d is %d", i, to[i]);
+    printf("fetched\n");
+}
+
 int main()
 {
     int *counter, number;
@@ -102,6 +156,12 @@ int main()
             work(counter, number);
         } else if (!strcmp(word, "copy") && scanf("%d", &number) == 1) {
             copy(number);
+        } else if (!strcmp(word, "fetch") && scanf("%d", &number) == 1) {
+            fetch_begin(number * mib);
+        } else if (!strcmp(word, "beside") && scanf("%d", &number) == 1) {
+            fetch_beside(number);
+        } else if (!strcmp(word, "fetched")) {
+            fetch_end();
         } else if (!strcmp(word, "device") && scanf("%d", &number) == 1) {
             CHECK(cudaSetDevice(number));
             printf("changed\n");

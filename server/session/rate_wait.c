@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/session/rate.h"
+#include "server/session/rate_wait.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,64 +8,24 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 
-#define BURST_NS (GA_NS_PER_S / 10)
-
-/* How many may come until the half of the burst is used up. */
-static uint64_t free_until_half(const struct rate *rate, uint64_t now)
-{
-    const uint64_t half = now + BURST_NS / 2;
-    return rate->due_ns < half ? (uint64_t)((double)(half - rate->due_ns) *
-                                            (double)rate->per_second / (double)GA_NS_PER_S)
-                               : 0;
-}
-
-uint64_t rate_count(struct rate *rate, uint64_t now_count, uint64_t now)
-{
-    uint64_t more = now_count - rate->counted;
-    rate->counted = now_count;
-    rate->free = UINT64_MAX;
-    rate->due_ns = rate->due_ns > now ? rate->due_ns : now;
-    if (rate->per_second != UINT64_MAX && rate->per_second != 0) {
-        rate->due_ns += more / rate->per_second * GA_NS_PER_S +
-                        (uint64_t)((double)(more % rate->per_second) * (double)GA_NS_PER_S /
-                                   (double)rate->per_second);
-        rate->free = free_until_half(rate, now);
-    }
-    return rate->due_ns > BURST_NS ? rate->due_ns - BURST_NS : 0;
-}
-
-static uint64_t figures_sum(const struct server_conn *conn, const enum figure *which,
-                            unsigned count)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sum += atomic_load_explicit(&conn->ledger->figures->of[which[i]], memory_order_relaxed);
-    }
-    return sum;
-}
-
 static uint64_t count_of(const struct server_conn *conn, enum rate_kind kind)
 {
     static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
-                                     FIGURE_RDMA_IN},
-                             out[] = {FIGURE_FRAMES_OUT, FIGURE_BULK_OUT, FIGURE_SHARED_OUT,
-                                      FIGURE_RDMA_OUT};
-    return kind == RATE_CALLS ? conn->calls : figures_sum(conn, kind == RATE_IN ? in : out, 4);
+                                     FIGURE_RDMA_IN};
+    return kind == RATE_CALLS ? conn->calls : ledger_sum(conn->ledger, in, 4);
 }
 
-/* From now on; nothing that was before counts. */
 static void rates_take(struct server_conn *conn, uint32_t turn)
 {
-    static const enum limit limits[RATE_KINDS] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN,
-                                                  LIMIT_BANDWIDTH_OUT};
+    static const enum limit limits[RATE_KINDS] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN};
     struct conn_rates *rates = &conn->rates;
+    uint64_t now = ga_clock_ns();
     rates->seen = turn;
     rates->any = false;
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
         struct rate *rate = &rates->of[kind];
-        rate->per_second = quota_limit_of(conn->ledger->quota, limits[kind]);
-        rate->counted = count_of(conn, (enum rate_kind)kind);
-        rate->free = 0;
+        rate_change(rate, quota_limit_of(conn->ledger->quota, limits[kind]),
+                    count_of(conn, (enum rate_kind)kind), now);
         rates->any = rates->any || rate->per_second != LIMIT_NONE;
     }
     contexts_limit_kernels(conn);
@@ -115,5 +75,13 @@ void rate_wait(struct server_conn *conn)
     if (until > now) {
         completer_hand_over(&conn->completer);
         wait_until(conn, until);
+    }
+}
+
+void rate_wait_out(struct server_conn *conn)
+{
+    uint64_t early_ns;
+    while ((early_ns = send_queue_early_ns(&conn->out)) != 0 && !atomic_load(&conn->ended)) {
+        conn_pause(conn, early_ns);
     }
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/pipeline/send_rate.h"
+
+#include "base/clock.h"
+
+#define AHEAD_NS (GA_NS_PER_S / 40) /* bytes go in parts of so much time: not one by one */
+#define LOOK_NS  (GA_NS_PER_S / 20) /* who waits looks so often whether the limit has changed */
+
+static uint64_t sent_bytes(const struct ledger *ledger)
+{
+    static const enum figure out[] = {FIGURE_FRAMES_OUT, FIGURE_BULK_OUT, FIGURE_SHARED_OUT,
+                                      FIGURE_RDMA_OUT};
+    return ledger_sum(ledger, out, 4);
+}
+
+/* Whether there is a limit, whose rate is then up to date. */
+static bool rate_look(struct send_rate *limit, const struct ledger *ledger, uint64_t *now)
+{
+    const struct quota *quota = ledger->quota;
+    struct rate *rate = &limit->rate;
+    if (quota == NULL || limit->lifted) {
+        return false;
+    }
+    uint32_t turn = quota_turn(quota);
+    if (turn == limit->seen && rate->per_second == LIMIT_NONE) {
+        return false;
+    }
+    *now = ga_clock_ns();
+    if (turn != limit->seen) {
+        limit->seen = turn;
+        rate_change(rate, quota_limit_of(quota, LIMIT_BANDWIDTH_OUT), sent_bytes(ledger), *now);
+    }
+    (void)rate_count(rate, sent_bytes(ledger), *now);
+    return rate->per_second != LIMIT_NONE;
+}
+
+uint64_t send_rate_room(struct send_rate *limit, const struct ledger *ledger)
+{
+    uint64_t now;
+    limit->held_ns = 0;
+    if (!rate_look(limit, ledger, &now)) {
+        return UINT64_MAX;
+    }
+    if (limit->rate.due_ns > now + AHEAD_NS) {
+        limit->held_ns = limit->rate.due_ns - AHEAD_NS;
+        return 0;
+    }
+    return limit->rate.free != 0 ? limit->rate.free : 1;
+}
+
+static uint64_t until(uint64_t time, uint64_t now)
+{
+    uint64_t left = time > now ? time - now : 0;
+    return left < LOOK_NS ? left : LOOK_NS;
+}
+
+uint64_t send_rate_early_ns(struct send_rate *limit, const struct ledger *ledger)
+{
+    uint64_t now;
+    return rate_look(limit, ledger, &now) ? until(limit->rate.due_ns, now) : 0;
+}
+
+uint64_t send_rate_held_ns(const struct send_rate *limit)
+{
+    return limit->held_ns != 0 ? until(limit->held_ns, ga_clock_ns()) : 0;
+}
