@@ -37,9 +37,18 @@ def simulated(build, command, text, *more):
     return done.stdout
 
 
+def drawn(build, mix, scale, requests, seed):
+    """The requests of a mix, as a trace."""
+    return simulated(build, "trace", mixes.scenario(mix, scale, requests), "--seed", str(seed))
+
+
 def predicted(build, text, seed):
+    """Application -> mean completion time of its requests, in seconds."""
     run = json.loads(simulated(build, "run", text, "--quiet", "--json", "-", "--seed", str(seed)))
-    return {stream["name"]: stream["completion_mean_s"] for stream in run["streams"]}
+    found = {}
+    for stream in run["streams"]:
+        found.setdefault(stream["name"].split("-")[0], []).append(stream["completion_mean_s"])
+    return {app: results.mean(times) for app, times in found.items()}
 
 
 def around(build, text_of, way, seed):
@@ -51,29 +60,30 @@ def around(build, text_of, way, seed):
                   max(one[app] for one in found)] for app in found[0]}
 
 
+def predict_row(build, options, measured, mix, seed, policy):
+    trace = drawn(build, mix, options.scale, options.requests, seed)
+    apps = around(build, lambda way: mixes.requests(trace, mix, options.scale, policy, way),
+                  measured["cuda" if policy == "cuda" else "daemon"], seed)
+    return {"mix": mix, "seed": seed, "policy": policy,
+            "completion_s": {app: of[0] for app, of in apps.items()},
+            "range_s": {app: of[1:] for app, of in apps.items()}}
+
+
 def predict(build, options):
     measured = alone.measure(build, options.scale, options.runs)
-    rows = []
-    for mix in options.mixes:
-        for seed in mixes.seeds(options.seeds):
-            for policy in options.policies:
-                way = measured["cuda" if policy == "cuda" else "daemon"]
-                apps = around(build, lambda by, of=(mix, policy): mixes.scenario(
-                    of[0], options.scale, options.requests, of[1], by), way, seed)
-                rows.append({"mix": mix, "seed": seed, "policy": policy,
-                             "completion_s": {app: of[0] for app, of in apps.items()},
-                             "range_s": {app: of[1:] for app, of in apps.items()}})
     return {"scale": options.scale, "requests": options.requests, "alpha": mixes.ALPHA,
-            "gpus": mixes.GPUS, "rounds": mixes.ROUNDS, "alone": measured, "rows": rows,
-            "settings_ns": mixes.policy_times(options.scale)}
+            "gpus": mixes.GPUS, "rounds": mixes.ROUNDS, "alone": measured,
+            "settings_ns": mixes.policy_times(options.scale),
+            "rows": [predict_row(build, options, measured, mix, seed, policy)
+                     for mix in options.mixes for seed in mixes.seeds(options.seeds)
+                     for policy in options.policies]}
 
 
-def measure(build, prediction, row):
+def measure(build, prediction, row, first):
     scale, policy = prediction["scale"], row["policy"]
-    text = mixes.scenario(row["mix"], scale, prediction["requests"], policy)
-    trace = simulated(build, "trace", text, "--seed", str(row["seed"]))
+    trace = drawn(build, row["mix"], scale, prediction["requests"], row["seed"])
     programs = len(row["completion_s"]) * prediction["requests"]
-    run = real.replay(build, trace, policy, scale, programs)
+    run = real.replay(build, trace, policy, scale, programs, first)
     row["void"] = run.verdict(mixes.phase_ns(row["mix"], scale))
     row["idle"] = round(run.idle, 3)
     row["late_turns_p99_us"] = round(run.late_turns_p99_ns() / 1000)
@@ -85,11 +95,11 @@ def measure(build, prediction, row):
     print(results.line_of(row), flush=True)
 
 
-def compare(build, prediction, most):
+def compare(build, prediction, most, first):
     for row in prediction["rows"]:
         for tries in range(1, most + 1):
             row["tries"] = tries
-            measure(build, prediction, row)
+            measure(build, prediction, row, first)
             if not row["void"]:
                 break
     return prediction
@@ -113,7 +123,7 @@ def arguments():
     parser.add_argument("--tries", type=int, default=3,
                         help="of a run that is VOID (%(default)s)")
     parser.add_argument("--real-time", action="store_true",
-                        help="steadier on a busy machine (needs root; other programs wait)")
+                        help="programs go before all others (needs root)")
     parser.add_argument("--requests", type=int, default=15, help="of each stream (%(default)s)")
     parser.add_argument("--scale", type=float, default=0.03, help="of all times (%(default)s)")
     for name in ("--build", "--kernels", "--sanitize", "--cuda"):
@@ -130,15 +140,14 @@ def main():
     options = arguments()
     build = real.harness.Build(os.path.abspath(options.build), os.path.abspath(options.kernels),
                                options.sanitize, options.cuda)
-    if options.real_time:
-        real.real_time()
     if options.predict:
         written(options.predict, predict(build, options))
         return 0
     with open(options.show or options.against, encoding="utf-8") as file:
         done = json.load(file)
     if options.against:
-        done = compare(build, done, options.tries)
+        done = compare(build, done, options.tries,
+                       real.real_time if options.real_time else None)
         done["gate"] = alone.gate_check(build, done["scale"], done["alone"]["daemon"],
                                         options.runs)
     if options.out:

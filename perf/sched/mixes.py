@@ -8,6 +8,7 @@ a call and passing a turn on, is measured apart (alone.py) and given to the simu
 import argparse
 import os
 import random
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sim",
@@ -73,13 +74,27 @@ def head(scale, policy, alone):
     return lines
 
 
-def scenario(mix, scale, requests, policy, alone=None):
-    """The text of a scenario; `alone`: what cannot be scaled, as alone.py has measured it."""
-    lines = head(scale, policy, alone or NOTHING)
+def applications(mix, scale):
     for app in PAIRS[mix]:
-        lines += [f"[app.{app}]", f"table = {app}", f"rounds = {ROUNDS}",
-                  f"runtime = {round(RUNTIME_S[app] * scale * 1e9)}ns",
-                  f"[stream.{app}]", f"app = {app}", f"alpha = {ALPHA}", f"requests = {requests}"]
+        yield from (f"[app.{app}]", f"table = {app}", f"rounds = {ROUNDS}",
+                    f"runtime = {round(RUNTIME_S[app] * scale * 1e9)}ns")
+
+
+def scenario(mix, scale, requests):
+    """The text of a scenario that draws when the requests of a mix arrive (gpuaas-sim trace)."""
+    lines = [*head(scale, "none", NOTHING), *applications(mix, scale)]
+    for app in PAIRS[mix]:
+        lines += [f"[stream.{app}]", f"app = {app}", f"alpha = {ALPHA}", f"requests = {requests}"]
+    return "\n".join(lines) + "\n"
+
+
+def requests(trace, mix, scale, policy, alone):
+    """The text of a scenario with these requests. Each is a stream and thus a tenant of its own, as
+    programs are on a gpuaasd without accounts. `alone`: what cannot be scaled (alone.py)."""
+    lines = [*head(scale, policy, alone), *applications(mix, scale)]
+    for number, (app, arrival) in enumerate(re.findall(r"^request (\w+) (\d+) ", trace, re.M)):
+        lines += [f"[stream.{app}-{number}]", f"app = {app}", "arrivals = once", "requests = 1",
+                  f"start = {arrival}ns"]
     return "\n".join(lines) + "\n"
 
 

@@ -145,7 +145,8 @@ def awake():
 
 
 def real_time():
-    """This process and its children go before all others, if that is allowed."""
+    """The programs go before all others, if that is allowed. gpuaasd and its processes do not: they
+    would wait for each other, as real-time processes do not interrupt each other."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
@@ -163,7 +164,8 @@ def at_work(build, policy, scale, programs):
             yield build.remote([server]), lambda: server.err.text
 
 
-def replay(build, trace, policy, scale, programs):
+def replay(build, trace, policy, scale, programs, first=None):
+    """`first`: called in the process of the programs before it begins."""
     with tempfile.NamedTemporaryFile("w", suffix=".trace") as file, \
             awake(), at_work(build, policy, scale, programs) as (env, told):
         file.write(trace)
@@ -172,7 +174,7 @@ def replay(build, trace, policy, scale, programs):
                    "--gpus", ",".join(mixes.gpus_of(policy))]
         before, begin = processor_times(), time.monotonic_ns()
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS,
-                              check=False)
+                              check=False, preexec_fn=first)
         after, end = processor_times(), time.monotonic_ns()
         log = done.stderr + told()
     if done.returncode != 0:
