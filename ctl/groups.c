@@ -21,12 +21,7 @@ static enum admin_code group_ask(const struct ctl_line *line, const char *verb)
         (void)json_object_set_new(arguments, "tenant", json_string(line->words[1]));
     }
     ctl_verb_option(line, arguments, "description", OPTION_DESCRIPTION);
-    enum admin_code code = ctl_verb_number(line, arguments, "generation", OPTION_IF_GENERATION);
-    if (code != ADMIN_OK) {
-        json_decref(arguments);
-        return code;
-    }
-    return ctl_verb_change(line, verb, arguments, "GroupChange", line->words[0]);
+    return ctl_verb_change_checked(line, verb, arguments, "GroupChange", line->words[0]);
 }
 
 enum admin_code ctl_group_add(const struct ctl_line *line)

@@ -76,17 +76,11 @@ enum admin_code ctl_policy_set(const struct ctl_line *line)
     uint64_t gpu;
     char name[40];
     enum admin_code code = policy_gpu_read(line, &gpu);
-    json_t *arguments = code == ADMIN_OK
-                            ? json_pack("{s:I, s:s, s:o}", "gpu", (json_int_t)gpu, "policy",
-                                        line->words[1], "set", ctl_verb_words(line, 2))
-                            : NULL;
-    if (code == ADMIN_OK) {
-        code = ctl_verb_number(line, arguments, "generation", OPTION_IF_GENERATION);
-    }
     if (code != ADMIN_OK) {
-        json_decref(arguments);
         return code;
     }
+    json_t *arguments = json_pack("{s:I, s:s, s:o}", "gpu", (json_int_t)gpu, "policy",
+                                  line->words[1], "set", ctl_verb_words(line, 2));
     snprintf(name, sizeof name, "GPU %u", (unsigned)gpu);
-    return ctl_verb_change(line, "policy.set", arguments, "PolicyChange", name);
+    return ctl_verb_change_checked(line, "policy.set", arguments, "PolicyChange", name);
 }

@@ -83,12 +83,7 @@ enum admin_code ctl_tenant_add(const struct ctl_line *line)
 static enum admin_code tenant_change(const struct ctl_line *line, const char *verb,
                                      json_t *arguments)
 {
-    enum admin_code code = ctl_verb_number(line, arguments, "generation", OPTION_IF_GENERATION);
-    if (code != ADMIN_OK) {
-        json_decref(arguments);
-        return code;
-    }
-    return ctl_verb_change(line, verb, arguments, "TenantChange", line->words[0]);
+    return ctl_verb_change_checked(line, verb, arguments, "TenantChange", line->words[0]);
 }
 
 enum admin_code ctl_tenant_set_quota(const struct ctl_line *line)

@@ -25,13 +25,8 @@ static enum admin_code users_change(const struct ctl_line *line, const char *ver
                                     json_t *arguments)
 {
     char name[200];
-    enum admin_code code = ctl_verb_number(line, arguments, "generation", OPTION_IF_GENERATION);
-    if (code != ADMIN_OK) {
-        json_decref(arguments);
-        return code;
-    }
     snprintf(name, sizeof name, "%s of %s", line->words[1], line->words[0]);
-    return ctl_verb_change(line, verb, arguments, "UserChange", name);
+    return ctl_verb_change_checked(line, verb, arguments, "UserChange", name);
 }
 
 enum admin_code ctl_user_list(const struct ctl_line *line)

@@ -39,6 +39,17 @@ enum admin_code ctl_verb_change(const struct ctl_line *line, const char *verb, j
     return code;
 }
 
+enum admin_code ctl_verb_change_checked(const struct ctl_line *line, const char *verb,
+                                        json_t *arguments, const char *kind, const char *name)
+{
+    enum admin_code code = ctl_verb_number(line, arguments, "generation", OPTION_IF_GENERATION);
+    if (code != ADMIN_OK) {
+        json_decref(arguments);
+        return code;
+    }
+    return ctl_verb_change(line, verb, arguments, kind, name);
+}
+
 void ctl_verb_option(const struct ctl_line *line, json_t *arguments, const char *name,
                      enum ctl_option option)
 {

@@ -17,6 +17,10 @@ enum admin_code ctl_verb_show(const struct ctl_line *line, const char *verb, jso
 enum admin_code ctl_verb_change(const struct ctl_line *line, const char *verb, json_t *arguments,
                                 const char *kind, const char *name);
 
+/* The same, refused if the generation is no longer that of --if-generation. */
+enum admin_code ctl_verb_change_checked(const struct ctl_line *line, const char *verb,
+                                        json_t *arguments, const char *kind, const char *name);
+
 /* Sets an argument that is an option's text, if it is given. */
 void ctl_verb_option(const struct ctl_line *line, json_t *arguments, const char *name,
                      enum ctl_option option);
