@@ -36,9 +36,11 @@ static void label_write(FILE *out, const char *text)
     }
 }
 
-static void labels_of_gpu(FILE *out, const struct control *control, const struct device *device)
+/* Begins a line about a GPU; its other labels and "}" come next. */
+static void gpu_line_begin(FILE *out, const char *name, const struct control *control,
+                           const struct device *device)
 {
-    fputs("{node=\"", out);
+    fprintf(out, "%s{node=\"", name);
     label_write(out, control->conf->server.node);
     char uuid[DEVICES_UUID_BYTES];
     devices_uuid_write(device->facts.uuid, uuid);
@@ -73,8 +75,8 @@ static void metrics_memory_write(const struct control *control, FILE *out)
     family(out, "gpuaas_gpu_memory_used_bytes", "gauge",
            "Memory of the GPU that programs have, as their backend processes count it.");
     for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        fputs("gpuaas_gpu_memory_used_bytes", out);
-        labels_of_gpu(out, control, devices_visible(&control->devices, i));
+        gpu_line_begin(out, "gpuaas_gpu_memory_used_bytes", control,
+                       devices_visible(&control->devices, i));
         fprintf(out, "} %" PRIu64 "\n", bytes[i]);
     }
 }
@@ -85,22 +87,19 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
     family(out, "gpuaas_gpu_state", "gauge", "1 for the state that the GPU is in.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        fputs("gpuaas_gpu_state", out);
-        labels_of_gpu(out, control, device);
+        gpu_line_begin(out, "gpuaas_gpu_state", control, device);
         fprintf(out, ",state=\"%s\"} 1\n", state_of(control, device));
     }
     family(out, "gpuaas_gpu_memory_total_bytes", "gauge", "Memory of the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        fputs("gpuaas_gpu_memory_total_bytes", out);
-        labels_of_gpu(out, control, device);
+        gpu_line_begin(out, "gpuaas_gpu_memory_total_bytes", control, device);
         fprintf(out, "} %" PRIu64 "\n", device->facts.memory_bytes);
     }
     family(out, "gpuaas_gpu_errors_total", "counter", "Failures of the GPU: checks.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        fputs("gpuaas_gpu_errors_total", out);
-        labels_of_gpu(out, control, device);
+        gpu_line_begin(out, "gpuaas_gpu_errors_total", control, device);
         fprintf(out, ",kind=\"check\"} %" PRIu64 "\n", device->health.failures);
     }
     uint32_t lost = 0;
@@ -119,15 +118,13 @@ static void metrics_scheduling_write(const struct control *control, FILE *out)
     family(out, "gpuaas_gpu_policy", "gauge", "1 for the policy that says who may use the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        fputs("gpuaas_gpu_policy", out);
-        labels_of_gpu(out, control, device);
+        gpu_line_begin(out, "gpuaas_gpu_policy", control, device);
         fprintf(out, ",policy=\"%s\"} 1\n", sched_policy_name(device->gpu->scheduling.policy));
     }
     family(out, "gpuaas_gpu_decisions_total", "counter",
            "Decisions of the scheduler, since a GPU has had a policy.");
     for (uint32_t i = 0; i < devices->visible_count && scheduler != NULL; i++) {
-        fputs("gpuaas_gpu_decisions_total", out);
-        labels_of_gpu(out, control, devices_visible(devices, i));
+        gpu_line_begin(out, "gpuaas_gpu_decisions_total", control, devices_visible(devices, i));
         fprintf(out, "} %" PRIu64 "\n", scheduler_decisions(scheduler, i));
     }
 }
