@@ -40,7 +40,9 @@ void ctl_bytes_write(uint64_t bytes, char *text, size_t size)
 static void duration_write(uint64_t ms, char *text, size_t size)
 {
     uint64_t seconds = ms / 1000;
-    if (seconds < SECONDS_OF_MINUTE) {
+    if (ms != 0 && ms < 100) {
+        snprintf(text, size, "%" PRIu64 "ms", ms);
+    } else if (seconds < SECONDS_OF_MINUTE) {
         snprintf(text, size, "%" PRIu64 ".%" PRIu64 "s", seconds, ms % 1000 / 100);
     } else if (seconds < SECONDS_OF_HOUR) {
         snprintf(text, size, "%02" PRIu64 ":%02" PRIu64, seconds / SECONDS_OF_MINUTE,
