@@ -58,7 +58,7 @@ static void options_help(FILE *out, uint64_t options)
 void ctl_help_all(FILE *out)
 {
     fputs("usage: gpuaasctl COMMAND [ARGUMENTS] [OPTIONS]\n\n"
-          "Administers gpuaasd, the server of gpuaas, on the machine where it runs.\n\n",
+          "Administers gpuaasd, the server of gpuaas.\n\n",
           out);
     for (size_t i = 0; i < ctl_command_count; i++) {
         fprintf(out, "  %-20s %s\n", ctl_commands[i].words, ctl_commands[i].summary);
@@ -173,7 +173,9 @@ static const char manual_begin[] =
     ".B gpuaasctl\n"
     "asks\n"
     ".BR gpuaasd (8)\n"
-    "what there is, and changes it, on the machine where it runs: over a Unix socket, the key\n"
+    "what there is, and changes it: from elsewhere by TLS\n"
+    ".RB ( \"cert issue\\-admin\" ),\n"
+    "on the machine where it runs over a Unix socket, the key\n"
     ".I admin_socket\n"
     "of\n"
     ".BR gpuaasd.conf (5).\n"
