@@ -160,7 +160,7 @@ const char *client_environment_token(const char *host, const char *port)
     static char found[1024];
     const char *token = variable_text(VARIABLE_GPUAAS_TOKEN);
     const char *path = variable_text(VARIABLE_GPUAAS_TOKEN_FILE);
-    unsigned wrong;
+    struct token_file_wrong wrong;
     if (token != NULL || path == NULL) {
         return token;
     }
@@ -175,10 +175,14 @@ const char *client_environment_token(const char *host, const char *port)
         return NULL;
     }
     bool any = client_token_find(text, host, port, found, sizeof found, &wrong);
-    if (wrong != 0) {
-        ga_warn("GPUAAS_TOKEN_FILE: line %u of %s is left out: it must be TOKEN, or HOST TOKEN, or "
-                "HOST:PORT TOKEN",
-                wrong, path);
+    if (wrong.count != 0) {
+        char more[64] = "";
+        if (wrong.count > 1) {
+            snprintf(more, sizeof more, ", as are %u more", wrong.count - 1);
+        }
+        ga_warn("GPUAAS_TOKEN_FILE: line %u of %s is left out%s: %s. A line can be TOKEN, SERVER "
+                "TOKEN or SERVER,... TOKEN; a SERVER can be HOST, HOST:PORT or *.DOMAIN",
+                wrong.line, path, more, wrong.why);
     }
     explicit_bzero(text, strlen(text));
     free(text);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of strangers and administrators: tokens, names in certificates, limits, lines of the audit
- * log. Whatever is taken has one text, and is read again as what it was. */
+/* Texts of strangers and administrators: tokens, files of tokens, names in certificates, limits,
+ * lines of the audit log. Whatever is taken has one text, and is read again as what it was. */
 #include <stdbool.h>
 
 #include "api/limits.h"
 #include "auth/audit_line.h"
 #include "auth/auth.h"
 #include "auth/certificate.h"
+#include "client/process/token_file.h"
 #include "tests/fuzz/input.h"
 
 static void token(const char *text)
@@ -98,11 +99,29 @@ static void field(const char *text)
     free(made);
 }
 
+/* A file of tokens: what is found is a word of the file, and wrong lines are named. */
+static void token_file(const char *text)
+{
+    char found[64];
+    struct token_file_wrong wrong;
+    size_t lines = 1;
+    for (const char *at = text; *at != 0; at++) {
+        lines += *at == '\n';
+    }
+    if (client_token_find(text, "n1.gpu.example.org", "9955", found, sizeof found, &wrong)) {
+        FUZZ_CHECK(found[0] != 0 && strlen(found) < sizeof found && strstr(text, found) != NULL);
+        FUZZ_CHECK(strpbrk(found, " \t\r\n") == NULL);
+    }
+    FUZZ_CHECK((wrong.count == 0) == (wrong.line == 0) && wrong.line <= lines);
+    FUZZ_CHECK(wrong.count + wrong.line <= lines + 1 && (wrong.count == 0) == (wrong.why == NULL));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const char *) = {token, uri, limit, host_name, line, field};
+    static void (*const readers[])(const char *) = {token, uri,   limit,     host_name,
+                                                    line,  field, token_file};
     struct fuzz_input input = {data, size};
-    unsigned kind = fuzz_u8(&input) % 6;
+    unsigned kind = fuzz_u8(&input) % 7;
     char *text = calloc(1, input.left + 1);
     FUZZ_CHECK(text != NULL);
     memcpy(text, input.at, input.left);
