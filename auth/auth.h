@@ -106,6 +106,9 @@ uint64_t auth_penalty_ms(const struct auth *auth, const uint8_t source[AUTH_SOUR
 /* ---- tokens: gpuaas_ID_SECRET. ID: 12 letters and digits. SECRET: 32 random bytes, base64url */
 
 #define AUTH_TOKEN_BYTES 64u /* of the text, with its end */
+/* How long tokens and certificates may live */
+#define AUTH_TTL_MIN_S INT64_C(60)
+#define AUTH_TTL_MAX_S (INT64_C(3653) * 86400)
 
 /* Makes a token and enters it in the store; `text` is the only copy of the secret, to be wiped by
  * the caller (auth_wipe). `user` "": the tenant's own; `name`: for people. `credential` gets what
@@ -116,6 +119,10 @@ GA_CHECKED enum ga_status auth_token_issue(struct store *store, const char *tena
                                            int64_t now, char text[AUTH_TOKEN_BYTES],
                                            struct store_credential *credential, char *why,
                                            size_t why_size);
+/* Whether that would be refused, with the same statuses; nothing is made. */
+GA_CHECKED enum ga_status auth_token_may_issue(struct store *store, const char *tenant,
+                                               const char *user, const char *name, int64_t ttl_s,
+                                               int64_t now, char *why, size_t why_size);
 /* Whether it is a token by its form. `hash`: SHA-256 of the secret. */
 bool auth_token_read(const char *text, char id[STORE_ID_MAX + 1], uint8_t hash[AUTH_HASH_BYTES]);
 /* Overwrites a secret. */

@@ -301,7 +301,7 @@ static enum ga_status request_check(const struct ca *ca, const struct auth_cert_
                                     int64_t now, char *why, size_t why_size)
 {
     int64_t ends = certificate_ends(ca->certificate);
-    if (request->ttl_s < TOKEN_TTL_MIN || request->ttl_s > TOKEN_TTL_MAX) {
+    if (request->ttl_s < AUTH_TTL_MIN_S || request->ttl_s > AUTH_TTL_MAX_S) {
         snprintf(why, why_size, "the life of a certificate is between a minute and ten years");
         return GA_INVALID;
     }

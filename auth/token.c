@@ -105,21 +105,53 @@ bool auth_token_read(const char *text, char id[STORE_ID_MAX + 1], uint8_t hash[A
     return fine;
 }
 
+/* What of a token is known before it is made. */
+static enum ga_status token_describe(const char *tenant, const char *user, const char *name,
+                                     int64_t ttl_s, int64_t now, struct store_credential *out,
+                                     char *why, size_t why_size)
+{
+    *out = (struct store_credential){.kind = STORE_TOKEN, .scope = STORE_OF_TENANT, .created = now};
+    if (ttl_s < AUTH_TTL_MIN_S || ttl_s > AUTH_TTL_MAX_S) {
+        snprintf(why, why_size, "the life of a token is between a minute and ten years");
+        return GA_INVALID;
+    }
+    if (strlen(tenant) > STORE_NAME_MAX || strlen(user) > STORE_NAME_MAX) {
+        snprintf(why, why_size, "there is no tenant or user with a name of more than %u characters",
+                 STORE_NAME_MAX);
+        return GA_NOT_FOUND;
+    }
+    if (strlen(name) > STORE_TEXT_MAX) {
+        snprintf(why, why_size, "the name of a token has at most %u bytes", STORE_TEXT_MAX);
+        return GA_INVALID;
+    }
+    out->expires = now + ttl_s;
+    snprintf(out->tenant, sizeof out->tenant, "%s", tenant);
+    snprintf(out->user, sizeof out->user, "%s", user);
+    snprintf(out->name, sizeof out->name, "%s", name);
+    return GA_OK;
+}
+
+enum ga_status auth_token_may_issue(struct store *store, const char *tenant, const char *user,
+                                    const char *name, int64_t ttl_s, int64_t now, char *why,
+                                    size_t why_size)
+{
+    struct store_credential wanted;
+    GA_TRY(token_describe(tenant, user, name, ttl_s, now, &wanted, why, why_size));
+    enum ga_status status = store_credential_may_put(store, &wanted);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "%s", store_why(store));
+    }
+    return status;
+}
+
 enum ga_status auth_token_issue(struct store *store, const char *tenant, const char *user,
                                 const char *name, int64_t ttl_s, int64_t now,
                                 char text[AUTH_TOKEN_BYTES], struct store_credential *credential,
                                 char *why, size_t why_size)
 {
-    struct store_credential made = {.kind = STORE_TOKEN, .scope = STORE_OF_TENANT, .created = now};
+    struct store_credential made;
     uint8_t secret[TOKEN_SECRET_BYTES];
-    if (ttl_s < TOKEN_TTL_MIN || ttl_s > TOKEN_TTL_MAX) {
-        snprintf(why, why_size, "the life of a token is between a minute and ten years");
-        return GA_INVALID;
-    }
-    made.expires = now + ttl_s;
-    snprintf(made.tenant, sizeof made.tenant, "%s", tenant);
-    snprintf(made.user, sizeof made.user, "%s", user);
-    snprintf(made.name, sizeof made.name, "%s", name);
+    GA_TRY(token_describe(tenant, user, name, ttl_s, now, &made, why, why_size));
     if (!token_id_make(made.id) || RAND_bytes(secret, (int)sizeof secret) != 1 ||
         !token_hash(secret, sizeof secret, made.hash)) {
         snprintf(why, why_size, "there are no random numbers, or no memory");

@@ -6,8 +6,6 @@
 #include "auth/auth.h"
 
 #define TOKEN_ID_CHARS 12u /* 62 bits */
-#define TOKEN_TTL_MIN  INT64_C(60)
-#define TOKEN_TTL_MAX  (INT64_C(3653) * 86400)
 
 /* A random id of a credential. False: the machine has no random numbers. */
 bool token_id_make(char id[STORE_ID_MAX + 1]);

@@ -156,10 +156,27 @@ static enum ga_status few_live(struct store *store, const struct store_credentia
                       STORE_LIVE_MAX, credential->tenant);
 }
 
+/* Whether its owner may have one more. */
+static enum ga_status credential_owner(struct store *store,
+                                       const struct store_credential *credential, int64_t *number)
+{
+    *number = -1;
+    GA_TRY(name_check_text(store, "name", credential->name));
+    if (credential->scope != STORE_OF_TENANT) {
+        return *credential->tenant == 0 && *credential->user == 0
+                   ? GA_OK
+                   : sql_refuse(store, GA_INVALID,
+                                "a credential of an administrator or a server has no tenant");
+    }
+    GA_TRY(name_tenant(store, credential->tenant, number));
+    GA_TRY(name_user(store, *number, credential->tenant, credential->user));
+    return few_live(store, credential, *number);
+}
+
 static enum ga_status credential_write(struct store *store,
                                        const struct store_credential *credential)
 {
-    int64_t number = -1, one;
+    int64_t number, one;
     int changed;
     enum ga_status status =
         sql_number(store, &one, "SELECT 1 FROM credential WHERE id = ?1", "t", credential->id);
@@ -167,11 +184,7 @@ static enum ga_status credential_write(struct store *store,
         GA_TRY(status);
         return sql_refuse(store, GA_CONFLICT, "there is a credential '%s' already", credential->id);
     }
-    if (credential->scope == STORE_OF_TENANT) {
-        GA_TRY(name_tenant(store, credential->tenant, &number));
-        GA_TRY(name_user(store, number, credential->tenant, credential->user));
-        GA_TRY(few_live(store, credential, number));
-    }
+    GA_TRY(credential_owner(store, credential, &number));
     GA_TRY(sql_run(store, &changed,
                    "INSERT INTO credential VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0)",
                    "tttntthii", credential->id, kinds[credential->kind], scopes[credential->scope],
@@ -185,14 +198,15 @@ static enum ga_status credential_write(struct store *store,
 enum ga_status store_credential_put(struct store *store, const struct store_credential *credential)
 {
     GA_TRY(id_check(store, credential->id));
-    GA_TRY(name_check_text(store, "name", credential->name));
-    if (credential->scope != STORE_OF_TENANT &&
-        (*credential->tenant != 0 || *credential->user != 0)) {
-        return sql_refuse(store, GA_INVALID,
-                          "a credential of an administrator or a server has no tenant");
-    }
     GA_TRY(sql_begin(store));
     return sql_end_counted(store, credential_write(store, credential));
+}
+
+enum ga_status store_credential_may_put(struct store *store,
+                                        const struct store_credential *credential)
+{
+    int64_t number;
+    return credential_owner(store, credential, &number);
 }
 
 static enum ga_status credential_shorten(struct store *store, const char *id, int64_t at)

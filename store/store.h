@@ -194,6 +194,10 @@ struct store_credential {
  * the tenant (the user) has STORE_LIVE_MAX valid tokens already. */
 GA_CHECKED enum ga_status store_credential_put(struct store *store,
                                                const struct store_credential *credential);
+/* Whether that would be refused because of its tenant, its user, its name or the number of tokens;
+ * its id and its hash are of no interest. */
+GA_CHECKED enum ga_status store_credential_may_put(struct store *store,
+                                                   const struct store_credential *credential);
 /* Also an expired or revoked one. */
 GA_CHECKED enum ga_status store_credential_get(struct store *store, const char *id,
                                                struct store_credential *out);

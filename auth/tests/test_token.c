@@ -48,6 +48,66 @@ Test(token, is_read_as_it_was_made)
     store_close(store);
 }
 
+Test(token, may_be_issued_if_it_would_be)
+{
+    struct store *store = open_memory();
+    struct store_credential made;
+    char text[AUTH_TOKEN_BYTES], why[300] = "", longer[300];
+    const struct {
+        const char *tenant, *user, *name;
+        int64_t ttl_s;
+        enum ga_status status;
+    } wanted[] = {{"default", "", "", AUTH_TTL_MIN_S, GA_OK},
+                  {"default", "", "", AUTH_TTL_MAX_S, GA_OK},
+                  {"default", "", "", AUTH_TTL_MIN_S - 1, GA_INVALID},
+                  {"default", "", "", AUTH_TTL_MAX_S + 1, GA_INVALID},
+                  {"default", "ana", "", 3600, GA_NOT_FOUND},
+                  {"nobody", "", "", 3600, GA_NOT_FOUND},
+                  {"default", "", longer, 3600, GA_INVALID},
+                  {longer, "", "", 3600, GA_NOT_FOUND},
+                  {"default", longer, "", 3600, GA_NOT_FOUND}};
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+            enum ga_status due =
+                turn == 2 && wanted[i].status == GA_OK ? GA_CONFLICT : wanted[i].status;
+            cr_expect_eq(auth_token_may_issue(store, wanted[i].tenant, wanted[i].user,
+                                              wanted[i].name, wanted[i].ttl_s, 1000, why,
+                                              sizeof why),
+                         due, "%zu: %s", i, why);
+            if (due != GA_OK) { /* nor is it */
+                cr_expect_eq(auth_token_issue(store, wanted[i].tenant, wanted[i].user,
+                                              wanted[i].name, wanted[i].ttl_s, 1000, text, &made,
+                                              why, sizeof why),
+                             due, "%zu: %s", i, why);
+            }
+        }
+        if (turn < 2) {
+            cr_assert_eq(auth_token_issue(store, "default", "", "", 3600, 1000, text, &made, why,
+                                          sizeof why),
+                         GA_OK, "%s", why);
+        }
+    }
+    store_close(store);
+}
+
+/* A name that is cut would be another tenant's. */
+Test(token, is_for_nobody_whose_name_only_begins_like_his)
+{
+    struct store *store = open_memory();
+    struct store_tenant tenant;
+    struct store_credential made;
+    char text[AUTH_TOKEN_BYTES], why[300] = "", name[STORE_NAME_MAX + 2] = "";
+    memset(name, 'a', STORE_NAME_MAX);
+    store_tenant_init(&tenant, name);
+    cr_assert_eq(store_tenant_put(store, &tenant, STORE_NEW), GA_OK);
+    name[STORE_NAME_MAX] = 'b';
+    cr_expect_eq(auth_token_issue(store, name, "", "", 3600, 1000, text, &made, why, sizeof why),
+                 GA_NOT_FOUND);
+    store_close(store);
+}
+
 Test(token, has_one_text)
 {
     static const char good[] = "gpuaas_abcdefghij09_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";

@@ -82,16 +82,16 @@ enum admin_code admin_verb_credentials(struct admin_call *call)
 
 #define TTL_STANDARD_S (90 * 86400)
 
-/* A dry run makes none: what would be refused is looked at here. */
+/* A dry run makes none, and refuses what would be refused. */
 static enum admin_code token_try(struct admin_call *call, struct store *store, const char *tenant,
-                                 const char *user)
+                                 const char *user, const char *name, uint64_t ttl_s)
 {
-    struct store_tenant there;
-    struct store_user known;
-    enum admin_code code = admin_store_code(call, store, store_tenant_get(store, tenant, &there));
-    if (code == ADMIN_OK && user[0] != 0) {
-        code = admin_store_code(call, store, store_user_get(store, tenant, user, &known));
-    }
+    char why[AUTH_WHY_BYTES] = "";
+    enum admin_code code =
+        admin_status_code(call,
+                          auth_token_may_issue(store, tenant, user, name, (int64_t)ttl_s,
+                                               time(NULL), why, sizeof why),
+                          why);
     if (code == ADMIN_OK) {
         admin_set_change(call, NULL, NULL);
         admin_set(call->result, "token", json_null());
@@ -112,7 +112,8 @@ enum admin_code admin_verb_token_issue(struct admin_call *call)
         return code;
     }
     if (call->dry_run) {
-        return token_try(call, store, tenant, user != NULL ? user : "");
+        return token_try(call, store, tenant, user != NULL ? user : "", name != NULL ? name : "",
+                         ttl_s);
     }
     enum ga_status status =
         auth_token_issue(store, tenant, user != NULL ? user : "", name != NULL ? name : "",
@@ -167,6 +168,7 @@ enum admin_code admin_verb_token_rotate(struct admin_call *call)
     struct oldest oldest = {.now = time(NULL), .user = user != NULL ? user : ""};
     char token[AUTH_TOKEN_BYTES], why[AUTH_WHY_BYTES] = "";
     uint64_t grace_s = admin_number(call, "grace_s", UINT32_MAX);
+    uint64_t ttl_s = admin_number(call, "ttl_s", TTL_STANDARD_S);
     enum admin_code code = admin_store_get(call, &store);
     if (code == ADMIN_OK) {
         code = token_oldest(call, store, tenant, &oldest);
@@ -177,11 +179,11 @@ enum admin_code admin_verb_token_rotate(struct admin_call *call)
     before = oldest.found;
     admin_set(call->result, "previous", credential_record(&before, oldest.now));
     if (call->dry_run) {
-        return token_try(call, store, tenant, oldest.user);
+        return token_try(call, store, tenant, oldest.user, before.name, ttl_s);
     }
-    enum ga_status status = auth_token_issue(store, tenant, oldest.user, before.name,
-                                             (int64_t)admin_number(call, "ttl_s", TTL_STANDARD_S),
-                                             oldest.now, token, &made, why, sizeof why);
+    enum ga_status status =
+        auth_token_issue(store, tenant, oldest.user, before.name, (int64_t)ttl_s, oldest.now, token,
+                         &made, why, sizeof why);
     if (status != GA_OK) {
         storage_note(call->control, status);
         return admin_status_code(call, status, why);
