@@ -172,14 +172,18 @@ enum admin_code admin_verb_tenant_add(struct admin_call *call)
         return code;
     }
     enum ga_status status = store_tenant_get(store, name, &there);
+    if (status == GA_OK) { /* whether it is suspended is not what is asked for here */
+        made.suspended = there.suspended;
+        memcpy(made.reason, there.reason, sizeof made.reason);
+    }
     if (status == GA_OK && tenant_same(&there, &made)) {
         admin_set_change(call, admin_tenant_record(&there), admin_tenant_record(&there));
         return ADMIN_OK;
     }
     if (status == GA_OK) {
         return admin_fail(call, ADMIN_CONFLICT,
-                          "there is a tenant %s with other limits; gpuaasctl tenant set-quota "
-                          "changes them",
+                          "there is a tenant %s with other limits, or another description; "
+                          "gpuaasctl tenant set-quota changes limits",
                           name);
     }
     if (status != GA_NOT_FOUND) {

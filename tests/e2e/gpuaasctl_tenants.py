@@ -68,28 +68,58 @@ def test_dry_run(build):
     """It says what would be, refuses what would be refused, and does nothing."""
     with ctl.administered(build) as (_, admin):
         admin.run("tenant", "add", "a", "gpus=1")
-        admin.run("user", "add", "a", "ana")
-        before = [admin.items("tenant", "list"), admin.items("user", "list")]
+        admin.run("tenant", "add", "d")
+        for user in ("ana", "eve"):
+            admin.run("user", "add", "a", user)
+        admin.run("user", "suspend", "a", "eve", "--reason", "x")
+        admin.run("group", "add", "g")
+        admin.run("group", "join", "g", "d")
+        admin.run("token", "issue", "d")
+        admin.run("token", "issue", "d")
+        issued = admin.items("token", "list")[0]["id"]
+        authority = ["--ca", os.path.join(admin.folder, "ca")]
+        admin.run("ca", "init", *authority, server=False)
+        admin.run("cert", "issue", "d", *authority, "--out", os.path.join(admin.folder, "d"))
+        signed = admin.items("cert", "list")[0]["id"]
+        lists = [[kind, "list"] for kind in ("tenant", "user", "group", "token", "cert", "local")]
+        before = [admin.items(*words) for words in lists]
         for words in (["tenant", "add", "b"], ["tenant", "set-quota", "a", "gpus=5"],
                       ["tenant", "suspend", "a", "--reason", "x", "--kill"],
                       ["tenant", "rename", "a", "c"], ["tenant", "rm", "a"],
                       ["user", "add", "a", "bob"], ["user", "rm", "a", "ana"],
                       ["user", "set-quota", "a", "ana", "gpus=1"],
                       ["user", "suspend", "a", "ana", "--reason", "x"],
-                      ["local", "set", "uid:5", "a"]):
+                      ["user", "resume", "a", "eve"], ["local", "set", "uid:5", "a"],
+                      ["group", "add", "h"], ["group", "join", "g", "a"],
+                      ["group", "leave", "g", "d"], ["group", "rm", "g"],
+                      ["token", "revoke", issued], ["cert", "revoke", signed]):
             text = admin.text(*words, "--dry-run")
             expect("dry run: nothing is done" in text, f"{words}: {text}")
             document = admin.json(*words, "--dry-run")
             expect("before" in document and "after" in document, f"{words}: {document}")
         admin.run("token", "issue", "a", "--dry-run", "--out", "/nonexistent/x")
-        expect([admin.items("tenant", "list"), admin.items("user", "list")] == before and
-               not admin.items("token", "list") and not admin.items("local", "list"), "as it was")
+        admin.run("token", "issue", "a", "--user", "ana", "--ttl", "60s", "--dry-run")
+        admin.wrong(USAGE, "cert", "issue", "a", "--dry-run", says="no option --dry-run")
+        expect([admin.items(*words) for words in lists] == before, "as it was")
         for words, status in ((["tenant", "set-quota", "x", "gpus=1"], NOT_FOUND),
                               (["tenant", "set-quota", "a", "gpus=x"], USAGE),
                               (["tenant", "rename", "a", "default"], CONFLICT),
                               (["user", "set-quota", "a", "ana", "gpus=2"], USAGE),
+                              (["user", "add", "a", "bob", "gpus=2"], USAGE),
+                              (["user", "add", "x", "ana"], NOT_FOUND),
+                              (["user", "rm", "a", "bob"], NOT_FOUND),
+                              (["group", "add", "g", "--desc", "other"], CONFLICT),
+                              (["group", "join", "g", "x"], NOT_FOUND),
+                              (["group", "join", "x", "a"], NOT_FOUND),
+                              (["group", "rm", "g", "--if-generation", "99"], CONFLICT),
                               (["local", "set", "uid:5", "x"], NOT_FOUND),
-                              (["token", "issue", "x"], NOT_FOUND)):
+                              (["token", "issue", "x"], NOT_FOUND),
+                              (["token", "issue", "d"], CONFLICT),
+                              (["token", "rotate", "d"], CONFLICT),
+                              (["token", "issue", "a", "--user", "bob"], NOT_FOUND),
+                              (["token", "issue", "a", "--name", "n" * 300], USAGE),
+                              (["token", "revoke", "abcdef"], NOT_FOUND),
+                              (["cert", "revoke", issued], USAGE)):
             admin.wrong(status, *words, "--dry-run")
 
 
@@ -288,43 +318,6 @@ def test_groups(build):
         admin.run("group", "rm", "g", "--yes")
         expect(not admin.items("group", "list") and len(admin.items("tenant", "list")) == 3,
                "its tenants stay")
-
-
-def described(admin):
-    """What an export has to keep of all."""
-    kept = ("name", "description", "state", "limits", "gpu_types", "isolation", "on_exhausted",
-            "tenant", "tenants")
-    return [[{key: each[key] for key in kept if key in each} for each in admin.items(kind, "list")]
-            for kind in ("tenant", "user", "group")]
-
-
-def test_export(build):
-    with ctl.administered(build) as (_, admin), ctl.administered(build) as (_, other):
-        admin.run("tenant", "add", "a", "gpu-mem=3GiB", "gpu-seconds=100h/month", "gpu-types=x, y",
-                  "isolation=exclusive", "--desc", "first")
-        admin.run("tenant", "add", "b")
-        admin.run("tenant", "suspend", "b", "--reason", "unpaid")
-        admin.run("user", "add", "a", "ana", "sessions=2")
-        admin.run("group", "add", "g")
-        admin.run("group", "join", "g", "b")
-        admin.run("token", "issue", "a")
-        text = admin.text("tenant", "export")
-        document = json.loads(text)
-        wrong = json_schema.wrong(document, ctl.SCHEMA)
-        expect(not wrong and "gpuaas_" not in text and "fingerprint" not in text, f"{wrong}")
-        path = os.path.join(other.folder, "tenants.json")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        other.run("tenant", "import", path, "--dry-run")
-        expect(len(other.items("tenant", "list")) == 1, "a dry run makes none")
-        other.run("tenant", "import", path)
-        expect(described(other) == described(admin), f"{described(other)} {described(admin)}")
-        other.run("tenant", "set-quota", "a", "gpu-mem=1GiB")
-        said = other.run("tenant", "import", path, status=ctl.PARTIAL).err.text
-        expect("could not be taken" in said and
-               other.json("tenant", "show", "a")["limits"]["gpu_mem_bytes"] == GIB, said)
-        other.wrong(USAGE, "tenant", "import", "/etc/hostname")
-        other.wrong(USAGE, "tenant", "import", "/nonexistent")
 
 
 def seconds_left(record):
