@@ -94,18 +94,33 @@ enum limit limits_find_json(const char *json)
     return (enum limit)i;
 }
 
-enum ga_status limits_value_check(enum limit limit, uint64_t value, char *why, size_t why_size)
+static enum ga_status value_refuse(enum limit limit, char *why, size_t why_size)
 {
     const struct limits_facts *facts = &limits_table[limit];
-    if (value == LIMIT_NONE || (value >= facts->least && value <= facts->most)) {
-        return GA_OK;
-    }
     char least[LIMITS_TEXT_MAX], largest[LIMITS_TEXT_MAX];
     limits_value_write(limit, facts->least, least);
     limits_value_write(limit, facts->most, largest);
     snprintf(why, why_size, "%s: must be between %s and %s, or - for no limit", facts->key, least,
              largest);
     return GA_INVALID;
+}
+
+enum ga_status limits_value_check(enum limit limit, uint64_t value, char *why, size_t why_size)
+{
+    const struct limits_facts *facts = &limits_table[limit];
+    return value == LIMIT_NONE || (value >= facts->least && value <= facts->most)
+               ? GA_OK
+               : value_refuse(limit, why, why_size);
+}
+
+/* Whether it is a number and a unit; then all that can be wrong is that it is too large. */
+static bool is_amount(const struct limits_form *form, const char *text)
+{
+    const char *unit = text + strspn(text, "0123456789");
+    char small[LIMITS_TEXT_MAX];
+    uint64_t amount;
+    return unit != text && (size_t)snprintf(small, sizeof small, "1%s", unit) < sizeof small &&
+           ga_amount_read(small, form->units, form->count, &amount);
 }
 
 enum ga_status limits_value_read(enum limit limit, const char *text, uint64_t *value, char *why,
@@ -116,6 +131,9 @@ enum ga_status limits_value_read(enum limit limit, const char *text, uint64_t *v
     uint64_t read = LIMIT_NONE;
     if (strcmp(text, "-") != 0 && strcmp(text, "unlimited") != 0 &&
         (!ga_amount_read(text, form->units, form->count, &read) || read == LIMIT_NONE)) {
+        if (is_amount(form, text)) {
+            return value_refuse(limit, why, why_size);
+        }
         snprintf(why, why_size, "%s: '%.40s' is not %s, or - for no limit", facts->key, text,
                  form->text);
         return GA_INVALID;

@@ -209,10 +209,11 @@ static enum admin_code cert_make(const struct ctl_line *line,
 static enum admin_code cert_issue(const struct ctl_line *line, struct auth_cert_request *request)
 {
     struct files files;
-    const char *ttl = line->options[OPTION_TTL];
     uint64_t seconds = (uint64_t)AUTH_CERT_DAYS * 86400;
-    if (ttl != NULL && (!ctl_duration_read(ttl, &seconds) || seconds > INT64_MAX)) {
-        return ctl_wrong(ADMIN_USAGE, "--ttl %s: give a number and s, m, h, d or w", ttl);
+    enum admin_code code =
+        ctl_option_duration(line, OPTION_TTL, AUTH_TTL_MIN_S, AUTH_TTL_MAX_S, &seconds);
+    if (code != ADMIN_OK) {
+        return code;
     }
     request->ttl_s = (int64_t)seconds;
     request->user = ctl_has(line, OPTION_USER) ? line->options[OPTION_USER] : "";
@@ -220,7 +221,7 @@ static enum admin_code cert_issue(const struct ctl_line *line, struct auth_cert_
     request->name = request->name != NULL        ? request->name
                     : ctl_has(line, OPTION_NAME) ? line->options[OPTION_NAME]
                                                  : "";
-    enum admin_code code = files_name(line, &files);
+    code = files_name(line, &files);
     return code == ADMIN_OK ? cert_make(line, request, &files) : code;
 }
 

@@ -2,6 +2,7 @@
 /* Commands about tokens and certificates. */
 #include <string.h>
 
+#include "auth/auth.h"
 #include "ctl/secret.h"
 #include "ctl/value.h"
 #include "ctl/verb.h"
@@ -64,19 +65,14 @@ enum admin_code ctl_cert_revoke(const struct ctl_line *line)
 /* ---- tokens are made */
 
 static enum admin_code duration_set(const struct ctl_line *line, enum ctl_option option,
-                                    json_t *arguments, const char *name)
+                                    uint64_t least_s, json_t *arguments, const char *name)
 {
-    const char *text = line->options[option];
     uint64_t seconds;
-    if (text == NULL) {
-        return ADMIN_OK;
+    enum admin_code code = ctl_option_duration(line, option, least_s, AUTH_TTL_MAX_S, &seconds);
+    if (code == ADMIN_OK && ctl_has(line, option)) {
+        (void)json_object_set_new(arguments, name, json_integer((json_int_t)seconds));
     }
-    if (!ctl_duration_read(text, &seconds) || seconds > UINT32_MAX - 1) {
-        return ctl_wrong(ADMIN_USAGE, "--%s %s: give a number and s, m, h, d or w",
-                         ctl_options[option].word, text);
-    }
-    (void)json_object_set_new(arguments, name, json_integer((json_int_t)seconds));
-    return ADMIN_OK;
+    return code;
 }
 
 /* The token goes to the file, or to standard output, where nothing else is. */
@@ -116,7 +112,7 @@ static enum admin_code token_ask(const struct ctl_line *line, const char *verb, 
     int fd;
     json_t *result;
     ctl_verb_option(line, arguments, "user", OPTION_USER);
-    enum admin_code code = duration_set(line, OPTION_TTL, arguments, "ttl_s");
+    enum admin_code code = duration_set(line, OPTION_TTL, AUTH_TTL_MIN_S, arguments, "ttl_s");
     if (code == ADMIN_OK) {
         code = ctl_secret_make(line, &fd);
     }
@@ -151,7 +147,7 @@ enum admin_code ctl_token_issue(const struct ctl_line *line)
 enum admin_code ctl_token_rotate(const struct ctl_line *line)
 {
     json_t *arguments = json_pack("{s:s}", "tenant", line->words[0]);
-    enum admin_code code = duration_set(line, OPTION_GRACE, arguments, "grace_s");
+    enum admin_code code = duration_set(line, OPTION_GRACE, 0, arguments, "grace_s");
     if (code != ADMIN_OK) {
         json_decref(arguments);
         return code;

@@ -86,24 +86,20 @@ static enum admin_code drain_wait(const struct ctl_line *line, const char *name,
 enum admin_code ctl_drain(const struct ctl_line *line)
 {
     char name[40];
-    const char *deadline = line->options[OPTION_DEADLINE];
-    uint64_t seconds;
+    uint64_t seconds = 0;
     json_t *arguments = json_object();
     enum admin_code code = place_read(line, arguments, name, sizeof name);
     if (code == ADMIN_OK && !ctl_has(line, OPTION_REASON)) {
         code = ctl_wrong(ADMIN_USAGE, "drain needs --reason TEXT: programs are told");
     }
-    if (code == ADMIN_OK && deadline != NULL) {
-        code = ctl_duration_read(deadline, &seconds) && seconds <= UINT32_MAX
-                   ? ADMIN_OK
-                   : ctl_wrong(ADMIN_USAGE, "--deadline %s: give a number and s, m, h, d or w",
-                               deadline);
+    if (code == ADMIN_OK) {
+        code = ctl_option_duration(line, OPTION_DEADLINE, 1, CTL_DURATION_MAX, &seconds);
     }
     if (code != ADMIN_OK) {
         json_decref(arguments);
         return code;
     }
-    if (deadline != NULL) {
+    if (seconds != 0) {
         (void)json_object_set_new(arguments, "deadline_s", json_integer((json_int_t)seconds));
     }
     ctl_verb_option(line, arguments, "reason", OPTION_REASON);

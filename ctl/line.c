@@ -56,8 +56,8 @@ static enum admin_code line_option_take(struct ctl_line *line, unsigned option, 
         value = *++*at;
     }
     if (value == NULL || value[0] == 0) {
-        return ctl_wrong(ADMIN_USAGE, "--%s needs a value: --%s %s", row->word, row->word,
-                         row->value);
+        return ctl_wrong(ADMIN_USAGE, "--%s needs a value: --%s %s (%.*s)", row->word, row->word,
+                         row->value, (int)strcspn(row->help, "\n"), row->help);
     }
     return line_option_set(line, option, value);
 }

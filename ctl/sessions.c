@@ -58,7 +58,7 @@ struct filter {
 
 static enum admin_code filter_read(const struct ctl_line *line, struct filter *filter)
 {
-    const char *end, *gpu = line->options[OPTION_GPU], *older = line->options[OPTION_OLDER];
+    const char *end, *gpu = line->options[OPTION_GPU];
     *filter = (struct filter){.state = line->options[OPTION_STATE],
                               .tenant = line->options[OPTION_TENANT],
                               .by_gpu = gpu != NULL};
@@ -70,11 +70,10 @@ static enum admin_code filter_read(const struct ctl_line *line, struct filter *f
         return ctl_wrong(ADMIN_USAGE, "--gpu %s: give its number, as `gpuaasctl gpus` shows it",
                          gpu);
     }
-    if (older != NULL && (!ctl_duration_read(older, &filter->older_ms) ||
-                          __builtin_mul_overflow(filter->older_ms, 1000u, &filter->older_ms))) {
-        return ctl_wrong(ADMIN_USAGE, "--older %s: give a number and s, m, h, d or w", older);
-    }
-    return ADMIN_OK;
+    enum admin_code code =
+        ctl_option_duration(line, OPTION_OLDER, 0, CTL_DURATION_MAX, &filter->older_ms);
+    filter->older_ms *= 1000;
+    return code;
 }
 
 static bool filter_passes(const struct filter *filter, json_t *session)

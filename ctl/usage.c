@@ -34,29 +34,41 @@ static const char *const in_seconds[CTL_COUNT(figures)] = {
 
 #define SECONDS_OF_DAY 86400
 
-/* "2026-11-25" (UTC), "today", "yesterday", "this-month", or how long ago: "7d". */
+/* "2026-11-25" (UTC). There is no 30 February, which timegm would take. */
+static bool day_read(const char *text, time_t *at)
+{
+    struct tm utc = {0};
+    const char *end = strptime(text, "%Y-%m-%d", &utc);
+    int day = utc.tm_mday;
+    *at = end != NULL && *end == 0 ? timegm(&utc) : -1;
+    return *at >= 0 && utc.tm_mday == day;
+}
+
+/* "today", "yesterday", "this-month", or how long ago: "7d". */
+static bool ago_read(const char *text, time_t now, time_t *at)
+{
+    struct tm utc;
+    uint64_t ago = 0;
+    if (strcmp(text, "yesterday") == 0) {
+        ago = SECONDS_OF_DAY;
+    } else if (strcmp(text, "this-month") == 0 && gmtime_r(&now, &utc) != NULL) {
+        ago = (uint64_t)(utc.tm_mday - 1) * SECONDS_OF_DAY;
+    } else if (strcmp(text, "today") != 0 && !ctl_duration_read(text, &ago)) {
+        return false;
+    }
+    *at = ago < (uint64_t)now ? now - (time_t)ago : 0;
+    return ago < (uint64_t)now;
+}
+
 static enum admin_code time_read(const struct ctl_line *line, enum ctl_option option,
                                  json_t *arguments, const char *name)
 {
     const char *text = line->options[option];
-    struct tm utc = {0};
-    time_t now = time(NULL), at;
-    uint64_t ago;
+    time_t at;
     if (text == NULL) {
         return ADMIN_OK;
     }
-    const char *end = strptime(text, "%Y-%m-%d", &utc);
-    if (end != NULL && *end == 0) {
-        at = timegm(&utc);
-    } else if (strcmp(text, "today") == 0) {
-        at = now;
-    } else if (strcmp(text, "yesterday") == 0) {
-        at = now - SECONDS_OF_DAY;
-    } else if (strcmp(text, "this-month") == 0 && gmtime_r(&now, &utc) != NULL) {
-        at = now - (time_t)(utc.tm_mday - 1) * SECONDS_OF_DAY;
-    } else if (ctl_duration_read(text, &ago) && ago < (uint64_t)now) {
-        at = now - (time_t)ago;
-    } else {
+    if (!day_read(text, &at) && !ago_read(text, time(NULL), &at)) {
         return ctl_wrong(ADMIN_USAGE,
                          "--%s %s: give a day as 2026-11-25 (UTC), today, yesterday, this-month, "
                          "or how long ago, as 7d",
@@ -64,6 +76,11 @@ static enum admin_code time_read(const struct ctl_line *line, enum ctl_option op
     }
     (void)json_object_set_new(arguments, name, json_integer((json_int_t)at));
     return ADMIN_OK;
+}
+
+static json_int_t usage_day(const json_t *arguments, const char *name)
+{
+    return json_integer_value(json_object_get(arguments, name)) / SECONDS_OF_DAY;
 }
 
 static bool usage_has_word(const char *list, const char *word)
@@ -87,6 +104,11 @@ enum admin_code ctl_usage(const struct ctl_line *line)
     enum admin_code code = time_read(line, OPTION_FROM, arguments, "from_s");
     if (code == ADMIN_OK) {
         code = time_read(line, OPTION_TO, arguments, "to_s");
+    }
+    if (code == ADMIN_OK && ctl_has(line, OPTION_FROM) && ctl_has(line, OPTION_TO) &&
+        usage_day(arguments, "from_s") > usage_day(arguments, "to_s")) {
+        code = ctl_wrong(ADMIN_USAGE, "--from %s is later than --to %s", line->options[OPTION_FROM],
+                         line->options[OPTION_TO]);
     }
     if (code == ADMIN_OK) {
         code = ctl_verb_number(line, arguments, "top", OPTION_TOP);

@@ -224,9 +224,32 @@ char *ctl_value_plain_of(const char *key, json_t *value)
     return plain_text(value);
 }
 
+/* From large to small, but for weeks, which are only read. */
+static const struct ga_unit duration_units[] = {
+    {"d", 86400}, {"h", 3600}, {"m", 60}, {"s", 1}, {"w", 604800}};
+#define DURATION_UNITS_WRITTEN 4u
+
 bool ctl_duration_read(const char *text, uint64_t *seconds)
 {
-    static const struct ga_unit units[] = {
-        {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
-    return ga_amount_read(text, units, sizeof units / sizeof *units, seconds);
+    return ga_amount_read(text, duration_units, sizeof duration_units / sizeof *duration_units,
+                          seconds);
+}
+
+enum admin_code ctl_option_duration(const struct ctl_line *line, enum ctl_option option,
+                                    uint64_t least_s, uint64_t most_s, uint64_t *seconds)
+{
+    const char *text = line->options[option];
+    char least[GA_AMOUNT_BYTES], largest[GA_AMOUNT_BYTES];
+    uint64_t read;
+    if (text == NULL) {
+        return ADMIN_OK;
+    }
+    if (ctl_duration_read(text, &read) && read >= least_s && read <= most_s) {
+        *seconds = read;
+        return ADMIN_OK;
+    }
+    ga_amount_write(least_s, duration_units, DURATION_UNITS_WRITTEN, least);
+    ga_amount_write(most_s, duration_units, DURATION_UNITS_WRITTEN, largest);
+    return ctl_wrong(ADMIN_USAGE, "--%s %s: it can be %s to %s, a whole number and s, m, h, d or w",
+                     ctl_options[option].word, text, least, largest);
 }

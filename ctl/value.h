@@ -16,6 +16,12 @@ char *ctl_value_plain(json_t *item, const char *key);
 char *ctl_value_plain_of(const char *key, json_t *value);
 /* Reads "90s", "15m", "12h", "7d" or "2w", in seconds. */
 bool ctl_duration_read(const char *text, uint64_t *seconds);
+/* Ten years: where nothing else is the limit */
+#define CTL_DURATION_MAX (UINT64_C(3653) * 86400)
+/* The option's value as a duration; without the option *seconds stays as it is. The error has been
+ * told. */
+enum admin_code ctl_option_duration(const struct ctl_line *line, enum ctl_option option,
+                                    uint64_t least_s, uint64_t most_s, uint64_t *seconds);
 /* Writes a number of bytes with a unit: "1.5 GiB". */
 void ctl_bytes_write(uint64_t bytes, char *text, size_t size);
 

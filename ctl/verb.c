@@ -67,7 +67,8 @@ enum admin_code ctl_verb_number(const struct ctl_line *line, json_t *arguments, 
         return ADMIN_OK;
     }
     if (!ga_digits_read(text, &end, &number) || *end != 0 || number > INT64_MAX) {
-        return ctl_wrong(ADMIN_USAGE, "--%s %s: give a number", ctl_options[option].word, text);
+        return ctl_wrong(ADMIN_USAGE, "--%s %s: give a number, 0 or more", ctl_options[option].word,
+                         text);
     }
     (void)json_object_set_new(arguments, name, json_integer((json_int_t)number));
     return ADMIN_OK;

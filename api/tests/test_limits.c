@@ -65,9 +65,13 @@ Test(limits, wrong_ones_say_what_is_allowed)
     expect_refused("gpu-mem=-1", GA_INVALID, "40GiB");
     expect_refused("gpu-mem=4 parsecs", GA_INVALID, "'4 parsecs'");
     expect_refused("gpu-mem=9223372036854775808", GA_INVALID, "between 0 and");
-    expect_refused("gpu-mem=18446744073709551615", GA_INVALID, "40GiB");
-    expect_refused("gpu-mem=99999999999999999999999", GA_INVALID, "40GiB");
-    expect_refused("gpu-mem=18014398509481984KiB", GA_INVALID, "40GiB");
+    expect_refused("gpu-mem=18446744073709551615", GA_INVALID, "between 0 and");
+    expect_refused("gpu-mem=99999999999999999999999", GA_INVALID, "between 0 and");
+    expect_refused("gpu-mem=18014398509481984KiB", GA_INVALID, "between 0 and");
+    expect_refused("gpu-mem=99999999999999999999999x", GA_INVALID, "40GiB");
+    expect_refused("gpu-mem=1.5GiB", GA_INVALID, "40GiB");
+    expect_refused("kernel-time=99999999999999999999999d", GA_INVALID, "between 1ms and");
+    expect_refused("share=99999999999999999999999", GA_INVALID, "between 1 and 10000");
     expect_refused("kernel-time=5", GA_INVALID, "500ms");
     expect_refused("kernel-time=0s", GA_INVALID, "between 1ms and");
     expect_refused("idle-timeout=1ms", GA_INVALID, "between 1s and");

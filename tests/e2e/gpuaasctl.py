@@ -153,6 +153,36 @@ def test_wrong_words(build):
                process.report())
 
 
+def test_wrong_times(build):
+    """Each says what is possible, before anybody is asked."""
+    drain = ["drain", "node", "--reason", "x", "--deadline"]
+    with tempfile.TemporaryDirectory() as folder:
+        admin = ctl.Ctl(build, folder)
+        for words, says in ((["token", "issue", "a", "--ttl"], "1m to 3653d"),
+                            (["token", "rotate", "a", "--ttl"], "1m to 3653d"),
+                            (["token", "rotate", "a", "--grace"], "0s to 3653d"),
+                            (["cert", "issue", "a", "--ttl"], "1m to 3653d"),
+                            (["cert", "issue-server", "a", "--ttl"], "1m to 3653d"),
+                            (["cert", "issue-admin", "a", "--ttl"], "1m to 3653d"),
+                            (drain, "1s to 3653d"), (["sessions", "--older"], "0s to 3653d")):
+            for value in ("99999d", "-5d", "5", "1y", "d", "1.5h", "18446744073709551617s",
+                          "99999999999999999999w"):
+                admin.wrong(USAGE, *words, value, says=[f"{words[-1]} {value}: it can be {says}",
+                                                        "a whole number and s, m, h, d or w"])
+            admin.wrong(USAGE, *words, "",
+                        says=f"{words[-1]} needs a value: {words[-1]} DURATION (")
+        admin.wrong(USAGE, *drain, "0s", says="1s to 3653d")
+        admin.wrong(USAGE, "token", "issue", "a", "--ttl", "59s", says="1m to 3653d")
+        for word in ("2026-02-30", "2026-13-01", "2026-11-25x", "-7d", "7", "tomorrow",
+                     "99999999999999d", "1969-01-01"):
+            admin.wrong(USAGE, "usage", "--from", word, says=["--from " + word, "as 7d"])
+        admin.wrong(USAGE, "usage", "--from", "today", "--to", "yesterday",
+                    says="--from today is later than --to yesterday")
+        for words in (["usage", "--top"], ["tenant", "resume", "a", "--if-generation"]):
+            for value in ("-1", "x", "1.5", "9223372036854775808"):
+                admin.wrong(USAGE, *words, value, says="give a number, 0 or more")
+
+
 def test_nobody_there(build):
     with tempfile.TemporaryDirectory() as folder:
         admin = ctl.Ctl(build, folder)
