@@ -28,6 +28,7 @@ static const struct ctl_column show_columns[] = {
     {"quantum", "quantum_ns", FORM_NS, false},
     {"horizon", "horizon_ns", FORM_NS, false},
     {"hold", "hold_ns", FORM_NS, false},
+    {"patience", "patience_ns", FORM_NS, false},
     {"group_slice", "group_slice_ns", FORM_NS, false},
     {"group_excess", "group_excess", FORM_COUNT, false},
     {"aging", "aging_ns", FORM_NS, false},

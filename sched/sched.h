@@ -63,6 +63,8 @@ struct sched_settings {
     uint64_t quantum_ns;     /* LAS: attained service counts from the end of a quantum on */
     uint64_t horizon_ns;     /* work that a session may have submitted ahead; the caller's */
     uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long */
+    uint64_t patience_ns;    /* so long after a turn its work may run until it is not waited for any
+                              * more; the caller's */
     uint64_t group_slice_ns; /* groups: the turn of a group */
     uint32_t group_excess_percent; /* groups: a group may demand so much more than the GPU has */
     uint64_t aging_ns;          /* priority: one step more for each such time of waiting; 0: none */

@@ -12,8 +12,9 @@
  *     grant {1, all, until} ---------->  it works: turn 1
  *     <------------ request {1, KL}      its time is over, and so is its work; it wants another
  *
- * Turns end by time: a session that has not returned its turn a while after `until` has lost it,
- * and gets no other before it has returned that one. */
+ * Turns end by time, and a session returns its turn when the work that runs then is done. One that
+ * has not returned it some patience after `until`, or that looks no more whether it could, has lost
+ * it, and gets no other before it has returned that one. */
 #ifndef SERVER_GRANTS_H
 #define SERVER_GRANTS_H
 
@@ -47,6 +48,8 @@ struct grant_request {
     /* The turn that it has returned last, and the phase for which it wants one (GRANT_IDLE: none):
      * grant_word(). */
     _Alignas(64) _Atomic uint64_t word;
+    /* When the session looked last whether it could return its turn, by ga_clock_ns(). */
+    _Atomic uint64_t looked_ns;
 };
 
 struct grant {
@@ -55,7 +58,7 @@ struct grant {
     _Alignas(64) _Atomic uint64_t word;
     /* The turn's begin and end, by ga_clock_ns(); written before the word. */
     _Atomic uint64_t since_ns, until_ns;
-    _Atomic uint64_t horizon_ns, hold_ns; /* struct scheduler_settings */
+    _Atomic uint64_t horizon_ns, hold_ns, patience_ns; /* struct scheduler_settings */
 };
 
 /* By the GPU's index in the list that clients see. Only the pages that are used take memory. */

@@ -23,6 +23,11 @@ static const enum sched_phase phase_of[GRANT_PHASES] = {[GRANT_IDLE] = SCHED_PHA
                                                         [GRANT_H2D] = SCHED_PHASE_H2D,
                                                         [GRANT_D2H] = SCHED_PHASE_D2H};
 
+static uint64_t sooner(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
 static bool gpu_is_free(const struct scheduler_gpu *gpu)
 {
     return gpu->settings.policy == sched_policy_at(0);
@@ -126,6 +131,16 @@ static void member_lose(struct scheduler_member *member, uint64_t now)
     (void)member_ask(member, GRANT_IDLE, false, now);
 }
 
+/* When its turn is lost, for all that is known now. */
+static uint64_t member_loses_ns(const struct scheduler_member *member, uint64_t now)
+{
+    uint64_t looked = atomic_load_explicit(&member->request->looked_ns, memory_order_relaxed);
+    uint64_t patience = member->gpu->settings.values.patience_ns, until = member->until_ns;
+    looked = looked < now ? looked : now;
+    looked = looked > until ? looked : until;
+    return sooner(looked, until + patience) + SCHEDULER_PATIENCE_NS;
+}
+
 static void member_look(struct scheduler_member *member, uint64_t now)
 {
     uint64_t word = atomic_load_explicit(&member->request->word, memory_order_acquire);
@@ -136,7 +151,7 @@ static void member_look(struct scheduler_member *member, uint64_t now)
     }
     if (member->holds && !returned) {
         if (!member->lost && member->until_ns != SCHED_NEVER && now >= member->until_ns &&
-            now - member->until_ns >= SCHEDULER_PATIENCE_NS) {
+            now >= member_loses_ns(member, now)) {
             member_lose(member, now);
         }
         return;
@@ -213,11 +228,6 @@ static bool gpu_grant(struct scheduler_gpu *gpu, const struct sched_decision *de
     return news;
 }
 
-static uint64_t sooner(uint64_t one, uint64_t other)
-{
-    return one < other ? one : other;
-}
-
 void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
 {
     ga_list_each (at, next, &gpu->members) {
@@ -233,7 +243,7 @@ void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
     ga_list_each (at, next, &gpu->members) {
         const struct scheduler_member *member = ga_container(at, struct scheduler_member, link);
         if (member->holds && !member->lost && member->until_ns != SCHED_NEVER) {
-            gpu->next_ns = sooner(gpu->next_ns, member->until_ns + SCHEDULER_PATIENCE_NS);
+            gpu->next_ns = sooner(gpu->next_ns, member_loses_ns(member, now));
         }
     }
     if (gpu->next_ns < now + AGAIN_NS_MIN) {
@@ -285,6 +295,7 @@ static void member_settings(struct scheduler_member *member)
     const struct sched_settings *values = &member->gpu->settings.values;
     atomic_store_explicit(&member->grant->horizon_ns, values->horizon_ns, memory_order_relaxed);
     atomic_store_explicit(&member->grant->hold_ns, values->hold_ns, memory_order_relaxed);
+    atomic_store_explicit(&member->grant->patience_ns, values->patience_ns, memory_order_relaxed);
 }
 
 enum ga_status scheduler_gpu_join(struct scheduler_gpu *gpu, struct scheduler_member *member,

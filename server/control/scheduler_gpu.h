@@ -12,9 +12,10 @@
 #include "server/figures.h"
 #include "server/grants.h"
 
-/* A turn that has not been returned so long after its end is lost: the session may have been
- * stopped, or a kernel of it runs for long. Others go on, and it gets no turn before it has
- * returned that one. */
+/* A turn that is over is lost when its session has not looked for so long whether it could return
+ * it (it may have been stopped), or has not returned it for so much longer than `patience` (a
+ * kernel of it runs for long). Others go on, and it gets no turn before it has returned that one.
+ */
 #define SCHEDULER_PATIENCE_NS (250 * GA_NS_PER_MS)
 
 struct scheduler_gpu {

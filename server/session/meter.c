@@ -335,6 +335,17 @@ void meter_look(struct server_conn *conn)
     }
 }
 
+bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu)
+{
+    ga_list_each (at, next, &conn->meter.batches) {
+        const struct meter_batch *batch = ga_container(at, struct meter_batch, link);
+        if (batch->gpu == gpu && batch->begin_ns != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int meter_sleep_ms(struct server_conn *conn)
 {
     struct meter *meter = &conn->meter;

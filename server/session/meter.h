@@ -101,6 +101,8 @@ static inline void meter_start(struct meter *meter)
 }
 /* Looks which batches are done and tells the figures. */
 void meter_look(struct server_conn *conn);
+/* Whether some work on the GPU is known to have begun and not to be done. */
+bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu);
 /* No call is here: ends all batches, and says for how long the thread may sleep; -1: for ever. Look
  * when that time is over. */
 int meter_sleep_ms(struct server_conn *conn);

@@ -16,7 +16,7 @@
 #define LOOKS       16u
 #define LOOK_NS_MIN (50 * GA_NS_PER_US)
 #define LOOK_NS_MAX GA_NS_PER_MS
-/* Work of which none has been done for so long is not waited for. */
+/* Work of which none has been done for so long is not waited for, unless it is known to run. */
 #define STILL_NS (100 * GA_NS_PER_MS)
 
 static enum grant_phase phase_of(enum api_engine engine)
@@ -79,18 +79,33 @@ static struct meter_gpu *gpu_look(const struct turn_gate *gate, struct server_co
     return meter_gpu_find(conn, gate->ordinal);
 }
 
+/* Whether the work in flight may wait for what others have to do, by what the program has called.
+ */
+static bool awaits_others(struct server_conn *conn)
+{
+    return conn_awaits_program(conn) || conn->sessions[2] != NULL;
+}
+
 /* Whether none of the work in flight has been done for a while: it may wait for what others have to
  * do, or for a later call of this program, even if nobody can know (a kernel may look at memory
  * until another stream has written there). */
 static bool stands_still(struct turn_gate *gate, struct server_conn *conn,
                          const struct meter_gpu *gpu, uint64_t now)
 {
-    bool awaits_others = conn_awaits_program(conn) || conn->sessions[2] != NULL;
     if (gate->in_flight != meter_gpu_outstanding(gpu)) {
         gate->in_flight = meter_gpu_outstanding(gpu);
         gate->moved_ns = now;
     }
-    return now - gate->moved_ns > (awaits_others ? horizon_ns(gate) : STILL_NS);
+    return now - gate->moved_ns > (awaits_others(conn) ? horizon_ns(gate) : STILL_NS);
+}
+
+/* Work that runs is waited for, too, but not for ever: a kernel may wait for other programs. */
+static bool keeps_turn(const struct turn_gate *gate, struct server_conn *conn,
+                       const struct meter_gpu *gpu, uint64_t now)
+{
+    uint64_t until = atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed);
+    uint64_t patience = atomic_load_explicit(&gate->grant->patience_ns, memory_order_relaxed);
+    return (now < until || now - until < patience) && !awaits_others(conn) && meter_runs(conn, gpu);
 }
 
 /* Whether one more may be submitted: this batch is not full, or the one before it is done. */
@@ -124,7 +139,12 @@ static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint6
         gate->open = 0;
         gate->in_flight = UINT32_MAX;
     }
-    return gpu == NULL || meter_gpu_outstanding(gpu) == 0 || stands_still(gate, conn, gpu, now);
+    if (gpu == NULL || meter_gpu_outstanding(gpu) == 0 ||
+        (stands_still(gate, conn, gpu, now) && !keeps_turn(gate, conn, gpu, now))) {
+        return true;
+    }
+    atomic_store_explicit(&gate->request->looked_ns, now, memory_order_relaxed);
+    return false;
 }
 
 /* ---- the gate */

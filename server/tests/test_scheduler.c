@@ -171,6 +171,26 @@ Test(scheduler, a_turn_that_is_not_returned_is_lost)
     end();
 }
 
+/* Its last kernel runs for long. It says that it looks, and even more than is true. */
+Test(scheduler, who_looks_keeps_its_turn_for_some_patience)
+{
+    begin("rr");
+    member_asks(0, GRANT_KL);
+    turn();
+    member_asks(1, GRANT_KL);
+    turn();
+    passes(gpu.settings.values.slice_ns);
+    uint64_t over = now, patience = gpu.settings.values.patience_ns;
+    for (unsigned i = 0; now - over < patience + SCHEDULER_PATIENCE_NS; i++) {
+        cr_assert(!members[0].lost && !member_may(1, GRANT_KL), "%u", i);
+        requests[0].looked_ns = i % 2 == 0 ? now : UINT64_MAX;
+        passes(SCHEDULER_PATIENCE_NS / 2);
+        cr_assert(members[0].lost || gpu.next_ns <= now + SCHEDULER_PATIENCE_NS);
+    }
+    cr_assert(members[0].lost && member_may(1, GRANT_KL));
+    end();
+}
+
 Test(scheduler, a_session_in_the_place_of_another_does_not_inherit_its_turn)
 {
     begin("rr");

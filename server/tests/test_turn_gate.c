@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "server/session/conn.h"
+#include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/turn_gate.h"
 #include "server/tests/fake_ledger.h"
@@ -53,6 +54,7 @@ static void start(void)
     cr_assert_not_null(gpu);
     grant.horizon_ns = 4 * GA_NS_PER_MS;
     grant.hold_ns = GA_NS_PER_MS / 2;
+    grant.patience_ns = HOUR;
 }
 
 static void stop(void)
@@ -212,6 +214,27 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     while (gate->rest(gate, conn) != UINT64_MAX) {
     }
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    meter_gpu_end(gpu, gpu->side);
+}
+
+/* It is longer than that after which work counts as standing still. */
+Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
+{
+    struct meter_batch batch = {.gpu = gpu, .begin_ns = 1};
+    uint64_t until = ga_clock_ns();
+    grant.patience_ns = 300 * GA_NS_PER_MS;
+    give(1, GRANT_ALL | GRANT_ALONE, 0);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    ga_list_append(&conn->meter.batches, &batch.link);
+    give(1, GRANT_ALL, until);
+    while (gate->rest(gate, conn) != UINT64_MAX) {
+        cr_assert_lt(ga_clock_ns() - until, HOUR);
+        cr_assert_geq(request.looked_ns, until);
+    }
+    cr_assert_geq(ga_clock_ns() - until, grant.patience_ns);
+    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    ga_list_remove(&batch.link);
     meter_gpu_end(gpu, gpu->side);
 }
 

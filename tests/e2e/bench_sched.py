@@ -14,6 +14,7 @@ from harness import expect
 
 PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf", "sched")
 sys.path.insert(0, PERF)
+import alone  # noqa: E402
 import real  # noqa: E402
 
 
@@ -44,6 +45,19 @@ def test_a_mix_under_two_policies(build):
             expect(abs(sum(row["shares"].values()) - 1) < 0.01, told)
             expect(row["shares"]["gpu"] > 0, told)
         expect("0 of 2 runs count" in told and "two programs that take turns" in told, told)
+
+
+def test_long_kernels_are_waited_for(build):
+    """Nobody begins beside a kernel that runs when its turn is over, and nobody's copies are
+    charged with the wait for it."""
+    kernel_ms = 400
+    requests = [("X", 0, 3, f"kernel {kernel_ms * 1000000} 1 1 0\n"), ("U", 1, 1, "cpu 1\n"),
+                ("Y", 2, 10, "h2d 0 4096 pinned\nkernel 1000000 1 1 0\n")]
+    run = real.replay(build, alone.trace(requests), "rr", 0.04, 3)
+    phases = sorted((at, at + ns) for gpu, at, ns in run.phases if gpu == 0)
+    expect(len(phases) >= 23, run.phases)
+    beside_ms = (real.length(phases) - real.length(real.union(phases))) / 1e6
+    expect(beside_ms < kernel_ms / 4, f"sessions were beside each other for {beside_ms} ms")
 
 
 def test_what_is_seen_of_a_run(build):
