@@ -74,7 +74,7 @@ enum admin_code ctl_policy_show(const struct ctl_line *line)
 
 enum admin_code ctl_policy_set(const struct ctl_line *line)
 {
-    uint64_t gpu;
+    uint64_t gpu = 0;
     char name[40];
     enum admin_code code = policy_gpu_read(line, &gpu);
     if (code != ADMIN_OK) {
