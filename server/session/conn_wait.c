@@ -92,6 +92,7 @@ static void conn_poll_for(struct server_conn *conn, struct transport_conn *from,
         ready = ppoll(fds, 2 + count, ns != UINT64_MAX ? &time : NULL, NULL);
         if (ready == 0) {
             meter_look(conn);
+            most_ns -= most_ns != UINT64_MAX ? ns : 0;
         }
     } while (ready == 0 && !over);
     if (ready > 0 && (fds[0].revents & POLLIN) != 0) {

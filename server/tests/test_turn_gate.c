@@ -200,6 +200,14 @@ Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
     cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "once");
 }
 
+/* Batches in flight are looked at meanwhile, more and more seldom. */
+Test(turn_gate, a_pause_ends_in_time_whatever_is_in_flight)
+{
+    conn->meter.outstanding = 1;
+    conn_pause(conn, 300 * GA_NS_PER_MS);
+    conn->meter.outstanding = 0;
+}
+
 Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
 {
     grant.horizon_ns = GA_NS_PER_MS;
