@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/rate_wait.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-
 #include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
@@ -45,15 +42,8 @@ static bool rates_are_free(const struct server_conn *conn)
 
 static void wait_until(struct server_conn *conn, uint64_t until)
 {
-    struct pollfd woken = {.fd = conn->wake_fd, .events = POLLIN};
     for (uint64_t now; (now = ga_clock_ns()) < until && !atomic_load(&conn->ended);) {
-        conn_run_jobs(conn);
-        conn_flush(conn);
-        uint64_t left_ms = (until - now) / GA_NS_PER_MS + 1;
-        if (poll(&woken, 1, left_ms < 1000 ? (int)left_ms : 1000) > 0) {
-            eventfd_t count;
-            (void)!eventfd_read(conn->wake_fd, &count);
-        }
+        conn_pause(conn, until - now);
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits in a second that the submit thread holds a program to: calls, and bytes in. Who is over
  * one is not refused: the thread waits before it reads on, so the client waits as for a slow
- * server. Nobody else does. Bytes out wait in the send queue (pipeline/send_rate.h).
+ * server. Nobody else does: the program's turn on a GPU is returned meanwhile (turn_gate.h). Bytes
+ * out wait in the send queue (pipeline/send_rate.h).
  *
  * Where there is no limit, that costs one look at a number for each frame. */
 #ifndef SERVER_SESSION_RATE_WAIT_H

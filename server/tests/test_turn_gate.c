@@ -59,6 +59,7 @@ static void start(void)
 
 static void stop(void)
 {
+    fake_ledger.quota = NULL;
     meter_fini(&conn->meter);
     completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
@@ -198,6 +199,30 @@ Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
     cr_assert(has_rung());
     cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "once");
+}
+
+/* ---- limits make the program wait, and nobody else */
+
+static struct quota quota;
+
+static void limit_calls(uint64_t per_second)
+{
+    fake_ledger.quota = &quota;
+    conn->rates.any = true;
+    conn->rates.of[RATE_CALLS] = (struct rate){.per_second = per_second};
+    conn->rates.of[RATE_IN] = (struct rate){.per_second = UINT64_MAX, .free = UINT64_MAX};
+}
+
+Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
+{
+    uint64_t began = ga_clock_ns();
+    limit_calls(100);
+    give(1, GRANT_ALL, began + HOUR);
+    cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
+    conn->calls = 40; /* of which ten may come at once */
+    rate_wait(conn);
+    cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
+    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
 }
 
 /* Batches in flight are looked at meanwhile, more and more seldom. */
