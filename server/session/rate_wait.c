@@ -5,6 +5,8 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 
+#define LOOK_NS (GA_NS_PER_S / 20) /* who waits looks so often whether the limits have changed */
+
 static uint64_t count_of(const struct server_conn *conn, enum rate_kind kind)
 {
     static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
@@ -40,10 +42,13 @@ static bool rates_are_free(const struct server_conn *conn)
     return true;
 }
 
+/* Not longer than the limits are the same: whatever they are then, the next call waits for. */
 static void wait_until(struct server_conn *conn, uint64_t until)
 {
-    for (uint64_t now; (now = ga_clock_ns()) < until && !atomic_load(&conn->ended);) {
-        conn_pause(conn, until - now);
+    const struct quota *quota = conn->ledger->quota;
+    for (uint64_t now; (now = ga_clock_ns()) < until && quota_turn(quota) == conn->rates.seen &&
+                       !atomic_load(&conn->ended);) {
+        conn_pause(conn, until - now < LOOK_NS ? until - now : LOOK_NS);
     }
 }
 

@@ -225,6 +225,25 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
 }
 
+static void *limit_change(void *argument)
+{
+    (void)argument;
+    usleep(20000);
+    atomic_fetch_add(&quota.turn, 1);
+    return NULL;
+}
+
+Test(turn_gate, who_waits_for_a_limit_hears_that_it_has_changed)
+{
+    pthread_t thread;
+    limit_calls(1);
+    conn->calls = 3600; /* for an hour, else */
+    cr_assert_eq(pthread_create(&thread, NULL, limit_change, NULL), 0);
+    rate_wait(conn);
+    cr_assert(rate_is_due(&conn->rates, &quota));
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
 /* Batches in flight are looked at meanwhile, more and more seldom. */
 Test(turn_gate, a_pause_ends_in_time_whatever_is_in_flight)
 {
