@@ -73,10 +73,13 @@ void rate_wait(struct server_conn *conn)
     }
 }
 
-void rate_wait_out(struct server_conn *conn)
+bool rate_wait_out(struct server_conn *conn)
 {
     uint64_t early_ns;
+    bool waited = false;
     while ((early_ns = send_queue_early_ns(&conn->out)) != 0 && !atomic_load(&conn->ended)) {
         conn_pause(conn, early_ns);
+        waited = true;
     }
+    return waited;
 }

@@ -34,7 +34,8 @@ static inline bool rate_is_due(const struct conn_rates *rates, const struct quot
 void rate_wait(struct server_conn *conn);
 
 /* Call before bytes go out by another way than the send queue: waits until the limit bandwidth-out
- * allows them. Submit thread. */
-void rate_wait_out(struct server_conn *conn);
+ * allows them. True: it has, and has asked the gates meanwhile, so the session may have no turn any
+ * more. Submit thread. */
+bool rate_wait_out(struct server_conn *conn);
 
 #endif

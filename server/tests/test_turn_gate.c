@@ -225,6 +225,20 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
 }
 
+/* Before a part of a copy that had passed the gate already. */
+Test(turn_gate, who_waits_to_send_has_to_ask_again)
+{
+    uint64_t began = ga_clock_ns();
+    fake_ledger.quota = &quota;
+    conn->out.rate.rate = (struct rate){.per_second = 1, .due_ns = began + 300 * GA_NS_PER_MS};
+    give(1, GRANT_ALL, began + HOUR);
+    cr_assert_eq(enter(API_ENGINE_D2H), GA_OK);
+    cr_assert(rate_wait_out(conn));
+    cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
+    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert(!rate_wait_out(conn), "nothing has been sent since");
+}
+
 static void *limit_change(void *argument)
 {
     (void)argument;
