@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/meter.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -171,6 +172,7 @@ void meter_forget(struct meter *meter)
 {
     if (meter->engine != API_ENGINE_NONE) {
         bool computes = meter->engine == API_ENGINE_COMPUTE || meter->engine == API_ENGINE_BOTH;
+        assert(meter->gpu != NULL);
         meter->gpu->works += computes ? meter->from - meter->left : 0;
         meter->engine = API_ENGINE_NONE;
     }
@@ -309,19 +311,19 @@ void meter_look(struct server_conn *conn)
 {
     struct meter *meter = &conn->meter;
     uint64_t now_ns = ga_clock_ns();
-    const struct server_context *current = conn->elsewhere ? NULL : conn->current;
+    const struct server_context *current = conn->current;
     CUcontext before = NULL;
-    bool moved = false;
+    bool here = !conn->elsewhere, moved = false;
     if (meter->outstanding == 0) {
         return;
     }
     ga_list_each (at, next, &meter->batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
-        if (batch->context != current) {
+        if (!here || batch->context != current) {
             if (!moved) {
                 (void)conn->driver->cuCtxGetCurrent(&before);
             }
-            moved = true;
+            here = moved = true;
             current = batch->context;
             context_apply(conn, current);
         }
