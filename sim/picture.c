@@ -133,8 +133,9 @@ static void svg_axis(FILE *out, double y, uint64_t from_ns, uint64_t to_ns)
     for (size_t i = 0; length / step > SVG_TICKS; i++) {
         step *= steps[i % 3];
     }
-    for (double at = ceil((double)from_ns / step) * step; at <= (double)to_ns; at += step) {
-        const double x = SVG_LEFT + (at - (double)from_ns) * scale;
+    const uint64_t first = (uint64_t)ceil((double)from_ns / step);
+    for (uint64_t i = first; (double)i * step <= (double)to_ns; i++) {
+        const double at = (double)i * step, x = SVG_LEFT + (at - (double)from_ns) * scale;
         fprintf(out,
                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#999\"/>\n"
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g %s</text>\n",
