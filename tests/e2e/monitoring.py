@@ -238,6 +238,7 @@ def test_a_gpu_that_fails(build):
             wait_until(lambda: admin.items("gpus")[0]["health"] == "ok", 60, "it works again")
             expect("works again" in server.err.text, server.report())
             harness.run_passing([build.program("hello")], build.remote([server]))
+            wait_until(lambda: len(admin.items("sessions")) == 1, 20, "hello has gone")
             session, = admin.items("sessions")
             admin.run("sessions", "kill", session["id"], "--yes")
             wait_until(lambda: metrics_of(place)[
