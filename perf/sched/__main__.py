@@ -79,6 +79,11 @@ def predict(build, options):
                      for policy in options.policies]}
 
 
+def written(path, what):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(what, file, indent=1)
+
+
 def measure(build, prediction, row, first):
     scale, policy = prediction["scale"], row["policy"]
     trace = drawn(build, row["mix"], scale, prediction["requests"], row["seed"])
@@ -95,13 +100,21 @@ def measure(build, prediction, row, first):
     print(results.line_of(row), flush=True)
 
 
-def compare(build, prediction, most, first):
+def compare(build, prediction, options):
+    """Goes on with results that were stopped."""
+    first = real.real_time if options.real_time else None
     for row in prediction["rows"]:
-        for tries in range(1, most + 1):
+        if "measured_s" in row:
+            continue
+        for tries in range(1, options.tries + 1):
             row["tries"] = tries
             measure(build, prediction, row, first)
             if not row["void"]:
                 break
+        if options.out:
+            written(options.out, prediction)
+    prediction["gate"] = alone.gate_check(build, prediction["scale"],
+                                          prediction["alone"]["daemon"], options.runs)
     return prediction
 
 
@@ -110,7 +123,9 @@ def arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     way = parser.add_mutually_exclusive_group(required=True)
     way.add_argument("--predict", metavar="FILE", help="write the prediction")
-    way.add_argument("--against", metavar="FILE", help="a prediction that is compared with gpuaasd")
+    way.add_argument("--against", metavar="FILE",
+                     help="a prediction that is compared with gpuaasd, or results of a run that "
+                          "was stopped")
     way.add_argument("--show", metavar="FILE", help="the tables of results that were written")
     parser.add_argument("--out", metavar="FILE", help="with --against: the results, as JSON")
     parser.add_argument("--mixes", type=mixes.read, default=mixes.MIXES,
@@ -131,11 +146,6 @@ def arguments():
     return parser.parse_args()
 
 
-def written(path, what):
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(what, file, indent=1)
-
-
 def main():
     options = arguments()
     build = real.harness.Build(os.path.abspath(options.build), os.path.abspath(options.kernels),
@@ -146,10 +156,7 @@ def main():
     with open(options.show or options.against, encoding="utf-8") as file:
         done = json.load(file)
     if options.against:
-        done = compare(build, done, options.tries,
-                       real.real_time if options.real_time else None)
-        done["gate"] = alone.gate_check(build, done["scale"], done["alone"]["daemon"],
-                                        options.runs)
+        done = compare(build, done, options)
     if options.out:
         written(options.out, done)
     return 0 if results.told(done) else 1

@@ -98,8 +98,10 @@ def tell_policies(counted):
 
 def told(done):
     """Prints all. Whether everything that counts agrees."""
-    counted = [row for row in done["rows"] if not row["void"]]
-    print(f"\n{caption(done)}\n{len(counted)} of {len(done['rows'])} runs count")
+    rows = [row for row in done["rows"] if "measured_s" in row]  # all, or it was stopped
+    counted = [row for row in rows if not row["void"]]
+    print(f"\n{caption(done)}\n{len(rows)} of {len(done['rows'])} runs are done, {len(counted)} "
+          f"count")
     wrong = tell_classes(counted)
     tell_policies(counted)
     if "gate" in done:
