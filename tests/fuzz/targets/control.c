@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dialogue of gpuaasd with its clients and with fake backend processes, whose messages come
- * from the input as well. */
+/* The dialogue of gpuaasd with its clients, with administrators over the network, and with fake
+ * backend processes, whose messages come from the input as well. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,14 +10,18 @@
 #include "server/control/control.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/remote_admin.h"
 #include "transport/frame.h"
 #include "transport/tcp.h"
 
-#define CLIENTS 3u
+#define CLIENTS     3u
+#define ADMINS_FROM 28u /* of the numbers from 0 to 31 that a step has */
 
 /* A client's end of a control connection. */
 struct client {
     bool open;
+    bool admin;         /* an administrator, who has been let in: lines go to and fro */
+    bool begins_a_line; /* the next byte from there */
     struct transport_conn conn;
     struct frame_reader reader;
 };
@@ -52,6 +56,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     }
     devices_publish(&control.devices);
     FUZZ_CHECK(control.devices.visible_count == 2);
+    remote_admin_init(&control);
     return 0;
 }
 
@@ -66,16 +71,21 @@ static void client_close(struct client *client)
     }
 }
 
-static void client_connect(struct client *client)
+/* `n`: of whom; the last ones are administrators, by a connection that is encrypted. */
+static void client_connect(struct client *client, unsigned n)
 {
     int ends[2];
     client_close(client);
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    const struct transport_conn theirs = {.ops = &transport_tcp, .fd = ends[1]};
+    const struct transport_conn theirs =
+        n >= ADMINS_FROM ? remote_admin_conn(ends[1], (enum remote_admin_who)(n - ADMINS_FROM))
+                         : (struct transport_conn){.ops = &transport_tcp, .fd = ends[1]};
     client->conn = (struct transport_conn){.ops = &transport_tcp, .fd = ends[0]};
     FUZZ_CHECK(frame_reader_init(&client->reader, 2 * WIRE_HANDSHAKE_MAX) == GA_OK);
     client->open = true;
-    control_client_accept(&control, &theirs, false);
+    client->admin = false;
+    client->begins_a_line = true;
+    control_client_accept(&control, &theirs, n >= ADMINS_FROM);
 }
 
 static void client_send(struct client *client, const void *bytes, size_t size)
@@ -119,24 +129,43 @@ static void answer_check(const struct wire_header *header, const uint8_t *values
     }
 }
 
+/* What an administrator hears are lines of JSON. */
+static void admin_listen(struct client *client)
+{
+    char bytes[4096];
+    size_t got;
+    while (client->conn.ops->receive(&client->conn, bytes, sizeof bytes, &got) == GA_OK) {
+        for (size_t i = 0; i < got; i++) {
+            FUZZ_CHECK(!client->begins_a_line || bytes[i] == '{');
+            client->begins_a_line = bytes[i] == '\n';
+        }
+    }
+}
+
 static void client_listen(struct client *client)
 {
     struct wire_header header;
     const uint8_t *values;
     enum ga_status status = GA_OK;
-    while (client->open && status == GA_OK) {
+    while (client->open && !client->admin && status == GA_OK) {
         while ((status = frame_next(&client->reader, &header, &values)) == GA_OK) {
-            answer_check(&header, values);
+            client->admin = header.opcode == WIRE_ADMIN;
+            if (!client->admin) {
+                answer_check(&header, values);
+            }
             frame_drop(&client->reader);
         }
         FUZZ_CHECK(status == GA_AGAIN);
         status = frame_fill(&client->reader, &client->conn);
     }
+    if (client->open && client->admin) {
+        admin_listen(client);
+    }
 }
 
 /* ---- the script */
 
-static void hello(struct client *client, struct fuzz_input *input)
+static void hello(struct client *client, uint16_t opcode, struct fuzz_input *input)
 {
     static const char *const programs[] = {"", "a", "a program with a longer name", "%s%n"};
     _Alignas(16) uint8_t room[512];
@@ -149,7 +178,7 @@ static void hello(struct client *client, struct fuzz_input *input)
                                       .program = programs[kind % 4]};
     message.application[0] = kind / 4 % 4;
     handshake_hello_write(&writer, &message);
-    client_say(client, WIRE_HELLO, &writer);
+    client_say(client, opcode, &writer);
 }
 
 static void open_device(struct client *client, struct fuzz_input *input)
@@ -199,10 +228,10 @@ static void step(struct fuzz_input *input)
     struct client *client = &clients[n % CLIENTS];
     switch (what & 7) {
     case 0:
-        client_connect(client);
+        client_connect(client, n);
         break;
     case 1:
-        hello(client, input);
+        hello(client, n >= ADMINS_FROM ? WIRE_ADMIN : WIRE_HELLO, input);
         break;
     case 2:
         open_device(client, input);
@@ -235,6 +264,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     conf.server.spare_backends = fuzz_u8(&input) % 3;
+    remote_admin_begin(&control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         warm_pool_start(&control.warm_pools[i], &control, (enum conf_driver)i);
     }
@@ -247,6 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     backend_process_table_end(&control.processes, false);
     fake_spawn_end();
+    remote_admin_end(&control);
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
     FUZZ_CHECK(control.processes.count == 0 && control.client_count == 0 &&
                ga_list_empty(&control.clients) && ga_list_empty(&control.applications));

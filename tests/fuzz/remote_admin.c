@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/fuzz/remote_admin.h"
+
+#include "auth/auth.h"
+#include "base/thread.h"
+#include "server/admin/admin.h"
+#include "server/admin/admin_conn.h"
+#include "server/admin/admin_verb.h"
+#include "store/store.h"
+#include "tests/fuzz/input.h"
+#include "transport/tcp.h"
+
+#define ADMIN_ID "adminadmin00"
+
+static struct transport_ops proving[REMOTE_ADMIN_COUNT];
+
+/* ---- who connects */
+
+static void proof(struct transport_identity *out, const char *uri)
+{
+    *out = (struct transport_identity){.proof = TRANSPORT_PROVES_KEY};
+    snprintf(out->uri, sizeof out->uri, "%s", uri);
+    memset(out->certificate, 7, sizeof out->certificate);
+}
+
+static bool prove_valid(const struct transport_conn *conn, struct transport_identity *out)
+{
+    (void)conn;
+    proof(out, "gpuaas://admin/ana/" ADMIN_ID);
+    return true;
+}
+
+static bool prove_unknown(const struct transport_conn *conn, struct transport_identity *out)
+{
+    (void)conn;
+    proof(out, "gpuaas://admin/ana/nobodynobody");
+    return true;
+}
+
+static bool prove_tenant(const struct transport_conn *conn, struct transport_identity *out)
+{
+    (void)conn;
+    proof(out, "gpuaas://tenant/default/" ADMIN_ID);
+    return true;
+}
+
+struct transport_conn remote_admin_conn(int fd, enum remote_admin_who who)
+{
+    return (struct transport_conn){.ops = &proving[who], .fd = fd};
+}
+
+/* ---- gpuaasd: without threads, each input does the same */
+
+enum ga_status __wrap_ga_thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
+enum ga_status __wrap_ga_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    (void)thread, (void)run, (void)argument;
+    return GA_NO_MEMORY; /* the loop does the work of the threads that it does not get */
+}
+
+bool __wrap_admin_answer_reads(const char *line, size_t size);
+bool __wrap_admin_answer_reads(const char *line, size_t size)
+{
+    (void)line, (void)size;
+    return false;
+}
+
+char *__wrap_admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+                          size_t size);
+char *__wrap_admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+                          size_t size)
+{
+    (void)control;
+    FUZZ_CHECK(strcmp(peer->name, "admin:ana") == 0 && strcmp(peer->credential, ADMIN_ID) == 0);
+    FUZZ_CHECK(size < ADMIN_REQUEST_MAX && memchr(line, '\n', size) == NULL);
+    return strdup("{}");
+}
+
+void remote_admin_init(struct control *control)
+{
+    static const struct control_part *const parts[] = {&admin_part, NULL};
+    static struct admin admin = {.fd = -1};
+    struct store_credential certificate = {.id = ADMIN_ID,
+                                           .kind = STORE_CERTIFICATE,
+                                           .scope = STORE_OF_ADMIN,
+                                           .name = "ana",
+                                           .expires = INT64_MAX};
+    char why[600];
+    for (unsigned i = 0; i < REMOTE_ADMIN_COUNT; i++) {
+        proving[i] = transport_tcp;
+    }
+    proving[REMOTE_ADMIN_VALID].identify = prove_valid;
+    proving[REMOTE_ADMIN_UNKNOWN].identify = prove_unknown;
+    proving[REMOTE_ADMIN_TENANT].identify = prove_tenant;
+    memset(certificate.hash, 7, sizeof certificate.hash);
+    FUZZ_CHECK(store_open(":memory:", &control->store, why, sizeof why) == GA_OK);
+    FUZZ_CHECK(store_credential_put(control->store, &certificate) == GA_OK);
+    ga_list_init(&admin.conns);
+    admin.control = control;
+    control->admin = &admin;
+    control->parts = parts;
+}
+
+void remote_admin_begin(struct control *control)
+{
+    FUZZ_CHECK(auth_open(control->store, &control->auth) == GA_OK);
+    uv_ref((uv_handle_t *)&control->steps); /* the loop turns although nobody listens */
+}
+
+void remote_admin_end(struct control *control)
+{
+    while (control->workers.out != 0) { /* a step of one who has gone */
+        (void)uv_run(&control->loop, UV_RUN_NOWAIT);
+    }
+    uv_unref((uv_handle_t *)&control->steps);
+    admin_conn_close_all(control->admin);
+    FUZZ_CHECK(control->admin->conn_count == 0);
+    auth_close(control->auth);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Administrators over the network, without the encryption: connections that prove a certificate,
+ * and a gpuaasd that answers each of their lines with another one. What is in the lines is the
+ * target `admin`'s. */
+#ifndef TESTS_FUZZ_REMOTE_ADMIN_H
+#define TESTS_FUZZ_REMOTE_ADMIN_H
+
+#include "server/control/control.h"
+
+enum remote_admin_who {
+    REMOTE_ADMIN_VALID,
+    REMOTE_ADMIN_UNKNOWN,  /* a certificate that nobody has entered */
+    REMOTE_ADMIN_TENANT,   /* one of a tenant */
+    REMOTE_ADMIN_NO_PROOF, /* none */
+    REMOTE_ADMIN_COUNT
+};
+
+/* gpuaasd has a store with a certificate, and the room of admins. */
+void remote_admin_init(struct control *control);
+/* For each input: nobody has failed before; behind it. */
+void remote_admin_begin(struct control *control);
+void remote_admin_end(struct control *control);
+/* gpuaasd's end of a connection. */
+struct transport_conn remote_admin_conn(int fd, enum remote_admin_who who);
+
+#endif
