@@ -67,17 +67,35 @@ static void secret_write(const uint8_t secret[TOKEN_SECRET_BYTES], char *text)
     *text = 0;
 }
 
+/* All bits where `c` is between the two, otherwise none. */
+static uint32_t in_range(uint32_t c, uint32_t from, uint32_t to)
+{
+    return (((c - from) | (to - c)) >> 31) - 1;
+}
+
+/* The inverse of secret_digits, 64 for other characters. It looks at no table, and takes the same
+ * time for all: how long a secret takes says nothing about it. */
+static uint32_t secret_digit(char digit)
+{
+    uint32_t c = (unsigned char)digit;
+    uint32_t upper = in_range(c, 'A', 'Z'), lower = in_range(c, 'a', 'z');
+    uint32_t number = in_range(c, '0', '9'), dash = in_range(c, '-', '-');
+    uint32_t line = in_range(c, '_', '_');
+    return (upper & (c - 'A')) | (lower & (c - 'a' + 26)) | (number & (c - '0' + 52)) |
+           (dash & 62) | (line & 63) | (~(upper | lower | number | dash | line) & 64);
+}
+
 /* False: it is not the text of 32 bytes, or not the one that secret_write writes. */
 static bool secret_read(const char *text, uint8_t secret[TOKEN_SECRET_BYTES])
 {
     uint32_t bits = 0;
     unsigned held = 0, made = 0;
     for (unsigned i = 0; i < TOKEN_SECRET_CHARS; i++) {
-        const char *digit = text[i] != 0 ? strchr(secret_digits, text[i]) : NULL;
-        if (digit == NULL) {
+        uint32_t digit = secret_digit(text[i]);
+        if (digit > 63) {
             return false;
         }
-        bits = bits << 6 | (uint32_t)(digit - secret_digits);
+        bits = bits << 6 | digit;
         held += 6;
         if (held >= 8) {
             held -= 8;
