@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/admin/admin_store.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
@@ -90,11 +91,11 @@ static uint64_t percent(uint64_t part, uint64_t whole)
     return (uint64_t)(value + 0.5);
 }
 
-static json_t *feedback_of(const struct feedback_row *row)
+static json_t *feedback_of(const struct feedback_row *row, const char *tenant)
 {
     const struct feedback_figures *sum = &row->sum;
     json_t *object = json_object();
-    admin_set_text(object, "tenant", row->key.tenant);
+    admin_set_text(object, "tenant", tenant);
     admin_set_text(object, "program", row->key.program);
     admin_set_text(object, "model", row->key.model);
     admin_set_number(object, "sessions", row->sessions);
@@ -112,16 +113,37 @@ static json_t *feedback_of(const struct feedback_row *row)
     return object;
 }
 
+/* How a tenant is called now. `named` is the last one that was looked for. */
+static enum admin_code feedback_name(struct admin_call *call, struct store *store,
+                                     const struct feedback_key *key, struct store_tenant *named,
+                                     bool *removed)
+{
+    enum ga_status status = GA_OK;
+    if (key->number != named->number) {
+        status = store_tenant_get_number(store, key->number, named);
+    }
+    *removed = status == GA_NOT_FOUND;
+    return *removed ? ADMIN_OK : admin_store_code(call, store, status);
+}
+
 enum admin_code admin_verb_feedback(struct admin_call *call)
 {
-    const char *tenant = admin_text(call, "tenant");
+    const char *wanted = admin_text(call, "tenant");
+    struct store *store;
+    struct store_tenant named = {.number = 0};
     json_t *items = json_array();
+    enum admin_code code = admin_store_get(call, &store);
     ga_list_each (at, next, &call->control->feedback.rows) {
         const struct feedback_row *row = ga_container(at, struct feedback_row, link);
-        if (tenant == NULL || strcmp(tenant, row->key.tenant) == 0) {
-            (void)json_array_append_new(items, feedback_of(row));
+        bool removed = false;
+        if (code == ADMIN_OK && row->key.number != 0) {
+            code = feedback_name(call, store, &row->key, &named, &removed);
+        }
+        const char *name = row->key.number != 0 ? named.name : row->key.tenant;
+        if (code == ADMIN_OK && !removed && (wanted == NULL || strcmp(wanted, name) == 0)) {
+            (void)json_array_append_new(items, feedback_of(row, name));
         }
     }
     admin_set(call->result, "items", items);
-    return ADMIN_OK;
+    return code;
 }

@@ -147,7 +147,7 @@ static void account_feed(const struct account *account, struct account_row *row,
                          const struct seat_use *use)
 {
     const struct control_application *application = account->seat->application;
-    struct feedback_key key = {.tenant = ""};
+    struct feedback_key key = {.number = application->tenant->terms.number};
     const struct feedback_figures now =
         feedback_figures_of(use, ga_clock_ns() - account->seat->taken_ns);
     snprintf(key.tenant, sizeof key.tenant, "%s", application->tenant->terms.name);

@@ -35,27 +35,31 @@ static uint64_t feedback_hash_text(uint64_t hash, const char *text)
 
 static uint64_t feedback_hash(const struct feedback_key *key)
 {
-    return feedback_hash_text(
-        feedback_hash_text(feedback_hash_text(UINT64_C(0xcbf29ce484222325), key->tenant),
-                           key->program),
-        key->model);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ key->number;
+    hash = feedback_hash_text(hash, key->number == 0 ? key->tenant : "");
+    return feedback_hash_text(feedback_hash_text(hash, key->program), key->model);
+}
+
+bool feedback_is_of(const struct feedback_row *row, uint64_t number, const char *tenant)
+{
+    return row->key.number == number && (number != 0 || strcmp(row->key.tenant, tenant) == 0);
 }
 
 static bool feedback_row_is(const struct feedback_row *row, const struct feedback_key *key,
                             uint64_t hash)
 {
-    return row->hash == hash && strcmp(row->key.tenant, key->tenant) == 0 &&
+    return row->hash == hash && feedback_is_of(row, key->number, key->tenant) &&
            strcmp(row->key.program, key->program) == 0 && strcmp(row->key.model, key->model) == 0;
 }
 
 /* Makes room for one more row of this tenant. */
-static void feedback_room_make(struct feedback *feedback, const char *tenant)
+static void feedback_room_make(struct feedback *feedback, const struct feedback_key *key)
 {
     struct feedback_row *oldest_own = NULL;
     uint32_t own = 0;
     ga_list_each (at, next, &feedback->rows) {
         struct feedback_row *row = ga_container(at, struct feedback_row, link);
-        if (strcmp(row->key.tenant, tenant) == 0) {
+        if (feedback_is_of(row, key->number, key->tenant)) {
             oldest_own = oldest_own != NULL ? oldest_own : row;
             own++;
         }
@@ -81,7 +85,7 @@ static struct feedback_row *feedback_row_of(struct feedback *feedback,
     }
     struct feedback_row *row = calloc(1, sizeof *row);
     if (row != NULL) {
-        feedback_room_make(feedback, key->tenant);
+        feedback_room_make(feedback, key);
         row->key = *key;
         row->hash = hash;
         ga_list_append(&feedback->rows, &row->link);
@@ -108,6 +112,7 @@ void feedback_tell(struct feedback *feedback, const struct feedback_key *key,
         return;
     }
     struct feedback_figures *sum = &row->sum;
+    row->key = *key; /* it may be called otherwise now */
     row->sessions += begins || made;
     feedback_rise(&sum->wall_ns, &told->wall_ns, now->wall_ns);
     feedback_rise(&sum->busy_any_ns, &told->busy_any_ns, now->busy_any_ns);

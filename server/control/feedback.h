@@ -11,6 +11,7 @@
 #ifndef SERVER_CONTROL_FEEDBACK_H
 #define SERVER_CONTROL_FEEDBACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -21,8 +22,11 @@
 #define FEEDBACK_TENANT_ROWS_MAX 128u
 #define FEEDBACK_PROGRAM_BYTES   65u
 
+/* A tenant is known by its number in the store: by its name only if that is 0. */
 struct feedback_key {
-    char tenant[TENANT_NAME_MAX], program[FEEDBACK_PROGRAM_BYTES], model[CHANNEL_TEXT_MAX];
+    uint64_t number;
+    char tenant[TENANT_NAME_MAX]; /* as it was called when it was last told */
+    char program[FEEDBACK_PROGRAM_BYTES], model[CHANNEL_TEXT_MAX];
 };
 
 /* Of one session on one GPU, from its begin; or a sum of such. */
@@ -42,6 +46,9 @@ struct feedback {
     struct ga_list rows; /* struct feedback_row */
     uint32_t count;
 };
+
+/* Whether the row is of this tenant. */
+bool feedback_is_of(const struct feedback_row *row, uint64_t number, const char *tenant);
 
 void feedback_init(struct feedback *feedback);
 void feedback_fini(struct feedback *feedback);

@@ -61,6 +61,28 @@ Test(feedback, figures_that_fall_take_nothing_away)
     feedback_fini(&feedback);
 }
 
+Test(feedback, a_tenant_is_its_number)
+{
+    struct feedback feedback;
+    struct feedback_key first = key_of("a", "train"), again = first, renamed = first;
+    struct feedback_figures told[3] = {{0}};
+    const struct feedback_figures now = {.wall_ns = 10, .works = 4};
+    first.number = 7;
+    again.number = 8; /* made anew */
+    renamed.number = 7;
+    snprintf(renamed.tenant, sizeof renamed.tenant, "b");
+    feedback_init(&feedback);
+    feedback_tell(&feedback, &first, &told[0], &now);
+    feedback_tell(&feedback, &again, &told[1], &now);
+    cr_assert_eq(feedback.count, 2, "one of the same name has inherited");
+    feedback_tell(&feedback, &renamed, &told[2], &now);
+    cr_assert_eq(feedback.count, 2, "another name has made it another tenant");
+    const struct feedback_row *row = row_find(&feedback, &renamed);
+    cr_assert_not_null(row);
+    cr_assert_eq(row->sum.works, 8);
+    feedback_fini(&feedback);
+}
+
 static void tell_program(struct feedback *feedback, const char *tenant, unsigned number)
 {
     char program[32];

@@ -112,6 +112,35 @@ def test_copies_and_a_second_session(build):
         expect("metered" in admin.text("feedback"), "the table has no program")
 
 
+def test_what_is_learnt_belongs_to_the_tenant(build):
+    """It goes with a tenant that is renamed, and not to the next one of its name."""
+    def run(server, admin, tenant, *expected):
+        token = os.path.join(admin.folder, "token")
+        admin.run("token", "issue", tenant, "--out", token)
+        harness.run_passing([build.program("hello")],
+                            build.remote([server], GPUAAS_TOKEN_FILE=token))
+        os.remove(token)
+        wait_until(lambda: sorted((row["tenant"], row["sessions"])
+                                  for row in admin.items("feedback")) == sorted(expected),
+                   10, f"{expected}")
+
+    with tempfile.TemporaryDirectory(prefix="gpuaas-monitor-") as folder:
+        keys = f"auth = on\nstore = {folder}/store.db"
+        config = ctl.configuration(folder, keys=keys)
+        with harness.serving(build, config=config) as server:
+            admin = ctl.Ctl(build, folder)
+            admin.run("tenant", "add", "lab")
+            run(server, admin, "lab", ("lab", 1))
+            admin.run("tenant", "rename", "lab", "hall")
+            admin.run("tenant", "add", "lab")
+            run(server, admin, "lab", ("hall", 1), ("lab", 1))
+            run(server, admin, "hall", ("hall", 2), ("lab", 1))
+            admin.run("tenant", "rm", "lab", "--yes")
+            admin.run("tenant", "add", "lab")
+            expect(admin.items("feedback", "lab") == [], "the new one has run nothing")
+            run(server, admin, "lab", ("hall", 2), ("lab", 1))
+
+
 def test_the_phase_is_that_of_the_work(build):
     with node(build, GPU.replace("kernel_time = 10us", "kernel_time = 5ms")) as (server, admin):
         with running(build, server, "long", "begins"):
