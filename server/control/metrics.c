@@ -36,15 +36,22 @@ static void label_write(FILE *out, const char *text)
     }
 }
 
+/* The label of a GPU; the others and "}" come next. */
+static void gpu_label(FILE *out, const struct device *device)
+{
+    char uuid[DEVICES_UUID_BYTES];
+    devices_uuid_write(device->facts.uuid, uuid);
+    fprintf(out, ",gpu=\"%s\"", uuid);
+}
+
 /* Begins a line about a GPU; its other labels and "}" come next. */
 static void gpu_line_begin(FILE *out, const char *name, const struct control *control,
                            const struct device *device)
 {
     fprintf(out, "%s{node=\"", name);
     label_write(out, control->conf->server.node);
-    char uuid[DEVICES_UUID_BYTES];
-    devices_uuid_write(device->facts.uuid, uuid);
-    fprintf(out, "\",gpu=\"%s\"", uuid);
+    fputc('"', out);
+    gpu_label(out, device);
 }
 
 /* ---- GPUs */
@@ -136,6 +143,7 @@ struct tenant_sums {
     const struct tenant *tenant;
     uint64_t sessions, bytes;
     uint64_t waiting, waited_ns; /* for turns on GPUs */
+    uint64_t gpu_bytes[CONF_GPUS_MAX];
 };
 
 static void metrics_sums_add(void *user, const struct status_application *application)
@@ -144,6 +152,7 @@ static void metrics_sums_add(void *user, const struct status_application *applic
     if (strcmp(application->tenant, sums->tenant->terms.name) == 0) {
         sums->sessions++;
         sums->bytes += application->figures[FIGURE_DEVICE_BYTES];
+        gpu_bytes_add(sums->gpu_bytes, application);
     }
 }
 
@@ -157,11 +166,31 @@ static void metrics_sums_turns(void *user, const struct status_application *appl
     }
 }
 
-static void tenant_line(FILE *out, const char *name, const struct tenant *tenant, uint64_t value)
+/* Begins a line about a tenant; its other labels and "}" come next. */
+static void tenant_line_begin(FILE *out, const char *name, const struct tenant *tenant)
 {
     fprintf(out, "%s{tenant=\"", name);
     label_write(out, tenant->terms.name);
-    fprintf(out, "\"} %" PRIu64 "\n", value);
+    fputc('"', out);
+}
+
+static void tenant_line(FILE *out, const char *name, const struct tenant *tenant, uint64_t value)
+{
+    tenant_line_begin(out, name, tenant);
+    fprintf(out, "} %" PRIu64 "\n", value);
+}
+
+/* Of the GPUs that it has memory of. */
+static void tenant_gpus_write(FILE *out, const struct control *control,
+                              const struct tenant_sums *sums)
+{
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        if (sums->gpu_bytes[i] != 0) {
+            tenant_line_begin(out, "gpuaas_tenant_gpu_memory_bytes", sums->tenant);
+            gpu_label(out, devices_visible(&control->devices, i));
+            fprintf(out, "} %" PRIu64 "\n", sums->gpu_bytes[i]);
+        }
+    }
 }
 
 /* Labels are names: one that was removed while its programs still end, and the next of its name,
@@ -178,6 +207,8 @@ static void metrics_tenants_write(const struct control *control, FILE *out)
     family(out, "gpuaas_tenant_memory_bytes", "gauge",
            "Device memory of its programs, as their backend processes count it.");
     family(out, "gpuaas_tenant_memory_limit_bytes", "gauge", "As much as it may have.");
+    family(out, "gpuaas_tenant_gpu_memory_bytes", "gauge",
+           "The same on each GPU of which they have any.");
     family(out, "gpuaas_tenant_turns_wanted", "gauge", "Turns on GPUs that its programs wait for.");
     family(out, "gpuaas_tenant_turn_wait_seconds", "gauge",
            "Time for which its programs that are connected have waited for turns.");
@@ -193,6 +224,7 @@ static void metrics_tenants_write(const struct control *control, FILE *out)
         status_collect(control, &sink);
         tenant_line(out, "gpuaas_tenant_sessions", tenant, sums.sessions);
         tenant_line(out, "gpuaas_tenant_memory_bytes", tenant, sums.bytes);
+        tenant_gpus_write(out, control, &sums);
         tenant_line(out, "gpuaas_tenant_turns_wanted", tenant, sums.waiting);
         tenant_line(out, "gpuaas_tenant_turn_wait_seconds", tenant, sums.waited_ns / GA_NS_PER_S);
         if (limits[LIMIT_SESSIONS] != LIMIT_NONE) {

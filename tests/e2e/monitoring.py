@@ -115,6 +115,27 @@ def test_scheduling(build):
         player.finish()
 
 
+def test_memory_of_tenants_on_gpus(build):
+    """A series for each tenant and GPU that have to do with each other, and no more."""
+    def series(place, name):
+        return {labels: value for labels, value in metrics_of(place).items()
+                if labels.startswith(name + "{")}
+
+    with serving(build, "auth = off") as server, \
+            contextlib.closing(Player(build, build.remote([server]))) as player:
+        place, name = place_of(server), "gpuaas_tenant_gpu_memory_bytes"
+        expect(player.ask("take 3") == "took", player.report())
+        first = series(place, name)
+        expect(len(first) == 1 and min(first.values()) >= 3 << 20 and
+               all('tenant="default",gpu="GPU-' in labels for labels in first), f"{first}")
+        expect(player.ask("device 1") == "changed" and player.ask("take 5") == "took",
+               player.report())
+        both = series(place, name)
+        expect(len(both) == 2 and max(both.values()) >= 5 << 20 and
+               sum(both.values()) == sum(series(place, "gpuaas_tenant_memory_bytes").values()),
+               f"{both}")
+
+
 def test_draining(build):
     with serving(build, "drain_s = 300") as server:
         place = place_of(server)
