@@ -91,6 +91,7 @@ struct gpu_figures {
 struct figures {
     _Alignas(64) _Atomic uint64_t of[FIGURE_COUNT];
     _Atomic uint32_t fault;      /* CUresult that may be the GPU's failure; 0: none */
+    _Atomic uint32_t silent;     /* 1: it is ended because it gives no sign of life */
     _Atomic uint64_t busy_at_ns; /* when it was last seen to call or to wait for work */
     struct gpu_figures gpus[FIGURES_GPUS];
 };

@@ -186,6 +186,13 @@ bool transport_address_is(const struct transport_address *address, const char *s
     return strcmp(ops->scheme, scheme) == 0;
 }
 
+int transport_error(const struct transport_conn *conn)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    return getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : 0;
+}
+
 const char *transport_error_text(const struct transport_conn *conn)
 {
     return conn->ops->error_text != NULL ? conn->ops->error_text(conn) : NULL;

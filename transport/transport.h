@@ -245,6 +245,8 @@ struct transport_identity transport_identify(const struct transport_conn *conn);
 bool transport_certificate_ends(const char *path, int64_t *ends);
 /* The reason of the loss, if the transport knows it, otherwise NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
+/* The errno that has come to its socket and that nobody has been told; 0: none. It is told once. */
+int transport_error(const struct transport_conn *conn);
 /* Waits until a connection of connect_begin is connected; on failure the caller must close it. */
 GA_CHECKED enum ga_status transport_connected(struct transport_conn *conn, int timeout_ms,
                                               char *why, size_t why_size);

@@ -145,6 +145,14 @@ void control_application_end(struct control_application *application)
     application_not_alone(application); /* the last: it may have been the last use */
 }
 
+void control_application_lost(struct control_application *application,
+                              enum application_closes closes)
+{
+    if (application->closes == APPLICATION_LEAVES || application->closes == APPLICATION_RESET) {
+        application->closes = closes;
+    }
+}
+
 static bool seat_goes_on(const struct seat *seat)
 {
     return seat != NULL && seat->served && !seat->left;
@@ -214,6 +222,9 @@ control_application_rejoin(const struct control_application *application,
     }
     control_application_keep(known);
     application_not_alone(known);
+    if (known->closes == APPLICATION_RESET || known->closes == APPLICATION_SILENT) {
+        known->closes = APPLICATION_LEAVES; /* it is here again */
+    }
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         if (known->seats[i] != NULL) {
             seat_watch_end(known->seats[i]);
@@ -316,6 +327,8 @@ static void application_seat_ended(struct seat *seat, const char *why)
     bool silent = seat->prompt && !seat->ready;
     if (application->dismissed_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
         application->closes = APPLICATION_CRASHES;
+    } else if (atomic_load(&seat->figures->silent) != 0) {
+        control_application_lost(application, APPLICATION_SILENT);
     }
     if (silent && is_waited_for(application, seat)) {
         enum ga_status status =

@@ -66,6 +66,9 @@ bool control_application_admit(struct control_application *application, struct t
 /* Begins and ends a use; the last one frees it. */
 void control_application_keep(struct control_application *application);
 void control_application_drop(struct control_application *application);
+/* How it is lost, if it ends now and for no other reason. */
+void control_application_lost(struct control_application *application,
+                              enum application_closes closes);
 /* It has no control connection any more. If its program is there all the same, as its backend
  * processes see, it is alone from now on, until they end; else its processes end, and it is
  * forgotten. */

@@ -12,6 +12,7 @@
 #include "server/control/client_state.h"
 #include "server/control/client_steps.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,9 +352,26 @@ static bool control_client_read(struct control_client *client)
     return true;
 }
 
+/* An error that has come to its socket. */
+static void client_look_lost(struct control_client *client)
+{
+    int error = transport_error(&client->conn);
+    if (client->application == NULL || error == 0) {
+        return;
+    }
+    if (error == ECONNRESET) {
+        control_application_lost(client->application, APPLICATION_RESET);
+    } else if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH) {
+        control_application_lost(client->application, APPLICATION_SILENT);
+    }
+}
+
 static void control_client_ready(uv_poll_t *poll, int status, int events)
 {
     struct control_client *client = poll->data;
+    if (status != 0) {
+        client_look_lost(client);
+    }
     if (status == 0 && client->state == CLIENT_NEW) {
         pending_entry_heard(&client->limited);
     }

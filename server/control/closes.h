@@ -5,7 +5,9 @@
 
 /* CLOSE(NAME, "label of the metric") */
 #define APPLICATION_CLOSE_REASONS(CLOSE)                                                           \
-    CLOSE(LEAVES, "client_exit")    /* the program has, or its connection was lost */              \
+    CLOSE(LEAVES, "client_exit")    /* the program has */                                          \
+    CLOSE(RESET, "reset")           /* its control connection was reset, and it made no other */   \
+    CLOSE(SILENT, "timeout")        /* its machine, or the program, gave no sign of life */        \
     CLOSE(KILLED, "killed")         /* by an administrator, or its right has ended */              \
     CLOSE(SPENT, "quota")           /* a limit says so */                                          \
     CLOSE(DRAINED, "drain")         /* the deadline of a drain has come */                         \

@@ -136,6 +136,24 @@ def test_memory_of_tenants_on_gpus(build):
                f"{both}")
 
 
+def test_ends_by_silence(build):
+    """A program that gives no sign of life has not left; one that is killed has."""
+    def closed(place, reason):
+        return metrics_of(place)[f'gpuaas_sessions_closed_total{{reason="{reason}"}}']
+
+    with serving(build, "dead_after_s = 2") as server:
+        place = place_of(server)
+        with contextlib.closing(Player(build, build.remote([server]))) as player:
+            expect(player.ask("take 1") == "took", player.report())
+        wait_until(lambda: closed(place, "client_exit") == 1, 20, "it was killed")
+        with contextlib.closing(Player(build, build.remote([server]))) as player:
+            expect(player.ask("take 1") == "took", player.report())
+            player.kill(signal.SIGSTOP)
+            wait_until(lambda: "no sign of life" in server.err.text, 30, server.report())
+        wait_until(lambda: closed(place, "timeout") == 1, 20, "it was silent")
+        expect(closed(place, "client_exit") == 1, "that is another end")
+
+
 def test_draining(build):
     with serving(build, "drain_s = 300") as server:
         place = place_of(server)

@@ -17,6 +17,7 @@ import time
 import check
 import harness
 from check import Checker, expect, wait_until
+from monitoring import metrics_of, place_of
 
 ALONE = "goes on without its control connection"
 
@@ -125,6 +126,24 @@ def test_program_goes_on(build):
                 expect(check.victim_result(program) == 0, program.report())
                 expect(not harness.logged(program), f"it notices nothing\n{program.report()}")
             checker.check()
+
+
+def test_how_it_was_lost_is_counted(build):
+    """The metric tells a program that ends after its connection was reset from one that has
+    ended."""
+    def closed(place, reason):
+        return metrics_of(place)[f'gpuaas_sessions_closed_total{{reason="{reason}"}}']
+
+    config = harness.configuration(1).replace("[server]\n", "[server]\nhttp = 127.0.0.1:0\n", 1)
+    with relayed(build, config) as (server, relay):
+        place, counts = place_of(server), {"reset": 0, "client_exit": 0}
+        for reset, reason in ((True, "reset"), (False, "client_exit")):
+            with alone(build, server, relay, reset) as (program, _):
+                program.kill()
+                program.wait(10)
+            counts[reason] += 1
+            wait_until(lambda: {name: closed(place, name) for name in counts} == counts, 20,
+                       f"{counts}")
 
 
 def test_program_is_killed(build):
