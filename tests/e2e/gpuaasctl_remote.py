@@ -99,6 +99,20 @@ def test_administrator_elsewhere(build):
         expect("(800," in refused.out.text, refused.report())
 
 
+def test_authority_with_a_new_key(build):
+    """gpuaasd knows it from the next reload on, and the old one as before."""
+    with reachable(build) as (server, local, folder):
+        issue(local, folder, "issue-admin", "ana", name="ana")
+        local.run("ca", "rotate", "--ca", f"{folder}/ca", "--yes", server=False)
+        issue(local, folder, "issue-admin", "bob", name="bob")
+        ana, bob = (Remote(build, folder, server.address, name) for name in ("ana", "bob"))
+        ana.run("health")
+        bob.wrong(DENIED, "health", says="does not know the authority")
+        local.run("reload")
+        for each in (ana, bob):
+            each.run("health")
+
+
 def test_revoked(build):
     """It holds for one who is connected, too."""
     with reachable(build, keys="auth = off") as (server, local, folder):
