@@ -266,8 +266,8 @@ static void change_line(const char *name, const char *key, json_t *before, json_
 {
     char *from = ctl_value_plain_of(key, before), *to = ctl_value_plain_of(key, after);
     char *safe = ctl_text_safe(name);
-    printf("%s: %s %s -> %s\n", safe != NULL ? safe : "?", key, from != NULL ? from : "-",
-           to != NULL ? to : "-");
+    printf("%s: %s %s -> %s\n", safe != NULL ? safe : "?", key,
+           from != NULL && *from != 0 ? from : "-", to != NULL && *to != 0 ? to : "-");
     free(safe);
     free(from);
     free(to);

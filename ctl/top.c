@@ -255,8 +255,8 @@ static void top_gpus_write(FILE *out, json_t *gpus)
 {
     json_t *gpu;
     size_t at;
-    fprintf(out, "%3s  %-24s  %-9s  %8s  %8s  %8s  %8s  %s\n", "GPU", "MODEL", "STATE", "SESSIONS",
-            "COMPUTE", "COPY IN", "COPY OUT", "COMPUTE");
+    fprintf(out, "%3s  %-24s  %-9s  %8s  %8s  %8s  %8s\n", "GPU", "MODEL", "STATE", "SESSIONS",
+            "COMPUTE", "COPY IN", "COPY OUT");
     json_array_foreach(gpus, at, gpu)
     {
         json_int_t share = number_at(gpu, "compute_percent");
