@@ -232,7 +232,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     if (header.opcode != WIRE_BULK) {
         conn->bulk.next = (struct bulk_prefix){0};
         if (rate_is_due(&conn->rates, conn->ledger->quota)) {
-            rate_wait(conn);
+            (void)rate_wait(conn);
         }
     }
     return GA_OK;

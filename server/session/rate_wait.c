@@ -52,7 +52,7 @@ static void wait_until(struct server_conn *conn, uint64_t until)
     }
 }
 
-void rate_wait(struct server_conn *conn)
+bool rate_wait(struct server_conn *conn)
 {
     struct conn_rates *rates = &conn->rates;
     uint32_t turn = quota_turn(conn->ledger->quota);
@@ -60,7 +60,7 @@ void rate_wait(struct server_conn *conn)
         rates_take(conn, turn);
     }
     if (!rates->any || rates_are_free(conn)) {
-        return;
+        return false;
     }
     uint64_t now = ga_clock_ns(), until = 0;
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
@@ -71,6 +71,7 @@ void rate_wait(struct server_conn *conn)
         completer_hand_over(&conn->completer);
         wait_until(conn, until);
     }
+    return until > now;
 }
 
 bool rate_wait_out(struct server_conn *conn)

@@ -30,8 +30,9 @@ static inline bool rate_is_due(const struct conn_rates *rates, const struct quot
     return rates->any || (quota != NULL && quota_turn(quota) != rates->seen);
 }
 
-/* Takes limits that have changed, and waits for as long as the limits want. Submit thread. */
-void rate_wait(struct server_conn *conn);
+/* Takes limits that have changed, and waits for as long as the limits want. True: it has, and has
+ * asked the gates meanwhile, so the session may have no turn any more. Submit thread. */
+bool rate_wait(struct server_conn *conn);
 
 /* Call before bytes go out by another way than the send queue: waits until the limit bandwidth-out
  * allows them. True: it has, and has asked the gates meanwhile, so the session may have no turn any

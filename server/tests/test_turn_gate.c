@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "server/session/conn.h"
+#include "server/session/copy_room.h"
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/turn_gate.h"
@@ -220,7 +221,7 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     give(1, GRANT_ALL, began + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
     conn->calls = 40; /* of which ten may come at once */
-    rate_wait(conn);
+    cr_assert(rate_wait(conn));
     cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
 }
@@ -239,6 +240,33 @@ Test(turn_gate, who_waits_to_send_has_to_ask_again)
     cr_assert(!rate_wait_out(conn), "nothing has been sent since");
 }
 
+static void *end_later(void *argument)
+{
+    (void)argument;
+    usleep(1000000);
+    atomic_store(&conn->ended, true);
+    (void)!eventfd_write(conn->wake_fd, 1);
+    return NULL;
+}
+
+/* The handler of a copy had asked before it waited for room. */
+Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
+{
+    struct server_context context = {.session = &session};
+    struct conn_room room;
+    pthread_t thread;
+    conn->current = &context;
+    limit_calls(100);
+    give(1, GRANT_ALL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
+    conn->calls = 40;
+    cr_assert_eq(pthread_create(&thread, NULL, end_later, NULL), 0);
+    cr_assert_eq(conn_room(conn, 0, 64, ROOM_IN, &room), CUDA_ERROR_UNKNOWN);
+    cr_assert_eq(request.word, grant_word(1, GRANT_H2D));
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    conn->current = NULL;
+}
+
 static void *limit_change(void *argument)
 {
     (void)argument;
@@ -253,7 +281,7 @@ Test(turn_gate, who_waits_for_a_limit_hears_that_it_has_changed)
     limit_calls(1);
     conn->calls = 3600; /* for an hour, else */
     cr_assert_eq(pthread_create(&thread, NULL, limit_change, NULL), 0);
-    rate_wait(conn);
+    (void)rate_wait(conn);
     cr_assert(rate_is_due(&conn->rates, &quota));
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
