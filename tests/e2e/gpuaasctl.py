@@ -107,7 +107,8 @@ def killed(server, admin, player, session):
     change = admin.json("sessions", "kill", session[:8], "--yes", "--reason", "maintenance")
     expect(change["before"]["id"] == session and change["after"] is None, f"{change}")
     wait_until(lambda: len(admin.items("sessions")) == 1, 20, "it is gone")
-    expect("719" in player.ask("free") or not player.running(), player.report())
+    if "719" not in player.ask("free"):
+        wait_until(lambda: not player.running(), 20, "its program has ended")
     expect(any("an administrator (uid:" in line and "maintenance" in line
                for line in server.err.lines), server.report())
     admin.wrong(NOT_FOUND, "sessions", "kill", session, "--yes", says="no session")
