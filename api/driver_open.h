@@ -56,6 +56,12 @@ struct cuda_driver_traits {
      * for so many milliseconds (0: for ever), then they are stopped with
      * CUDA_ERROR_LAUNCH_TIMEOUT. */
     int (*kernel_limit)(void *context, unsigned long long ms);
+    /* Both return a CUresult. A descriptor, which the caller owns, by which other processes have
+     * the event (CUevent, made with CU_EVENT_INTERPROCESS); and an event of the current context by
+     * a descriptor of another process, which stays the caller's. Nobody else needs to be trusted
+     * with what they share then. */
+    int (*event_export)(void *event, int *fd);
+    int (*event_import)(int fd, void **event);
 };
 
 /* The beginning of a line of our own driver on the stderr of a server. The client writes such

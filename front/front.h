@@ -80,6 +80,9 @@ struct front_host {
     const struct cuda_driver_places *places;
     /* How long kernels of a context may run; NULL: it cannot stop them (api/driver_open.h). */
     CUresult (*kernel_limit)(CUcontext context, uint64_t ms);
+    /* Events that processes share, by descriptors; NULL: by their handles alone (likewise). */
+    CUresult (*event_export)(CUevent event, int *fd);
+    CUresult (*event_import)(int fd, CUevent *event);
 
     /* cuInit. Called again until it succeeds, never by two threads at once. */
     CUresult (*init)(void);

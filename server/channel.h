@@ -119,7 +119,12 @@ enum channel_lent {
 };
 /* Whom TRIM is for: all that use the GPU, or the tenant's own. */
 enum channel_trim { CHANNEL_TRIM_ALL, CHANNEL_TRIM_TENANT };
-enum channel_what { CHANNEL_MEMORY = 1, CHANNEL_EVENT, CHANNEL_PHYSICAL };
+enum channel_what {
+    CHANNEL_MEMORY = 1,
+    CHANNEL_EVENT, /* by the driver's handle */
+    CHANNEL_PHYSICAL,
+    CHANNEL_EVENT_FILE, /* by a descriptor */
+};
 
 /* As whom a process runs once its driver is open. */
 struct channel_identity {
@@ -272,8 +277,8 @@ struct channel_request {
     int32_t result;                 /* CUresult; of an answer */
     uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN, FETCH; and the answer to SHARE */
     /* MEMORY: its address in the owner, and its offset in the mapping that the descriptor is of.
-     * WITHDRAW: everything that begins in [address, address + bytes). PHYSICAL, which has no
-     * address: the owner's handle, and its bytes. */
+     * WITHDRAW: everything that begins in [address, address + bytes). PHYSICAL and events, which
+     * have no address: the owner's handle, and the bytes of PHYSICAL. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
 };

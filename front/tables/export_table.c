@@ -43,11 +43,30 @@ static int driver_kernel_limit(void *context, unsigned long long ms)
     return (int)rc;
 }
 
+static int driver_event_export(void *event, int *fd)
+{
+    return front_host.event_export != NULL ? (int)front_host.event_export(event, fd)
+                                           : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static int driver_event_import(int fd, void **event)
+{
+    CUevent made;
+    CUresult rc = front_host.event_import != NULL ? front_host.event_import(fd, &made)
+                                                  : CUDA_ERROR_NOT_SUPPORTED;
+    if (rc == CUDA_SUCCESS) {
+        *event = made;
+    }
+    return (int)rc;
+}
+
 static const struct cuda_driver_traits traits_table = {.bytes = sizeof traits_table,
                                                        .device_traits = device_traits,
                                                        .output_context = front_output_context,
                                                        .places = driver_places,
-                                                       .kernel_limit = driver_kernel_limit};
+                                                       .kernel_limit = driver_kernel_limit,
+                                                       .event_export = driver_event_export,
+                                                       .event_import = driver_event_import};
 
 #ifdef GPUAAS_PRIVATE_TABLES
 /* Tables that the runtime and nvrtc ask for first and can do without. */

@@ -81,10 +81,11 @@ static void setup_receive(struct channel_setup *setup)
     *setup = packet.setup;
 }
 
-/* What an application may share, it may have descriptors for, whatever gpuaasd itself needs. */
+/* What an application may share, it may have descriptors for, whatever gpuaasd itself needs. An
+ * event takes two: that of a software GPU and that of exports.h. */
 static void descriptors_raise(void)
 {
-    const rlim_t wanted = CHANNEL_SHARES_MAX + DESCRIPTORS_OF_OURS;
+    const rlim_t wanted = 2 * CHANNEL_SHARES_MAX + DESCRIPTORS_OF_OURS;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
         limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;

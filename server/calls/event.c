@@ -6,6 +6,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "server/calls/ipc.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/driver_events.h"
@@ -67,6 +68,9 @@ CUresult server_do_cuEventCreate(struct server_conn *conn, const struct cuEventC
 
 CUresult event_free(struct server_conn *conn, struct server_event *event)
 {
+    if (event->exported != 0) {
+        ipc_withdraw(conn, event->exported, event->handle, 1);
+    }
     (void)ga_handle_table_remove(&conn->objects.events, event->handle);
     ga_list_remove(&event->link);
     event_drop(&conn->completer, event->ref);

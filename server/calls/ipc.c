@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and events that other applications of this gpuaasd open. The bytes of a mapping go as a
  * descriptor of the driver from one backend process over gpuaasd to the other, which maps them
- * where its client wants them; an event goes as the driver's handle. Clients see neither: they have
- * keys (sharing.h). */
+ * where its client wants them; an event goes in the same way, or as the driver's handle if it has
+ * no descriptors for events. Clients see neither: they have keys (sharing.h). */
 #include "server/calls/ipc.h"
 
 #include <stdlib.h>
@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "api/calls.h"
+#include "api/driver_open.h"
 #include "api/server_dispatch.h"
 #include "base/log.h"
 #include "server/calls/event.h"
+#include "server/driver/driver.h"
 #include "server/session/conn.h"
 #include "server/session/mapped_memory.h"
 
@@ -150,36 +152,69 @@ CUresult server_do_ga_pool_open(struct server_conn *conn, const struct ga_pool_o
 
 /* ---- events */
 
+/* What others need to open the event: a descriptor, which becomes the caller's, or a handle. */
+static CUresult event_describe(const struct cuda_driver *driver, CUevent event,
+                               struct channel_request *packet, int *fd)
+{
+    const struct cuda_driver_traits *files = driver_event_files(driver);
+    if (files != NULL) {
+        packet->what = CHANNEL_EVENT_FILE;
+        return files->event_export(event, fd);
+    }
+    CUipcEventHandle handle;
+    packet->what = CHANNEL_EVENT;
+    CU_TRY(driver->cuIpcGetEventHandle(&handle, event));
+    memcpy(packet->event, &handle, sizeof packet->event);
+    return CUDA_SUCCESS;
+}
+
 CUresult server_do_ga_ipc_share_event(struct server_conn *conn,
                                       const struct ga_ipc_share_event_args *args,
                                       struct ga_ipc_share_event_results *results)
 {
-    const struct server_event *event = ga_handle_table_find(&conn->objects.events, args->event);
-    struct channel_request packet = {.verb = CHANNEL_SHARE, .what = CHANNEL_EVENT};
-    CUipcEventHandle handle;
-    int fd = -1;
+    struct server_event *event = ga_handle_table_find(&conn->objects.events, args->event);
+    struct channel_request packet = {.verb = CHANNEL_SHARE, .address = args->event, .bytes = 1};
+    int made = -1;
     if (event == NULL || !event->shared) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CUresult rc = conn->driver->cuIpcGetEventHandle(&handle, event->ref->real);
-    if (rc == CUDA_SUCCESS) {
-        memcpy(packet.event, &handle, sizeof packet.event);
-        rc = ipc_ask(conn, &packet, &fd);
-    }
-    if (fd >= 0) {
+    CU_TRY(event_describe(conn->driver, event->ref->real, &packet, &made));
+    int fd = made;
+    CUresult rc = ipc_ask(conn, &packet, &fd);
+    if (fd >= 0 && fd != made) {
         close(fd);
     }
+    if (made >= 0) {
+        close(made);
+    }
     if (rc == CUDA_SUCCESS) {
+        event->exported = packet.what;
         memcpy(results->key, packet.key, sizeof results->key);
     }
     return rc;
 }
 
+static CUresult event_import(struct server_conn *conn, const struct channel_request *packet, int fd,
+                             CUevent *real)
+{
+    const struct cuda_driver_traits *files = driver_event_files(conn->driver);
+    if (files != NULL) {
+        void *event = NULL;
+        CUresult rc = files->event_import(fd, &event);
+        *real = event;
+        return rc;
+    }
+    CUipcEventHandle handle;
+    memcpy(&handle, packet->event, sizeof handle);
+    return conn->driver->cuIpcOpenEventHandle(real, handle);
+}
+
 CUresult server_do_ga_ipc_open_event(struct server_conn *conn,
                                      const struct ga_ipc_open_event_args *args)
 {
-    struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_EVENT};
-    CUipcEventHandle handle;
+    struct channel_request packet = {
+        .verb = CHANNEL_OPEN,
+        .what = driver_event_files(conn->driver) != NULL ? CHANNEL_EVENT_FILE : CHANNEL_EVENT};
     CUevent real;
     int fd = -1;
     if (conn->current == NULL) {
@@ -187,13 +222,11 @@ CUresult server_do_ga_ipc_open_event(struct server_conn *conn,
     }
     memcpy(packet.key, args->key, sizeof packet.key);
     CUresult rc = ipc_ask(conn, &packet, &fd);
+    if (rc == CUDA_SUCCESS) {
+        rc = event_import(conn, &packet, fd, &real);
+    }
     if (fd >= 0) {
         close(fd);
     }
-    if (rc != CUDA_SUCCESS) {
-        return rc;
-    }
-    memcpy(&handle, packet.event, sizeof handle);
-    CU_TRY(conn->driver->cuIpcOpenEventHandle(&real, handle));
-    return event_adopt(conn, args->event, real);
+    return rc == CUDA_SUCCESS ? event_adopt(conn, args->event, real) : rc;
 }

@@ -42,9 +42,9 @@ void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t s
     ga_list_init(&share->entries);
 }
 
-static bool sharing_of_memory(uint32_t what)
+static bool sharing_by_descriptor(uint32_t what)
 {
-    return what == CHANNEL_MEMORY || what == CHANNEL_PHYSICAL;
+    return what == CHANNEL_MEMORY || what == CHANNEL_PHYSICAL || what == CHANNEL_EVENT_FILE;
 }
 
 /* ---- fetching */
@@ -179,7 +179,7 @@ static int32_t sharing_may(const struct sharing_entry *entry, const struct shari
 static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
                            struct channel_request *packet)
 {
-    if (!sharing_of_memory(packet->what) && packet->what != CHANNEL_EVENT) {
+    if (!sharing_by_descriptor(packet->what) && packet->what != CHANNEL_EVENT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct sharing_entry *entry =
@@ -211,7 +211,7 @@ static bool sharing_open(struct sharing *sharing, struct sharing_share *share,
     if (packet->result != CUDA_SUCCESS) {
         return false;
     }
-    if (sharing_of_memory(entry->what.what)) {
+    if (sharing_by_descriptor(entry->what.what)) {
         packet->result = CUDA_ERROR_OPERATING_SYSTEM; /* unless it begins */
         return sharing_fetch_begin(sharing, entry, share, packet->number);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sharing registry: device memory (a descriptor of the driver) and events (a handle of the
- * driver) that applications of this gpuaasd let each other use. gpuaasd keeps it, because backend
- * processes do not know each other.
+/* The sharing registry: device memory (a descriptor of the driver) and events (a descriptor of the
+ * driver, or its handle where it has none) that applications of this gpuaasd let each other use.
+ * gpuaasd keeps it, because backend processes do not know each other.
  *
  * An entry may be opened with its key: 256 random bits that gpuaasd makes and tells only the owner;
  * the handles of clients are these keys. Clients get nothing of the driver, no address and no
@@ -47,8 +47,8 @@ void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t s
 void sharing_share_end(struct sharing *sharing, struct sharing_share *share);
 
 /* Takes a packet of the application's process, with the descriptor `fd` (-1: none), and sends the
- * answer: at once, or, to OPEN of memory, when its owner has sent the descriptor. A process that
- * does not read its answers goes without. */
+ * answer: at once, or, to OPEN of what has a descriptor, when its owner has sent that. A process
+ * that does not read its answers goes without. */
 void sharing_take(struct sharing *sharing, struct sharing_share *share,
                   const struct channel_request *packet, int fd);
 

@@ -202,6 +202,14 @@ const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)
     return tells ? ours->places() : NULL;
 }
 
+const struct cuda_driver_traits *driver_event_files(const struct cuda_driver *driver)
+{
+    const struct cuda_driver_traits *ours = traits_table(driver);
+    bool can = ours != NULL && ours->bytes >= offsetof(struct cuda_driver_traits, event_import) +
+                                                  sizeof ours->event_import;
+    return can ? ours : NULL;
+}
+
 enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
                             struct channel_facts *facts, char *why, size_t why_size)
 {

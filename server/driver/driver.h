@@ -39,4 +39,8 @@ const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, ch
 typedef int driver_limit_call(void *context, unsigned long long ms);
 driver_limit_call *driver_kernel_limit(const struct cuda_driver *driver);
 
+/* The table with which events are shared by descriptors (event_export, event_import); NULL: they
+ * are shared by handles, as CUDA has it. */
+const struct cuda_driver_traits *driver_event_files(const struct cuda_driver *driver);
+
 #endif

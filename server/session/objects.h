@@ -111,7 +111,8 @@ struct server_event {
     struct server_context *context;
     uint64_t handle;
     unsigned flags;
-    bool shared; /* with other applications: `ref` stays what it is */
+    bool shared;       /* with other applications: `ref` stays what it is */
+    uint32_t exported; /* enum channel_what, as which others may open it; 0: nobody may */
     struct event_ref *ref;
     uint64_t kept_ns; /* when its last recording was done, which an event of the driver that is no
                        * more knew (calls/event_time.h); 0: the driver knows */

@@ -7,6 +7,7 @@
 #include "api/constants.h"
 #include "api/cuda_names.h"
 #include "base/handle.h"
+#include "server/channel.h"
 #include "server/tests/script.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -236,4 +237,27 @@ Test(ipc, events_made_for_it_are_shared_and_no_others)
     script_server_wait_backends(&server, 1);
     cr_expect_eq(open_event(&other, ga_handle_make(GA_HANDLE_EVENT, 1, 4), key),
                  CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void destroy_event(struct script_app *app, uint64_t event)
+{
+    const struct cuEventDestroy_v2_args args = {.hEvent = event};
+    cuEventDestroy_v2_args_write(script_begin(&app->data), &args);
+    script_send(&app->data, API_OP_cuEventDestroy_v2, 1, app->sequence++);
+}
+
+/* Neither are entries left over of them, nor descriptors. */
+Test(ipc, a_destroyed_event_is_opened_no_more)
+{
+    const uint64_t opened = ga_handle_make(GA_HANDLE_EVENT, 1, 1);
+    uint64_t key[API_KEY_WORDS];
+    for (uint32_t i = 0; i <= CHANNEL_SHARES_MAX; i++) {
+        const uint64_t event = ga_handle_make(GA_HANDLE_EVENT, 1, i + 1);
+        make_event(&one, event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+        cr_assert_eq(share_event(&one, event, key), 0, "%u", i);
+        destroy_event(&one, event);
+    }
+    cr_assert_eq(script_stream_synchronize(&one, 0), 0);
+    cr_assert_eq(open_event(&other, opened, key), CUDA_ERROR_INVALID_HANDLE);
+    script_app_close(&one);
 }

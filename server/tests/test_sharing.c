@@ -102,11 +102,11 @@ static struct channel_request question(const struct channel_request *made, uint3
     return packet;
 }
 
-/* Begins to open memory: the owner is asked for the descriptor, with this packet. */
+/* Begins to open it: the owner is asked for the descriptor, with this packet. */
 static struct channel_request begin(struct process *asker, struct process *owner,
                                     const struct channel_request *made)
 {
-    const struct channel_request packet = question(made, CHANNEL_MEMORY);
+    const struct channel_request packet = question(made, made->what);
     unsigned before = asker->count, asked = owner->count;
     sharing_take(&registry, &asker->share, &packet, -1);
     cr_assert_eq(asker->count, before, "answered without its descriptor");
@@ -227,6 +227,25 @@ Test(sharing, each_bit_of_a_key_counts)
         made.key[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     (void)begin(&other, &one, &made);
+}
+
+Test(sharing, an_event_of_a_descriptor_is_fetched_as_memory_is)
+{
+    const struct channel_request event = {
+        .verb = CHANNEL_SHARE, .what = CHANNEL_EVENT_FILE, .address = 77, .bytes = 1};
+    const struct channel_request made = *ask(&one, event);
+    cr_assert_eq(refused(&stranger, &made, CHANNEL_EVENT_FILE), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(refused(&other, &made, CHANNEL_EVENT), CUDA_ERROR_INVALID_HANDLE);
+    struct channel_request fetch = begin(&other, &one, &made);
+    int fd = descriptor();
+    fetch.result = CUDA_SUCCESS;
+    sharing_take(&registry, &one.share, &fetch, fd);
+    cr_assert_eq(other.got_fd, fd);
+    cr_assert_eq(other.got.result, CUDA_SUCCESS);
+    const struct channel_request gone = {
+        .verb = CHANNEL_WITHDRAW, .what = CHANNEL_EVENT_FILE, .address = 77, .bytes = 1};
+    cr_assert_eq(ask(&one, gone)->result, CUDA_SUCCESS);
+    cr_assert_eq(refused(&other, &made, CHANNEL_EVENT_FILE), CUDA_ERROR_INVALID_HANDLE);
 }
 
 Test(sharing, an_event_needs_no_descriptor)

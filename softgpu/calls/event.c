@@ -22,14 +22,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
         (between && (Flags & CU_EVENT_DISABLE_TIMING) == 0)) {
         return sg_leave(CUDA_ERROR_INVALID_VALUE);
     }
-    struct sg_event *event = NULL;
+    struct sg_event *event;
     rc = sg_event_make(context, Flags, &event);
-    if (rc == CUDA_SUCCESS && between) {
-        rc = sg_event_share(event);
-        if (rc != CUDA_SUCCESS) {
-            sg_event_destroy(event);
-        }
-    }
     if (rc == CUDA_SUCCESS) {
         *phEvent = (CUevent)(uintptr_t)event->handle;
     }

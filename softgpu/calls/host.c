@@ -9,6 +9,7 @@
 #include "softgpu/calls/call.h"
 #include "softgpu/calls/green.h"
 #include "softgpu/calls/host_function.h"
+#include "softgpu/calls/ipc.h"
 #include "softgpu/calls/load.h"
 #include "softgpu/calls/managed.h"
 #include "softgpu/calls/mempool.h"
@@ -185,6 +186,8 @@ static CUresult host_kernel_limit(CUcontext handle, uint64_t ms)
 const struct front_host front_host = {
     .places = &sg_call_places,
     .kernel_limit = host_kernel_limit,
+    .event_export = sg_call_event_export,
+    .event_import = sg_call_event_import,
     .init = sg_process_init,
     .device_count = host_device_count,
     .process_state = sg_process_state,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and events of other processes of the node. */
+#include "softgpu/calls/ipc.h"
+
 #include <string.h>
 
 #include "softgpu/calls/call.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ipc.h"
 #include "softgpu/memory/ranges.h"
-#include "softgpu/stream/events.h"
+#include "softgpu/stream/shared_events.h"
 #include "softgpu/stream/waits.h"
 
 _Static_assert(sizeof(struct sg_ipc_handle) <= CU_IPC_HANDLE_SIZE, "it travels in a CUDA handle");
@@ -85,55 +87,53 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
     struct sg_context *context;
     struct sg_event *found;
+    struct sg_ipc_handle handle;
     CUresult rc = sg_enter(&context);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
     rc = pHandle == NULL ? CUDA_ERROR_INVALID_VALUE : sg_call_event(event, &found);
-    if (rc == CUDA_SUCCESS && found->shared == NULL) {
-        rc = CUDA_ERROR_INVALID_HANDLE;
+    if (rc == CUDA_SUCCESS) {
+        rc = sg_event_share(found, &handle);
     }
     if (rc == CUDA_SUCCESS) {
-        const struct sg_ipc_handle handle = {.kind = SG_IPC_EVENT,
-                                             .index = sg_node_event_index(found->shared),
-                                             .node = sg_node_id(),
-                                             .process = sg_node_process(),
-                                             .key = found->shared_id};
         memset(pHandle, 0, sizeof *pHandle);
         memcpy(pHandle, &handle, sizeof handle);
     }
     return sg_leave(rc);
 }
 
-static CUresult event_open(struct sg_context *context, const struct sg_ipc_handle *handle,
-                           CUevent *event)
-{
-    if (handle->kind != SG_IPC_EVENT || handle->node != sg_node_id()) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    if (handle->process == sg_node_process()) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    struct sg_node_event *shared = sg_node_event_at(handle->index, handle->key);
-    if (shared == NULL) {
-        return CUDA_ERROR_INVALID_HANDLE;
-    }
-    struct sg_event *made;
-    CUresult rc = sg_event_make(context, CU_EVENT_DISABLE_TIMING, &made);
-    if (rc == CUDA_SUCCESS) {
-        made->shared = shared;
-        made->shared_id = handle->key;
-        *event = (CUevent)(uintptr_t)made->handle;
-    }
-    return rc;
-}
-
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct sg_context *context;
-    CU_TRY(sg_enter(&context));
+    struct sg_event *made;
     struct sg_ipc_handle read;
+    CU_TRY(sg_enter(&context));
     memcpy(&read, &handle, sizeof read);
-    return sg_leave(phEvent == NULL ? CUDA_ERROR_INVALID_VALUE
-                                    : event_open(context, &read, phEvent));
+    CUresult rc = phEvent == NULL ? CUDA_ERROR_INVALID_VALUE : sg_event_open(context, &read, &made);
+    if (rc == CUDA_SUCCESS) {
+        *phEvent = (CUevent)(uintptr_t)made->handle;
+    }
+    return sg_leave(rc);
+}
+
+CUresult sg_call_event_export(CUevent event, int *fd)
+{
+    struct sg_context *context;
+    struct sg_event *found;
+    CU_TRY(sg_enter(&context));
+    CUresult rc = sg_call_event(event, &found);
+    return sg_leave(rc == CUDA_SUCCESS ? sg_event_share_file(found, fd) : rc);
+}
+
+CUresult sg_call_event_import(int fd, CUevent *event)
+{
+    struct sg_context *context;
+    struct sg_event *made;
+    CU_TRY(sg_enter(&context));
+    CUresult rc = sg_event_open_file(context, fd, &made);
+    if (rc == CUDA_SUCCESS) {
+        *event = (CUevent)(uintptr_t)made->handle;
+    }
+    return sg_leave(rc);
 }

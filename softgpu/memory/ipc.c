@@ -18,9 +18,12 @@
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/ranges.h"
+#include "softgpu/node/memory_file.h"
 #include "softgpu/node/memory_ledger.h"
 #include "softgpu/process/context.h"
 #include "softgpu/process/process.h"
+
+#define EXPORTS_FILE "softgpu-exports"
 
 struct record {
     uint64_t key; /* random; 0: the memory is freed */
@@ -42,12 +45,7 @@ static bool ipc_write(const void *bytes, size_t size, uint64_t at)
 static bool exports_open(void)
 {
     if (exports < 0) {
-        exports = memfd_create("softgpu-exports", MFD_CLOEXEC);
-        sg_node_lock();
-        struct sg_node_slot *own = sg_node_own_slot();
-        own->memory_fd = sg_physical_file();
-        own->exports_fd = exports;
-        sg_node_unlock();
+        exports = memfd_create(EXPORTS_FILE, MFD_CLOEXEC);
     }
     return exports >= 0;
 }
@@ -91,10 +89,12 @@ CUresult sg_ipc_export(struct sg_range *range, struct sg_ipc_handle *handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *handle = (struct sg_ipc_handle){.kind = SG_IPC_MEMORY,
+                                     .pid = getpid(),
                                      .node = sg_node_id(),
-                                     .process = sg_node_process(),
                                      .at = range->exported - 1,
-                                     .key = record.key};
+                                     .key = record.key,
+                                     .fd = exports,
+                                     .memory_fd = sg_physical_file()};
     return CUDA_SUCCESS;
 }
 
@@ -108,20 +108,6 @@ void sg_ipc_withdraw(struct sg_range *range)
 }
 
 /* ---- importing ---- */
-
-/* Opens a descriptor of another process, if it is an anonymous file of softgpu's. */
-static int foreign_open(int pid, int fd, const char *name, int flags)
-{
-    char path[64], target[64], expected[64];
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    snprintf(expected, sizeof expected, "/memfd:%s (deleted)", name);
-    ssize_t length = readlink(path, target, sizeof target - 1);
-    if (length < 0) {
-        return -1;
-    }
-    target[length] = 0;
-    return strcmp(target, expected) == 0 ? open(path, flags | O_CLOEXEC) : -1;
-}
 
 struct source {
     int memory, exports;
@@ -141,8 +127,8 @@ static bool source_good(const struct source *source)
     const struct record *record = &source->record;
     const uint64_t all = record->count * SG_CHUNK_BYTES;
     struct stat facts;
-    return fstat(source->memory, &facts) == 0 && record->offset <= all &&
-           record->bytes <= all - record->offset &&
+    return sg_memory_file_keeps_length(source->memory) && fstat(source->memory, &facts) == 0 &&
+           record->offset <= all && record->bytes <= all - record->offset &&
            sg_ledger_places_good(source->places, record->count, (uint64_t)facts.st_size);
 }
 
@@ -159,16 +145,8 @@ static bool places_read(struct source *source, uint64_t at)
 static bool source_open(const struct sg_ipc_handle *handle, struct source *source)
 {
     *source = (struct source){.memory = -1, .exports = -1};
-    sg_node_lock();
-    bool lives = sg_node_process_lives(handle->process);
-    const struct sg_node_slot slot =
-        lives ? sg_node_slot_at((uint32_t)handle->process) : (struct sg_node_slot){.pid = 0};
-    sg_node_unlock();
-    if (!lives) {
-        return false;
-    }
-    source->exports = foreign_open(slot.pid, slot.exports_fd, "softgpu-exports", O_RDONLY);
-    source->memory = foreign_open(slot.pid, slot.memory_fd, "softgpu", O_RDWR);
+    source->exports = sg_memory_file_open(handle->pid, handle->fd, EXPORTS_FILE, O_RDONLY);
+    source->memory = sg_memory_file_open(handle->pid, handle->memory_fd, SG_PHYSICAL_FILE, O_RDWR);
     struct record *record = &source->record;
     bool right = source->exports >= 0 && source->memory >= 0 && handle->key != 0 &&
                  pread(source->exports, record, sizeof *record, (off_t)handle->at) ==
@@ -238,7 +216,7 @@ CUresult sg_ipc_import(struct sg_context *context, const struct sg_ipc_handle *h
     if (handle->kind != SG_IPC_MEMORY || handle->node != sg_node_id()) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (handle->process == sg_node_process()) {
+    if (handle->pid == getpid()) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     struct sg_range *already = imported_already(context, handle->key);
@@ -260,8 +238,8 @@ CUresult sg_ipc_import_pooled(struct sg_device *device, const struct sg_ipc_hand
                               struct sg_range **range)
 {
     struct source source;
-    if (handle->kind != SG_IPC_MEMORY || handle->node != sg_node_id() ||
-        handle->process == sg_node_process() || !source_open(handle, &source)) {
+    if (handle->kind != SG_IPC_MEMORY || handle->node != sg_node_id() || handle->pid == getpid() ||
+        !source_open(handle, &source)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult rc = device != NULL && sg_device_of_uuid(source.record.uuid) == device

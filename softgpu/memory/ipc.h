@@ -8,12 +8,13 @@
 
 /* The contents of a CUipcMemHandle or a CUipcEventHandle. */
 struct sg_ipc_handle {
-    uint32_t kind;    /* SG_IPC_* */
-    uint32_t index;   /* event: its index in the segment */
-    uint64_t node;    /* id */
-    uint64_t process; /* the exporter: sg_node_process */
-    uint64_t at;      /* memory: the offset of its record */
-    uint64_t key;     /* memory: random; event: its id */
+    uint32_t kind; /* SG_IPC_* */
+    int32_t pid;   /* the exporter */
+    uint64_t node; /* id */
+    uint64_t at;   /* memory: the offset of its record */
+    uint64_t key;  /* random */
+    /* Descriptors of the exporter: the event's page, or the records and the memory. */
+    int32_t fd, memory_fd;
 };
 #define SG_IPC_MEMORY UINT32_C(0x31676d65)
 #define SG_IPC_EVENT  UINT32_C(0x31677665)

@@ -3,12 +3,12 @@
 #include "softgpu/node/memory_ledger.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "softgpu/node/memory_file.h"
 #include "softgpu/node/node.h"
 #include "softgpu/node/physical.h"
 
@@ -54,9 +54,7 @@ static struct flock ledger_lock(uint64_t at, short type)
 
 int sg_ledger_open(uint64_t at)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", sg_physical_file());
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = sg_memory_file_reopen(sg_physical_file());
     struct flock lock = ledger_lock(at, F_RDLCK);
     if (fd >= 0 && (lseek(fd, (off_t)at, SEEK_SET) < 0 || fcntl(fd, F_OFD_SETLK, &lock) != 0)) {
         close(fd);
@@ -69,22 +67,6 @@ bool sg_ledger_held(uint64_t at)
 {
     struct flock lock = ledger_lock(at, F_WRLCK);
     return fcntl(sg_physical_file(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-static bool is_memory(int fd)
-{
-    static const char name[] = "/memfd:softgpu (deleted)";
-    char path[64], target[sizeof name + 1];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(path, target, sizeof target);
-    return length == (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
-}
-
-/* One that could get shorter is none of ours. */
-static bool keeps_length(int fd)
-{
-    int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
 
 bool sg_ledger_places_good(const uint32_t *places, uint32_t count, uint64_t file_bytes)
@@ -100,8 +82,8 @@ bool sg_ledger_places_good(const uint32_t *places, uint32_t count, uint64_t file
 enum ga_status sg_ledger_read(int fd, struct sg_ledger_record *share, uint32_t **places)
 {
     struct stat facts;
-    off_t at = fd >= 0 && is_memory(fd) ? lseek(fd, 0, SEEK_CUR) : -1;
-    if (at < 0 || !keeps_length(fd) || fstat(fd, &facts) != 0 ||
+    off_t at = fd >= 0 && sg_memory_file_is(fd, SG_PHYSICAL_FILE) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (at < 0 || !sg_memory_file_keeps_length(fd) || fstat(fd, &facts) != 0 ||
         pread(fd, share, sizeof *share, at) != (ssize_t)sizeof *share ||
         share->magic != SHARE_MAGIC || share->node != sg_node_id() || share->count == 0 ||
         record_bytes(share->count) > (uint64_t)(facts.st_size - at)) {

@@ -68,20 +68,9 @@ uint32_t sg_node_self(void)
     return sg_node_state.slot;
 }
 
-struct sg_node_slot sg_node_slot_at(uint32_t slot)
-{
-    return slot < SG_NODE_PROCESSES ? sg_node_state.node->slot[slot]
-                                    : (struct sg_node_slot){.pid = 0};
-}
-
 uint64_t sg_node_id(void)
 {
     return sg_node_state.id;
-}
-
-uint64_t sg_node_process(void)
-{
-    return (uint64_t)sg_node_state.generation << 32 | sg_node_state.slot;
 }
 
 uint64_t sg_node_work_id(void)
@@ -90,28 +79,12 @@ uint64_t sg_node_work_id(void)
            (++sg_node_state.works & ((UINT64_C(1) << SG_NODE_WORK_BITS) - 1));
 }
 
-bool sg_node_process_lives(uint64_t process)
-{
-    uint32_t slot = (uint32_t)process;
-    return sg_node_lives(slot) && sg_node_state.node->slot[slot].generation == process >> 32;
-}
-
-struct sg_node_slot *sg_node_own_slot(void)
-{
-    return &sg_node_state.node->slot[sg_node_state.slot];
-}
-
 /* ---- life and death */
 
 void sg_node_slot_reap(struct sg_node *node, uint32_t slot)
 {
     for (uint32_t d = 0; d < sg_node_devices(node); d++) {
         sg_node_device_leave(&node->device[d], slot);
-    }
-    for (uint32_t i = 0; i < SG_NODE_EVENTS; i++) {
-        if (node->event[i].owner == slot) {
-            atomic_store(&node->event[i].id, 0);
-        }
     }
 }
 
@@ -171,25 +144,12 @@ static uint32_t node_slot_find(struct sg_node *node)
     return SG_NODE_NO_SLOT;
 }
 
-/* Random: whoever scribbles on the segment may bring two processes to one slot, and had they
- * counted there, to one generation. Without random numbers it counts. */
-static uint32_t generation_new(uint32_t before)
-{
-    uint32_t random;
-    bool have = getrandom(&random, sizeof random, GRND_NONBLOCK) == (ssize_t)sizeof random;
-    return have && random != before ? random : before + 1;
-}
-
 static uint32_t slot_claim(struct sg_node *node)
 {
     uint32_t found = node_slot_find(node), thread = (uint32_t)gettid();
     if (found != SG_NODE_NO_SLOT) {
         struct sg_node_slot *slot = &node->slot[found];
-        slot->generation = generation_new(slot->generation);
-        sg_node_state.generation = slot->generation;
         slot->pid = getpid();
-        slot->memory_fd = -1;
-        slot->exports_fd = -1;
         slot->born = sg_node_thread_born(thread);
         sg_node_state.keeper = thread;
         atomic_store(&slot->keeper, thread);

@@ -28,7 +28,6 @@
 
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
-#define SG_NODE_EVENTS     4096
 #define SG_NODE_ENGINES    3 /* compute, host to device, device to host: enum sg_engine_kind */
 #define SG_NODE_NAME_BYTES 64
 #define SG_NODE_WORK_BITS                                                                          \
@@ -74,18 +73,6 @@ struct sg_node_slot {
     _Atomic uint32_t keeper; /* its thread that never ends while it lives; 0: the slot is free */
     uint64_t born;           /* when that thread began, as the kernel counts; 0: not known */
     int32_t pid;
-    uint32_t generation; /* of the process that has it, or had it last */
-    /* Descriptors of the process, once it has exported memory (memory/ipc.c). */
-    int32_t memory_fd, exports_fd;
-};
-
-/* An event that processes share: its recordings have numbers. */
-struct sg_node_event {
-    _Atomic uint64_t id;       /* not 0, never used again for another event; 0: the place is free */
-    _Atomic uint64_t recorded; /* the number of the last recording; 0: none */
-    _Atomic uint64_t done;     /* the number of the last recording that is done */
-    _Atomic uint64_t recorder; /* slot and generation of the process that recorded last */
-    uint32_t owner;            /* the slot of the process that made it */
 };
 
 /* Joins the node `name`, or makes it; NULL or "": the default node of the user on this machine.
@@ -117,30 +104,11 @@ void sg_node_unlock(void);
 /* This process's slot. */
 uint32_t sg_node_self(void);
 
-/* A copy of a slot; all zeros: there is no such slot. */
-struct sg_node_slot sg_node_slot_at(uint32_t slot);
-
 /* A random number, unique to the node. */
 uint64_t sg_node_id(void);
 
-/* Slot and generation of this process, unique as long as the node lives. */
-uint64_t sg_node_process(void);
-
 /* A number for a piece of work of this process, unique among those under way. With the lock. */
 uint64_t sg_node_work_id(void);
-
-/* Whether that process lives. With the lock. */
-bool sg_node_process_lives(uint64_t process);
-
-/* This process's slot, to write the facts that others need. With the lock. */
-struct sg_node_slot *sg_node_own_slot(void);
-
-/* With the lock. */
-struct sg_node_event *sg_node_event_make(void);
-
-/* NULL: there is no such event. */
-struct sg_node_event *sg_node_event_at(uint32_t index, uint64_t id);
-uint32_t sg_node_event_index(const struct sg_node_event *event);
 
 /* Whether the process in the slot lives. Takes back the resources of a dead one. With the lock. */
 bool sg_node_lives(uint32_t slot);

@@ -15,7 +15,7 @@ struct sg_node_own {
 
 struct sg_node_state {
     struct sg_node *node;
-    uint32_t slot, generation, keeper;
+    uint32_t slot, keeper;
     uint64_t works; /* numbers given to pieces of work */
     uint64_t id;    /* of the node */
     struct sg_node_own own[SG_NODE_DEVICES];

@@ -6,18 +6,16 @@
 #include "softgpu/node/node.h"
 #include "softgpu/node/node_lock.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x36656d6e75706773) /* changes with the layout of the segment */
+#define SG_NODE_MAGIC UINT64_C(0x37656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
     _Atomic uint64_t magic; /* written last */
     uint64_t id;            /* random */
     char name[SG_NODE_NAME_BYTES];
     struct sg_node_mutex lock;
-    uint32_t slots;      /* slots from here on have never been used */
-    uint32_t devices;    /* devices from here on have never been used */
-    uint64_t last_event; /* the id of the event made last */
+    uint32_t slots;   /* slots from here on have never been used */
+    uint32_t devices; /* devices from here on have never been used */
     struct sg_node_slot slot[SG_NODE_PROCESSES];
-    struct sg_node_event event[SG_NODE_EVENTS];
     struct sg_node_device device[SG_NODE_DEVICES];
 };
 

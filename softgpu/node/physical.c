@@ -21,7 +21,7 @@ static uint64_t file_bytes;
 static enum ga_status file_grow(uint64_t bytes, uint64_t *base)
 {
     if (file < 0) {
-        file = memfd_create("softgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        file = memfd_create(SG_PHYSICAL_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     }
     /* A process that maps memory of ours would die of a bus error beyond the end. */
     if (file < 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) != 0 ||

@@ -12,7 +12,8 @@
 
 #include "base/status.h"
 
-#define SG_CHUNK_BYTES ((uint64_t)2 << 20)
+#define SG_PHYSICAL_FILE "softgpu" /* its name */
+#define SG_CHUNK_BYTES   ((uint64_t)2 << 20)
 
 struct sg_node_device;
 

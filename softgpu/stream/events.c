@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "softgpu/node/event_page.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/shared_events.h"
 
@@ -24,6 +25,7 @@ void sg_mark_hold(struct sg_mark *mark)
 void sg_mark_drop(struct sg_mark *mark)
 {
     if (mark != NULL && --mark->references == 0) {
+        sg_event_page_drop(mark->page);
         free(mark);
     }
 }

@@ -11,15 +11,18 @@
 #include "base/list.h"
 #include "softgpu/process/context.h"
 
+struct sg_event_page;
+
 /* One recording of an event: shared by the event and by the items that wait for it. */
 struct sg_mark {
     unsigned references;
     bool done;
     uint64_t time_ns; /* the time of the recording; valid once done */
-    /* The recording of an event that processes share; NULL: of another event. */
-    struct sg_node_event *shared;
-    uint64_t shared_id, number;
-    bool here; /* this process has recorded it; otherwise `done` is found by asking the node */
+    /* The page of an event that processes share, held, and the recording there; NULL: it is another
+     * event's. */
+    struct sg_event_page *page;
+    uint64_t recording;
+    bool here; /* this process has recorded it; otherwise `done` is found by asking the page */
     uint64_t since_ns; /* when a wait for it was first found */
 };
 
@@ -28,10 +31,9 @@ struct sg_event {
     struct ga_list in_context;
     struct sg_context *context;
     unsigned flags;
-    struct sg_mark *mark;         /* NULL: never recorded */
-    struct sg_node_event *shared; /* the part that other processes see; NULL: not shared */
-    uint64_t shared_id;
-    bool shared_here; /* made by this process */
+    struct sg_mark *mark;       /* NULL: never recorded */
+    struct sg_event_page *page; /* the part that other processes see; NULL: not shared yet */
+    bool exported;              /* made by this process */
 };
 
 struct sg_mark *sg_mark_make(void);

@@ -168,9 +168,10 @@ def test_nodes_are_apart(build):
 
 def test_ipc(build):
     """Between processes of a node directly, and between programs that use one server."""
-    harness.run_passing([build.program("ipc")], build.local("memory=1GiB,sms=2"))
-    with harness.serving(build) as server:
-        harness.run_passing([build.program("ipc")], build.remote([server]))
+    for name in ("ipc", "ipc_events"):
+        harness.run_passing([build.program(name)], build.local("memory=1GiB,sms=2"))
+        with harness.serving(build) as server:
+            harness.run_passing([build.program(name)], build.remote([server]))
 
 
 if __name__ == "__main__":

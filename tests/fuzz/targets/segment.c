@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "softgpu/node/event_page.h"
 #include "softgpu/node/node_segment.h"
 #include "softgpu/node/node_internal.h"
 #include "softgpu/node/time_slices.h"
@@ -17,6 +18,8 @@ struct play {
     struct sg_node *node;
     struct sg_node_device *device;
     struct sg_node_engine *engine;
+    struct sg_event_page *mine, *theirs; /* of one event */
+    uint64_t recording;                  /* under way; 0: none */
     uint64_t held;
     unsigned waits;
 };
@@ -60,7 +63,7 @@ static void scribble_lock(const struct play *play)
 
 static void scribble_anywhere(struct play *play)
 {
-    uint64_t parts[] = {offsetof(struct sg_node, event) - offsetof(struct sg_node, slots),
+    uint64_t parts[] = {offsetof(struct sg_node, device) - offsetof(struct sg_node, slots),
                         sizeof(struct sg_node_device)};
     uint8_t *bases[] = {(uint8_t *)&play->node->slots, (uint8_t *)play->device};
     uint64_t part = fuzz_number(&play->input, 1) % 2, at = fuzz_number(&play->input, 3);
@@ -95,17 +98,19 @@ static void turn(struct play *play)
     sg_turn_end(play->engine);
 }
 
+/* Who waits knows of a recording by the page alone, whatever stands in the segment. */
 static void event(struct play *play)
 {
-    sg_node_lock();
-    struct sg_node_event *made = sg_node_event_make();
-    sg_node_unlock();
-    uint32_t index = made != NULL ? sg_node_event_index(made) : 0;
-    FUZZ_CHECK(index < SG_NODE_EVENTS);
-    (void)sg_node_event_at((uint32_t)fuzz_number(&play->input, 4), fuzz_number(&play->input, 1));
-    sg_node_lock();
-    (void)sg_node_process_lives(fuzz_number(&play->input, 8));
-    sg_node_unlock();
+    if (play->recording == 0) {
+        play->recording = sg_event_page_record(play->mine);
+    }
+    FUZZ_CHECK(sg_event_page_last(play->theirs) == play->recording);
+    FUZZ_CHECK(!sg_event_page_done(play->theirs, play->recording));
+    if (fuzz_number(&play->input, 1) % 2 == 0) {
+        sg_event_page_set_done(play->mine, play->recording);
+        FUZZ_CHECK(sg_event_page_done(play->theirs, play->recording));
+        play->recording = 0;
+    }
 }
 
 static void work(struct play *play)
@@ -171,6 +176,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct play play = {.input = {data, size}};
     FUZZ_CHECK(sg_node_open(SG_NODE_SELF) == GA_OK);
     FUZZ_CHECK(sg_node_device_open(&key, &play.device) == GA_OK);
+    FUZZ_CHECK(sg_event_page_make(&play.mine) == GA_OK);
+    FUZZ_CHECK(sg_event_page_open(sg_event_page_file(play.mine), &play.theirs) == GA_OK);
     play.node = sg_node_state.node;
     play.engine = &play.device->engines[0];
     while (play.input.left != 0) {
@@ -181,6 +188,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             steps[step % (sizeof steps / sizeof *steps)](&play);
         }
     }
+    sg_event_page_drop(play.theirs);
+    sg_event_page_drop(play.mine);
     sg_node_device_close(play.device);
     sg_node_close();
     return 0;
