@@ -159,20 +159,24 @@ static void soft_complete(struct conf_gpu *gpu)
     }
 }
 
-/* The complaint is about the last of the keys that may contradict each other. */
+/* The complaint is about its key; or, if that has its default, about the last of the keys that may
+ * contradict it. */
 static void scheduling_check(struct reading *r, const struct conf_gpu *gpu, const char *section)
 {
     const struct sched_gpu sched_gpu = conf_gpu_sched(gpu);
     char why[500];
-    unsigned line = 0;
+    unsigned line = 0, own_line = 0;
+    if (conf_scheduling_check(&gpu->scheduling, &sched_gpu, why, sizeof why) == GA_OK) {
+        return;
+    }
     for (size_t i = 0; i < conf_key_count; i++) {
         unsigned seen = r->gpu_seen[gpu->number][i];
+        size_t length = strlen(conf_keys[i].name);
+        bool own = strncmp(why, conf_keys[i].name, length) == 0 && why[length] == ':';
+        own_line = own ? seen : own_line;
         line = conf_key_schedules(&conf_keys[i]) && seen > line ? seen : line;
     }
-    if (conf_scheduling_check(&gpu->scheduling, &sched_gpu, why, sizeof why) != GA_OK) {
-        conf_ini_complain(&r->ini, line, "[%s] policy = %s: %s", section,
-                          sched_policy_name(gpu->scheduling.policy), why);
-    }
+    conf_ini_complain(&r->ini, own_line != 0 ? own_line : line, "[%s] %s", section, why);
 }
 
 static void gpus_check(struct reading *r)

@@ -21,8 +21,11 @@ enum ga_status conf_scheduling_check(const struct conf_scheduling *scheduling,
 {
     const struct sched_settings *settings = &scheduling->settings;
     char other_why[300];
-    enum ga_status status = sched_settings_check(scheduling->policy, settings, gpu, why, why_size);
-    if (status != GA_UNSUPPORTED) {
+    enum ga_status status =
+        sched_settings_check(scheduling->policy, settings, gpu, other_why, sizeof other_why);
+    bool lacks = status == GA_UNSUPPORTED;
+    snprintf(why, why_size, "%s%s", lacks ? "policy: " : "", other_why);
+    if (!lacks) {
         return status;
     }
     const struct sched_policy *other;

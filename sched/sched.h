@@ -87,8 +87,9 @@ const struct sched_policy *sched_policy_at(size_t i);
 const char *sched_policy_name(const struct sched_policy *policy);
 const char *sched_policy_summary(const struct sched_policy *policy); /* a line for people */
 
-/* Whether the policy can work so on such a GPU. GA_INVALID: the settings contradict each other;
- * GA_UNSUPPORTED: the GPU lacks what the policy needs. Then `why` has one sentence about it. */
+/* Whether the policy can work so on such a GPU. GA_INVALID: a setting is out of bounds or
+ * contradicts another one, and `why` is "KEY: " and one sentence; GA_UNSUPPORTED: the GPU lacks
+ * what the policy needs, and `why` is one sentence about it. */
 GA_CHECKED enum ga_status sched_settings_check(const struct sched_policy *policy,
                                                const struct sched_settings *settings,
                                                const struct sched_gpu *gpu, char *why,

@@ -67,10 +67,28 @@ static uint32_t node_index(const struct sim_scenario *s, uint32_t number)
     return i;
 }
 
+/* With contradicting settings no GPU can work, which is told once. */
+static void policy_check_on(struct sim_reading *r, const struct sched_gpu *has, bool first,
+                            const char *name)
+{
+    struct sim_scenario *s = r->scenario;
+    char reason[300], why[400];
+    enum ga_status status = s->policy != NULL ? sched_settings_check(s->policy, &s->policy_keys,
+                                                                     has, reason, sizeof reason)
+                                              : GA_OK;
+    char *behind = status == GA_INVALID ? strchr(reason, ':') : NULL;
+    if (behind != NULL && first) {
+        *behind = 0;
+        complain_key(r, section_of(r, SIM_SECTION_POLICY, 0), reason, behind + 2);
+    } else if (status == GA_UNSUPPORTED) {
+        snprintf(why, sizeof why, "%s does not work on [%s]: %s", s->run.policy, name, reason);
+        complain_key(r, section_of(r, SIM_SECTION_RUN, 0), "policy", why);
+    }
+}
+
 static void gpu_check(struct sim_reading *r, const struct sim_reading_section *section,
                       struct sim_gpu_keys *gpu)
 {
-    char why[500];
     soft_device_complete(&gpu->device, gpu->given);
     if (gpu->device.model == 0) {
         complain_key(r, section, "model",
@@ -81,19 +99,7 @@ static void gpu_check(struct sim_reading *r, const struct sim_reading_section *s
     gpu->node = node_index(r->scenario, gpu->node);
     const struct sched_gpu has = {.copy_engines = gpu->device.copy_engines,
                                   .bandwidth = (uint64_t)gpu->device.memory_mbs * 1000000};
-    char reason[300];
-    if (r->scenario->policy != NULL &&
-        sched_settings_check(r->scenario->policy, &r->scenario->policy_keys, &has, reason,
-                             sizeof reason) != GA_OK) {
-        const struct sim_reading_section *settings = section_of(r, SIM_SECTION_POLICY, 0);
-        snprintf(why, sizeof why, "%s does not work on [%s]: %s", r->scenario->run.policy,
-                 section != NULL ? section->name : "gpu", reason);
-        if (settings != NULL) {
-            conf_ini_complain(&r->ini, settings->line, "[policy]: %s", why);
-        } else {
-            complain_key(r, section_of(r, SIM_SECTION_RUN, 0), "policy", why);
-        }
-    }
+    policy_check_on(r, &has, gpu == r->scenario->gpus, section != NULL ? section->name : "gpu");
 }
 
 static void policy_check(struct sim_reading *r)

@@ -48,9 +48,11 @@ Test(scheduling, wrong_scheduling_names_the_line_and_what_is_possible)
                "f:5: [gpu.0] policy: \"fair\" is not allowed; allowed: none, rr, las, fs, tfs");
     expect_one(SMALLEST "slice = 5\n", "10us to 1h: a number and ns, us, ms or s");
     expect_one(SMALLEST "slice = none\n", "10us to 1h");
-    expect_one(SMALLEST "policy = las\nslice = 20ms\nquantum = 20ms\nclock_mhz = 900\n",
-               "f:7: [gpu.0] policy = las: the quantum of LAS must be longer than the slice");
-    expect_one(SMALLEST "slice = 1s\n", "f:5: [gpu.0] policy = none: the epoch must be at least");
+    expect_one(SMALLEST "policy = las\nquantum = 20ms\nslice = 20ms\nclock_mhz = 900\n",
+               "f:6: [gpu.0] quantum: 20ms is not allowed: it must be longer than slice, which is "
+               "20ms");
+    expect_one(SMALLEST "policy = tfs\nslice = 1s\nclock_mhz = 900\n",
+               "f:6: [gpu.0] epoch: 100ms is not allowed: it must be at least as long as slice");
     expect_one(SMALLEST "passed_max = 0\n", "1 to 4294967295");
 }
 

@@ -46,19 +46,20 @@ Test(settings, contradictions)
     const uint64_t hours = UINT64_C(7200000000000);
     struct sched_settings defaults = sched_settings_default();
     REFUSED(slice_ns, 0, "slice");
-    REFUSED(slice_ns, hours, "slice");
-    REFUSED(epoch_ns, defaults.slice_ns - 1, "epoch");
+    REFUSED(slice_ns, hours, "slice: 7200s");
+    REFUSED(epoch_ns, defaults.slice_ns - 1,
+            "epoch: 9999999ns is not allowed: it must be at least as long as slice, which is 10ms");
     REFUSED(epoch_ns, hours, "epoch");
     REFUSED(quantum_ns, defaults.slice_ns, "quantum");
     REFUSED(quantum_ns, hours, "quantum");
     REFUSED(horizon_ns, 0, "horizon");
     REFUSED(horizon_ns, defaults.slice_ns + 1, "horizon");
     REFUSED(hold_ns, defaults.epoch_ns + 1, "hold");
-    REFUSED(group_slice_ns, defaults.slice_ns - 1, "slice of groups");
-    REFUSED(group_excess_percent, 101, "excess");
+    REFUSED(group_slice_ns, defaults.slice_ns - 1, "group_slice: ");
+    REFUSED(group_excess_percent, 101, "group_excess: ");
     REFUSED(aging_ns, hours, "aging");
-    REFUSED(passed_max, 0, "turns");
-    REFUSED(cap_window_ns, defaults.slice_ns - 1, "caps");
+    REFUSED(passed_max, 0, "passed_max: ");
+    REFUSED(cap_window_ns, defaults.slice_ns - 1, "cap_window: ");
     REFUSED(bandwidth_percent, 0, "bandwidth");
     REFUSED(batch_percent, 101, "batch");
 }
@@ -70,7 +71,7 @@ Test(settings, what_a_gpu_lacks)
     const struct sched_gpu none = {.copy_engines = 0};
     cr_assert_eq(check("ps_bandwidth", &settings, &unknown, "bandwidth"), GA_UNSUPPORTED);
     cr_assert_eq(check("ps", &settings, &unknown, ""), GA_OK);
-    cr_assert_eq(check("ps", &settings, &none, "copy engine"), GA_INVALID);
+    cr_assert_eq(check("ps", &settings, &none, "copy_engines: "), GA_INVALID);
 }
 
 /* A stranger's words: a weight of 0 or a phase that does not exist harm nobody. */

@@ -138,7 +138,7 @@ def test_scheduling(build):
     text = start_wrong(build, gpu + "policy = fair\n")
     expect_words(text, r":5\b", "policy", "none, rr, las, fs, tfs, ps, ")
     text = start_wrong(build, gpu + "policy = las\nquantum = 5ms\nslice = 5ms\n")
-    expect_words(text, r":7\b", "policy = las", "quantum .* longer than the slice")
+    expect_words(text, r":6\b", "quantum: 5ms .* longer than slice, which is 5ms")
     text = start_wrong(build, gpu + "slice = 5\n")
     expect_words(text, r":5\b", "slice", "ns, us, ms or s")
 
