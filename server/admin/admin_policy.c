@@ -59,9 +59,13 @@ static enum admin_code policy_read(struct admin_call *call, struct conf_scheduli
     enum ga_status status = conf_scheduling_set(text, scheduling, why, sizeof why);
     json_array_foreach(texts, at, one)
     {
-        if (status == GA_OK) {
-            status = conf_scheduling_set(json_string_value(one), scheduling, why, sizeof why);
+        const char *set = json_string_value(one);
+        if (status == GA_OK && strncmp(set, "policy=", strlen("policy=")) == 0) {
+            snprintf(why, sizeof why, "policy: given twice");
+            status = GA_INVALID;
         }
+        status = status == GA_OK ? admin_text_check(texts, at, why, sizeof why) : status;
+        status = status == GA_OK ? conf_scheduling_set(set, scheduling, why, sizeof why) : status;
     }
     return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_USAGE, "%s", why);
 }
@@ -105,7 +109,7 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
         return code;
     }
     if (scheduling_check(device, &after, why, sizeof why) != GA_OK) {
-        return admin_fail(call, ADMIN_USAGE, "policy %s: %s", sched_policy_name(after.policy), why);
+        return admin_fail(call, ADMIN_USAGE, "%s", why);
     }
     json_t *before = policy_record_of(control, gpu);
     if (call->dry_run) {

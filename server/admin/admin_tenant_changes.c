@@ -43,7 +43,10 @@ static enum admin_code tenant_set(struct admin_call *call, struct store_tenant *
     size_t at;
     json_array_foreach(texts, at, text)
     {
-        enum ga_status status = store_tenant_set(tenant, json_string_value(text), why, sizeof why);
+        enum ga_status status = admin_text_check(texts, at, why, sizeof why);
+        if (status == GA_OK) {
+            status = store_tenant_set(tenant, json_string_value(text), why, sizeof why);
+        }
         if (status == GA_NOT_FOUND) { /* of a limit, not of a tenant */
             status = GA_INVALID;
         }

@@ -53,8 +53,10 @@ static enum admin_code user_limits(struct admin_call *call, struct store_user *u
     size_t at;
     json_array_foreach(texts, at, text)
     {
-        enum ga_status status =
-            limits_read(json_string_value(text), &user->limits, why, sizeof why);
+        enum ga_status status = admin_text_check(texts, at, why, sizeof why);
+        if (status == GA_OK) {
+            status = limits_read(json_string_value(text), &user->limits, why, sizeof why);
+        }
         if (status != GA_OK) {
             return admin_status_code(call, status == GA_NOT_FOUND ? GA_INVALID : status, why);
         }

@@ -72,6 +72,22 @@ json_t *admin_texts(const struct admin_call *call, const char *name)
     return json_object_get(call->arguments, name);
 }
 
+enum ga_status admin_text_check(const json_t *texts, size_t at, char *why, size_t why_size)
+{
+    const char *text = json_string_value(json_array_get(texts, at)), *per = strchr(text, '/');
+    size_t length = strcspn(text, "=");
+    for (size_t i = 0; i < at; i++) {
+        const char *before = json_string_value(json_array_get(texts, i));
+        const char *before_per = strchr(before, '/');
+        bool one_time = per == NULL || before_per == NULL || strcmp(per, before_per) == 0;
+        if (one_time && strcspn(before, "=") == length && strncmp(before, text, length) == 0) {
+            snprintf(why, why_size, "%.*s: given twice", (int)(length < 40 ? length : 40), text);
+            return GA_INVALID;
+        }
+    }
+    return GA_OK;
+}
+
 void admin_set(json_t *object, const char *name, json_t *value)
 {
     /* What is missing at the end is missing memory, which no reply could tell in its place. */

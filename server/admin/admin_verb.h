@@ -71,6 +71,10 @@ const char *admin_text(const struct admin_call *call, const char *name);
 uint64_t admin_number(const struct admin_call *call, const char *name, uint64_t standard);
 bool admin_flag(const struct admin_call *call, const char *name);
 json_t *admin_texts(const struct admin_call *call, const char *name);
+/* GA_INVALID: the text "KEY=VALUE" at this place of them, or "KEY=VALUE/TIME", says anew what one
+ * before it has said. */
+GA_CHECKED enum ga_status admin_text_check(const json_t *texts, size_t at, char *why,
+                                           size_t why_size);
 /* Sets a member; a text that is not UTF-8 becomes one that is. `value` is taken; NULL: no memory,
  * which admin_answer finds at the end. */
 void admin_set(json_t *object, const char *name, json_t *value);
