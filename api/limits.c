@@ -94,14 +94,23 @@ enum limit limits_find_json(const char *json)
     return (enum limit)i;
 }
 
+/* What "-" stands for, for people. */
+static const char *unset_means(enum limit limit)
+{
+    return limit == LIMIT_SHARE          ? "100, as of all who have none"
+           : limit == LIMIT_PRIORITY     ? "0, as of all who have none"
+           : limit == LIMIT_LATENCY_GOAL ? "no goal"
+                                         : "no limit";
+}
+
 static enum ga_status value_refuse(enum limit limit, char *why, size_t why_size)
 {
     const struct limits_facts *facts = &limits_table[limit];
     char least[LIMITS_TEXT_MAX], largest[LIMITS_TEXT_MAX];
     limits_value_write(limit, facts->least, least);
     limits_value_write(limit, facts->most, largest);
-    snprintf(why, why_size, "%s: must be between %s and %s, or - for no limit", facts->key, least,
-             largest);
+    snprintf(why, why_size, "%s: must be between %s and %s, or - for %s", facts->key, least,
+             largest, unset_means(limit));
     return GA_INVALID;
 }
 
@@ -134,8 +143,8 @@ enum ga_status limits_value_read(enum limit limit, const char *text, uint64_t *v
         if (is_amount(form, text)) {
             return value_refuse(limit, why, why_size);
         }
-        snprintf(why, why_size, "%s: '%.40s' is not %s, or - for no limit", facts->key, text,
-                 form->text);
+        snprintf(why, why_size, "%s: '%.40s' is not %s, or - for %s", facts->key, text, form->text,
+                 unset_means(limit));
         return GA_INVALID;
     }
     GA_TRY(limits_value_check(limit, read, why, why_size));
