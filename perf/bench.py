@@ -17,6 +17,7 @@ import figures as figure_table  # noqa: E402
 import image_figures  # noqa: E402
 import mix  # noqa: E402
 import rdma_figures  # noqa: E402
+import sched_facts  # noqa: E402
 import soft_figures  # noqa: E402
 import tenant_figures  # noqa: E402
 import tls_figures  # noqa: E402
@@ -31,8 +32,8 @@ FIGURES = (figure_table.all_figures() + tls_figures.all_figures() + mix.all_figu
            tenant_figures.all_figures() + image_figures.all_figures() +
            soft_figures.all_figures())
 BY_NAME = rdma_figures.all_figures()  # only for who says "rdma"
-FACTS = {**fact_table.ALL, **far_facts.ALL, **tls_figures.FACTS, **tenant_figures.FACTS,
-         **soft_figures.FACTS}
+FACTS = {**fact_table.ALL, **sched_facts.FACTS, **far_facts.ALL, **tls_figures.FACTS,
+         **tenant_figures.FACTS, **soft_figures.FACTS}
 
 
 def processor():

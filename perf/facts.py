@@ -96,61 +96,6 @@ def launch_processor(bench_rig, _floor, scale):
                    client + backends, target, f"program {client:.0f}, backend {backends:.0f}")
 
 
-class Side:
-    """A server with one program, or several at a time, that launch."""
-
-    def __init__(self, bench_rig, lines, gpu_lines, transport, programs, count):
-        server = bench_rig.server(["spare_backends = 0", *lines], gpu_lines=gpu_lines)
-        self.loops = [bench_rig.loops_remote(server, transport) for _ in range(programs)]
-        self.costs = []
-        self.launch(count // 10)
-        self.backends = server.backends()
-
-    def launch(self, count):
-        for loops in self.loops:
-            loops.tell("launch", count)
-        for loops in self.loops:
-            loops.answer()
-
-    def measure(self, count):
-        before = sum(map(processor_ns, self.backends))
-        self.launch(count)
-        self.costs.append((sum(map(processor_ns, self.backends)) - before) /
-                          (count * len(self.loops)))
-
-
-def added(key, title, target, sides, count, scale):
-    """The second side adds this to a launch in the backend process. The floor is the first one, in
-    turns."""
-    for _ in range(max(3, round(15 * min(scale, 1)))):
-        for side in sides:
-            side.measure(count)
-    without, with_it = (side.costs for side in sides)
-    ratio = statistics.median(b / a for a, b in zip(without, with_it))
-    return Fact(key, title, "ns", statistics.median(b - a for a, b in zip(without, with_it)),
-                target, f"{statistics.median(without):.0f} without, ratio {ratio:.3f}")
-
-
-def metering(bench_rig, _floor, scale):
-    """Two per cent of a kernel of 10 us are 200 ns."""
-    count = max(1000, round(500000 * scale))
-    for name, transport in (("tcp", "tcp"), ("shm", "auto")):
-        sides = [Side(bench_rig, [f"ledger_interval_s = {interval}"], [], transport, 1, count)
-                 for interval in (0, 1)]
-        yield added(f"metering_{name}", f"{name}: GPU time, added to a launch", 200, sides, count,
-                    scale)
-
-
-def turns(bench_rig, _floor, scale):
-    """A policy, for a program alone and for two that take turns."""
-    count = max(1000, round(500000 * scale))
-    for programs, title, target in ((1, "a policy, added to a launch, alone", 10),
-                                    (2, "a policy, added to a launch, two in turns", 100)):
-        sides = [Side(bench_rig, [], [f"policy = {policy}"], "auto", programs, count)
-                 for policy in ("none", "rr")]
-        yield added(f"turns_{programs}", title, target, sides, count, scale)
-
-
 # ---- the beginning of a program
 
 def first_calls(bench_rig, floor, scale):
@@ -254,7 +199,5 @@ def idle_sessions(bench_rig, _floor, scale):
     yield fact
 
 
-ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "metering": metering,
-       "turns": turns, "first_call": first_calls,
+ALL = {"mallocs": mallocs, "launch_processor": launch_processor, "first_call": first_calls,
        "hello": hello, "idle_memory": idle_memory, "idle_sessions": idle_sessions}
-

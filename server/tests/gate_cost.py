@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the gate costs a launch where no policy holds: instructions of the generated handler, as
-callgrind counts them, against those of the same handler without the gate. usage: gate_cost.py ROOT
+callgrind counts them, against those of the same handler without the gate. usage: gate_cost.py
 GENERATED CUDA_INCLUDE CC"""
 
 import os
@@ -13,6 +13,7 @@ import tempfile
 LAUNCHES = 1000
 MOST = 4  # instructions per launch
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 
 
 def handlers(generated):
@@ -48,14 +49,18 @@ def instructions(compiler, folder, name, handler, rest):
     return int(counted.group(1)) / LAUNCHES
 
 
-def main():
-    root, generated, cuda, compiler = sys.argv[1:]
-    compiler = [compiler, "-O2", "-DNDEBUG", "-std=gnu11", "-D_GNU_SOURCE", f"-I{root}",
+def measure(generated, cuda, compiler):
+    """Instructions of a launch's handler, with the gate and without."""
+    compiler = [compiler, "-O2", "-DNDEBUG", "-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT}",
                 f"-I{generated}", "-isystem", cuda]
     with tempfile.TemporaryDirectory(prefix="gpuaas-gate-") as folder:
         rest = compiled(compiler, f"{HERE}/gate_cost.c", f"{folder}/rest.o")
-        gated, bare = (instructions(compiler, folder, name, handler, rest)
-                       for name, handler in zip(("gated", "bare"), handlers(generated)))
+        return [instructions(compiler, folder, name, handler, rest)
+                for name, handler in zip(("gated", "bare"), handlers(generated))]
+
+
+def main():
+    gated, bare = measure(*sys.argv[1:])
     print(f"a launch: {gated:g} instructions of its handler, {bare:g} without the gate")
     if gated - bare > MOST:
         sys.exit(f"the gate takes more than {MOST} instructions of a launch")

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server/calls/launch.c without the request monitor, for a gpuaasd with which it is compared. */
+#include "server/session/conn.h"
+
+#define monitor_launch(monitor, conn, function, args) ((void)(conn))
+#include "server/calls/launch.c"
