@@ -3,7 +3,8 @@
 """Shares, caps and throttles of tenants, as docs/quotas.md has them, with programs that always want
 the GPU. The GPU only keeps time, so the processors have little to do; but a machine that is so busy
 that the GPU stands still although somebody wants it says nothing about shares: such a look is VOID,
-and is done again. What must never be too much is compared always."""
+and is done again. What must never be too much is compared always. What a cap must leave is compared
+with the time for which it has held the program back, which a busy machine does not change."""
 
 import contextlib
 import os
@@ -56,10 +57,14 @@ def working(build, server, admin, *tenants):
         yield
 
 
-def gpu_ms(admin):
-    """GPU time of each tenant's session so far."""
-    return {session["tenant"]: sum(use["compute_ms"] for use in session["use"])
+def use_ms(admin, figure):
+    """Of each tenant's session so far."""
+    return {session["tenant"]: sum(use[figure] for use in session["use"])
             for session in admin.items("sessions")}
+
+
+def gpu_ms(admin):
+    return use_ms(admin, "compute_ms")
 
 
 def look(admin, work_ms=LOOK_MS):
@@ -91,16 +96,23 @@ def expect_ratio(admin, one, other, least, most, work_ms=LOOK_MS):
 
 
 def expect_part(admin, tenant, part, work_ms):
-    """Of one with a cap, who is alone and always wants the GPU: not more, and not much less unless
-    the machine is too busy. A look may be off by what the meter does not know yet."""
-    seen = []
+    """Of one with a cap, who is alone and always wants the GPU. Not more; and for each second that
+    it waits, for only the cap lets it wait, it has part / (1 - part) of them: also if the machine
+    is too busy for it to use its part up. A look may be off by what the meter does not know yet."""
+    seen, waited = [], 0
     for _ in range(LOOKS):
-        seen.append(look(admin, work_ms)[tenant])
-        expect(seen[-1] <= part * 1.6, f"{seen} of the GPU, {part} is allowed")
-        if part * 0.8 <= seen[-1] <= part * 1.2:
+        before, since = use_ms(admin, "waited_ms")[tenant], time.monotonic()
+        used = look(admin, work_ms)[tenant]
+        took_ms = (time.monotonic() - since) * 1000
+        wait = (use_ms(admin, "waited_ms")[tenant] - before) / took_ms
+        waited += wait * took_ms
+        seen.append((round(used, 3), round(wait, 3)))
+        expect(used <= part * 1.6, f"{seen} of the GPU (and waits), {part} is allowed")
+        if used <= part * 1.2 and used * (1 - part) >= 0.8 * part * wait and waited >= work_ms / 2:
             return
-    expect(min(seen) <= part * 1.2, f"{seen} of the GPU, {part} is allowed")
-    print("VOID: the machine is too busy to keep the GPU at work")
+    expect(min(used for used, _ in seen) <= part * 1.2 and waited < work_ms / 2,
+           f"{seen} of the GPU (and waits), {part} is allowed")
+    print("VOID: the machine is too busy for it to use its part up")
 
 
 def test_shares(build):
