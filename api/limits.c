@@ -94,7 +94,7 @@ enum limit limits_find_json(const char *json)
     return (enum limit)i;
 }
 
-/* What "-" stands for, for people. */
+/* The meaning of "-", for people. */
 static const char *unset_means(enum limit limit)
 {
     return limit == LIMIT_SHARE          ? "100, as of all who have none"

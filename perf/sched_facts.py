@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scheduling costs a launch in the backend process: the gate without a policy, a policy, the
-meter, the request monitor. The floor of each is the same launch without it, in turns."""
+"""The cost of scheduling for a launch in the backend process: the gate without a policy, a policy,
+the meter, the request monitor. The floor of each is the same launch without it, in turns."""
 
 import os
 import shutil
@@ -25,7 +25,8 @@ def gate_off(bench_rig, _floor, _scale):
         fact.note = "there is no valgrind, which counts them"
     else:
         build = bench_rig.build
-        gated, bare = gate_cost.measure(build.path("gen"), os.path.join(build.cuda, "include"), "cc")
+        gated, bare = gate_cost.measure(build.path("gen"), os.path.join(build.cuda, "include"),
+                                        "cc")
         fact.value = gated - bare
         fact.note = f"{bare:g} without, by callgrind"
     yield fact
@@ -57,7 +58,8 @@ class Side:
 
 
 def added(key, title, target, sides, scale):
-    """The second side adds this to a launch in the backend process. Who is first alternates."""
+    """The second side adds this to a launch in the backend process. They alternate in being
+    first."""
     for number in range(max(3, round(TURNS * min(scale, 1)))):
         for side in sides[::1 if number % 2 else -1]:
             side.measure(max(1000, round(LAUNCHES * scale)))

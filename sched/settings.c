@@ -39,7 +39,7 @@ struct order {
     const char *because;
 };
 
-static void number_write(uint64_t value, bool is_time, char text[GA_AMOUNT_BYTES])
+static void settings_number_write(uint64_t value, bool is_time, char text[GA_AMOUNT_BYTES])
 {
     if (is_time) {
         ga_time_write(value, text);
@@ -69,9 +69,9 @@ static bool bounds_hold(const struct sched_settings *settings, char *why, size_t
         const struct bound *bound = &bounds[i];
         char value[GA_AMOUNT_BYTES], least[GA_AMOUNT_BYTES], most[GA_AMOUNT_BYTES];
         if (bound->value < bound->least || bound->value > bound->most) {
-            number_write(bound->value, bound->is_time, value);
-            number_write(bound->least, bound->is_time, least);
-            number_write(bound->most, bound->is_time, most);
+            settings_number_write(bound->value, bound->is_time, value);
+            settings_number_write(bound->least, bound->is_time, least);
+            settings_number_write(bound->most, bound->is_time, most);
             snprintf(why, why_room, "%s: %s is not allowed: it must be between %s and %s",
                      bound->key, value, least, most);
             return false;
