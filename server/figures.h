@@ -93,6 +93,7 @@ struct figures {
     _Atomic uint32_t fault;      /* CUresult that may be the GPU's failure; 0: none */
     _Atomic uint32_t silent;     /* 1: it is ended because it gives no sign of life */
     _Atomic uint64_t busy_at_ns; /* when it was last seen to call or to wait for work */
+    _Atomic uint64_t rate_waits; /* how often it has seen that a rate lets it wait */
     struct gpu_figures gpus[FIGURES_GPUS];
 };
 

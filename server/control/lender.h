@@ -33,7 +33,7 @@ struct lender_seat {
     uint32_t recall;               /* the turn that is to be told when `told` is answered */
     uint32_t boundless;            /* of the kinds that were lent in such pieces at the beginning */
     bool limits_untold;            /* the channel was full */
-    uint64_t moved;                /* bytes and messages when it was last looked at */
+    uint64_t moved;                /* bytes, messages and waits when it was last looked at */
 };
 
 /* Of a tenant. */
@@ -42,7 +42,8 @@ struct lender {
     struct ga_list seats; /* struct lender_seat */
     uint32_t turn;        /* the last one */
     uint64_t refusals[LIMIT_COUNT];
-    uint32_t movers; /* seats that have moved anything lately: they divide the rates; at least 1 */
+    uint32_t movers; /* seats that have moved anything lately, or wait until they may: they divide
+                      * the rates; at least 1 */
     uint64_t movers_ns; /* when that was looked at */
 };
 

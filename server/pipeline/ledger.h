@@ -59,6 +59,13 @@ static inline void ledger_moved(struct ledger *ledger, enum figure way, uint64_t
                           memory_order_relaxed);
 }
 
+/* A limit in a second holds the application, as was seen now. Who waits for one looks, and calls
+ * this, many times a second, so gpuaasd can tell that it does. Any thread. */
+static inline void ledger_rate_waits(const struct ledger *ledger)
+{
+    atomic_fetch_add_explicit(&ledger->figures->rate_waits, 1, memory_order_relaxed);
+}
+
 /* Sums what has been moved on some ways. Any thread. */
 static inline uint64_t ledger_sum(const struct ledger *ledger, const enum figure *ways,
                                   unsigned count)

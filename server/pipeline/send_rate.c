@@ -43,6 +43,7 @@ uint64_t send_rate_room(struct send_rate *limit, const struct ledger *ledger)
     }
     if (limit->rate.due_ns > now + AHEAD_NS) {
         limit->held_ns = limit->rate.due_ns - AHEAD_NS;
+        ledger_rate_waits(ledger);
         return 0;
     }
     return limit->rate.free != 0 ? limit->rate.free : 1;
@@ -57,7 +58,11 @@ static uint64_t until(uint64_t time, uint64_t now)
 uint64_t send_rate_early_ns(struct send_rate *limit, const struct ledger *ledger)
 {
     uint64_t now;
-    return rate_look(limit, ledger, &now) ? until(limit->rate.due_ns, now) : 0;
+    uint64_t early_ns = rate_look(limit, ledger, &now) ? until(limit->rate.due_ns, now) : 0;
+    if (early_ns != 0) {
+        ledger_rate_waits(ledger);
+    }
+    return early_ns;
 }
 
 uint64_t send_rate_held_ns(const struct send_rate *limit)

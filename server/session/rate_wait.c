@@ -48,6 +48,7 @@ static void wait_until(struct server_conn *conn, uint64_t until)
     const struct quota *quota = conn->ledger->quota;
     for (uint64_t now; (now = ga_clock_ns()) < until && quota_turn(quota) == conn->rates.seen &&
                        !atomic_load(&conn->ended);) {
+        ledger_rate_waits(conn->ledger);
         conn_pause(conn, until - now < LOOK_NS ? until - now : LOOK_NS);
     }
 }

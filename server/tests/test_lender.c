@@ -12,6 +12,7 @@
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/control.h"
+#include "server/control/lender_rates.h"
 #include "server/control/seat.h"
 
 #define SEATS 3
@@ -245,6 +246,26 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
     recalled(&all[0], 0, 0);
     ask(&all[0], 0, 1);
     cr_assert_eq(lent(&all[0]), CHANNEL_BOUNDLESS);
+}
+
+/* A copy by shared memory is counted at once; until it is paid for nothing else is. */
+Test(lender, who_waits_for_a_rate_keeps_its_part)
+{
+    uint64_t now = ga_clock_ns();
+    tenant->terms.limits.of[LIMIT_BANDWIDTH_OUT] = 6 * MIB;
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_store(&pages[i].seats[0].of[FIGURE_SHARED_OUT], 8 * MIB);
+    }
+    cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
+    cr_assert_eq(lender_rates_limits(&all[0].seat).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_fetch_add(&pages[i].seats[0].rate_waits, 1);
+    }
+    cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
+    cr_assert_eq(lender_rates_limits(&all[1].seat).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
+    atomic_fetch_add(&pages[1].seats[0].rate_waits, 1);
+    cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
+    cr_assert_eq(lender_rates_limits(&all[1].seat).of[LIMIT_BANDWIDTH_OUT], 6 * MIB);
 }
 
 Test(lender, a_stranger_asks_for_nonsense)

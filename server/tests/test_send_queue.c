@@ -345,6 +345,7 @@ Test(send_queue, what_is_over_the_limit_waits_until_it_is_lifted)
         append(i, true);
     }
     cr_assert_eq(send_queue_flush(&out), GA_AGAIN);
+    cr_assert_eq(atomic_load(&figures.rate_waits), 1, "gpuaasd can tell that it waits");
     cr_assert_neq(send_queue_held_ns(&out), 0, "not by the socket");
     cr_assert_neq(send_queue_early_ns(&out), 0, "nor does anything else go");
     uint64_t came = read_what_came();

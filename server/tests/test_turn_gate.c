@@ -224,6 +224,7 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     cr_assert(rate_wait(conn));
     cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_neq(atomic_load(&fake_figures.rate_waits), 0, "gpuaasd can tell");
 }
 
 /* Before a part of a copy that had passed the gate already. */
@@ -237,6 +238,7 @@ Test(turn_gate, who_waits_to_send_has_to_ask_again)
     cr_assert(rate_wait_out(conn));
     cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
     cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_neq(atomic_load(&fake_figures.rate_waits), 0, "gpuaasd can tell");
     cr_assert(!rate_wait_out(conn), "nothing has been sent since");
 }
 

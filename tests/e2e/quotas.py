@@ -46,10 +46,10 @@ def limited(build, *limits, gpus=1, keys="", extra=None):
 
 
 @contextlib.contextmanager
-def players(build, server, count):
+def players(build, server, count, **extra):
+    env = build.remote([server], **extra)
     with contextlib.ExitStack() as stack:
-        made = [stack.enter_context(contextlib.closing(Player(build, build.remote([server]))))
-                for _ in range(count)]
+        made = [stack.enter_context(contextlib.closing(Player(build, env))) for _ in range(count)]
         yield made
 
 
@@ -393,6 +393,21 @@ def test_bandwidth(build):
             start = time.monotonic()
             harness.run_passing([build.program("large_copies")], build.remote([server]))
             expect(time.monotonic() - start >= 3, f"{limit}: it moves more than 200 MiB each way")
+
+
+def test_bandwidth_of_two_programs(build):
+    """They have it together, also if each of their copies is counted at once, as with shared
+    memory, and one waits while the other goes on."""
+    for limit in ("bandwidth-in", "bandwidth-out"):
+        with limited(build, f"{limit}=2MiB/s") as server, \
+                players(build, server, 2, GPUAAS_TRANSPORT="auto") as both:
+            start = time.monotonic()
+            for player in both:
+                player.say("pinned 6")
+            for player in both:
+                expect(player.hear() == "copied", player.report())
+            took = time.monotonic() - start
+            expect(took >= 5, f"{limit}: 12 MiB at 2 MiB/s in {took:.1f} s")
 
 
 def test_bandwidth_holds_only_what_goes_out(build):

@@ -7,6 +7,7 @@
 //   free         says how many MiB are free
 //   work COUNT   launches so many kernels, one after the other, and waits for each; says "worked"
 //   copy COUNT   likewise copies to the device and back
+//   pinned COUNT the same with a MiB of pinned memory; says "copied"
 //   fetch MIB    begins a copy of so much to the host, in a stream of its own; says "begun"
 //   beside COUNT meanwhile copies to the device, in another stream, and launches so many kernels
 //                behind that; waits for none of them; says "launched"
@@ -87,6 +88,24 @@ static void copy(int count)
     printf("copied\n");
 }
 
+static void copy_pinned(int count)
+{
+    char *host, *device;
+    CHECK(cudaMallocHost(&host, mib));
+    CHECK(cudaMalloc(&device, mib));
+    for (int i = 0; i < count; i++) {
+        host[mib / 2] = (char)i;
+        CHECK(cudaMemcpy(device, host, mib, cudaMemcpyHostToDevice));
+        host[mib / 2] = -1;
+        CHECK(cudaMemcpy(host, device, mib, cudaMemcpyDeviceToHost));
+        if (host[mib / 2] != (char)i)
+            fail("pinned copy %d has lost its bytes", i);
+    }
+    CHECK(cudaFree(device));
+    CHECK(cudaFreeHost(host));
+    printf("copied\n");
+}
+
 // A copy to the host, and work beside it.
 static struct {
     cudaStream_t stream, other;
@@ -156,6 +175,8 @@ int main()
             work(counter, number);
         } else if (!strcmp(word, "copy") && scanf("%d", &number) == 1) {
             copy(number);
+        } else if (!strcmp(word, "pinned") && scanf("%d", &number) == 1) {
+            copy_pinned(number);
         } else if (!strcmp(word, "fetch") && scanf("%d", &number) == 1) {
             fetch_begin(number * mib);
         } else if (!strcmp(word, "beside") && scanf("%d", &number) == 1) {
