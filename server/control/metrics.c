@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -138,60 +139,41 @@ static void metrics_scheduling_write(const struct control *control, FILE *out)
 
 /* ---- tenants */
 
+/* The families about a tenant alone. */
+enum tenant_family {
+    TENANT_SESSIONS,
+    TENANT_SESSIONS_LIMIT,
+    TENANT_MEMORY,
+    TENANT_MEMORY_LIMIT,
+    TENANT_TURNS,
+    TENANT_TURN_WAIT, /* until it is written: in nanoseconds */
+    TENANT_FAMILIES
+};
+
+static const struct {
+    const char *name, *help;
+} tenant_families[TENANT_FAMILIES] = {
+    [TENANT_SESSIONS] = {"gpuaas_tenant_sessions", "Programs of the tenant that are connected."},
+    [TENANT_SESSIONS_LIMIT] = {"gpuaas_tenant_sessions_limit", "As many as it may have."},
+    [TENANT_MEMORY] = {"gpuaas_tenant_memory_bytes",
+                       "Device memory of its programs, as their backend processes count it."},
+    [TENANT_MEMORY_LIMIT] = {"gpuaas_tenant_memory_limit_bytes", "As much as it may have."},
+    [TENANT_TURNS] = {"gpuaas_tenant_turns_wanted", "Turns on GPUs that its programs wait for."},
+    [TENANT_TURN_WAIT] = {"gpuaas_tenant_turn_wait_seconds",
+                          "Time for which its programs that are connected have waited for turns."},
+};
+
 /* Sums over the live applications of a tenant. */
 struct tenant_sums {
-    const struct tenant *tenant;
-    uint64_t sessions, bytes;
-    uint64_t waiting, waited_ns; /* for turns on GPUs */
+    const char *name;
+    uint64_t of[TENANT_FAMILIES]; /* LIMIT_NONE: no line */
     uint64_t gpu_bytes[CONF_GPUS_MAX];
 };
 
-static void metrics_sums_add(void *user, const struct status_application *application)
-{
-    struct tenant_sums *sums = user;
-    if (strcmp(application->tenant, sums->tenant->terms.name) == 0) {
-        sums->sessions++;
-        sums->bytes += application->figures[FIGURE_DEVICE_BYTES];
-        gpu_bytes_add(sums->gpu_bytes, application);
-    }
-}
-
-static void metrics_sums_turns(void *user, const struct status_application *application,
-                               const struct status_gpu *gpu)
-{
-    struct tenant_sums *sums = user;
-    if (gpu->turns != NULL && strcmp(application->tenant, sums->tenant->terms.name) == 0) {
-        sums->waiting += gpu->turns->waits;
-        sums->waited_ns += gpu->turns->account.waited_ns;
-    }
-}
-
-/* Begins a line about a tenant; its other labels and "}" come next. */
-static void tenant_line_begin(FILE *out, const char *name, const struct tenant *tenant)
-{
-    fprintf(out, "%s{tenant=\"", name);
-    label_write(out, tenant->terms.name);
-    fputc('"', out);
-}
-
-static void tenant_line(FILE *out, const char *name, const struct tenant *tenant, uint64_t value)
-{
-    tenant_line_begin(out, name, tenant);
-    fprintf(out, "} %" PRIu64 "\n", value);
-}
-
-/* Of the GPUs that it has memory of. */
-static void tenant_gpus_write(FILE *out, const struct control *control,
-                              const struct tenant_sums *sums)
-{
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        if (sums->gpu_bytes[i] != 0) {
-            tenant_line_begin(out, "gpuaas_tenant_gpu_memory_bytes", sums->tenant);
-            gpu_label(out, devices_visible(&control->devices, i));
-            fprintf(out, "} %" PRIu64 "\n", sums->gpu_bytes[i]);
-        }
-    }
-}
+struct tenants_sums {
+    struct tenant_sums *each;
+    uint32_t count;
+};
 
 /* Labels are names: one that was removed while its programs still end, and the next of its name,
  * are one to who reads them. */
@@ -200,40 +182,110 @@ static bool is_first_of_its_name(const struct control *control, const struct ten
     return tenant_known(control, 0, tenant->terms.name) == tenant;
 }
 
-static void metrics_tenants_write(const struct control *control, FILE *out)
+/* NULL: it has come without memory for its sums. */
+static struct tenant_sums *metrics_sums_of(const struct tenants_sums *all, const char *tenant)
 {
-    family(out, "gpuaas_tenant_sessions", "gauge", "Programs of the tenant that are connected.");
-    family(out, "gpuaas_tenant_sessions_limit", "gauge", "As many as it may have.");
-    family(out, "gpuaas_tenant_memory_bytes", "gauge",
-           "Device memory of its programs, as their backend processes count it.");
-    family(out, "gpuaas_tenant_memory_limit_bytes", "gauge", "As much as it may have.");
-    family(out, "gpuaas_tenant_gpu_memory_bytes", "gauge",
-           "The same on each GPU of which they have any.");
-    family(out, "gpuaas_tenant_turns_wanted", "gauge", "Turns on GPUs that its programs wait for.");
-    family(out, "gpuaas_tenant_turn_wait_seconds", "gauge",
-           "Time for which its programs that are connected have waited for turns.");
+    struct tenant_sums *found = NULL;
+    for (uint32_t i = 0; i < all->count && found == NULL; i++) {
+        found = strcmp(all->each[i].name, tenant) == 0 ? &all->each[i] : NULL;
+    }
+    return found;
+}
+
+static void metrics_sums_add(void *user, const struct status_application *application)
+{
+    struct tenant_sums *sums = metrics_sums_of(user, application->tenant);
+    if (sums != NULL) {
+        sums->of[TENANT_SESSIONS]++;
+        sums->of[TENANT_MEMORY] += application->figures[FIGURE_DEVICE_BYTES];
+        gpu_bytes_add(sums->gpu_bytes, application);
+    }
+}
+
+static void metrics_sums_turns(void *user, const struct status_application *application,
+                               const struct status_gpu *gpu)
+{
+    struct tenant_sums *sums = metrics_sums_of(user, application->tenant);
+    if (gpu->turns != NULL && sums != NULL) {
+        sums->of[TENANT_TURNS] += gpu->turns->waits;
+        sums->of[TENANT_TURN_WAIT] += gpu->turns->account.waited_ns;
+    }
+}
+
+/* None if there is no memory: the families then have no lines. */
+static struct tenants_sums tenants_sum(const struct control *control)
+{
+    struct tenants_sums all = {.count = 0};
+    const struct status_sink sink = {
+        .user = &all, .application = metrics_sums_add, .gpu = metrics_sums_turns};
+    uint32_t most = 0;
+    ga_list_each (at, next, &control->tenants.all) {
+        most++;
+    }
+    all.each = calloc(most, sizeof *all.each);
     ga_list_each (at, next, &control->tenants.all) {
         const struct tenant *tenant = ga_container(at, struct tenant, link);
-        struct tenant_sums sums = {.tenant = tenant};
-        if (!is_first_of_its_name(control, tenant)) {
-            continue;
-        }
-        const struct status_sink sink = {
-            .user = &sums, .application = metrics_sums_add, .gpu = metrics_sums_turns};
-        const uint64_t *limits = tenant->terms.limits.of;
-        status_collect(control, &sink);
-        tenant_line(out, "gpuaas_tenant_sessions", tenant, sums.sessions);
-        tenant_line(out, "gpuaas_tenant_memory_bytes", tenant, sums.bytes);
-        tenant_gpus_write(out, control, &sums);
-        tenant_line(out, "gpuaas_tenant_turns_wanted", tenant, sums.waiting);
-        tenant_line(out, "gpuaas_tenant_turn_wait_seconds", tenant, sums.waited_ns / GA_NS_PER_S);
-        if (limits[LIMIT_SESSIONS] != LIMIT_NONE) {
-            tenant_line(out, "gpuaas_tenant_sessions_limit", tenant, limits[LIMIT_SESSIONS]);
-        }
-        if (limits[LIMIT_GPU_MEM] != LIMIT_NONE) {
-            tenant_line(out, "gpuaas_tenant_memory_limit_bytes", tenant, limits[LIMIT_GPU_MEM]);
+        if (all.each != NULL && is_first_of_its_name(control, tenant)) {
+            struct tenant_sums *sums = &all.each[all.count++];
+            sums->name = tenant->terms.name;
+            sums->of[TENANT_SESSIONS_LIMIT] = tenant->terms.limits.of[LIMIT_SESSIONS];
+            sums->of[TENANT_MEMORY_LIMIT] = tenant->terms.limits.of[LIMIT_GPU_MEM];
         }
     }
+    status_collect(control, &sink);
+    for (uint32_t i = 0; i < all.count; i++) {
+        all.each[i].of[TENANT_TURN_WAIT] /= GA_NS_PER_S;
+    }
+    return all;
+}
+
+/* Begins a line about a tenant; its other labels and "}" come next. */
+static void tenant_line_begin(FILE *out, const char *name, const struct tenant_sums *sums)
+{
+    fprintf(out, "%s{tenant=\"", name);
+    label_write(out, sums->name);
+    fputc('"', out);
+}
+
+static void tenant_family_write(FILE *out, const struct tenants_sums *all, enum tenant_family which)
+{
+    const char *name = tenant_families[which].name;
+    family(out, name, "gauge", tenant_families[which].help);
+    for (uint32_t i = 0; i < all->count; i++) {
+        uint64_t value = all->each[i].of[which];
+        if (value != LIMIT_NONE) {
+            tenant_line_begin(out, name, &all->each[i]);
+            fprintf(out, "} %" PRIu64 "\n", value);
+        }
+    }
+}
+
+/* A line for each GPU that the tenant has memory of. */
+static void tenant_gpus_write(FILE *out, const struct control *control,
+                              const struct tenant_sums *sums)
+{
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        if (sums->gpu_bytes[i] != 0) {
+            tenant_line_begin(out, "gpuaas_tenant_gpu_memory_bytes", sums);
+            gpu_label(out, devices_visible(&control->devices, i));
+            fprintf(out, "} %" PRIu64 "\n", sums->gpu_bytes[i]);
+        }
+    }
+}
+
+/* The format wants all lines of a family together, so the tenants are summed up before. */
+static void metrics_tenants_write(const struct control *control, FILE *out)
+{
+    struct tenants_sums all = tenants_sum(control);
+    for (enum tenant_family i = 0; i < TENANT_FAMILIES; i++) {
+        tenant_family_write(out, &all, i);
+    }
+    family(out, "gpuaas_tenant_gpu_memory_bytes", "gauge",
+           "Device memory of its programs on each GPU of which they have any.");
+    for (uint32_t i = 0; i < all.count; i++) {
+        tenant_gpus_write(out, control, &all.each[i]);
+    }
+    free(all.each);
 }
 
 /* ---- the node and the process */

@@ -39,19 +39,24 @@ def get(place, path, method="GET", body=None):
 
 
 def metrics_of(place):
-    """Name and labels -> value; each line must be as Prometheus reads it."""
+    """Name and labels -> value; each line must be as Prometheus reads it: HELP, TYPE, and behind
+    them all lines of the family."""
     status, text, kind = get(place, "/metrics")
     expect(status == 200 and "version=0.0.4" in kind, f"{status} {kind}")
-    found, typed = {}, set()
+    found, helped, typed = {}, [None], [None]
     for line in text.splitlines():
-        if line.startswith("#"):
-            words = line.split()
-            if words[1] == "TYPE":
-                typed.add(words[2])
-                expect(words[3] in ("gauge", "counter"), line)
+        words = line.split()
+        if words[:2] == ["#", "HELP"]:
+            expect(typed == helped and words[2] not in helped and words[3:], f"no HELP: {line}")
+            helped.append(words[2])
+            continue
+        if words[:2] == ["#", "TYPE"]:
+            typed.append(words[2])
+            expect(typed == helped and words[3] in ("gauge", "counter"), f"no TYPE: {line}")
             continue
         match = re.fullmatch(r'(\w+)(\{(?:\w+="[^"\n]*",?)*\})? ([0-9.e+-]+)', line)
-        expect(match and match.group(1) in typed, f"no line of this format: {line}")
+        expect(match, f"no line of this format: {line}")
+        expect(typed == helped and match.group(1) == typed[-1], f"not in its family: {line}")
         expect(match.group(1) + (match.group(2) or "") not in found, f"twice: {line}")
         found[match.group(1) + (match.group(2) or "")] = float(match.group(3))
     return found
@@ -134,6 +139,33 @@ def test_memory_of_tenants_on_gpus(build):
         expect(len(both) == 2 and max(both.values()) >= 5 << 20 and
                sum(both.values()) == sum(series(place, "gpuaas_tenant_memory_bytes").values()),
                f"{both}")
+
+
+def test_tenants_beside_each_other(build):
+    """Each family is in one piece (metrics_of looks), and has a line of each tenant."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-e2e-") as folder, \
+            contextlib.ExitStack() as stack:
+        keys = f"http = 127.0.0.1:0\nauth = on\nstore = {folder}/store.db"
+        config = ctl.configuration(folder, keys=keys)
+        server = stack.enter_context(harness.serving(build, config=config))
+        admin = ctl.Ctl(build, folder)
+        for tenant in ("lab", "shop"):
+            token = os.path.join(folder, f"{tenant}.token")
+            admin.run("tenant", "add", tenant, "gpu-mem=64MiB", "sessions=3")
+            admin.run("token", "issue", tenant, "--out", token)
+            player = stack.enter_context(contextlib.closing(
+                Player(build, build.remote([server], GPUAAS_TOKEN_FILE=token))))
+            expect(player.ask("take 3") == "took", player.report())
+        found = metrics_of(place_of(server))
+        for tenant in ("lab", "shop"):
+            mine = {re.match(r"gpuaas_tenant_(\w+)", name).group(1): value
+                    for name, value in found.items() if f'tenant="{tenant}"' in name}
+            expect(mine.keys() == {"sessions", "sessions_limit", "memory_bytes", "turns_wanted",
+                                   "memory_limit_bytes", "gpu_memory_bytes", "turn_wait_seconds"},
+                   f"{mine}")
+            expect(mine["sessions"] == 1 and mine["sessions_limit"] == 3 and
+                   mine["memory_bytes"] == mine["gpu_memory_bytes"] >= 3 << 20 and
+                   mine["memory_limit_bytes"] == 64 << 20, f"{mine}")
 
 
 def test_ends_by_silence(build):
