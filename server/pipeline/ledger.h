@@ -17,11 +17,21 @@
 /* The two kinds of memory. */
 _Static_assert(FIGURE_DEVICE_BYTES == 0 && FIGURE_HOST_BYTES == 1, "they index `most`");
 
+/* A GPU's primary context (primary.h). */
+struct ledger_primary {
+    CUdevice device;
+    uint32_t gpu;
+    uint32_t holds; /* 0: it is not charged */
+    uint64_t context_bytes;
+};
+
 struct ledger {
     struct figures *figures;
     struct figures_memory *memory; /* of each GPU; NULL: not kept */
     uint64_t most[2];    /* that may be charged of either memory; UINT64_MAX: the driver decides */
     struct quota *quota; /* of the tenant; NULL: he has no limits */
+    struct ledger_primary primaries[CONF_GPUS_MAX]; /* of GPUs that the application uses */
+    uint32_t primary_count;
 };
 
 /* No limits as yet. The figures, which may have been another application's, begin at 0. */

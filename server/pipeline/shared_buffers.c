@@ -53,7 +53,7 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
     CU_TRY(ledger_charge(shared_buffers->ledger, FIGURE_SHARED_BYTES, bytes));
     CUresult rc = shared_buffer_map(fd, bytes, &memory);
     if (rc == CUDA_SUCCESS) {
-        rc = staging_register(driver, device, memory, bytes);
+        rc = staging_register(driver, shared_buffers->ledger, device, memory, bytes);
         if (rc != CUDA_SUCCESS) {
             munmap(memory, bytes);
         }
@@ -92,7 +92,7 @@ CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
     }
     CUresult rc = CUDA_SUCCESS;
     if (piece->memory != NULL) {
-        rc = staging_unregister(driver, piece->device, piece->memory);
+        rc = staging_unregister(driver, shared_buffers->ledger, piece->device, piece->memory);
         if (rc == CUDA_SUCCESS) { /* else the driver may use it: it stays until the process ends */
             munmap(piece->memory, piece->bytes);
             ledger_return(shared_buffers->ledger, FIGURE_SHARED_BYTES, piece->bytes);

@@ -8,6 +8,7 @@
 #include "base/failpoint.h"
 #include "base/wait.h"
 #include "server/pipeline/copy_overflow.h"
+#include "server/pipeline/primary.h"
 
 #define STAGING_MIN 4u /* slots; fewer would make each copy wait for the one before */
 
@@ -49,15 +50,29 @@ static void primary_leave(const struct cuda_driver *driver, CUdevice device, CUc
     }
 }
 
+/* As it was before it was kept for memory that is no more pinned. */
+static void primary_release(const struct cuda_driver *driver, struct ledger *ledger,
+                            CUdevice device)
+{
+    (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+    primary_drop(ledger, device);
+}
+
 CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                      size_t bytes, unsigned flags, void **memory)
 {
     CUcontext before;
     CU_TRY(ledger_charge_pinned(ledger, bytes));
-    CUresult rc = primary_enter(driver, device, &before);
+    CUresult rc = primary_hold(ledger, device);
     if (rc == CUDA_SUCCESS) {
-        rc = driver->cuMemHostAlloc(memory, bytes, flags);
-        primary_leave(driver, device, before, rc == CUDA_SUCCESS);
+        rc = primary_enter(driver, device, &before);
+        if (rc == CUDA_SUCCESS) {
+            rc = driver->cuMemHostAlloc(memory, bytes, flags);
+            primary_leave(driver, device, before, rc == CUDA_SUCCESS);
+        }
+        if (rc != CUDA_SUCCESS) {
+            primary_drop(ledger, device);
+        }
     }
     if (rc != CUDA_SUCCESS) {
         ledger_return_pinned(ledger, bytes);
@@ -70,35 +85,41 @@ void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUde
 {
     CUcontext before;
     if (primary_enter(driver, device, &before) == CUDA_SUCCESS) {
-        if (driver->cuMemFreeHost(memory) == CUDA_SUCCESS) {
-            ledger_return_pinned(ledger, bytes);
-            (void)driver->cuDevicePrimaryCtxRelease_v2(device); /* as it was before staging_pin */
-        }
+        bool freed = driver->cuMemFreeHost(memory) == CUDA_SUCCESS;
         primary_leave(driver, device, before, false);
+        if (freed) {
+            ledger_return_pinned(ledger, bytes);
+            primary_release(driver, ledger, device);
+        }
     }
 }
 
-CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
-                          size_t bytes)
+CUresult staging_register(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                          void *memory, size_t bytes)
 {
     CUcontext before;
+    CU_TRY(primary_hold(ledger, device));
     CUresult rc = primary_enter(driver, device, &before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuMemHostRegister_v2(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
         primary_leave(driver, device, before, rc == CUDA_SUCCESS);
     }
+    if (rc != CUDA_SUCCESS) {
+        primary_drop(ledger, device);
+    }
     return rc;
 }
 
-CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory)
+CUresult staging_unregister(const struct cuda_driver *driver, struct ledger *ledger,
+                            CUdevice device, void *memory)
 {
     CUcontext before;
     CUresult rc = primary_enter(driver, device, &before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuMemHostUnregister(memory);
         primary_leave(driver, device, before, false);
-        if (rc == CUDA_SUCCESS) { /* as it was before staging_register */
-            (void)driver->cuDevicePrimaryCtxRelease_v2(device);
+        if (rc == CUDA_SUCCESS) {
+            primary_release(driver, ledger, device);
         }
     }
     return rc;

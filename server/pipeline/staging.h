@@ -52,18 +52,20 @@ struct staging {
 };
 
 /* Pins `bytes` with flags of cuMemHostAlloc in the primary context of `device`, which stays
- * retained for the life of the process: pinned memory dies with the context that it was made in.
- * They are charged to the ledger as host memory. Leaves the current context as it was. */
+ * retained as long: pinned memory dies with the context that it was made in. They are charged to
+ * the ledger as host memory, and the context is (primary.h). Leaves the current context as it was.
+ */
 CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                      size_t bytes, unsigned flags, void **memory);
 /* Gives up what staging_pin has made. What the driver does not free stays charged. */
 void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                    size_t bytes, void *memory);
 
-/* Pins existing memory; and unpins it. */
-CUresult staging_register(const struct cuda_driver *driver, CUdevice device, void *memory,
-                          size_t bytes);
-CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory);
+/* Pins existing memory, whose charge is the caller's; and unpins it. */
+CUresult staging_register(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
+                          void *memory, size_t bytes);
+CUresult staging_unregister(const struct cuda_driver *driver, struct ledger *ledger,
+                            CUdevice device, void *memory);
 
 void staging_init(struct staging *staging, const struct cuda_driver *driver, struct ledger *ledger,
                   uint64_t bytes, uint64_t overflow_bytes);

@@ -28,15 +28,24 @@ void call_check_begin(struct call_check *check, const struct ledger *ledger)
     }
 }
 
-/* Figures of memory also fall when the completion thread or a job gives some back. */
+static bool has_risen(const struct call_check *check, const struct ledger *ledger, enum figure i)
+{
+    return atomic_load(&ledger->figures->of[i]) > check->before[i];
+}
+
+/* Figures of memory also fall when the completion thread or a job gives some back.
+ * Memory that is pinned may bring the context that it is pinned in (pipeline/primary.h). */
 void call_check_end(const struct call_check *check, const struct ledger *ledger, uint16_t op)
 {
     const struct api_op_facts facts = api_facts(op);
+    bool pins = has_risen(check, ledger, FIGURE_PINNED_BYTES) ||
+                has_risen(check, ledger, FIGURE_SHARED_BYTES);
     for (enum figure i = 0; i < FIGURE_COUNT; i++) {
         uint64_t now = atomic_load(&ledger->figures->of[i]);
         unsigned charge = charge_of(i);
         bool object = charge == API_CHARGE_OBJECT;
-        bool rises = charge != 0 && now > check->before[i] && (facts.charge & charge) == 0;
+        bool rises = charge != 0 && now > check->before[i] && (facts.charge & charge) == 0 &&
+                     !(pins && i == FIGURE_DEVICE_BYTES);
         bool falls = object && now < check->before[i] && facts.record != API_RECORD_DROPS &&
                      facts.record != API_RECORD_SETS;
         if (rises || falls) {

@@ -3,9 +3,16 @@
 
 #include <stdlib.h>
 
+#include "server/pipeline/primary.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"
+
+/* The client's primary context is the driver's, which the server may need, too. */
+static bool is_drivers_primary(const struct server_conn *conn, bool primary)
+{
+    return primary && !conn->host->shares_process;
+}
 
 /* One that has some of the multiprocessors, which is current when it is made. */
 static CUresult part_make(const struct cuda_driver *driver, const struct server_session *session,
@@ -30,7 +37,7 @@ CUresult context_real_make(struct server_conn *conn, const struct server_session
 {
     const struct cuda_driver *driver = conn->driver;
     CUcontext popped;
-    if (primary && !conn->host->shares_process) {
+    if (is_drivers_primary(conn, primary)) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
     if (made->part) {
@@ -44,7 +51,7 @@ CUresult context_real_make(struct server_conn *conn, const struct server_session
 CUresult context_unmake(struct server_conn *conn, const struct server_session *session,
                         bool primary, CUcontext real)
 {
-    return primary && !conn->host->shares_process
+    return is_drivers_primary(conn, primary)
                ? conn->driver->cuDevicePrimaryCtxRelease_v2(session->real)
                : conn->driver->cuCtxDestroy_v2(real);
 }
@@ -86,18 +93,42 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
     return CUDA_SUCCESS;
 }
 
+static CUresult context_charge(struct server_conn *conn, const struct server_session *session,
+                               bool primary)
+{
+    bool shared = is_drivers_primary(conn, primary);
+    if (!shared || !primary_is_held(conn->ledger, session->real)) {
+        CU_TRY(memory_charge(conn, session, session->context_bytes));
+    }
+    if (shared) {
+        primary_hold_charged(conn->ledger, session->real);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void context_return(struct server_conn *conn, const struct server_session *session,
+                           bool primary)
+{
+    if (is_drivers_primary(conn, primary)) {
+        primary_drop(conn->ledger, session->real);
+    } else {
+        ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+    }
+}
+
 CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
                       uint32_t kind, const struct made_context *made, uint32_t *given)
 {
     CUcontext real = NULL;
-    CU_TRY(memory_charge(conn, session, session->context_bytes));
-    CUresult rc = context_real_make(conn, session, kind == API_CONTEXT_PRIMARY, made, &real, given);
+    bool primary = kind == API_CONTEXT_PRIMARY;
+    CU_TRY(context_charge(conn, session, primary));
+    CUresult rc = context_real_make(conn, session, primary, made, &real, given);
     memory_answered(conn, session, session->context_bytes, rc);
     if (rc == CUDA_SUCCESS) {
         rc = context_enter(conn, session, handle, kind, *made, real);
     }
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+        context_return(conn, session, primary);
     }
     return rc;
 }
@@ -106,7 +137,7 @@ CUresult context_end(struct server_conn *conn, const struct server_context *cont
 {
     const struct server_session *session = context->session;
     CU_TRY(context_unmake(conn, session, context->primary, context->real));
-    ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+    context_return(conn, session, context->primary);
     return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include "api/calls.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/pipeline/primary.h"
 #include "server/session/conn.h"
 #include "server/session/context_open.h"
 #include "server/session/mapped_memory.h"
@@ -249,6 +250,7 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
         rc = conn->driver->cuDeviceGet(&session->real, ordinal);
     }
     if (rc == CUDA_SUCCESS) {
+        primary_know(conn->ledger, session->real, session->gpu, session->context_bytes);
         rc = session_facts(conn, session);
     }
     if (rc != CUDA_SUCCESS) {

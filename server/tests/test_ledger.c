@@ -10,6 +10,7 @@
 #include "base/shared_memory.h"
 #include "server/pipeline/copy_overflow.h"
 #include "server/pipeline/host_calls.h"
+#include "server/pipeline/primary.h"
 #include "server/pipeline/shared_buffers.h"
 #include "server/tests/fake_context.h"
 #include "server/tests/fake_ledger.h"
@@ -241,6 +242,36 @@ Test(ledger, shared_buffers_are_counted_apart_and_take_nothing_from_the_limit)
     cr_assert_eq(shared_buffer_reach(&shared_buffers, 4, 65536, 0x10000, 1), CUDA_SUCCESS);
     cr_assert_eq(host_bytes(), 0, "memory of another machine is none of this one");
     cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 4), CUDA_SUCCESS);
+    free(shared_buffers.buffers);
+    close(memory);
+}
+
+/* It is there as long as any memory is pinned in it. */
+Test(ledger, the_servers_own_context_is_charged_once)
+{
+    memory = ga_shared_memory_make("test", 65536);
+    cr_assert_geq(memory, 0);
+    staging_init(&staging, &driver, &fake_ledger, 8 * WIRE_CHUNK, 0);
+    primary_know(&fake_ledger, 0, 1, 500);
+    primary_know(&fake_ledger, 0, 1, 500);
+    driver_has = false;
+    cr_assert_neq(make_slots(), CUDA_SUCCESS);
+    cr_assert_neq(make_shared(), CUDA_SUCCESS);
+    cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 0, "the driver pins nothing");
+    driver_has = true;
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = 499;
+    cr_assert_eq(make_shared(), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_eq(make_slots(), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_eq(host_bytes(), 0);
+    fake_ledger.most[FIGURE_DEVICE_BYTES] = 500;
+    cr_assert_eq(make_shared(), CUDA_SUCCESS);
+    cr_assert_eq(make_slots(), CUDA_SUCCESS);
+    cr_assert_eq(atomic_load(&fake_memory[1].bytes), 500);
+    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 3), CUDA_SUCCESS);
+    cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 500);
+    staging_clear(&staging);
+    cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 0);
+    cr_assert_eq(atomic_load(&fake_memory[1].bytes), 0);
     free(shared_buffers.buffers);
     close(memory);
 }

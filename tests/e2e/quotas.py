@@ -233,6 +233,52 @@ def test_contexts(build):
         expect(process.status != 0 and "(2, " in process.out.text, process.report())
 
 
+OWN_CONTEXT = """
+import ctypes, json
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(name, *arguments):
+    assert getattr(cuda, name)(*arguments) == 0, name
+says = {"free": []}
+def look():
+    free, all = ctypes.c_size_t(), ctypes.c_size_t()
+    must("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(all))
+    says["free"].append(free.value)
+context, address, primary = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p()
+word = ctypes.create_string_buffer(4)
+must("cuInit", 0)
+must("cuCtxCreate_v2", ctypes.byref(context), 0, 0)
+must("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(4))
+look()
+must("cuMemcpyDtoH_v2", word, address, ctypes.c_size_t(4))
+look()
+must("cuDevicePrimaryCtxRetain", ctypes.byref(primary), 0)
+must("cuCtxSetCurrent", primary)
+look()
+must("cuCtxSetCurrent", context)
+must("cuDevicePrimaryCtxRelease_v2", 0)
+look()
+must("cuMemcpyDtoH_v2", word, address, ctypes.c_size_t(4))
+look()
+print(json.dumps(says))
+"""
+
+
+def test_the_servers_own_context(build):
+    """A program that makes only contexts of its own has, from its first copy on, the primary one,
+    too; if it uses that itself, it costs nothing more."""
+    each = 10 << 20
+    with limited(build, "gpu-mem=100MiB", keys="context_memory = 10MiB\n") as server:
+        for _ in range(2):  # all of it comes back
+            process = harness.run([sys.executable, "-c", OWN_CONTEXT], build.remote([server]))
+            first, *later = json.loads(process.out.text)["free"]
+            expect(first > 80 << 20 and later == [first - each] * 4, process.report())
+        server.limit("gpu-mem=19MiB")
+        process = harness.run([sys.executable, "-c", OWN_CONTEXT], build.remote([server]),
+                              status=None)
+        expect("AssertionError: cuMemcpyDtoH_v2" in process.err.text, process.report())
+        expect_note(process, "gpu-mem", "19MiB allowed, .* used, 10MiB more asked for")
+
+
 def test_other_limits_while_it_runs(build):
     """They hold at once, for new allocations alone; the size of the device stays."""
     with limited(build, "gpu-mem=100MiB") as server, players(build, server, 1) as (player,):
