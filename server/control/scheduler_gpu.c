@@ -244,6 +244,8 @@ void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now)
         const struct scheduler_member *member = ga_container(at, struct scheduler_member, link);
         if (member->holds && !member->lost && member->until_ns != SCHED_NEVER) {
             gpu->next_ns = sooner(gpu->next_ns, member_loses_ns(member, now));
+        } else if (member->holds && !member->lost && !gpu_is_free(gpu)) { /* nobody rings */
+            gpu->next_ns = sooner(gpu->next_ns, now + gpu->settings.values.quantum_ns);
         }
     }
     if (gpu->next_ns < now + AGAIN_NS_MIN) {
@@ -325,6 +327,7 @@ void scheduler_gpu_leave(struct scheduler_member *member, uint64_t now)
 void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler_terms *terms,
                          uint64_t now)
 {
+    member_charge(member, now); /* what it has used by now is not of a new cap */
     member->asks.weight = terms->weight;
     member->asks.priority = terms->priority;
     member->asks.cap_percent = terms->cap_percent;
@@ -352,6 +355,9 @@ void scheduler_gpu_fini(struct scheduler_gpu *gpu)
 void scheduler_gpu_change(struct scheduler_gpu *gpu, const struct scheduler_settings *settings,
                           uint64_t now)
 {
+    ga_list_each (at, next, &gpu->members) { /* of the policy under which it was used */
+        member_charge(ga_container(at, struct scheduler_member, link), now);
+    }
     gpu->settings.policy = settings->policy;
     gpu->settings.values = settings->values;
     sched_change(gpu->sched, settings->policy, &settings->values, now);

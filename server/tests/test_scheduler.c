@@ -305,6 +305,42 @@ Test(scheduler, a_cap_ends_the_turn_of_who_is_free)
     end();
 }
 
+/* Nobody looks at who is free or alone, so that may be much by then. */
+Test(scheduler, what_was_used_before_a_cap_is_not_of_it)
+{
+    const struct scheduler_terms half = {.weight = 1, .cap_percent = 50};
+    begin("none");
+    member_asks(0, GRANT_KL);
+    turn();
+    member_uses(0, FIGURE_ENGINE_COMPUTE, 1000 * MS);
+    figures[0].gpus[0].demand_ns = 2000 * MS; /* its kernels fill the GPU, now and later */
+    now += 1000 * MS;
+    scheduler_gpu_terms(&members[0], &half, now);
+    turn();
+    cr_assert(member_may(0, GRANT_KL));
+    member_uses(0, FIGURE_ENGINE_COMPUTE, 110 * MS);
+    passes(110 * MS);
+    cr_assert_not(member_may(0, GRANT_KL));
+    end();
+}
+
+/* What one has used of each quantum is counted in it, and forgotten as fast. */
+Test(scheduler, who_was_alone_for_long_is_not_the_last_for_as_long)
+{
+    begin("las");
+    const uint64_t quantum_ns = gpu.settings.values.quantum_ns;
+    member_asks(0, GRANT_KL);
+    turn();
+    for (unsigned i = 0; i < 20; i++) {
+        cr_assert_leq(gpu.next_ns, now + quantum_ns);
+        member_uses(0, FIGURE_ENGINE_COMPUTE, gpu.next_ns - now);
+        now = gpu.next_ns;
+        turn();
+    }
+    cr_assert_leq(sched_account(gpu.sched, members[0].slot, now).cgs_ns, (double)quantum_ns + 1);
+    end();
+}
+
 Test(scheduler, who_has_a_goal_goes_first)
 {
     const struct scheduler_terms goal = {.weight = 1, .goal_ns = 5 * MS};
