@@ -16,6 +16,7 @@ from admin_socket import Raw
 from harness import expect, wait_until
 
 SECONDS = 90  # for a few rounds; a machine may be busy
+PATIENCE = "200ms"  # a software GPU computes while a kernel of `spins` waits
 # One of each kind: nobody waits; one at a time, without and with accounts; several at a time.
 POLICIES = ("none", "rr", "tfs", "ps", "groups")
 
@@ -27,7 +28,7 @@ def serving(build, policy, gpus=1, **extra):
                   f"admin_socket = {folder}/admin.sock\n")
         for number in range(gpus):
             config += (f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
-                       f"policy = {policy}\n")
+                       f"policy = {policy}\npatience = {PATIENCE}\n")
         with harness.serving(build, config=config, extra=extra) as server:
             server.admin = f"{folder}/admin.sock"
             yield server
