@@ -5,6 +5,7 @@ A run is a scenario with a dictionary of settings ("section.key": value) over it
 the JSON of docs/simulator.md."""
 
 import concurrent.futures
+import hashlib
 import json
 import math
 import os
@@ -70,11 +71,19 @@ def closed(pair, until_s, seed, count=1):
 
 
 class Bed:
-    """Runs scenarios, as many at a time as there are processors."""
+    """Runs scenarios, as many at a time as there are processors.
 
-    def __init__(self, sim, jobs=None):
+    keep: a folder with what runs have given, a file for each, named for the program and all that it
+    was told. What is there is not run again, so a long evaluation goes on where it was stopped."""
+
+    def __init__(self, sim, jobs=None, keep=None):
         self.sim = sim
         self.jobs = jobs or os.cpu_count() or 1
+        self.keep = keep
+        if keep:
+            os.makedirs(keep, exist_ok=True)
+            with open(sim, "rb") as file:
+                self.program = hashlib.sha256(file.read()).hexdigest()
 
     def keys(self):
         """All keys of scenarios with their defaults."""
@@ -83,6 +92,21 @@ class Bed:
 
     def one(self, run):
         """run: (scenario text, settings, seed, baseline settings or None)"""
+        if not self.keep:
+            return json.loads(self.simulate(run))
+        name = hashlib.sha256(json.dumps([self.program, *run]).encode()).hexdigest()
+        path = os.path.join(self.keep, name + ".json")
+        try:
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            text = self.simulate(run)
+        with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(file.name, path)
+        return json.loads(text)
+
+    def simulate(self, run):
         text, settings, seed, against = run
         with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
             file.write(text)
@@ -95,7 +119,7 @@ class Bed:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
-        return json.loads(done.stdout)
+        return done.stdout
 
     def all(self, runs):
         """Tells a terminal how far it is."""

@@ -32,6 +32,8 @@ def arguments(parser):
     parser.add_argument("--quick", action="store_true", help="few seeds and pairs, short runs")
     parser.add_argument("--seeds", type=int, default=30, metavar="N", help="seeds of each run (30)")
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (processors)")
+    parser.add_argument("--keep", metavar="FOLDER",
+                        help="results of runs are kept there, and taken from there")
     parser.add_argument("--out", help="a folder for the pictures")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
 
@@ -155,10 +157,6 @@ def utilisation(bed, options):
           f"{os.path.join(folder, 'utilisation-*.svg')}.")
 
 
-# Pairs of each kind: kernels of one or both, copies, little use. All of them would take hours.
-SENSITIVE_PAIRS = "AFNPSW"
-
-
 def changes_of(pair):
     """Name -> the settings for 20 % less and 20 % more."""
     def both(key, *values):
@@ -194,25 +192,26 @@ def sensitivity_of(bed, pair, change):
 
 
 def sensitivity(bed, options):
-    """What +-20 % of each assumption does to J_share of TFS and S of packing, six pairs."""
-    labels = "N" if options.quick else SENSITIVE_PAIRS
-    found = {}
-    for label in labels:
+    """What +-20 % of each assumption does to J_share of TFS and S of packing, a row for a pair."""
+    titles = ("J_share of TFS, 32 requests of each tenant at a time",
+              "S of packing against contexts apart")
+    rows = ([], [])
+    for label in "N" if options.quick else PAIRS:
         pair = PAIRS[label]
-        found[label, "as assumed"] = [sensitivity_of(bed, pair, {})]
-        for name, values in changes_of(pair).items():
-            found[label, name] = [sensitivity_of(bed, pair, value) for value in values]
-    names = ["as assumed", *changes_of(PAIRS["N"])]
-    for i, title in enumerate(("J_share of TFS, 32 requests of each tenant at a time",
-                               "S of packing against contexts apart")):
-        print(f"{title}, with 20 % less and 20 % more:\n\n| parameter | " +
-              " | ".join(f"{label} {'-'.join(PAIRS[label])}" for label in labels) + " |\n|" +
-              "---|" * (1 + len(labels)))
-        for name in names:
-            print(f"| {name} | " + " | ".join(
-                ", ".join(f"{values[i]:.4f}" if i == 0 else f"{values[i]:.3f}"
-                          for values in found[label, name]) for label in labels) + " |")
-        print()
+        assumed = sensitivity_of(bed, pair, {})
+        found = {name: [sensitivity_of(bed, pair, value) for value in values]
+                 for name, values in changes_of(pair).items()}
+        for i, lines in enumerate(rows):
+            every = [value[i] for values in found.values() for value in values]
+            moved = sorted(found, key=lambda name: -max(
+                abs(value[i] - assumed[i]) for value in found[name]))[:3]
+            most = "; ".join(f"{name} {', '.join(f'{value[i]:.4f}' for value in found[name])}"
+                             for name in moved)
+            lines.append(f"| {label} {'-'.join(pair)} | {assumed[i]:.4f} | {min(every):.4f} to "
+                         f"{max(every):.4f} | {most} |")
+    for title, lines in zip(titles, rows):
+        print(f"{title}, with 20 % less and 20 % more:\n\n| pair | as assumed | range | moved most "
+              "by (20 % less, 20 % more) |\n|---|---|---|---|\n" + "\n".join(lines) + "\n")
 
 
 BANDWIDTH = """[run]
@@ -312,7 +311,7 @@ def main(options):
     for row in options.rows:
         if row not in ROWS:
             raise SystemExit(f"there is no row {row}; allowed: {', '.join(ROWS)}")
-    bed = Bed(options.sim, options.jobs)
+    bed = Bed(options.sim, options.jobs, options.keep)
     options.numbers = seeds_of(options)
     for name in options.rows or ROWS:
         print(f"\n## {name}: {ROWS[name].__doc__}\n")
