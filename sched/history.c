@@ -5,6 +5,12 @@
 
 #define SCHED_LAS_K 0.8
 
+static void history_roll_one(double *gs, double *cgs, double fades)
+{
+    *cgs = (SCHED_LAS_K * *gs + (1 - SCHED_LAS_K) * *cgs) * fades;
+    *gs = 0;
+}
+
 void sched_history_roll(struct sched *sched, uint64_t now)
 {
     if (now < sched->quantum_end) {
@@ -15,8 +21,11 @@ void sched_history_roll(struct sched *sched, uint64_t now)
     double fades = pow(1 - SCHED_LAS_K, (double)(quanta - 1));
     sched_each (sched, slot) {
         struct sched_session *session = &sched->sessions[slot];
-        session->cgs = (SCHED_LAS_K * session->gs + (1 - SCHED_LAS_K) * session->cgs) * fades;
-        session->gs = 0;
+        history_roll_one(&session->gs, &session->cgs, fades);
+    }
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        history_roll_one(&tenant->gs, &tenant->cgs, fades);
     }
     sched->quantum_end += quanta * sched->settings.quantum_ns;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Least Attained Service's history (Strings IV-B1, after ATLAS, HPCA 2010): at the end of a quantum
  *     CGS = k * GS + (1 - k) * CGS,  k = 0.8
- * where GS is the GPU service of the quantum. It is kept under every policy, so that a change to
- * LAS finds it. */
+ * where GS is the GPU service of the quantum; for each session, and for each tenant (ours). It is
+ * kept under every policy, so that a change to LAS finds it. */
 #ifndef SCHED_HISTORY_H
 #define SCHED_HISTORY_H
 

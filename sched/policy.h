@@ -24,6 +24,7 @@ struct sched_session {
     uint64_t passed_at;
     bool aged;              /* PS: it has its turn because too many have passed it */
     uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
+    uint64_t joined_order;  /* its join, as such a number */
     uint64_t idle_since;    /* it has had no work since then; SCHED_NEVER: it has */
     uint64_t waiting_since; /* it is ready in vain since then; SCHED_NEVER: it is not */
     uint64_t turn_began;    /* if it is awake */
@@ -42,6 +43,8 @@ struct sched_tenant {
     uint32_t sessions; /* that are here; 0: the row is free if nothing is owed */
     double debt;       /* TFS: overshoot of past epochs, ns */
     double due;        /* FS and TFS: what its turn in this epoch may take */
+    double gs, cgs;    /* of all its sessions, as theirs */
+    uint64_t order;    /* of the last turn of any of them */
     struct sched_bucket cap, throttle;
 };
 
@@ -58,7 +61,6 @@ struct sched_turn {
 /* auto: service of late, ns; what its kernels have filled of the GPU counts in `places`. */
 struct sched_mix {
     double kernels, copies, places;
-    uint64_t until; /* then it is looked at */
 };
 
 struct sched {

@@ -70,6 +70,7 @@ void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, 
     session->attained_ns[engine] += used_ns;
     sched_history_roll(sched, now == 0 ? 0 : now - 1); /* what ends with a quantum is of it */
     session->gs += (double)used_ns;
+    tenant->gs += (double)used_ns;
     if (engine == SCHED_COMPUTE) {
         double places = session->request.demand_ppm / 1e6;
         sched_bucket_take(&tenant->cap, (double)used_ns * places, window_ns, now);
@@ -94,6 +95,7 @@ void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now)
     session->turns++;
     session->turn_began = now;
     session->order = ++sched->order;
+    sched->tenants[session->tenant].order = session->order;
     sched_each (sched, other) {
         struct sched_session *waiting = &sched->sessions[other];
         if (waiting->ready && !waiting->woken) {

@@ -115,6 +115,7 @@ enum ga_status sched_join(struct sched *sched, const struct sched_request *reque
                                                    .request.tenant = request->tenant,
                                                    .tenant = row,
                                                    .order = ++sched->order,
+                                                   .joined_order = sched->order,
                                                    .idle_since = now,
                                                    .waiting_since = SCHED_NEVER,
                                                    .phase_since = SCHED_NEVER,

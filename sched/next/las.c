@@ -7,18 +7,31 @@
  * 0.2^j of its CGS left, but with new short sessions without end it would wait for ever; therefore
  * it goes first when las_passed_max turns have passed it (ours; 0: never), so it waits for at most
  * so many slices, each with the operation that runs at its end, for each session that waits so.
- * Bad: for long requests under constant load, for fairness between tenants. */
+ * Bad: for long requests under constant load, for fairness between tenants.
+ *
+ * las_fcfs (ours): the tenant with the least CGS by its weight, and of its sessions the one that
+ * has joined first. Requests of one tenant that take turns all end late; one after the other, most
+ * end earlier, and the last not later. Starvation: the same, with LAS_FCFS_TIMES as many turns.
+ * Bad: for a tenant whose long requests come before short ones. */
 #include "sched/next/next.h"
 #include "sched/turn.h"
+
+/* Requests of seconds that are served first come, first served wait for seconds. */
+#define LAS_FCFS_TIMES 10u
+
+/* Whether so many turns have passed it that it goes first. */
+static bool las_aged(const struct sched *sched, const struct sched_session *session, uint32_t times)
+{
+    uint64_t passed_max = (uint64_t)sched->settings.las_passed_max * times;
+    return passed_max != 0 && session->passed >= passed_max;
+}
 
 /* Whether a goes before b. */
 static bool las_before(const struct sched *sched, const struct sched_session *a,
                        const struct sched_session *b)
 {
-    uint32_t passed_max = sched->settings.las_passed_max;
-    bool a_aged = passed_max != 0 && a->passed >= passed_max;
-    bool b_aged = passed_max != 0 && b->passed >= passed_max;
-    if (a_aged != b_aged) {
+    bool a_aged = las_aged(sched, a, 1);
+    if (a_aged != las_aged(sched, b, 1)) {
         return a_aged;
     }
     if (!a_aged && (a->cgs < b->cgs || a->cgs > b->cgs)) {
@@ -27,9 +40,33 @@ static bool las_before(const struct sched *sched, const struct sched_session *a,
     return sched_turn_longer_ago(a, b);
 }
 
+static bool las_fcfs_before(const struct sched *sched, const struct sched_session *a,
+                            const struct sched_session *b)
+{
+    const struct sched_tenant *a_tenant = &sched->tenants[a->tenant];
+    const struct sched_tenant *b_tenant = &sched->tenants[b->tenant];
+    bool a_aged = las_aged(sched, a, LAS_FCFS_TIMES);
+    if (a_aged != las_aged(sched, b, LAS_FCFS_TIMES)) {
+        return a_aged;
+    }
+    if (a_aged) {
+        return sched_turn_longer_ago(a, b);
+    }
+    if (a_tenant == b_tenant) {
+        return a->joined_order < b->joined_order;
+    }
+    double a_cgs = a_tenant->cgs / a_tenant->weight, b_cgs = b_tenant->cgs / b_tenant->weight;
+    return a_cgs < b_cgs || a_cgs > b_cgs ? a_cgs < b_cgs : a_tenant->order < b_tenant->order;
+}
+
 static void las_decide(struct sched *sched, uint64_t now)
 {
     sched_turn_by_order(sched, las_before, now);
+}
+
+static void las_fcfs_decide(struct sched *sched, uint64_t now)
+{
+    sched_turn_by_order(sched, las_fcfs_before, now);
 }
 
 const struct sched_policy sched_policy_las = {
@@ -37,6 +74,16 @@ const struct sched_policy sched_policy_las = {
     .summary = "least attained service: who has used the GPU least goes first",
     .begin = sched_turn_reset,
     .decide = las_decide,
+    .charge = sched_turn_charge,
+    .leave = sched_turn_leave,
+};
+
+const struct sched_policy sched_policy_las_fcfs = {
+    .name = "las_fcfs",
+    .summary =
+        "the tenant that has used the GPU least goes first, its oldest session before others",
+    .begin = sched_turn_reset,
+    .decide = las_fcfs_decide,
     .charge = sched_turn_charge,
     .leave = sched_turn_leave,
 };

@@ -209,6 +209,51 @@ Test(golden, las_order)
     toy_end(&toy);
 }
 
+/* A 200 ms and B 100 ms of one tenant at 0, C 60 ms of another one at 100 ms; operations and slices
+ * of 20 ms, quanta of 100. C has used nothing; A has joined before B. */
+Test(golden, las_fcfs_order)
+{
+    static struct toy_gpu toy;
+    struct toy_op op = {.engine = SCHED_COMPUTE, .ns = 20 * TOY_MS};
+    struct toy_app apps[3];
+    const uint32_t rounds[] = {10, 5, 3};
+    struct sched_settings settings = sched_settings_default();
+    settings.slice_ns = 20 * TOY_MS;
+    settings.quantum_ns = 100 * TOY_MS;
+    for (uint32_t i = 0; i < 3; i++) {
+        apps[i] = (struct toy_app){.request = {.tenant = i / 2, .weight = 1},
+                                   .ops = &op,
+                                   .op_count = 1,
+                                   .rounds = rounds[i],
+                                   .arrives = i == 2 ? 100 * TOY_MS : 0};
+    }
+    toy_begin(&toy, "las_fcfs", &settings, apps, 3);
+    toy_run(&toy, 10000 * TOY_MS);
+    cr_assert_str_eq(toy.order, "AAAAACCCAAAAABBBBB");
+    near(ms(apps[2].ended), 160);
+    near(ms(apps[0].ended), 260);
+    near(ms(apps[1].ended), 360);
+    toy_end(&toy);
+}
+
+/* An older session of the tenant that works for ever: B waits for ten times las_passed_max turns.
+ */
+Test(golden, las_fcfs_bound)
+{
+    static struct toy_gpu toy;
+    struct toy_op op = {.engine = SCHED_COMPUTE, .ns = 10 * TOY_MS};
+    struct toy_app apps[2];
+    struct sched_settings settings = sched_settings_default();
+    settings.las_passed_max = 1;
+    for (uint32_t i = 0; i < 2; i++) {
+        apps[i] = (struct toy_app){.request = {.weight = 1}, .ops = &op, .op_count = 1};
+    }
+    toy_begin(&toy, "las_fcfs", &settings, apps, 2);
+    toy_run(&toy, 220 * TOY_MS);
+    cr_assert_eq(strncmp(toy.order, "AAAAAAAAAABAAAAAAAAAAB", 21), 0, "%s", toy.order);
+    toy_end(&toy);
+}
+
 Test(golden, las_cgs_of_the_order)
 {
     static struct toy_gpu toy;

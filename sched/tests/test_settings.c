@@ -78,6 +78,7 @@ Test(settings, what_a_gpu_lacks)
 Test(settings, requests_are_brought_within_bounds)
 {
     struct sched_settings settings = sched_settings_default();
+    settings.las_passed_max = 1;
     const struct sched_policy *policy = NULL;
     for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
         struct sched *sched = NULL;
@@ -105,36 +106,71 @@ Test(settings, requests_are_brought_within_bounds)
     }
 }
 
-/* auto: kernels that fill the GPU get the turns of TFS, half an epoch; the slices of LAS where
- * sessions run side by side, unless a part of the time is copies. */
+/* auto: where sessions run side by side, those whose kernels leave room on the GPU are awake
+ * together; one at a time if kernels fill it, or are a small part of the service. */
 Test(settings, auto_where_sessions_run_side_by_side)
 {
+    const struct {
+        bool side_by_side;
+        uint32_t demand_ppm, kernels_percent, awake;
+    } cases[] = {{false, 300000, 100, 1},
+                 {true, 0, 100, 1},
+                 {true, 300000, 100, 2},
+                 {true, 300000, 20, 2},
+                 {true, 300000, 5, 1}};
     struct sched_settings settings = sched_settings_default();
-    for (int i = 0; i < 3; i++) {
-        const bool side_by_side = i > 0;
-        const bool copies = i == 2;
-        const struct sched_gpu of = {.copy_engines = 2, .side_by_side = side_by_side};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct sched_gpu of = {.copy_engines = 2, .side_by_side = cases[i].side_by_side};
         struct sched *sched = NULL;
-        uint32_t slots[2];
+        uint32_t slots[2], awake = 0;
         uint64_t now = 0;
         cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
         for (uint32_t k = 0; k < 2; k++) {
-            struct sched_request request = {.tenant = k, .wants = SCHED_BIT(SCHED_COMPUTE)};
+            struct sched_request request = {
+                .tenant = k, .wants = SCHED_BIT(SCHED_COMPUTE), .demand_ppm = cases[i].demand_ppm};
             cr_assert_eq(sched_join(sched, &request, 0, &slots[k]), GA_OK);
         }
-        uint64_t length = 0;
-        for (uint32_t turn = 0; turn < 100; turn++) {
+        for (uint32_t turn = 0; turn < 2000; turn++) {
             struct sched_decision decision = sched_decide(sched, now);
-            cr_assert_eq(decision.count, 1);
             const uint32_t slot = decision.awake[0].slot;
-            length = decision.awake[0].until - now;
-            now += length;
-            sched_charge(sched, slot, SCHED_COMPUTE, copies ? length / 4 * 3 : length, now);
-            sched_charge(sched, slot, SCHED_H2D, copies ? length / 4 : 0, now);
+            const uint64_t kernels_ns = settings.slice_ns / 100 * cases[i].kernels_percent;
+            awake = decision.count;
+            now += settings.slice_ns;
+            sched_charge(sched, slot, SCHED_COMPUTE, kernels_ns, now);
+            sched_charge(sched, slot, SCHED_H2D, settings.slice_ns - kernels_ns, now);
         }
-        cr_assert_eq(length, side_by_side && !copies ? settings.slice_ns : settings.epoch_ns / 2);
+        cr_assert_eq(awake, cases[i].awake, "case %zu: %u are awake", i, awake);
         sched_destroy(sched);
     }
+}
+
+/* auto: a long kernel that leaves room is remembered through many short ones that do not. */
+Test(settings, auto_remembers_long_kernels)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu of = {.copy_engines = 2, .side_by_side = true};
+    struct sched_request requests[2] = {
+        {.tenant = 0, .wants = SCHED_BIT(SCHED_COMPUTE), .demand_ppm = 500000},
+        {.tenant = 1, .wants = SCHED_BIT(SCHED_COMPUTE)}};
+    struct sched *sched = NULL;
+    uint32_t slots[2];
+    uint64_t now = 0;
+    cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
+    for (uint32_t k = 0; k < 2; k++) {
+        cr_assert_eq(sched_join(sched, &requests[k], 0, &slots[k]), GA_OK);
+    }
+    now += 10000 * settings.slice_ns / 10; /* 10 s */
+    sched_charge(sched, slots[0], SCHED_COMPUTE, now, now);
+    for (uint32_t i = 0; i < 10000; i++) {
+        now += settings.slice_ns / 10;
+        sched_charge(sched, slots[1], SCHED_COMPUTE, 100000, now); /* 1 s in 10 s */
+    }
+    cr_assert_eq(sched_decide(sched, now).count, 2);
+    sched_charge(sched, slots[1], SCHED_COMPUTE, 100 * settings.epoch_ns, now);
+    cr_assert_eq(sched_decide(sched, now).count, 2, "the choice stays for some more of them");
+    sched_charge(sched, slots[1], SCHED_COMPUTE, 400 * settings.epoch_ns, now);
+    cr_assert_eq(sched_decide(sched, now).count, 1);
+    sched_destroy(sched);
 }
 
 /* A debt and a cap do not end with the session. */
