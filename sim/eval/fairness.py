@@ -144,35 +144,35 @@ def full_shares(bed, options):
     """The same with all server threads busy: 32 requests of each tenant at a time."""
     for apps, pairs in ((GROUP_A + GROUP_B, PAIRS), (list(RAIN_APPS), RAIN_PAIRS)):
         pairs = {"N": pairs["N"]} if options.quick else pairs
-        table(bed, apps, pairs, options.numbers[:3], 300, THREADS)
+        table(bed, apps, pairs, options.numbers, 300, THREADS)
         print()
     print("Strings prints TFS-Strings 0.91, TFS-Rain 0.849, CUDA 0.805; Rain prints TFS 0.96, FS "
           "0.807, CUDA 0.671. Applications that compute for 98 % of their time cannot bring "
-          "forward work for half of the GPU on 12 processors. 3 seeds.")
+          "forward work for half of the GPU on 12 processors.")
 
 
 def weights(bed, options, count=1):
     """Rain, Fig. 9: random weights, TFS against FS."""
     draw = random.Random(9)
-    chosen = [draw.randrange(1, 10) for _ in range(3 if options.quick else 20)]
+    chosen = [draw.randrange(1, 10) for _ in options.numbers]
     demands = demands_alone(bed, list(RAIN_APPS), count)
     labels = ["L"] if options.quick else list(RAIN_PAIRS)
     until_s = 300 if options.quick or count > 1 else 2000
     keys, runs = [], []
-    for label in labels:
-        for weight in chosen:
-            text, settings = closed(RAIN_PAIRS[label], until_s, weight, count)
+    for seed, weight in zip(options.numbers, chosen):
+        for label in labels:
+            text, settings = closed(RAIN_PAIRS[label], until_s, seed, count)
             first, second = RAIN_PAIRS[label]
             for name in ("FS-Rain", "TFS-Rain"):
-                keys.append((label, weight, name))
+                keys.append((label, seed, name))
                 runs.append((text, {**settings, **TURNS, **SYSTEMS[name],
                                     f"stream.{first}.weight": weight,
-                                    f"stream.{second}.weight": 10 - weight}, 1, None))
+                                    f"stream.{second}.weight": 10 - weight}, seed, None))
     found = {key: run["metrics"] for key, run in zip(keys, bed.all(runs))}
     print("| pair | FS | TFS | TFS / FS |\n|---|---|---|---|")
     ratios = {}
     for label in labels:
-        fs, tfs = ([found[label, weight, name]["jain_share"] for weight in chosen]
+        fs, tfs = ([found[label, seed, name]["jain_share"] for seed in options.numbers]
                    for name in ("FS-Rain", "TFS-Rain"))
         ratios[label] = [t / f for t, f in zip(tfs, fs)]
         print(f"| {label} {'-'.join(RAIN_PAIRS[label])} | {mean(fs):.4f} | {mean(tfs):.4f} | "
@@ -180,10 +180,10 @@ def weights(bed, options, count=1):
     print()
     big = [label for label in heavy(RAIN_PAIRS, demands) if label in labels]
     for text, some in (("all", labels), ("pairs that both ask for 40 % or more", big)):
-        every = [ratio for label in some for ratio in ratios[label]]
-        low, high = interval(every)
-        print(f"TFS / FS, {text} ({len(some)}): {mean(every):.4f} [{low:.4f}, {high:.4f}].")
-    print(f"Rain prints 1.293. One seed for each of the weights "
+        by_seed = [mean(column) for column in zip(*(ratios[label] for label in some))]
+        low, high = interval(by_seed)
+        print(f"TFS / FS, {text} ({len(some)}): {mean(by_seed):.4f} [{low:.4f}, {high:.4f}].")
+    print(f"Rain prints 1.293. Each seed has its own weights: "
           f"{', '.join(f'{w / 10}:{1 - w / 10:.1f}' for w in chosen)}.")
 
 
