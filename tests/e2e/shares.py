@@ -27,7 +27,7 @@ kernel_time = 200us
 hold = 2ms
 """
 LOOK_MS = 2000  # of GPU time, for all together
-BUSY = 0.85  # of a look, or it is VOID
+BUSY = 0.9  # of a look, or it is VOID
 LOOKS = 5
 
 
