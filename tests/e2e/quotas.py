@@ -438,7 +438,8 @@ def test_bandwidth(build):
         with limited(build, f"{limit}=50MiB/s") as server:
             start = time.monotonic()
             harness.run_passing([build.program("large_copies")], build.remote([server]))
-            expect(time.monotonic() - start >= 3, f"{limit}: it moves more than 200 MiB each way")
+            took = time.monotonic() - start
+            expect(took >= 2.5, f"{limit}: it moves more than 140 MiB each way, in {took:.1f} s")
 
 
 def test_bandwidth_of_two_programs(build):
