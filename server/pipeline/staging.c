@@ -50,6 +50,29 @@ static void primary_leave(const struct cuda_driver *driver, CUdevice device, CUc
     }
 }
 
+/* Makes it current, and holds it: charged, if it is not. */
+static CUresult primary_begin(const struct cuda_driver *driver, struct ledger *ledger,
+                              CUdevice device, CUcontext *before)
+{
+    CU_TRY(primary_hold(ledger, device));
+    CUresult rc = primary_enter(driver, device, before);
+    if (rc != CUDA_SUCCESS) {
+        primary_drop(ledger, device);
+    }
+    return rc;
+}
+
+/* `rc`: of pinning memory, for which it stays held. Gives that back. */
+static CUresult primary_finish(const struct cuda_driver *driver, struct ledger *ledger,
+                               CUdevice device, CUcontext before, CUresult rc)
+{
+    primary_leave(driver, device, before, rc == CUDA_SUCCESS);
+    if (rc != CUDA_SUCCESS) {
+        primary_drop(ledger, device);
+    }
+    return rc;
+}
+
 /* As it was before it was kept for memory that is no more pinned. */
 static void primary_release(const struct cuda_driver *driver, struct ledger *ledger,
                             CUdevice device)
@@ -63,16 +86,10 @@ CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CU
 {
     CUcontext before;
     CU_TRY(ledger_charge_pinned(ledger, bytes));
-    CUresult rc = primary_hold(ledger, device);
+    CUresult rc = primary_begin(driver, ledger, device, &before);
     if (rc == CUDA_SUCCESS) {
-        rc = primary_enter(driver, device, &before);
-        if (rc == CUDA_SUCCESS) {
-            rc = driver->cuMemHostAlloc(memory, bytes, flags);
-            primary_leave(driver, device, before, rc == CUDA_SUCCESS);
-        }
-        if (rc != CUDA_SUCCESS) {
-            primary_drop(ledger, device);
-        }
+        rc = driver->cuMemHostAlloc(memory, bytes, flags);
+        rc = primary_finish(driver, ledger, device, before, rc);
     }
     if (rc != CUDA_SUCCESS) {
         ledger_return_pinned(ledger, bytes);
@@ -98,16 +115,9 @@ CUresult staging_register(const struct cuda_driver *driver, struct ledger *ledge
                           void *memory, size_t bytes)
 {
     CUcontext before;
-    CU_TRY(primary_hold(ledger, device));
-    CUresult rc = primary_enter(driver, device, &before);
-    if (rc == CUDA_SUCCESS) {
-        rc = driver->cuMemHostRegister_v2(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
-        primary_leave(driver, device, before, rc == CUDA_SUCCESS);
-    }
-    if (rc != CUDA_SUCCESS) {
-        primary_drop(ledger, device);
-    }
-    return rc;
+    CU_TRY(primary_begin(driver, ledger, device, &before));
+    CUresult rc = driver->cuMemHostRegister_v2(memory, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+    return primary_finish(driver, ledger, device, before, rc);
 }
 
 CUresult staging_unregister(const struct cuda_driver *driver, struct ledger *ledger,
