@@ -106,9 +106,8 @@ static CUresult parts_copy(struct server_conn *conn, enum api_engine engine, uin
     for (uint64_t at = 0; at < bytes; at += part) {
         part = bytes - at < most ? bytes - at : most;
         bool waited = engine == API_ENGINE_D2H && rate_wait_out(conn);
-        enum ga_status may =
-            waited ? gate_enter(conn, engine, wire, 0) : gate_enter_part(conn, engine, wire, at);
-        if (may != GA_OK) {
+        if ((waited ? gate_enter_again(conn, engine, wire)
+                    : gate_enter_part(conn, engine, wire, at)) != GA_OK) {
             return CUDA_ERROR_UNKNOWN;
         }
         meter_work(&conn->meter, conn, engine, wire);

@@ -152,8 +152,8 @@ static CUresult copy_room_give_up(struct server_conn *conn, struct staging_moves
 CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
                    struct conn_room *room)
 {
-    if (rate_is_due(&conn->rates, conn->ledger->quota) && rate_wait(conn) && conn->gated &&
-        gate_enter(conn, use == ROOM_IN ? API_ENGINE_H2D : API_ENGINE_D2H, stream, 0) != GA_OK) {
+    if (rate_is_due(&conn->rates, conn->ledger->quota) && rate_wait(conn) &&
+        gate_enter_again(conn, use == ROOM_IN ? API_ENGINE_H2D : API_ENGINE_D2H, stream) != GA_OK) {
         return CUDA_ERROR_UNKNOWN; /* the turn that the call had may be another's */
     }
     if (slot_find(conn, bytes, room)) {

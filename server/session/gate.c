@@ -43,10 +43,15 @@ enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint
     return gate != NULL ? gate->enter(gate, conn, engine, what) : GA_OK;
 }
 
+enum ga_status gate_enter_again(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+{
+    return conn->gated ? gate_enter(conn, engine, stream, 0) : GA_OK;
+}
+
 enum ga_status gate_enter_part(struct server_conn *conn, enum api_engine engine, uint64_t stream,
                                uint64_t done)
 {
-    return conn->gated && done != 0 ? gate_enter(conn, engine, stream, 0) : GA_OK;
+    return done != 0 ? gate_enter_again(conn, engine, stream) : GA_OK;
 }
 
 uint64_t gate_rest(struct server_conn *conn)

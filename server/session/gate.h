@@ -47,6 +47,10 @@ void gates_begin(struct server_conn *conn);
  * (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
                                      uint64_t stream, uint64_t what);
+/* The same for a call that has asked before, and has waited for something else since: its turn may
+ * be another's. GA_LOST. */
+GA_CHECKED enum ga_status gate_enter_again(struct server_conn *conn, enum api_engine engine,
+                                           uint64_t stream);
 /* A long copy is done in parts, of this size or less, and asks for each of them: for the first one
  * its handler has. `done`: bytes before this part. GA_LOST: the connection ends. */
 #define GATE_PART_BYTES (UINT64_C(4) << 20)
