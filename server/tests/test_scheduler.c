@@ -144,7 +144,8 @@ Test(scheduler, who_needs_it_no_more_gives_way_at_once)
     end();
 }
 
-Test(scheduler, a_turn_that_is_not_returned_is_lost)
+/* The turn of the first one has just ended, and another one waits. */
+static void begin_behind_a_turn(void)
 {
     begin("rr");
     member_asks(0, GRANT_KL);
@@ -152,6 +153,11 @@ Test(scheduler, a_turn_that_is_not_returned_is_lost)
     member_asks(1, GRANT_KL);
     turn();
     passes(gpu.settings.values.slice_ns);
+}
+
+Test(scheduler, a_turn_that_is_not_returned_is_lost)
+{
+    begin_behind_a_turn();
     cr_assert(!member_may(1, GRANT_KL));
     cr_assert_leq(gpu.next_ns, now + SCHEDULER_PATIENCE_NS);
     passes(SCHEDULER_PATIENCE_NS);
@@ -174,12 +180,7 @@ Test(scheduler, a_turn_that_is_not_returned_is_lost)
 /* Its last kernel runs for long. It says that it looks, and even more than is true. */
 Test(scheduler, who_looks_keeps_its_turn_for_some_patience)
 {
-    begin("rr");
-    member_asks(0, GRANT_KL);
-    turn();
-    member_asks(1, GRANT_KL);
-    turn();
-    passes(gpu.settings.values.slice_ns);
+    begin_behind_a_turn();
     uint64_t over = now, patience = gpu.settings.values.patience_ns;
     for (unsigned i = 0; now - over < patience + SCHEDULER_PATIENCE_NS; i++) {
         cr_assert(!members[0].lost && !member_may(1, GRANT_KL), "%u", i);
