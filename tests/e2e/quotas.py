@@ -186,7 +186,7 @@ def test_to_the_byte(build):
                not says["log"], process.report())
 
 
-CONTEXTS = """
+LOOKS_AT_MEMORY = """
 import ctypes, json
 cuda = ctypes.CDLL("libcuda.so.1")
 def must(name, *arguments):
@@ -196,6 +196,9 @@ def look():
     free, all = ctypes.c_size_t(), ctypes.c_size_t()
     must("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(all))
     says["free"].append(free.value)
+"""
+
+CONTEXTS = LOOKS_AT_MEMORY + """
 must("cuInit", 0)
 primary = ctypes.c_void_p()
 must("cuDevicePrimaryCtxRetain", ctypes.byref(primary), 0)
@@ -233,16 +236,7 @@ def test_contexts(build):
         expect(process.status != 0 and "(2, " in process.out.text, process.report())
 
 
-OWN_CONTEXT = """
-import ctypes, json
-cuda = ctypes.CDLL("libcuda.so.1")
-def must(name, *arguments):
-    assert getattr(cuda, name)(*arguments) == 0, name
-says = {"free": []}
-def look():
-    free, all = ctypes.c_size_t(), ctypes.c_size_t()
-    must("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(all))
-    says["free"].append(free.value)
+OWN_CONTEXT = LOOKS_AT_MEMORY + """
 context, address, primary = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p()
 word = ctypes.create_string_buffer(4)
 must("cuInit", 0)
