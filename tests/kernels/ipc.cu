@@ -8,7 +8,7 @@
 
 #include <cuda.h>
 
-#include "check.h"
+#include "other_process.h"
 
 static const int count = 3 << 19; // 6 MiB of int
 static const int rounds = 20;     // of waiting for the other process
@@ -50,18 +50,6 @@ static void check_data(const int *device, int first, const char *what)
     for (int i = 0; i < count; i++)
         if (host[i] != first + i)
             fail("%s: element %d is %d, not %d", what, i, host[i], first + i);
-}
-
-static void send(int to, const void *bytes, size_t size)
-{
-    if (write(to, bytes, size) != (ssize_t)size)
-        fail("the other process is gone");
-}
-
-static void receive(int from, void *bytes, size_t size)
-{
-    if (read(from, bytes, size) != (ssize_t)size)
-        fail("the other process is gone");
 }
 
 // The step that both have reached
@@ -243,19 +231,10 @@ static void import_all(int from, int to, pid_t exporter)
 
 int main()
 {
-    int there[2], back[2];
-    if (pipe(there) != 0 || pipe(back) != 0)
-        fail("pipe");
-    pid_t exporter = fork();
-    if (exporter < 0)
-        fail("fork");
-    if (exporter == 0) {
-        close(there[1]);
-        close(back[0]);
-        export_all(there[0], back[1]);
-    }
-    close(there[0]);
-    close(back[1]);
-    import_all(back[0], there[1], exporter);
+    int from, to;
+    pid_t exporter = fork_other(&from, &to);
+    if (exporter == 0)
+        export_all(from, to);
+    import_all(from, to, exporter);
     return passed();
 }

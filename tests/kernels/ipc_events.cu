@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "other_process.h"
 
 static const int count = 512;
 static const int rounds = 24;
@@ -42,15 +42,13 @@ static void take_turn(unsigned *data, unsigned round, unsigned factor)
 
 static void tell(int to)
 {
-    if (write(to, "t", 1) != 1)
-        fail("the other process is gone");
+    send(to, "t", 1);
 }
 
 static void hear(int from)
 {
     char byte;
-    if (read(from, &byte, 1) != 1)
-        fail("the other process is gone");
+    receive(from, &byte, 1);
 }
 
 static void export_all(int from, int to)
@@ -68,8 +66,7 @@ static void export_all(int from, int to)
     CHECK(cudaIpcGetMemHandle(&sent.data, data));
     CHECK(cudaIpcGetEventHandle(&sent.mine, mine));
     CHECK(cudaIpcGetEventHandle(&sent.yours, yours));
-    if (write(to, &sent, sizeof sent) != (ssize_t)sizeof sent)
-        fail("the other process is gone");
+    send(to, &sent, sizeof sent);
     for (int i = 1; i < rounds; i++) {
         hear(from); // it has recorded
         CHECK(cudaStreamWaitEvent(0, yours, 0));
@@ -100,8 +97,7 @@ static void import_all(int from, int to)
     unsigned *data;
     cudaEvent_t mine, yours;
     CHECK(cudaFree(0));
-    if (read(from, &got, sizeof got) != (ssize_t)sizeof got)
-        fail("the other process is gone");
+    receive(from, &got, sizeof got);
     CHECK(cudaIpcOpenMemHandle((void **)&data, got.data, cudaIpcMemLazyEnablePeerAccess));
     CHECK(cudaIpcOpenEventHandle(&mine, got.mine));
     CHECK(cudaIpcOpenEventHandle(&yours, got.yours));
@@ -130,21 +126,13 @@ static void import_all(int from, int to)
 
 int main()
 {
-    int there[2], back[2], status;
-    if (pipe(there) != 0 || pipe(back) != 0)
-        fail("pipe");
-    pid_t exporter = fork(); // before the first CUDA call
-    if (exporter < 0)
-        fail("fork");
+    int from, to, status;
+    pid_t exporter = fork_other(&from, &to); // before the first CUDA call
     if (exporter == 0) {
-        close(there[1]);
-        close(back[0]);
-        export_all(there[0], back[1]);
+        export_all(from, to);
         return 0;
     }
-    close(there[0]);
-    close(back[1]);
-    import_all(back[0], there[1]);
+    import_all(from, to);
     if (waitpid(exporter, &status, 0) != exporter || status != 0)
         fail("the exporter ended with status %d", status);
     return passed();
