@@ -51,6 +51,8 @@
 /* Memory and events that one application lets others use, at most. For each of memory its backend
  * process keeps a descriptor. */
 #define CHANNEL_SHARES_MAX 1024u
+/* Memory of others that an application may have open at a time. */
+#define CHANNEL_HOLDS_MAX 65536u
 /* What is lent at a time, where so much is left; and where nothing limits it: a piece that no
  * application uses up. */
 #define CHANNEL_GRAIN_BYTES   (UINT64_C(64) << 20)
@@ -108,6 +110,7 @@ enum channel_verb {
     CHANNEL_RETURN,
     CHANNEL_RECALL,
     CHANNEL_ROOM,
+    CHANNEL_CLOSE, /* what OPEN has given (`hold`) is not open any more, or has never been */
 };
 /* What is lent. Objects have no bytes: they are counted. */
 enum channel_lent {
@@ -278,9 +281,15 @@ struct channel_request {
     uint8_t key[CHANNEL_KEY_BYTES]; /* OPEN, FETCH; and the answer to SHARE */
     /* MEMORY: its address in the owner, and its offset in the mapping that the descriptor is of.
      * WITHDRAW: everything that begins in [address, address + bytes). PHYSICAL and events, which
-     * have no address: the owner's handle, and the bytes of PHYSICAL. */
+     * have no address: the owner's handle, and the bytes of PHYSICAL. WITHDRAW with
+     * `mapping_bytes`: the memory of so many bytes at `address` has been freed; in the answer: so
+     * much of it is charged to others from now on. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
+    /* Of memory that another application has made: a number from the answer to OPEN, for CLOSE, and
+     * for SHARE of the same memory. 0: none. */
+    uint64_t hold;
+    uint32_t gpu; /* SHARE of memory: where it lies, an index into the list that clients see */
 };
 
 union channel_packet {

@@ -19,12 +19,13 @@
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
  * asked for; not what a driver takes by itself (contexts, code, heaps and stacks of kernels,
- * padding of arrays), nor memory of another application that this one has opened. Host memory of
- * the node: staging slots and overflow, words of host calls, images of modules, logs of their
- * loading, objects and nodes of graphs (for each a fixed amount, for what server and driver keep of
- * it); not what the program shares, which is its own. Ways of bytes, to the node (in) and from it
- * (out): frames of the data connection with what they carry, bulk connections, shared buffers, and
- * the network card by itself (RDMA). */
+ * padding of arrays), nor memory of another application that this one has opened (gpuaasd knows
+ * what of that is charged to it: control/lender.h). Host memory of the node: staging slots and
+ * overflow, words of host calls, images of modules, logs of their loading, objects and nodes of
+ * graphs (for each a fixed amount, for what server and driver keep of it); not what the program
+ * shares, which is its own. Ways of bytes, to the node (in) and from it (out): frames of the data
+ * connection with what they carry, bulk connections, shared buffers, and the network card by itself
+ * (RDMA). */
 #define FIGURES(X)                                                                                 \
     X(DEVICE_BYTES, "bytes of device memory")                                                      \
     X(HOST_BYTES, "bytes of host memory")                                                          \
@@ -112,6 +113,22 @@ static inline uint64_t figures_memory_kib_ms(const struct figures_memory *memory
     uint64_t begins = atomic_load_explicit(&memory->begins, memory_order_acquire);
     uint64_t held = atomic_load_explicit(&memory->bytes, memory_order_relaxed);
     return held / 1024 * now_ms - begins;
+}
+
+/* So much more is held from now on (or less, modulo 2^64). Whole KiB count, so that what is added
+ * is taken away again. */
+static inline void figures_memory_change(struct figures_memory *memory, uint64_t more,
+                                         uint64_t now_ms)
+{
+    uint64_t before = atomic_fetch_add_explicit(&memory->bytes, more, memory_order_relaxed);
+    uint64_t after = before + more;
+    uint64_t peak = atomic_load_explicit(&memory->peak, memory_order_relaxed);
+    atomic_fetch_add_explicit(&memory->begins, (after / 1024 - before / 1024) * now_ms,
+                              memory_order_release);
+    while (after > peak &&
+           !atomic_compare_exchange_weak_explicit(&memory->peak, &peak, after, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+    }
 }
 
 /* Of the applications of a process, by their seats. */

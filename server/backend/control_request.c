@@ -20,6 +20,10 @@ void control_request_answered(struct backend *backend, const struct channel_requ
         if (packet->verb == CHANNEL_LEND && packet->bytes != 0) { /* it comes too late */
             (void)!channel_send(CHANNEL_FD, &back, sizeof back);
         }
+        if (packet->verb == CHANNEL_OPEN && packet->hold != 0) {
+            back.verb = CHANNEL_CLOSE;
+            (void)!channel_send(CHANNEL_FD, &back, sizeof back);
+        }
         if (fd >= 0) {
             close(fd);
         }

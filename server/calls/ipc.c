@@ -54,7 +54,8 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
                                      .address = args->address,
                                      .bytes = args->bytes,
                                      .offset = args->address - range->base,
-                                     .mapping_bytes = range->bytes};
+                                     .mapping_bytes = range->bytes,
+                                     .gpu = session->gpu};
     int fd = made;
     CUresult rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
@@ -70,18 +71,46 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
     return rc;
 }
 
+static bool ipc_tell(struct server_conn *conn, struct channel_request *packet)
+{
+    int fd = -1;
+    bool told = ipc_ask(conn, packet, &fd) == CUDA_SUCCESS;
+    if (!told) {
+        ga_warn("what is freed could not be withdrawn from others, or closed");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return told;
+}
+
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes)
 {
     struct channel_request packet = {
         .verb = CHANNEL_WITHDRAW, .what = what, .address = address, .bytes = bytes};
-    int fd = -1;
-    if (ipc_ask(conn, &packet, &fd) != CUDA_SUCCESS) {
-        ga_warn("what is freed could not be withdrawn from others");
+    (void)ipc_tell(conn, &packet);
+}
+
+void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t address, uint32_t gpu,
+                uint64_t bytes)
+{
+    struct channel_request packet = {.verb = CHANNEL_WITHDRAW,
+                                     .what = what,
+                                     .address = address,
+                                     .bytes = what == CHANNEL_MEMORY ? bytes : 1,
+                                     .mapping_bytes = bytes};
+    ledger_drop_device(conn->ledger, gpu, bytes);
+    bool passed_on = ipc_tell(conn, &packet) && packet.mapping_bytes != 0;
+    if (!passed_on) {
+        ledger_give_device(conn->ledger, gpu, bytes);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
+}
+
+void ipc_close(struct server_conn *conn, uint64_t hold)
+{
+    struct channel_request packet = {.verb = CHANNEL_CLOSE, .hold = hold};
+    (void)ipc_tell(conn, &packet);
 }
 
 CUresult server_do_ga_ipc_withdraw(struct server_conn *conn,
@@ -94,7 +123,7 @@ CUresult server_do_ga_ipc_withdraw(struct server_conn *conn,
 /* Maps what the descriptor stands for. */
 static CUresult ipc_import(struct server_conn *conn, const struct server_session *session,
                            const struct server_context *owner, int fd, uint64_t address,
-                           uint64_t bytes)
+                           const struct channel_request *opened)
 {
     CUmemGenericAllocationHandle physical;
     if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
@@ -105,7 +134,7 @@ static CUresult ipc_import(struct server_conn *conn, const struct server_session
     if (rc != CUDA_SUCCESS) {
         return rc == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : rc;
     }
-    rc = memory_place(conn, session, owner, address, bytes, physical);
+    rc = memory_place(conn, session, owner, address, opened->mapping_bytes, physical, opened->hold);
     if (rc != CUDA_SUCCESS) {
         (void)conn->driver->cuMemRelease(physical);
     }
@@ -126,10 +155,13 @@ static CUresult memory_open(struct server_conn *conn, const struct server_sessio
         packet.mapping_bytes != args->mapping_bytes) {
         rc = CUDA_ERROR_INVALID_HANDLE; /* the handle says otherwise */
     } else {
-        rc = ipc_import(conn, session, owner, fd, args->address, packet.mapping_bytes);
+        rc = ipc_import(conn, session, owner, fd, args->address, &packet);
     }
     if (fd >= 0) {
         close(fd);
+    }
+    if (rc != CUDA_SUCCESS) {
+        ipc_close(conn, packet.hold);
     }
     return rc;
 }

@@ -14,6 +14,12 @@ struct server_conn;
  * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS.
  */
 CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd);
+/* Our memory on this GPU, which the driver has freed and others may have open: withdraws its
+ * entries, and returns it to the ledger, unless it is charged to one of the others now. */
+void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t address, uint32_t gpu,
+                uint64_t bytes);
+/* What OPEN has given is closed. */
+void ipc_close(struct server_conn *conn, uint64_t hold);
 /* Withdraws entries of the sharing registry: other applications can open that memory no more. */
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
                   uint64_t bytes);

@@ -29,7 +29,9 @@ CUresult server_do_ga_physical_share(struct server_conn *conn,
     struct channel_request packet = {.verb = CHANNEL_SHARE,
                                      .what = CHANNEL_PHYSICAL,
                                      .address = physical->handle,
-                                     .bytes = physical->bytes};
+                                     .bytes = physical->bytes,
+                                     .hold = physical->hold,
+                                     .gpu = conn->sessions[physical->session]->gpu};
     int fd = made;
     CUresult rc = ipc_ask(conn, &packet, &fd);
     if (fd >= 0 && fd != made) {
@@ -62,7 +64,7 @@ static CUresult physical_import(struct server_conn *conn, const struct server_se
 }
 
 static CUresult adopt(struct server_conn *conn, const struct server_session *session, int fd,
-                      const struct ga_physical_open_args *args)
+                      uint64_t hold, const struct ga_physical_open_args *args)
 {
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
@@ -74,6 +76,7 @@ static CUresult adopt(struct server_conn *conn, const struct server_session *ses
     }
     made->real = real;
     made->opened = true;
+    made->hold = hold;
     return CUDA_SUCCESS;
 }
 
@@ -89,8 +92,11 @@ CUresult server_do_ga_physical_open(struct server_conn *conn,
     memcpy(packet.key, args->key, sizeof packet.key);
     CUresult rc = ipc_ask(conn, &packet, &fd);
     if (rc == CUDA_SUCCESS) {
-        rc = fd >= 0 && packet.bytes == args->bytes ? adopt(conn, session, fd, args)
+        rc = fd >= 0 && packet.bytes == args->bytes ? adopt(conn, session, fd, packet.hold, args)
                                                     : CUDA_ERROR_INVALID_HANDLE;
+        if (rc != CUDA_SUCCESS) {
+            ipc_close(conn, packet.hold);
+        }
     }
     if (fd >= 0) {
         close(fd);

@@ -80,9 +80,6 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&conn->ranges, base);
-    if (range.shared) {
-        ipc_withdraw(conn, CHANNEL_MEMORY, range.base, range.bytes);
-    }
     conn_flush(conn);
     CUresult rc;
     if (range.allocated) {
@@ -92,8 +89,13 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
         CUresult release = driver->cuMemRelease(range.physical);
         rc = rc != CUDA_SUCCESS ? rc : release;
     }
-    if (!range.opened) {
-        ledger_return_device(conn->ledger, conn->sessions[range.session]->gpu, range.bytes);
+    uint32_t gpu = conn->sessions[range.session]->gpu;
+    if (range.opened) {
+        ipc_close(conn, range.hold);
+    } else if (range.shared) {
+        ipc_return(conn, CHANNEL_MEMORY, range.base, gpu, range.bytes);
+    } else {
+        ledger_return_device(conn->ledger, gpu, range.bytes);
     }
     return rc;
 }

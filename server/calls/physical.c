@@ -81,12 +81,17 @@ CUresult server_do_ga_physical_release(struct server_conn *conn,
 
 CUresult physical_free(struct server_conn *conn, struct server_physical *physical)
 {
-    if (physical->shared) {
+    uint32_t gpu = conn->sessions[physical->session]->gpu;
+    if (physical->opened && physical->shared) {
         ipc_withdraw(conn, CHANNEL_PHYSICAL, physical->handle, 1);
     }
     CUresult rc = conn->driver->cuMemRelease(physical->real);
-    if (!physical->opened) {
-        ledger_return_device(conn->ledger, conn->sessions[physical->session]->gpu, physical->bytes);
+    if (physical->opened) {
+        ipc_close(conn, physical->hold);
+    } else if (physical->shared) {
+        ipc_return(conn, CHANNEL_PHYSICAL, physical->handle, gpu, physical->bytes);
+    } else {
+        ledger_return_device(conn->ledger, gpu, physical->bytes);
     }
     physical_drop(conn, physical);
     return rc;

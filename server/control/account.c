@@ -77,6 +77,16 @@ static void rise(uint64_t *figure, uint64_t to)
     *figure = to > *figure ? to : *figure;
 }
 
+/* Of both together as far as it has been seen. */
+static uint64_t memory_peak(const struct figures_memory *own, const struct figures_memory *taken)
+{
+    uint64_t peak = atomic_load_explicit(&own->peak, memory_order_relaxed);
+    uint64_t also = atomic_load_explicit(&taken->bytes, memory_order_relaxed);
+    rise(&peak, atomic_load_explicit(&taken->peak, memory_order_relaxed));
+    rise(&peak, also != 0 ? also + atomic_load_explicit(&own->bytes, memory_order_relaxed) : 0);
+    return peak;
+}
+
 /* A stranger's numbers, and perhaps read while they changed: no more than all memory of the GPU
  * since the last look. Nonsense is left for the next look. */
 static void memory_look(const struct account *account, struct account_row *row, uint64_t now_ms)
@@ -84,9 +94,10 @@ static void memory_look(const struct account *account, struct account_row *row, 
     const struct seat *seat = account->seat;
     const struct figures_memory *memory =
         &seat->process->figures->memory[seat->number][row->number];
+    const struct figures_memory *taken = lender_taken(seat, row->number);
     uint64_t most = row->device->facts.memory_bytes;
-    uint64_t peak = atomic_load_explicit(&memory->peak, memory_order_relaxed);
-    uint64_t sum = figures_memory_kib_ms(memory, now_ms);
+    uint64_t peak = memory_peak(memory, taken);
+    uint64_t sum = figures_memory_kib_ms(memory, now_ms) + figures_memory_kib_ms(taken, now_ms);
     if (sum >= row->memory_kib_ms &&
         sum - row->memory_kib_ms <= most / 1024 * (now_ms - row->seen_ms + 1)) {
         row->memory_kib_ms = sum;

@@ -93,11 +93,11 @@ static void seats_end(struct backend_process *process, const char *why)
     }
 }
 
-static void shares_end(struct backend_process *process)
+static void shares_close(struct backend_process *process)
 {
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            sharing_share_end(&process->table->sharing, &process->seats[i]->share);
+            sharing_share_close(&process->table->sharing, &process->seats[i]->share);
         }
     }
 }
@@ -144,7 +144,7 @@ static void handle_close(uv_handle_t *handle)
 
 static void channel_close(struct backend_process *process)
 {
-    shares_end(process);
+    shares_close(process);
     if (process->fd >= 0) {
         (void)uv_poll_stop(&process->poll);
         handle_close((uv_handle_t *)&process->poll);
@@ -274,7 +274,7 @@ static void channel_read(struct backend_process *process, int status)
     int fd;
     enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
-        shares_end(process);
+        shares_close(process);
         (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);

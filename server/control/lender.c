@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/lender.h"
 
+#include <stdlib.h>
+
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
@@ -75,6 +77,11 @@ enum ga_status lender_seat_begin(struct seat *seat)
     seat->lender = (struct lender_seat){.told = lender->turn, .answered = lender->turn};
     ga_list_init(&seat->lender.link);
     GA_TRY(lending_share_init(&seat->lender.share, lender->account.gpu_count));
+    seat->lender.taken = calloc(lender->account.gpu_count + 1, sizeof *seat->lender.taken);
+    if (seat->lender.taken == NULL) {
+        lending_end(account_of(seat), &seat->lender.share);
+        return GA_NO_MEMORY;
+    }
     ga_list_append(&lender->seats, &seat->lender.link);
     boundless_lend(seat);
     if (lender_divide(seat->application->tenant, ga_clock_ns())) {
@@ -98,6 +105,8 @@ void lender_seat_end(struct seat *seat)
         return;
     }
     lending_end(account_of(seat), &seat->lender.share);
+    free(seat->lender.taken);
+    seat->lender.taken = NULL;
     seat->lender.wanted.kind = 0;
     ga_list_remove(&seat->lender.link);
     (void)lender_turn(seat->application->tenant, ga_clock_ns());
@@ -389,7 +398,7 @@ static uint64_t charged_of(const struct seat *seat, enum channel_lent kind, uint
         charged +=
             atomic_load_explicit(&seat->figures->of[FIGURE_SHARED_BYTES], memory_order_relaxed);
     }
-    return charged;
+    return charged + (kind == CHANNEL_LENT_DEVICE ? lender_taken_bytes(seat, gpu) : 0);
 }
 
 uint64_t lender_charged(const struct tenant *tenant, const struct member *member,

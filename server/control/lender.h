@@ -18,6 +18,7 @@
 #include "server/channel.h"
 #include "server/control/lending.h"
 
+struct figures_memory;
 struct member;
 struct seat;
 struct tenant;
@@ -34,6 +35,7 @@ struct lender_seat {
     uint32_t boundless;            /* of the kinds that were lent in such pieces at the beginning */
     bool limits_untold;            /* the channel was full */
     uint64_t moved;                /* bytes, messages and waits when it was last looked at */
+    struct figures_memory *taken;  /* of each GPU: see lender_take_over */
 };
 
 /* Of a tenant. */
@@ -66,9 +68,21 @@ bool lender_is(const struct channel_request *packet);
 void lender_take(struct seat *seat, const struct channel_request *packet);
 
 /* What the backend processes of a tenant, or of one of his users (NULL: of all), say that they have
- * charged. `gpu` UINT32_MAX: of all. */
+ * charged, and what they have taken over. `gpu` UINT32_MAX: of all. */
 uint64_t lender_charged(const struct tenant *tenant, const struct member *member,
                         enum channel_lent kind, uint32_t gpu);
+
+/* Memory that another application has made is charged to this one, whatever the limits say; and no
+ * more. */
+void lender_take_over(struct seat *seat, uint32_t gpu, uint64_t bytes);
+void lender_give_up(struct seat *seat, uint32_t gpu, uint64_t bytes);
+/* Memory that this one has made, freed, and not returned, is charged to another one. */
+void lender_pass_on(struct seat *seat, uint32_t gpu, uint64_t bytes);
+/* What it has taken over: none of it is in the figures of its process. (Its peak is that of all the
+ * application's memory when it took something over.) Never NULL. */
+const struct figures_memory *lender_taken(const struct seat *seat, uint32_t gpu);
+/* Bytes of it now; UINT32_MAX: on all GPUs. */
+uint64_t lender_taken_bytes(const struct seat *seat, uint32_t gpu);
 
 /* Looks after those who wait, so that nobody waits for ever. Whether anybody still does. */
 bool lender_turn(struct tenant *tenant, uint64_t now);

@@ -92,6 +92,17 @@ static uint64_t rounded_up(uint64_t amount, uint64_t grain)
     return amount <= UINT64_MAX - more ? amount + more : amount;
 }
 
+static void share_raise(struct lending_account *account, struct lending_share *share,
+                        enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    for (; account != NULL; account = account->above) {
+        account->lent[kind] += amount;
+        account->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? amount : 0;
+    }
+    share->lent[kind] += amount;
+    share->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? amount : 0;
+}
+
 uint64_t lending_lend(struct lending_account *account, struct lending_share *share,
                       enum channel_lent kind, uint32_t gpu, uint64_t wanted)
 {
@@ -102,13 +113,14 @@ uint64_t lending_lend(struct lending_account *account, struct lending_share *sha
     if (wanted == 0 || wanted > room || lent > UINT64_MAX - account->lent[kind]) {
         return 0;
     }
-    for (; account != NULL; account = account->above) {
-        account->lent[kind] += lent;
-        account->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? lent : 0;
-    }
-    share->lent[kind] += lent;
-    share->lent_on[gpu] += kind == CHANNEL_LENT_DEVICE ? lent : 0;
+    share_raise(account, share, kind, gpu, lent);
     return lent;
+}
+
+void lending_charge(struct lending_account *account, struct lending_share *share, uint32_t gpu,
+                    uint64_t bytes)
+{
+    share_raise(account, share, CHANNEL_LENT_DEVICE, gpu, bytes);
 }
 
 void lending_return(struct lending_account *account, struct lending_share *share,

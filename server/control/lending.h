@@ -6,7 +6,8 @@
  * An account may lie under another one, as a user's under his tenant's.
  *
  * It holds at any time that the shares add up to what the account has lent, and that lending makes
- * no sum larger than a limit. Sums may lie above a limit that has been lowered. Pure. */
+ * no sum larger than a limit. Sums may lie above a limit that has been lowered, or by what is
+ * charged without being asked for. Pure. */
 #ifndef SERVER_CONTROL_LENDING_H
 #define SERVER_CONTROL_LENDING_H
 
@@ -49,6 +50,9 @@ const struct lending_account *lending_lacks(const struct lending_account *accoun
 /* Lends at least `wanted`, in whole grains where the room allows it. 0: there is less room. */
 uint64_t lending_lend(struct lending_account *account, struct lending_share *share,
                       enum channel_lent kind, uint32_t gpu, uint64_t wanted);
+/* Device memory that the share has from now on, whatever the limits say. */
+void lending_charge(struct lending_account *account, struct lending_share *share, uint32_t gpu,
+                    uint64_t bytes);
 /* Takes back what the process returns. A process that returns more than it has returns all. */
 void lending_return(struct lending_account *account, struct lending_share *share,
                     enum channel_lent kind, uint32_t gpu, uint64_t amount);

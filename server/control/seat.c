@@ -70,8 +70,24 @@ static enum ga_status coming_tell(struct seat *seat)
 
 static enum ga_status share_send(void *user, const struct channel_request *packet, int fd)
 {
-    const struct backend_process *process = user;
+    const struct backend_process *process = ((struct seat *)user)->process;
     return process->fd >= 0 ? channel_send_with(process->fd, packet, sizeof *packet, fd) : GA_LOST;
+}
+
+static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes)
+{
+    struct seat *seat = user;
+    switch (change) {
+    case HELD_TAKEN_OVER:
+        lender_take_over(seat, gpu, bytes);
+        break;
+    case HELD_GIVEN_UP:
+        lender_give_up(seat, gpu, bytes);
+        break;
+    case HELD_PASSED_ON:
+        lender_pass_on(seat, gpu, bytes);
+        break;
+    }
 }
 
 enum ga_status seat_take(struct backend_process *process, struct control_application *application,
@@ -93,7 +109,7 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
         return GA_NO_MEMORY;
     }
     sharing_share_init(&seat->share, application->tenant->number, seat->number, share_send,
-                       process);
+                       share_charge, seat);
     seat->timer.data = seat;
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);

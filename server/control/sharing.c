@@ -14,6 +14,7 @@ struct sharing_entry {
     struct ga_list link, of_owner;
     struct sharing_share *owner;
     struct channel_request what;
+    struct held_memory *memory; /* NULL: it is an event */
 };
 
 /* The descriptor of an entry is on its way from the owner to who opens it. An application opens one
@@ -33,18 +34,24 @@ void sharing_init(struct sharing *sharing)
     ga_list_init(&sharing->fetches);
 }
 
-void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t seat,
-                        enum ga_status (*send)(void *user, const struct channel_request *packet,
-                                               int fd),
-                        void *user)
+void sharing_share_init(
+    struct sharing_share *share, uint32_t tenant, uint32_t seat,
+    enum ga_status (*send)(void *user, const struct channel_request *packet, int fd),
+    void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes), void *user)
 {
     *share = (struct sharing_share){.tenant = tenant, .seat = seat, .send = send, .user = user};
     ga_list_init(&share->entries);
+    held_holder_init(&share->holder, charge, user);
+}
+
+static bool sharing_is_memory(uint32_t what)
+{
+    return what == CHANNEL_MEMORY || what == CHANNEL_PHYSICAL;
 }
 
 static bool sharing_by_descriptor(uint32_t what)
 {
-    return what == CHANNEL_MEMORY || what == CHANNEL_PHYSICAL || what == CHANNEL_EVENT_FILE;
+    return sharing_is_memory(what) || what == CHANNEL_EVENT_FILE;
 }
 
 /* ---- fetching */
@@ -59,15 +66,22 @@ static void fetch_free(struct sharing_fetch *fetch)
 static void sharing_fetch_end(struct sharing_fetch *fetch, int32_t result, int fd)
 {
     struct channel_request answer = {.verb = CHANNEL_OPEN};
+    struct sharing_share *asker = fetch->asker;
+    struct held_memory *memory = result == CUDA_SUCCESS ? fetch->entry->memory : NULL;
+    uint64_t hold = memory != NULL ? held_memory_open(memory, &asker->holder) : 0;
+    result = memory != NULL && hold == 0 ? CUDA_ERROR_OUT_OF_MEMORY : result;
     if (result == CUDA_SUCCESS) {
         answer = fetch->entry->what;
         answer.verb = CHANNEL_OPEN;
     }
     answer.kind = CHANNEL_REQUEST;
-    answer.seat = fetch->asker->seat;
+    answer.seat = asker->seat;
     answer.number = fetch->question;
     answer.result = result;
-    (void)!fetch->asker->send(fetch->asker->user, &answer, result == CUDA_SUCCESS ? fd : -1);
+    answer.hold = hold;
+    if (asker->send(asker->user, &answer, result == CUDA_SUCCESS ? fd : -1) != GA_OK) {
+        held_memory_close(&asker->holder, hold);
+    }
     explicit_bzero(&answer, sizeof answer);
     fetch_free(fetch);
 }
@@ -135,16 +149,25 @@ static void entry_free(struct sharing *sharing, struct sharing_entry *entry)
     ga_list_remove(&entry->link);
     ga_list_remove(&entry->of_owner);
     entry->owner->count--;
+    if (entry->memory != NULL) {
+        held_memory_withdraw(entry->memory);
+    }
     explicit_bzero(entry, sizeof *entry);
     free(entry);
 }
 
-void sharing_share_end(struct sharing *sharing, struct sharing_share *share)
+void sharing_share_close(struct sharing *sharing, struct sharing_share *share)
 {
     fetches_give_up(sharing, share);
     ga_list_each (at, next, &share->entries) {
         entry_free(sharing, ga_container(at, struct sharing_entry, of_owner));
     }
+}
+
+void sharing_share_end(struct sharing *sharing, struct sharing_share *share)
+{
+    sharing_share_close(sharing, share);
+    held_holder_end(&share->holder);
 }
 
 /* All of it is looked at, wherever they differ. */
@@ -192,6 +215,13 @@ static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
         return CUDA_ERROR_UNKNOWN;
     }
     *entry = (struct sharing_entry){.owner = share, .what = *packet};
+    if (sharing_is_memory(packet->what)) {
+        entry->memory = held_memory_share(&share->holder, packet);
+        if (entry->memory == NULL) {
+            free(entry);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
     ga_list_append(&sharing->entries, &entry->link);
     ga_list_append(&share->entries, &entry->of_owner);
     share->count++;
@@ -246,6 +276,14 @@ void sharing_take(struct sharing *sharing, struct sharing_share *share,
         break;
     case CHANNEL_WITHDRAW:
         withdraw(sharing, share, packet);
+        answer.mapping_bytes =
+            packet->mapping_bytes != 0
+                ? held_memory_freed(&share->holder, packet->what, packet->address)
+                : 0;
+        answer.result = CUDA_SUCCESS;
+        break;
+    case CHANNEL_CLOSE:
+        held_memory_close(&share->holder, packet->hold);
         answer.result = CUDA_SUCCESS;
         break;
     case CHANNEL_FETCH:

@@ -21,6 +21,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/control/held_memory.h"
 
 struct sharing {
     struct ga_list entries; /* struct sharing_entry */
@@ -28,10 +29,11 @@ struct sharing {
     uint32_t last_fetch;    /* its number */
 };
 
-/* The entries of one application, and the way to its process: `send` never blocks, and the
- * descriptor `fd` (-1: none) stays the caller's. */
+/* The entries of one application, what it has opened, and the way to its process: `send` never
+ * blocks, and the descriptor `fd` (-1: none) stays the caller's. */
 struct sharing_share {
     struct ga_list entries;
+    struct holder holder;
     uint32_t tenant; /* his number */
     uint32_t seat, count;
     enum ga_status (*send)(void *user, const struct channel_request *packet, int fd);
@@ -39,11 +41,13 @@ struct sharing_share {
 };
 
 void sharing_init(struct sharing *sharing);
-void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t seat,
-                        enum ga_status (*send)(void *user, const struct channel_request *packet,
-                                               int fd),
-                        void *user);
+void sharing_share_init(
+    struct sharing_share *share, uint32_t tenant, uint32_t seat,
+    enum ga_status (*send)(void *user, const struct channel_request *packet, int fd),
+    void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes), void *user);
 /* Withdraws all entries of the application, and gives up what it is about to open. */
+void sharing_share_close(struct sharing *sharing, struct sharing_share *share);
+/* The same, and it has nothing any more. */
 void sharing_share_end(struct sharing *sharing, struct sharing_share *share);
 
 /* Takes a packet of the application's process, with the descriptor `fd` (-1: none), and sends the

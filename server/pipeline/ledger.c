@@ -36,19 +36,10 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     }
 }
 
-/* So much more of device memory is held from now on (or less, modulo 2^64). Whole KiB count, so
- * that what is added is taken away again. */
-static void memory_change(struct figures_memory *memory, uint64_t more)
+static void memory_change(const struct ledger *ledger, uint32_t gpu, uint64_t more)
 {
-    uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
-    uint64_t before = atomic_fetch_add_explicit(&memory->bytes, more, memory_order_relaxed);
-    uint64_t after = before + more;
-    uint64_t peak = atomic_load_explicit(&memory->peak, memory_order_relaxed);
-    atomic_fetch_add_explicit(&memory->begins, (after / 1024 - before / 1024) * now_ms,
-                              memory_order_release);
-    while (after > peak &&
-           !atomic_compare_exchange_weak_explicit(&memory->peak, &peak, after, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
+    if (ledger->memory != NULL) {
+        figures_memory_change(&ledger->memory[gpu], more, ga_clock_ns() / GA_NS_PER_MS);
     }
 }
 
@@ -129,19 +120,27 @@ CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t byte
     CUresult rc = figure_raise(ledger, FIGURE_DEVICE_BYTES, bytes);
     if (rc != CUDA_SUCCESS) {
         ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
-    } else if (ledger->memory != NULL) {
-        memory_change(&ledger->memory[gpu], bytes);
+    } else {
+        memory_change(ledger, gpu, bytes);
     }
     return rc;
 }
 
+void ledger_drop_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
+{
+    memory_change(ledger, gpu, 0 - bytes);
+    figure_lower(ledger, FIGURE_DEVICE_BYTES, bytes);
+}
+
+void ledger_give_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
+{
+    ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
+}
+
 void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
 {
-    if (ledger->memory != NULL) {
-        memory_change(&ledger->memory[gpu], 0 - bytes);
-    }
-    figure_lower(ledger, FIGURE_DEVICE_BYTES, bytes);
-    ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
+    ledger_drop_device(ledger, gpu, bytes);
+    ledger_give_device(ledger, gpu, bytes);
 }
 
 static CUresult host_charge(struct ledger *ledger, enum figure also, uint64_t bytes)

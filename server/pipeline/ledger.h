@@ -3,8 +3,9 @@
  * freed or could not be had; bytes are counted when they have been moved. (Objects are counted by
  * their handle tables, which have their limits too: base/handle_table.h.)
  *
- * What a reader would get wrong: memory that another application has made is charged to that one
- * alone, however many have opened it. */
+ * What a reader would get wrong: memory that another application has made is not in the ledger of
+ * those that have opened it. When its maker is gone, gpuaasd charges it to one of them
+ * (control/held_memory.h). */
 #ifndef SERVER_PIPELINE_LEDGER_H
 #define SERVER_PIPELINE_LEDGER_H
 
@@ -43,6 +44,10 @@ CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount)
 /* Memory of the GPU of this index in the list that clients see, with the quota of the tenant. */
 CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
 void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
+/* The same in two steps, for memory that others may have open: it is counted no more; and, unless
+ * gpuaasd has charged it to one of them, it may be taken again. */
+void ledger_drop_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
+void ledger_give_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
 /* Pinned memory of this machine that the server itself takes: it is host memory, too. */
 CUresult ledger_charge_pinned(struct ledger *ledger, uint64_t bytes);
 void ledger_return_pinned(struct ledger *ledger, uint64_t bytes);

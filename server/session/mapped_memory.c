@@ -118,13 +118,14 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
 
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
-                      CUmemGenericAllocationHandle physical)
+                      CUmemGenericAllocationHandle physical, uint64_t hold)
 {
     const struct range range = {.base = address,
                                 .bytes = bytes,
                                 .owner = owner,
                                 .mapped = true,
                                 .opened = true,
+                                .hold = hold,
                                 .physical = physical,
                                 .session = session->number};
     if (!window_holds(session, address, bytes)) {

@@ -28,10 +28,10 @@ void memory_answered(struct server_conn *conn, const struct server_session *sess
                      CUresult rc);
 /* Whether it has, though the device is large enough; asked once for each refusal. */
 bool memory_lacks(struct server_conn *conn, const struct server_session *session);
-/* Maps an allocation of the driver for the current context at an address of the session's window;
- * on success it goes with the mapping. */
+/* Maps an allocation of the driver, which another application has made, for the current context at
+ * an address of the session's window; on success it goes with the mapping. */
 CUresult memory_place(struct server_conn *conn, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
-                      CUmemGenericAllocationHandle physical);
+                      CUmemGenericAllocationHandle physical, uint64_t hold);
 
 #endif

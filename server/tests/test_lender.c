@@ -282,3 +282,38 @@ Test(lender, a_stranger_asks_for_nonsense)
     ask(&all[0], 0, UINT64_MAX);
     expect_refused(&all[0], LIMIT_GPU_MEM, 200 * MIB);
 }
+
+/* Memory that an application of the tenant has made and another one has open. */
+Test(lender, what_is_passed_on_is_charged_whatever_the_limits_say)
+{
+    const uint64_t *lent_on = tenant->lender.account.lent_on;
+    _Atomic uint64_t *own = &pages[0].seats[0].of[FIGURE_DEVICE_BYTES];
+    ask(&all[0], 0, 140 * MIB);
+    uint64_t before = lent(&all[0]);
+    atomic_store(own, 140 * MIB);
+    lender_take_over(&all[1].seat, 0, 140 * MIB);
+    cr_assert_eq(lent_on[0], before + 140 * MIB);
+    atomic_store(own, 0);
+    lender_pass_on(&all[0].seat, 0, 140 * MIB);
+    cr_assert_eq(lent_on[0], before);
+    cr_assert_eq(lender_charged(tenant, NULL, CHANNEL_LENT_DEVICE, 0), 140 * MIB);
+    cr_assert_eq(lender_charged(tenant, NULL, CHANNEL_LENT_DEVICE, 1), 0);
+    cr_assert_eq(lender_charged(tenant, NULL, CHANNEL_LENT_DEVICE, UINT32_MAX), 140 * MIB);
+    cr_assert(lender_balances(tenant));
+    ask(&all[2], 0, 20 * MIB);
+    recalled(&all[0], 0, before - 140 * MIB);
+    recalled(&all[1], 0, 0);
+    recalled(&all[2], 0, 0);
+    expect_refused(&all[2], LIMIT_GPU_MEM_PER_GPU, 150 * MIB);
+    lender_give_up(&all[1].seat, 0, 140 * MIB);
+    cr_assert_eq(lent_on[0], 0);
+    ask(&all[2], 0, 20 * MIB);
+    (void)lent(&all[2]);
+    lender_take_over(&all[1].seat, 2, 1); /* a stranger's: there is no such GPU */
+    lender_take_over(&all[1].seat, 1, 300 * MIB);
+    cr_assert_eq(lent_on[1], 300 * MIB);
+    lender_seat_end(&all[1].seat);
+    cr_assert_eq(lent_on[1], 0, "it ends with who has it");
+    lender_take_over(&all[1].seat, 1, 1);
+    cr_assert_eq(lent_on[1], 0);
+}

@@ -111,6 +111,13 @@ static void step_lend(unsigned i, enum channel_lent kind, uint32_t gpu)
     model.lent[i][kind][kind == CHANNEL_LENT_DEVICE ? gpu : 0] += lent;
 }
 
+static void step_charge(unsigned i, uint32_t gpu)
+{
+    uint64_t bytes = next(3 * CHANNEL_GRAIN_BYTES);
+    lending_charge(&account, &shares[i], gpu, bytes);
+    model.lent[i][CHANNEL_LENT_DEVICE][gpu] += bytes;
+}
+
 static void step_return(unsigned i, enum channel_lent kind, uint32_t gpu)
 {
     uint64_t *has = &model.lent[i][kind][kind == CHANNEL_LENT_DEVICE ? gpu : 0];
@@ -156,6 +163,9 @@ Test(lending, sums_are_those_of_a_model)
         case 5:
         case 6:
             step_return(i, kind, gpu);
+            break;
+        case 7:
+            step_charge(i, gpu);
             break;
         default:
             step_lend(i, kind, gpu);

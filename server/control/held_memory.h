@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory that applications of a tenant let each other use, and whom it is charged to: who
+ * has made it, for as long as he has it; then, of those that still have it open, who has opened it
+ * first. It is charged once for as long as anybody has it.
+ *
+ * Note: this is not the table of what may be opened (sharing.h). Memory may have several entries
+ * there, as one mapping has several allocations; and it stays open when its entries are withdrawn.
+ *
+ * What applications say is a stranger's: one that says too little is charged too little, as with
+ * its own memory. */
+#ifndef SERVER_CONTROL_HELD_MEMORY_H
+#define SERVER_CONTROL_HELD_MEMORY_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/number_map.h"
+#include "server/channel.h"
+
+struct held_memory;
+
+enum held_charge {
+    HELD_TAKEN_OVER, /* memory that another application has made is charged to this one */
+    HELD_GIVEN_UP,   /* and no more */
+    HELD_PASSED_ON,  /* what this one has made and freed is charged to another one from now on */
+};
+
+/* An application. */
+struct holder {
+    struct ga_list made;        /* struct held_memory that it has not freed */
+    struct ga_list opened;      /* struct hold: of what others have made */
+    struct ga_number_map holds; /* the same by their numbers */
+    uint32_t count;             /* of them */
+    uint64_t last;              /* number */
+    void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes);
+    void *user;
+};
+
+void held_holder_init(struct holder *holder,
+                      void (*charge)(void *user, enum held_charge change, uint32_t gpu,
+                                     uint64_t bytes),
+                      void *user);
+/* It has nothing any more. Whoever calls takes back by himself what has been charged to it for what
+ * it has made. */
+void held_holder_end(struct holder *holder);
+
+/* The memory that the application shares with this packet: known already, or new; it has one more
+ * entry. NULL: no memory, or nonsense. */
+struct held_memory *held_memory_share(struct holder *holder, const struct channel_request *packet);
+/* An entry is withdrawn. */
+void held_memory_withdraw(struct held_memory *memory);
+/* The application opens it: the number of the hold. 0: no memory, or it has opened too much. */
+uint64_t held_memory_open(struct held_memory *memory, struct holder *holder);
+/* It closes what it has opened. */
+void held_memory_close(struct holder *holder, uint64_t hold);
+/* It has freed what it has made, at this address (or handle): how much of it others are charged for
+ * from now on, all or nothing. */
+uint64_t held_memory_freed(struct holder *holder, uint32_t what, uint64_t at);
+
+#endif
