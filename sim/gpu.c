@@ -228,6 +228,24 @@ static uint64_t late_ns(struct sim_world *w, const struct sim_request *r)
     return most != 0 ? (uint64_t)(most * sim_random_unit(&w->calls)) : 0;
 }
 
+/* The policy sees that it has. */
+static enum ga_status gpu_end_tell(struct sim_world *w, uint32_t request)
+{
+    const uint64_t seen_ns = w->scenario->run.seen_ns;
+    if (seen_ns == 0) {
+        return gpu_tell(w, request, WHAT_HOST);
+    }
+    w->requests[request].seen_at_ns = w->now_ns + seen_ns;
+    return SIM_PUT(w, w->now_ns + seen_ns, SIM_EVENT_SEEN, request);
+}
+
+enum ga_status sim_gpu_seen(struct sim_world *w, uint32_t request)
+{
+    const struct sim_request *r = &w->requests[request];
+    const bool rests = r->state == SIM_REQUEST_HOST || r->state == SIM_REQUEST_RETURNS;
+    return rests && r->seen_at_ns == w->now_ns ? gpu_tell(w, request, WHAT_HOST) : GA_OK;
+}
+
 /* An operation has ended. */
 static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint32_t engine)
 {
@@ -237,7 +255,7 @@ static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint3
     sim_measure_wait(w, r);
     if (gpu->sched != NULL) {
         sched_charge(gpu->sched, r->slot, kinds[engine].engine, (uint64_t)r->demand_ns, w->now_ns);
-        GA_TRY(gpu_tell(w, request, WHAT_HOST));
+        GA_TRY(gpu_end_tell(w, request));
     }
     r->state = SIM_REQUEST_HOST;
     const uint64_t late = late_ns(w, r);

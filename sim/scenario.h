@@ -30,7 +30,7 @@ enum sim_arrivals {
 struct sim_run_keys {
     uint32_t isolation, balance, pinned;
     char policy[SIM_NAME_BYTES];
-    uint64_t forward_ns, gate_ns, until_ns;
+    uint64_t forward_ns, gate_ns, seen_ns, until_ns;
     double forward_spread, late_percent;
     uint64_t late_most_ns;
     uint32_t warmup_percent, bins;

@@ -22,6 +22,8 @@ static enum ga_status event_take(struct sim_world *w, const struct sim_event *ev
         return sim_gpu_submit(w, event->target);
     case SIM_EVENT_CPU:
         return sim_node_step(w, event->target);
+    case SIM_EVENT_SEEN:
+        return sim_gpu_seen(w, event->target);
     case SIM_EVENT_FLOW:
         return sim_gpu_step(w, event->target);
     case SIM_EVENT_AGAIN:

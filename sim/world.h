@@ -21,6 +21,7 @@ enum sim_event_kind {
     SIM_EVENT_REACHED, /* a request's operation has reached the GPU */
     SIM_EVENT_SUBMIT,  /* its operation passes the gate */
     SIM_EVENT_CPU,     /* of a node: a CPU phase ends */
+    SIM_EVENT_SEEN,    /* the policy sees that a request's operation has ended */
     SIM_EVENT_FLOW,    /* of a GPU: its work changes */
     SIM_EVENT_AGAIN,   /* of a GPU: time for a decision */
 };
@@ -45,6 +46,7 @@ struct sim_request {
     uint64_t arrival_ns, begin_ns;
     uint64_t reached_ns, submitted_ns; /* its operation: the GPU, and past the gate */
     double demand_ns, seen_ns; /* of its operation: in all, and what was left when last looked at */
+    uint64_t seen_at_ns;       /* when the policy sees that its operation has ended */
     uint64_t span_ns;          /* begin of the span that is open; SCHED_NEVER: none */
 };
 
@@ -174,6 +176,7 @@ GA_CHECKED enum ga_status sim_gpu_join(struct sim_world *world, uint32_t request
 void sim_gpu_leave(struct sim_world *world, uint32_t request);
 GA_CHECKED enum ga_status sim_gpu_reach(struct sim_world *world, uint32_t request);
 GA_CHECKED enum ga_status sim_gpu_submit(struct sim_world *world, uint32_t request);
+GA_CHECKED enum ga_status sim_gpu_seen(struct sim_world *world, uint32_t request);
 GA_CHECKED enum ga_status sim_gpu_step(struct sim_world *world, uint32_t gpu);
 /* Asks the policies of all GPUs where something has changed. */
 GA_CHECKED enum ga_status sim_gpu_decide(struct sim_world *world);

@@ -81,6 +81,28 @@ Test(sim, calls_take_time)
     cr_assert(late > 32 && late <= 34.01, "%f", late);
 }
 
+/* X has two copies of 2 ms, 5 ms apart; Y has a kernel of 40 ms. X keeps its turn of 20 ms between
+ * its copies if the first one's end is seen late; otherwise Y's kernel comes between them. */
+Test(sim, whose_end_is_seen_late_keeps_his_turn)
+{
+    static const char text[] = "[run]\nisolation = app\npolicy = rr\nwarmup_percent = 0\n"
+                               "forward = 5ms\n[policy]\nslice = 20ms\nhold = 1ms\n"
+                               "[node.0]\ncpus = 8\n[gpu.0]\nmodel = c2050\ncontext_time = 0s\n"
+                               "[app.X]\nruntime = 4ms\ngpu_share = 1\ntransfer_share = 1\n"
+                               "h2d_part = 0.5\nrounds = 1\n"
+                               "[app.Y]\nruntime = 40ms\ngpu_share = 1\nrounds = 1\n"
+                               "[stream.X]\napp = X\narrivals = once\nrequests = 1\n"
+                               "[stream.Y]\napp = Y\narrivals = once\nrequests = 1\nstart = 1ms\n";
+    struct outcome o;
+    outcome_of(&o, 1, text, SET("run.seen=0s"));
+    const double loses_ms = o.result.streams[0].completion_mean_ns / 1e6;
+    outcome_free(&o);
+    outcome_of(&o, 1, text, SET("run.seen=5ms"));
+    const double keeps_ms = o.result.streams[0].completion_mean_ns / 1e6;
+    outcome_free(&o);
+    cr_assert(loses_ms > 50 && keeps_ms < 20, "%f %f", loses_ms, keeps_ms);
+}
+
 /* Three rounds of a copy of 10 ms, a kernel of 20 ms, and a copy back of 10 ms. */
 static const char rounds[] = "[run]\n"
                              "isolation = packed\n"
