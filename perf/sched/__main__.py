@@ -140,7 +140,7 @@ def arguments():
     parser.add_argument("--real-time", action="store_true",
                         help="programs go before all others (needs root)")
     parser.add_argument("--requests", type=int, default=15, help="of each stream (%(default)s)")
-    parser.add_argument("--scale", type=float, default=0.03, help="of all times (%(default)s)")
+    parser.add_argument("--scale", type=float, default=0.04, help="of all times (%(default)s)")
     for name in ("--build", "--kernels", "--sanitize", "--cuda"):
         parser.add_argument(name, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -39,7 +39,7 @@ LEAST_NS = {"slice": 100_000, "epoch": 1_000_000, "quantum": 1_000_000, "horizon
 # millisecond (server/session/completer.c). The time that a call takes varies, and that
 # decides who comes first.
 SEEN = ["late_percent = 5", "late_most = 1ms", "forward_spread = 50"]
-NOTHING = {"start_ns": 0, "operation_ns": 0, "gate_ns": 0}
+NOTHING = {"start_ns": 0, "operation_ns": 0, "gate_ns": 0, "seen_ns": 0, "hold_ns": 0}
 
 
 def scaled(times, scale, least=None):
@@ -64,8 +64,10 @@ def head(scale, policy, alone):
     lines = ["[run]", "isolation = app", f"pinned = {'no' if policy == 'cuda' else 'yes'}",
              f"policy = {'none' if policy == 'cuda' else policy}", "balance = grr_node",
              f"forward = {alone['operation_ns']}ns", f"gate = {alone['gate_ns']}ns",
+             f"seen = {alone['seen_ns']}ns",
              "warmup_percent = 0", *([] if policy == "cuda" else SEEN),
-             "[policy]", *(f"{key} = {ns}ns" for key, ns in policy_times(scale).items()),
+             "[policy]", *(f"{key} = {ns + alone['hold_ns'] * (key == 'hold')}ns"
+                           for key, ns in policy_times(scale).items()),
              "[node.0]", "threads = 0", "cpus = 1000"]
     for number, model in enumerate(gpus_of(policy)):
         lines += [f"[gpu.{number}]", "node = 0", f"model = {model}",
