@@ -32,6 +32,11 @@ CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *
     return (CUresult)packet->result;
 }
 
+bool ipc_may_be_shared(CUresult rc)
+{
+    return rc == CUDA_SUCCESS || rc == CUDA_ERROR_OPERATING_SYSTEM;
+}
+
 /* ---- memory */
 
 CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_share_args *args,
@@ -62,8 +67,10 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
         close(fd);
     }
     close(made);
-    if (rc == CUDA_SUCCESS) {
+    if (ipc_may_be_shared(rc)) {
         range_table_share(&conn->ranges, range->base);
+    }
+    if (rc == CUDA_SUCCESS) {
         memcpy(results->key, packet.key, sizeof results->key);
         results->offset = packet.offset;
         results->mapping_bytes = packet.mapping_bytes;
@@ -101,8 +108,8 @@ void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t addre
                                      .bytes = what == CHANNEL_MEMORY ? bytes : 1,
                                      .mapping_bytes = bytes};
     ledger_drop_device(conn->ledger, gpu, bytes);
-    bool passed_on = ipc_tell(conn, &packet) && packet.mapping_bytes != 0;
-    if (!passed_on) {
+    bool told = ipc_tell(conn, &packet); /* else it may be another one's by now */
+    if (told && packet.mapping_bytes == 0) {
         ledger_give_device(conn->ledger, gpu, bytes);
     }
 }

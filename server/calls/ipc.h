@@ -14,8 +14,11 @@ struct server_conn;
  * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS.
  */
 CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd);
+/* Whether others can have what SHARE was about, or may: gpuaasd has not answered in time. */
+bool ipc_may_be_shared(CUresult rc);
 /* Our memory on this GPU, which the driver has freed and others may have open: withdraws its
- * entries, and returns it to the ledger, unless it is charged to one of the others now. */
+ * entries, and returns it to the ledger, unless it is charged to one of the others now, or gpuaasd
+ * does not say. */
 void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t address, uint32_t gpu,
                 uint64_t bytes);
 /* What OPEN has given is closed. */

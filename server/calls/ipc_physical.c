@@ -38,8 +38,8 @@ CUresult server_do_ga_physical_share(struct server_conn *conn,
         close(fd);
     }
     close(made);
+    physical->shared = physical->shared || ipc_may_be_shared(rc);
     if (rc == CUDA_SUCCESS) {
-        physical->shared = true;
         memcpy(results->key, packet.key, sizeof results->key);
     }
     return rc;
