@@ -27,16 +27,22 @@ static const struct {
              [MODEL_D2H] = {SCHED_PHASE_D2H, SCHED_D2H},
              [MODEL_COMPUTE] = {SCHED_PHASE_KL, SCHED_COMPUTE}};
 
+/* Whether a copy of pageable memory goes through pinned memory of the server. */
+static bool is_pinned(const struct sim_run_keys *run, const struct sim_phase *phase)
+{
+    return (run->pinned == SIM_PINNED_YES ||
+            (run->pinned == SIM_PINNED_PACKED && run->isolation == SIM_ISOLATION_PACKED)) &&
+           (phase->kind != SIM_PHASE_H2D || phase->bytes > run->unpinned_most);
+}
+
 static struct model_demand demand_of(const struct sim_world *w, uint32_t request)
 {
     const struct sim_request *r = &w->requests[request];
     const uint32_t section = w->streams[r->stream].section;
     const struct sim_run_keys *run = &w->scenario->run;
     const struct sim_app *app = &w->apps[w->scenario->streams[section].app_index];
-    return sim_app_demand(
-        app, gpu_phase_of(w, request), w->gpus[r->gpu].device,
-        run->pinned == SIM_PINNED_YES ||
-            (run->pinned == SIM_PINNED_PACKED && run->isolation == SIM_ISOLATION_PACKED));
+    const struct sim_phase *phase = gpu_phase_of(w, request);
+    return sim_app_demand(app, phase, w->gpus[r->gpu].device, is_pinned(run, phase));
 }
 
 /* ---- the policy */

@@ -33,6 +33,7 @@ struct sim_run_keys {
     uint64_t forward_ns, gate_ns, seen_ns, until_ns;
     double forward_spread, late_percent;
     uint64_t late_most_ns;
+    uint32_t unpinned_most; /* bytes */
     uint32_t warmup_percent, bins;
 };
 

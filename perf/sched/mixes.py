@@ -28,6 +28,7 @@ ROUNDS = 10  # Table I prints none; 10 to 10,000 are plausible
 # they take the same time by the model. No copy then fills a staging slot: each is one piece.
 BYTES = 1 / 500
 LINK_MBS = 8000
+SMALL_BYTES = 4096  # such copies to a GPU travel within the call (server/calls/copy.c)
 
 GPU_NS = {"h2d_latency": 10_000, "d2h_latency": 10_000, "switch_time": 25_000}
 CONTEXT_NS = 150_000_000
@@ -62,6 +63,7 @@ def phase_ns(mix, scale):
 def head(scale, policy, alone):
     """The sections of a scenario that say on what the applications run."""
     lines = ["[run]", "isolation = app", f"pinned = {'no' if policy == 'cuda' else 'yes'}",
+             f"unpinned_most = {round(SMALL_BYTES / BYTES)}",
              f"policy = {'none' if policy == 'cuda' else policy}", "balance = grr_node",
              f"forward = {alone['operation_ns']}ns", f"gate = {alone['gate_ns']}ns",
              f"seen = {alone['seen_ns']}ns",

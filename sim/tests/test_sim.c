@@ -131,6 +131,22 @@ static double makespan_ms(const char *policy, const char *count, const char *run
     return ms;
 }
 
+/* A round takes 40 ms, of which 20 for copies; of pinned memory they take half. */
+Test(sim, small_copies_to_a_gpu_are_not_pinned)
+{
+    static const struct {
+        const char *pinned, *most;
+        double ms;
+    } cases[] = {{"run.pinned=no", "run.unpinned_most=0", 120},
+                 {"run.pinned=yes", "run.unpinned_most=0", 90},
+                 {"run.pinned=yes", "run.unpinned_most=1000", 90},
+                 {"run.pinned=yes", "run.unpinned_most=4000000000", 105}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double ms = makespan_ms(cases[i].pinned, cases[i].most, "run.gate=0s", "run.seen=0s");
+        cr_assert_float_eq(ms, cases[i].ms, 0.2, "%zu: %f", i, ms);
+    }
+}
+
 /* Kernels have a launch of 3 us besides. */
 #define NEAR_MS(ms, expected) cr_assert_float_eq((ms), (expected), 0.1, "%f", (ms))
 
