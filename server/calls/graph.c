@@ -15,6 +15,7 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
+#include "server/session/meter_kernels.h"
 
 void graph_build_free(struct server_conn *conn, struct server_graph_build *build)
 {
@@ -366,6 +367,7 @@ CUresult server_do_ga_graph_launch(struct server_conn *conn,
     if (graph == NULL || rc != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
+    meter_kernels_more(&conn->meter, graph->count != 0 ? graph->count - 1 : 0);
     return conn->driver->cuGraphLaunch(graph->exec, real);
 }
 

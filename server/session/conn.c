@@ -18,6 +18,7 @@
 #include "server/session/call_check.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
+#include "server/session/meter_kernels.h"
 #include "server/session/reply.h"
 #include "server/session/session.h"
 
@@ -47,6 +48,9 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     enum ga_status status = frame_fill(&conn->reader, &conn->transport);
     if (status == GA_AGAIN && conn->meter.open != 0) {
         meter_rest_all(conn);
+    }
+    if (status == GA_AGAIN) {
+        meter_kernels_look(conn);
     }
     uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
     if (spin_ns != 0) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/driver_events.h"
+#include "server/session/meter_kernels.h"
 #include "server/session/peers.h"
 
 void context_apply(struct server_conn *conn, const struct server_context *context)

@@ -11,6 +11,7 @@
 #include "server/session/handles.h"
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
+#include "server/session/meter_kernels.h"
 #include "server/session/reply.h"
 
 #define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
@@ -20,7 +21,6 @@
  * before. */
 #define SEEN_NS         (200 * GA_NS_PER_MS)
 #define PATIENCE_MS_MIN 2u
-#define PATIENCE_MS_MAX 64u
 
 /* ---- where a batch is recorded */
 
@@ -72,6 +72,9 @@ static CUresult place_record(struct server_conn *conn, const struct server_conte
 /* It is done, or nothing more will be known of it. */
 static void batch_drop(struct server_conn *conn, struct meter_batch *batch)
 {
+    if (conn->meter.batch == batch) {
+        meter_forget(&conn->meter);
+    }
     ga_list_remove(&batch->link);
     meter_gpu_end(batch->gpu, batch->side);
     conn->meter.outstanding--;
@@ -123,6 +126,7 @@ static void batch_reopen(struct server_conn *conn, const struct place *place,
     struct meter_batch *batch = place->lane->last;
     if (batch != NULL && batch->closed && batch->engine == engine) {
         batch->closed = false;
+        batch->runs_ns = 0;
         meter->open++;
     } else if (!meter->full && !place->context->meter.clock.broken) {
         meter->full = true;
@@ -174,8 +178,31 @@ void meter_forget(struct meter *meter)
         bool computes = meter->engine == API_ENGINE_COMPUTE || meter->engine == API_ENGINE_BOTH;
         assert(meter->gpu != NULL);
         meter->gpu->works += computes ? meter->from - meter->left : 0;
+        meter->batch->works += meter->from - meter->left;
+        meter->left += meter->ahead;
+        meter->ahead = 0;
+        meter->batch = NULL;
         meter->engine = API_ENGINE_NONE;
     }
+}
+
+/* The stream goes on with this batch: this work, and more of the kind without another look. */
+static void meter_go_on(struct meter *meter, struct meter_batch *batch, enum api_engine engine,
+                        uint64_t stream)
+{
+    batch->turn = meter->turn;
+    meter->stream = stream;
+    meter->engine = engine;
+    meter->batch = batch;
+    meter->gpu = batch->gpu;
+    meter->left--;
+    if (meter_kernels_count(meter, batch->engine)) {
+        uint64_t works = batch->works + 1, most = meter_kernels_most(batch->lane);
+        uint32_t room = works < most ? (uint32_t)(most - works) : 0;
+        meter->ahead = room < meter->left ? meter->left - room : 0;
+        meter->left -= meter->ahead;
+    }
+    meter->from = meter->left + 1;
 }
 
 /* Batches that have had no work for a whole turn may be done long since. */
@@ -205,7 +232,8 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         return;
     }
     const struct meter_batch *last = place.lane->last;
-    if (last == NULL || last->closed || last->engine != of || meter->kernel_ns != 0) {
+    if (last == NULL || last->closed || last->engine != of ||
+        (meter_kernels_count(meter, of) && last->works >= meter_kernels_most(place.lane))) {
         lane_close(conn, place.lane);
         if (place.stream == NULL) { /* it waits for the others, and they for it */
             batches_close(conn, place.context);
@@ -214,22 +242,19 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         }
         batch_open(conn, &place, of);
     }
+    struct meter_batch *now = place.lane->last;
     if (meter->left == 0) {
         meter->left = TURN_WORKS;
+        if (now != NULL) {
+            now->turn = meter->turn; /* it has work, this one */
+        }
         meter_turn_over(conn);
+        now = place.lane->last;
     }
-    struct meter_batch *now = place.lane->last;
     if (now != NULL && !now->closed) {
-        now->turn = meter->turn;
-        meter->stream = stream;
-        meter->engine = engine;
-        meter->gpu = now->gpu;
+        meter_go_on(meter, now, engine, stream);
         if (conn->monitor.gpu != now->gpu) {
             monitor_wake(&conn->monitor);
-        }
-        meter->from = meter->left--;
-        if (meter->kernel_ns != 0) {
-            meter_forget(meter); /* the next one is a batch of its own */
         }
     }
 }
@@ -290,6 +315,7 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
                            : CUDA_ERROR_NOT_READY;
     }
     if (rc == CUDA_SUCCESS) {
+        meter_kernels_learn(&conn->meter, batch, end_ns - batch->begin_ns);
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
         meter_gpu_done(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift,
@@ -300,8 +326,7 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
     } else if (batch->begin_ns != 0) {
         uint64_t begin_ns = batch->begin_ns + (uint64_t)clock->shift_ns;
         meter_gpu_busy(batch->gpu, batch->engine, begin_ns, now_ns - SEEN_NS);
-        bool computes = batch->engine == FIGURE_ENGINE_COMPUTE && conn->meter.kernel_ns != 0;
-        if (computes && (int64_t)(now_ns - begin_ns) > (int64_t)conn->meter.kernel_ns) {
+        if (meter_kernels_over(&conn->meter, batch, now_ns)) {
             server_kernel_over(conn);
         }
     }
@@ -317,6 +342,7 @@ void meter_look(struct server_conn *conn)
     if (meter->outstanding == 0) {
         return;
     }
+    meter->looked_ns = now_ns;
     ga_list_each (at, next, &meter->batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (!here || batch->context != current) {
@@ -358,7 +384,7 @@ int meter_sleep_ms(struct server_conn *conn)
         meter_rest_all(conn);
     }
     uint32_t patience = meter->patience_ms;
-    meter->patience_ms = patience < PATIENCE_MS_MAX ? patience * 2 : patience;
+    meter->patience_ms = patience < METER_PATIENCE_MS ? patience * 2 : patience;
     return (int)patience;
 }
 
@@ -414,13 +440,6 @@ void meter_init(struct meter *meter, bool on, bool records)
         .on = on, .records = records, .left = TURN_WORKS, .patience_ms = PATIENCE_MS_MIN};
     ga_list_init(&meter->batches);
     ga_list_init(&meter->gpus);
-}
-
-void meter_limit_kernels(struct meter *meter, uint64_t ns)
-{
-    meter_forget(meter);
-    meter->kernel_ns = ns;
-    meter->on = meter->on || ns != 0;
 }
 
 void meter_fini(struct meter *meter)

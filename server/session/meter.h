@@ -21,6 +21,8 @@
 #include "base/list.h"
 #include "server/session/meter_clock.h"
 
+#define METER_PATIENCE_MS 64u /* the most until the next look when nothing comes */
+
 struct ledger;
 struct meter_batch;
 struct meter_gpu;
@@ -31,6 +33,7 @@ struct server_stream;
 /* In which context or stream a batch was begun last. */
 struct meter_lane {
     struct meter_batch *last; /* open or not; NULL: it is done */
+    uint8_t doublings;        /* of meter_kernels.c */
 };
 
 /* Of a context. */
@@ -44,8 +47,10 @@ struct meter {
     bool on;
     /* The open batch that the last call went on with: who calls for the same again only counts. */
     uint64_t stream;
-    enum api_engine engine; /* NONE: there is no such batch */
-    uint32_t left, from;    /* works until the next turn; before those that are not counted yet */
+    enum api_engine engine;    /* NONE: there is no such batch */
+    struct meter_batch *batch; /* NULL: the same */
+    uint32_t left, from; /* works that it takes without more ado; before those not counted yet */
+    uint32_t ahead;      /* more works until the next turn */
     struct meter_gpu *gpu;
     struct ga_list batches; /* begun and not known to be done, in the order of their beginning */
     uint32_t open, outstanding, made; /* how many batches are open, begun, there at all */
@@ -53,14 +58,13 @@ struct meter {
     uint32_t patience_ms; /* until the next look when nothing comes */
     bool full;            /* it was said that there are too many batches */
     bool records;         /* the log has a line for each batch (scripts/sim/recorded.py) */
+    uint64_t looked_ns;
     uint64_t kernel_ns;  /* a kernel may run for so long; 0: for ever, or its driver sees to that */
+    uint64_t grace_ns;   /* and so much longer, since the client was told that one has */
     struct ga_list gpus; /* struct meter_gpu */
 };
 
 void meter_init(struct meter *meter, bool on, bool records);
-/* Kernels may run for so long (0: for ever). Each is a batch of its own then, and one that runs
- * longer ends the connection (server_kernel_over). */
-void meter_limit_kernels(struct meter *meter, uint64_t ns);
 /* Frees what needs no driver; contexts have ended before. */
 void meter_fini(struct meter *meter);
 void meter_context_init(struct meter_context *context);

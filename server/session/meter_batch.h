@@ -20,6 +20,8 @@ struct meter_batch {
     CUevent begin, end;
     uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
     bool closed;                      /* `end` is recorded */
+    uint64_t works;                   /* in it; a graph is as many as it has nodes */
+    uint64_t runs_ns;                 /* of meter_kernels.c */
     uint32_t turn;                    /* in which it had work last */
     struct meter_tally before, after; /* of the GPU, when it was opened and closed */
     unsigned side;                    /* at which its GPU counts it */

@@ -79,7 +79,7 @@ void server_kernel_over(struct server_conn *conn)
         server_fail(conn, "a kernel cannot be stopped: this backend process ends");
         return;
     }
-    conn->meter.kernel_ns += GA_NS_PER_S; /* until then its client has gone, or has to */
+    conn->meter.grace_ns += GA_NS_PER_S; /* until then its client has gone, or has to */
     kernel_time_note(conn->ledger->quota);
     if (!fault_tell(conn, CUDA_ERROR_LAUNCH_FAILED,
                     "a kernel has run for longer than the limit kernel-time")) {

@@ -337,42 +337,15 @@ def test_types_of_gpu(build):
         harness.run_passing([build.program("vector_add")], env)
 
 
-def test_kernel_time(build):
-    with limited(build, "kernel-time=300ms") as server:
-        env = build.remote([server])
-        with harness.running([build.program("endless"), "idle"], env) as idle:
-            idle.wait_for_line("started", 60)
-            with harness.running([build.program("endless"), "kernel"], env) as endless:
-                expect(endless.wait(60) == 1, endless.report())
-                expect("cudaDeviceSynchronize: error 702 cudaErrorLaunchTimeout" in
-                       endless.out.lines, endless.report())
-                expect_note(endless, "kernel-time", "300 ?ms allowed")
-            harness.run_passing([build.program("vector_add")], env)
-            expect(idle.running(), idle.report())
-
-
 @contextlib.contextmanager
-def another_driver(build, lacks, *limits):
+def another_driver(build, lacks, *limits, keys=""):
     """The same, with a driver that lacks something."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
         point = os.path.join(folder, "failpoint")
         with open(point, "w", encoding="utf-8") as f:
             f.write(f"0 fail backend: {lacks}\n")
-        with limited(build, *limits, extra={"GPUAAS_FAILPOINT": point}) as server:
+        with limited(build, *limits, keys=keys, extra={"GPUAAS_FAILPOINT": point}) as server:
             yield server
-
-
-def test_kernel_time_with_another_driver(build):
-    """One that cannot stop a kernel: the process ends."""
-    if build.sanitize != "none":  # where the failpoints are
-        with another_driver(build, "kernels can be stopped", "kernel-time=300ms") as server:
-            env = build.remote([server])
-            with harness.running([build.program("endless"), "kernel"], env) as endless:
-                expect(endless.wait(60) == 1, endless.report())
-                expect("cudaDeviceSynchronize: error 719 cudaErrorLaunchFailure" in
-                       endless.out.lines, endless.report())
-                expect_note(endless, "kernel-time", "300 ?ms allowed")
-            harness.run_passing([build.program("streams_events")], env)
 
 
 def test_module_bytes(build):
