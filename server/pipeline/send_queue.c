@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/wait.h"
 #include "server/pipeline/copy_overflow.h"
 
 #define SEND_QUEUE_PIECES 64 /* of one system call */
@@ -14,7 +15,7 @@ void send_queue_init(struct send_queue *out, struct transport_conn *conn, struct
 {
     *out = (struct send_queue){.conn = conn, .staging = staging};
     pthread_mutex_init(&out->lock, NULL);
-    pthread_cond_init(&out->drained, NULL);
+    ga_cond_init(&out->drained);
     ga_list_init(&out->frames);
     ga_list_init(&out->stores);
 }
@@ -448,13 +449,16 @@ bool send_queue_is_full(const struct send_queue *out, uint64_t bytes)
     return atomic_load(&out->own_bytes) >= bytes;
 }
 
-enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes)
+enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes, uint64_t most_ns)
 {
+    uint64_t until = ga_clock_ns() + most_ns;
+    bool late = false;
     pthread_mutex_lock(&out->lock);
-    while (send_queue_is_full(out, bytes) && !out->lost) {
-        pthread_cond_wait(&out->drained, &out->lock);
+    while (send_queue_is_full(out, bytes) && !out->lost && !late) {
+        late = !ga_cond_wait_until(&out->drained, &out->lock, until);
     }
-    enum ga_status status = out->lost ? GA_LOST : GA_OK;
+    bool full = send_queue_is_full(out, bytes);
+    enum ga_status status = out->lost ? GA_LOST : full ? GA_TIMEOUT : GA_OK;
     pthread_mutex_unlock(&out->lock);
     return status;
 }

@@ -122,8 +122,9 @@ void send_queue_lift(struct send_queue *out);
 /* Whether `bytes` or more are queued that lie in no slot: those in slots are as many as there are
  * slots. */
 bool send_queue_is_full(const struct send_queue *out, uint64_t bytes);
-/* Waits until it is not full. GA_LOST: the connection has ended. */
-GA_CHECKED enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes);
+/* Waits until it is not full, GA_TIMEOUT: for so long. GA_LOST: the connection has ended. */
+GA_CHECKED enum ga_status send_queue_wait_room(struct send_queue *out, uint64_t bytes,
+                                               uint64_t most_ns);
 /* The connection has ended: frees all queued frames and wakes threads that wait. */
 void send_queue_end(struct send_queue *out);
 /* Closes the connection, which has ended; gives up slots that its card may have been reading. */

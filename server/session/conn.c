@@ -64,17 +64,6 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     return status;
 }
 
-/* Room for what the next call may produce. */
-static enum ga_status conn_wait_room(struct server_conn *conn)
-{
-    GA_TRY(completer_wait_room(&conn->completer));
-    if (!send_queue_is_full(&conn->out, conn->queue_bytes)) {
-        return GA_OK;
-    }
-    conn_flush(conn);
-    return send_queue_wait_room(&conn->out, conn->queue_bytes);
-}
-
 /* ---- frames */
 
 /* NULL: there is none, or its window is not agreed. */

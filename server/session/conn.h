@@ -196,6 +196,10 @@ bool conn_gives_up(const struct server_conn *conn);
 /* Runs jobs until `*done` is set. GA_LOST: the connection ends. GA_TIMEOUT: at the end, the work
  * is not done in time. */
 GA_CHECKED enum ga_status conn_wait(struct server_conn *conn, const bool *done);
+/* Waits until there is room for what the next call may produce. GA_LOST. */
+GA_CHECKED enum ga_status conn_wait_room(struct server_conn *conn);
+/* Waits as staging_wait does; meanwhile the application's turns are returned. */
+bool conn_wait_moves(struct server_conn *conn, struct staging_moves seen, uint64_t most_ns);
 /* Does what waits to be done, and sleeps until the thread is woken, for so long at most. */
 void conn_pause(struct server_conn *conn, uint64_t most_ns);
 /* Sleeps until the thread is woken or, unless `from` is NULL, `wanted` is possible on it. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the submit thread sleeps: it is woken for a job, for a turn on a GPU, and for the end. */
+/* How the submit thread sleeps: it is woken for a job, for a turn on a GPU, and for the end. Where
+ * it waits for room it is not, and looks now and then. */
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -7,7 +8,8 @@
 #include "base/clock.h"
 #include "server/session/conn.h"
 
-#define END_LOOK_NS (20 * GA_NS_PER_MS) /* the end looks so often whether it is out of time */
+#define END_LOOK_NS  (20 * GA_NS_PER_MS) /* the end looks so often whether it is out of time */
+#define GATE_LOOK_NS (10 * GA_NS_PER_MS) /* who cannot hear a bell asks its gates so often */
 
 void conn_flush(struct server_conn *conn)
 {
@@ -114,6 +116,42 @@ void conn_pause(struct server_conn *conn, uint64_t most_ns)
     conn_run_jobs(conn);
     conn_flush(conn);
     conn_poll_for(conn, NULL, 0, most_ns);
+}
+
+/* How long it may wait for a condition, which no bell ends. */
+static uint64_t conn_part_ns(struct server_conn *conn, uint64_t most_ns)
+{
+    uint64_t ns = conn_sleep_ns(conn), part_ns = conn->gated ? GATE_LOOK_NS : GA_NS_PER_S;
+    part_ns = ns < part_ns ? ns : part_ns;
+    return part_ns < most_ns ? part_ns : most_ns;
+}
+
+enum ga_status conn_wait_room(struct server_conn *conn)
+{
+    GA_TRY(completer_wait_room(&conn->completer));
+    if (!send_queue_is_full(&conn->out, conn->queue_bytes)) {
+        return GA_OK;
+    }
+    conn_flush(conn);
+    enum ga_status status = GA_TIMEOUT;
+    while (status == GA_TIMEOUT) {
+        uint64_t part_ns = conn_part_ns(conn, UINT64_MAX);
+        status = send_queue_wait_room(&conn->out, conn->queue_bytes, part_ns);
+        meter_look(conn);
+    }
+    return status;
+}
+
+bool conn_wait_moves(struct server_conn *conn, struct staging_moves seen, uint64_t most_ns)
+{
+    bool moved = false;
+    while (!moved && most_ns != 0) {
+        uint64_t part_ns = conn_part_ns(conn, most_ns);
+        moved = staging_wait(&conn->staging, seen, part_ns);
+        most_ns -= part_ns;
+        meter_look(conn);
+    }
+    return moved;
 }
 
 bool conn_gives_up(const struct server_conn *conn)

@@ -149,16 +149,10 @@ static CUresult copy_room_give_up(struct server_conn *conn, struct staging_moves
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
-                   struct conn_room *room)
+/* None is there. */
+static CUresult copy_room_wait(struct server_conn *conn, uint64_t stream, uint64_t bytes,
+                               enum conn_use use, struct conn_room *room)
 {
-    if (rate_is_due(&conn->rates, conn->ledger->quota) && rate_wait(conn) &&
-        gate_enter_again(conn, use == ROOM_IN ? API_ENGINE_H2D : API_ENGINE_D2H, stream) != GA_OK) {
-        return CUDA_ERROR_UNKNOWN; /* the turn that the call had may be another's */
-    }
-    if (slot_find(conn, bytes, room)) {
-        return CUDA_SUCCESS;
-    }
     meter_rest_all(conn); /* the stream waits for room, too */
     conn_flush(conn);     /* what is not sent may hold all of them */
     if (send_queue_is_storing(&conn->out)) {
@@ -180,7 +174,7 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
                 return copy_room_give_up(conn, seen);
             }
         }
-        if (staging_wait(&conn->staging, seen, still ? conn->overflow_wait_ns : STILL_NS)) {
+        if (conn_wait_moves(conn, seen, still ? conn->overflow_wait_ns : STILL_NS)) {
             continue;
         }
         if (!still) {
@@ -190,4 +184,23 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
         }
     }
     return CUDA_ERROR_UNKNOWN;
+}
+
+CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, enum conn_use use,
+                   struct conn_room *room)
+{
+    enum api_engine engine = use == ROOM_IN ? API_ENGINE_H2D : API_ENGINE_D2H;
+    if (rate_is_due(&conn->rates, conn->ledger->quota) && rate_wait(conn) &&
+        gate_enter_again(conn, engine, stream) != GA_OK) {
+        return CUDA_ERROR_UNKNOWN; /* the turn that the call had may be another's */
+    }
+    if (slot_find(conn, bytes, room)) {
+        return CUDA_SUCCESS;
+    }
+    CU_TRY(copy_room_wait(conn, stream, bytes, use, room));
+    if (gate_enter_again(conn, engine, stream) != GA_OK) { /* nobody else waits for this room */
+        conn_room_leave(conn, room);
+        return CUDA_ERROR_UNKNOWN;
+    }
+    return CUDA_SUCCESS;
 }

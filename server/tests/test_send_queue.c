@@ -115,7 +115,7 @@ Test(send_queue, frames_arrive_whole_and_in_order)
 static void *wait_for_room(void *argument)
 {
     enum ga_status *status = argument;
-    *status = send_queue_wait_room(&out, 1);
+    *status = send_queue_wait_room(&out, 1, 20 * GA_NS_PER_S);
     return NULL;
 }
 
@@ -282,7 +282,7 @@ static atomic_bool has_room;
 
 static void *wait_below(void *argument)
 {
-    cr_expect_eq(send_queue_wait_room(&out, *(const uint64_t *)argument), GA_OK);
+    cr_expect_eq(send_queue_wait_room(&out, *(const uint64_t *)argument, 20 * GA_NS_PER_S), GA_OK);
     atomic_store(&has_room, true);
     return NULL;
 }
@@ -298,7 +298,8 @@ Test(send_queue, who_waits_for_room_waits_for_fewer_bytes_than_the_bound)
     cr_expect(send_queue_is_full(&out, less));
     cr_expect(send_queue_is_full(&out, queued));
     cr_expect_not(send_queue_is_full(&out, queued + 1));
-    cr_assert_eq(send_queue_wait_room(&out, queued + 1), GA_OK, "it does not wait");
+    cr_assert_eq(send_queue_wait_room(&out, queued + 1, 0), GA_OK, "it does not wait");
+    cr_assert_eq(send_queue_wait_room(&out, queued, 1), GA_TIMEOUT);
     for (unsigned i = 0; i < 2; i++) {
         atomic_store(&has_room, false);
         pthread_create(&waiter, NULL, wait_below, i == 0 ? &queued : &less);

@@ -96,13 +96,18 @@ struct answer {
     uint64_t said, word, until_ns;
 };
 
+static void await_said(uint64_t word)
+{
+    char bytes[64];
+    while (request.word != word) {
+        cr_assert_gt(read(our_bell, bytes, sizeof bytes), 0);
+    }
+}
+
 static void *answer_run(void *argument)
 {
     const struct answer *answer = argument;
-    char bytes[64];
-    while (request.word != answer->said) {
-        cr_assert_gt(read(our_bell, bytes, sizeof bytes), 0);
-    }
+    await_said(answer->said);
     grant.until_ns = answer->until_ns;
     grant.word = answer->word;
     cr_assert_eq(write(our_bell, "", 1), 1);
@@ -266,6 +271,55 @@ Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
     cr_assert_eq(conn_room(conn, 0, 64, ROOM_IN, &room), CUDA_ERROR_UNKNOWN);
     cr_assert_eq(request.word, grant_word(1, GRANT_H2D));
     cr_assert_eq(pthread_join(thread, NULL), 0);
+    conn->current = NULL;
+}
+
+/* ---- and so does whoever waits for room, which the program or the GPU may not make for long */
+
+static void *end_when_returned(void *argument)
+{
+    (void)argument;
+    await_said(grant_word(1, GRANT_IDLE));
+    send_queue_end(&conn->out);
+    return NULL;
+}
+
+Test(turn_gate, who_waits_until_its_client_reads_returns_its_turn)
+{
+    pthread_t thread;
+    conn->queue_bytes = 0; /* it is full */
+    give(1, GRANT_ALL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_D2H), GA_OK);
+    cr_assert_eq(pthread_create(&thread, NULL, end_when_returned, NULL), 0);
+    cr_assert_eq(conn_wait_room(conn), GA_LOST);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+}
+
+static void *give_slot_when_returned(void *slot)
+{
+    await_said(grant_word(1, GRANT_IDLE));
+    staging_give(&conn->staging, slot);
+    const struct answer answer = {grant_word(1, GRANT_D2H), grant_word(2, GRANT_ALL),
+                                  ga_clock_ns() + HOUR};
+    return answer_run((void *)(uintptr_t)&answer);
+}
+
+Test(turn_gate, who_waits_for_a_slot_returns_its_turn_and_asks_again)
+{
+    static uint8_t bytes[WIRE_CHUNK];
+    struct staging_slot slot = {.bytes = bytes, .leases = 1};
+    struct server_context context = {.session = &session};
+    struct conn_room room;
+    pthread_t thread;
+    conn->current = &context;
+    give(1, GRANT_ALL, ga_clock_ns() + HOUR);
+    cr_assert_eq(enter(API_ENGINE_D2H), GA_OK);
+    cr_assert_eq(pthread_create(&thread, NULL, give_slot_when_returned, &slot), 0);
+    cr_assert_eq(conn_room(conn, 0, WIRE_CHUNK, ROOM_OUT, &room), CUDA_SUCCESS);
+    cr_assert_eq(room.slot, &slot);
+    cr_assert_eq(grant.word, grant_word(2, GRANT_ALL), "it has a turn again");
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    conn_room_leave(conn, &room);
     conn->current = NULL;
 }
 
