@@ -63,8 +63,6 @@ static void monitor_read(const struct gpu_figures *row, uint64_t most, struct se
     }
     uint64_t demand_ns = seat_use_load(&row->demand_ns);
     use->demand_ns = demand_ns < most ? demand_ns : most;
-    uint32_t phase = atomic_load_explicit(&row->phase, memory_order_relaxed);
-    use->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
     shapes_read(row, use);
 }
 
@@ -79,6 +77,8 @@ bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *us
     if (gpu == 0 || !seat_use_device(devices, seat->process->driver, gpu - 1, use)) {
         return false;
     }
+    uint32_t phase = atomic_load_explicit(&row->phase, memory_order_acquire); /* before the rest */
+    use->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
     uint64_t most = ga_clock_ns() - seat->taken_ns;
     uint64_t any_ns = seat_use_load(&row->busy_any_ns);
     use->busy_any_ns = any_ns < most ? any_ns : most;

@@ -45,7 +45,7 @@ void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t f
 
 static void phase_tell(const struct meter_gpu *gpu, enum figure_phase phase)
 {
-    atomic_store_explicit(&gpu->figures->phase, phase, memory_order_relaxed);
+    atomic_store_explicit(&gpu->figures->phase, phase, memory_order_release);
 }
 
 void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine)
@@ -67,6 +67,7 @@ void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
 {
     gpu->outstanding[side]--;
     if (meter_gpu_outstanding(gpu) == 0) {
+        meter_gpu_tell(gpu); /* who reads that nothing is under way reads all that has been */
         phase_tell(gpu, FIGURE_PHASE_DFL);
     }
 }
