@@ -264,9 +264,10 @@ enum admin_code ctl_print_object(const struct ctl_line *line, const char *kind,
 
 static void change_line(const char *name, const char *key, json_t *before, json_t *after)
 {
-    char *from = ctl_value_plain_of(key, before), *to = ctl_value_plain_of(key, after);
-    char *safe = ctl_text_safe(name);
-    printf("%s: %s %s -> %s\n", safe != NULL ? safe : "?", key,
+    char *from = ctl_setting_value(key, before), *to = ctl_setting_value(key, after);
+    char *safe = ctl_text_safe(name), typed[64];
+    ctl_setting_name(key, typed, sizeof typed);
+    printf("%s: %s %s -> %s\n", safe != NULL ? safe : "?", typed,
            from != NULL && *from != 0 ? from : "-", to != NULL && *to != 0 ? to : "-");
     free(safe);
     free(from);

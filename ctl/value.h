@@ -14,6 +14,10 @@ char *ctl_value_plain(json_t *item, const char *key);
 /* The value of a member that is called `key`, for people: the unit is in its name (_bytes, _ms). To
  * be freed; NULL: there is none. */
 char *ctl_value_plain_of(const char *key, json_t *value);
+/* A setting as it is typed, by its member of a JSON object: the name, and the value (to be freed;
+ * NULL: there is none). */
+void ctl_setting_name(const char *member, char *name, size_t size);
+char *ctl_setting_value(const char *member, json_t *value);
 /* Reads "90s", "15m", "12h", "7d" or "2w", in seconds. */
 bool ctl_duration_read(const char *text, uint64_t *seconds);
 /* Ten years: where nothing else is the limit */

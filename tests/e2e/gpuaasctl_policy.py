@@ -49,8 +49,9 @@ def test_set(build):
         expect((change["before"]["policy"], change["after"]["policy"]) == ("none", "las"),
                f"{change}")
         expect(policy(admin)["policy"] == "none", "a dry run changes nothing")
-        text = admin.text("policy", "set", "0", "las", "slice=2ms")
-        expect("policy none -> las" in text and "slice_ns 10ms -> 2ms" in text, text)
+        text = admin.text("policy", "set", "0", "las", "slice=2ms", "patience=5s")
+        expect("policy none -> las" in text and "GPU 0: slice 10ms -> 2ms" in text and
+               "GPU 0: patience 2s -> 5s" in text, text)
         now = policy(admin)
         expect((now["policy"], now["slice_ns"], now["generation"]) == ("las", 2000000, 2), f"{now}")
         admin.run("policy", "set", "0", "rr", "--if-generation", "2")

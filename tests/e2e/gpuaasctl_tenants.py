@@ -57,7 +57,7 @@ def test_tenants(build):
         expect(admin.text(*same) == "ml-lab: as it was", "the same once more is no error")
         admin.wrong(CONFLICT, "tenant", "add", "ml-lab", "gpus=3", says="set-quota")
         text = admin.text("tenant", "set-quota", "ml-lab", "gpu-mem=80GiB", "gpus=-")
-        expect("ml-lab: gpu_mem_bytes 40.0 GiB -> 80.0 GiB" in text and
+        expect("ml-lab: gpu-mem 40GiB -> 80GiB" in text and
                "ml-lab: gpus 2 -> -" in text, text)
         after = admin.json("tenant", "show", "ml-lab")
         expect(after["generation"] == shown["generation"] + 1 and
@@ -246,7 +246,7 @@ def test_users(build):
         admin.wrong(CONFLICT, "user", "add", "a", "ana", "sessions=1", says="set-quota")
         admin.wrong(USAGE, "user", "set-quota", "a", "ana", "sessions=5", says="sessions")
         text = admin.text("user", "set-quota", "a", "ana", "sessions=3", "gpu-mem=1GiB")
-        expect("sessions 2 -> 3" in text and "gpu_mem_bytes - -> 1.0 GiB" in text, text)
+        expect("sessions 2 -> 3" in text and "gpu-mem - -> 1GiB" in text, text)
         admin.run("user", "suspend", "a", "ana", "--reason", "holiday")
         shown, = admin.items("user", "list", "a")
         expect(shown["state"] == "suspended" and shown["reason"] == "holiday" and
