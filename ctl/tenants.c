@@ -93,6 +93,13 @@ enum admin_code ctl_tenant_set_quota(const struct ctl_line *line)
     return tenant_change(line, "tenant.set-quota", arguments);
 }
 
+enum admin_code ctl_tenant_describe(const struct ctl_line *line)
+{
+    json_t *arguments = tenant_named(line);
+    (void)json_object_set_new(arguments, "description", json_string(line->words[1]));
+    return tenant_change(line, "tenant.describe", arguments);
+}
+
 enum admin_code ctl_tenant_suspend(const struct ctl_line *line)
 {
     json_t *arguments;

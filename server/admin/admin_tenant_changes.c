@@ -151,26 +151,36 @@ static enum admin_code tenant_write(struct admin_call *call, struct store *store
     return code;
 }
 
-/* ---- add, set-quota */
+/* ---- add, set-quota, describe */
+
+/* The argument `description`; "" without it. */
+static enum admin_code description_read(struct admin_call *call, struct store_tenant *tenant)
+{
+    const char *text = admin_text(call, "description");
+    if (text != NULL && strlen(text) > STORE_TEXT_MAX) {
+        return admin_fail(call, ADMIN_USAGE, "the description is longer than %u bytes",
+                          STORE_TEXT_MAX);
+    }
+    memset(tenant->description, 0, sizeof tenant->description);
+    if (text != NULL) {
+        memcpy(tenant->description, text, strlen(text));
+    }
+    return ADMIN_OK;
+}
 
 enum admin_code admin_verb_tenant_add(struct admin_call *call)
 {
     struct store *store;
     struct store_tenant there, made;
-    const char *name = admin_text(call, "name"), *description = admin_text(call, "description");
+    const char *name = admin_text(call, "name");
     enum admin_code code = admin_store_get(call, &store);
     code = code == ADMIN_OK ? admin_name_check(call, name) : code;
     if (code != ADMIN_OK) {
         return code;
     }
     store_tenant_init(&made, name);
-    if (description != NULL && strlen(description) > STORE_TEXT_MAX) {
-        return admin_fail(call, ADMIN_USAGE, "the description is longer than %u bytes",
-                          STORE_TEXT_MAX);
-    }
-    memcpy(made.description, description != NULL ? description : "",
-           description != NULL ? strlen(description) + 1 : 1);
-    code = tenant_set(call, &made);
+    code = description_read(call, &made);
+    code = code == ADMIN_OK ? tenant_set(call, &made) : code;
     if (code != ADMIN_OK) {
         return code;
     }
@@ -186,7 +196,8 @@ enum admin_code admin_verb_tenant_add(struct admin_call *call)
     if (status == GA_OK) {
         return admin_fail(call, ADMIN_CONFLICT,
                           "there is a tenant %s with other limits, or another description; "
-                          "gpuaasctl tenant set-quota changes limits",
+                          "gpuaasctl tenant set-quota changes limits, tenant describe the "
+                          "description",
                           name);
     }
     if (status != GA_NOT_FOUND) {
@@ -224,6 +235,19 @@ enum admin_code admin_verb_tenant_set_quota(struct admin_call *call)
         scheduling_warn(call, &after);
     }
     return code;
+}
+
+enum admin_code admin_verb_tenant_describe(struct admin_call *call)
+{
+    struct store *store;
+    struct store_tenant before, after;
+    enum admin_code code = tenant_read(call, "name", &store, &before);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    after = before;
+    code = description_read(call, &after);
+    return code == ADMIN_OK ? tenant_write(call, store, &before, &after) : code;
 }
 
 /* ---- suspend, resume, remove, rename */

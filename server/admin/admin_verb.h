@@ -107,6 +107,7 @@ enum admin_code admin_verb_tenants(struct admin_call *call); /* admin_tenants.c 
 enum admin_code admin_verb_tenant_show(struct admin_call *call);
 enum admin_code admin_verb_tenant_add(struct admin_call *call); /* admin_tenant_changes.c */
 enum admin_code admin_verb_tenant_set_quota(struct admin_call *call);
+enum admin_code admin_verb_tenant_describe(struct admin_call *call);
 enum admin_code admin_verb_tenant_suspend(struct admin_call *call);
 enum admin_code admin_verb_tenant_resume(struct admin_call *call);
 enum admin_code admin_verb_tenant_remove(struct admin_call *call);

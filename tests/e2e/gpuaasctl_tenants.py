@@ -85,6 +85,7 @@ def test_dry_run(build):
         before = [admin.items(*words) for words in lists]
         for words in (["tenant", "add", "b"], ["tenant", "set-quota", "a", "gpus=5"],
                       ["tenant", "suspend", "a", "--reason", "x", "--kill"],
+                      ["tenant", "describe", "a", "the first"],
                       ["tenant", "rename", "a", "c"], ["tenant", "rm", "a"],
                       ["user", "add", "a", "bob"], ["user", "rm", "a", "ana"],
                       ["user", "set-quota", "a", "ana", "gpus=1"],
@@ -121,6 +122,29 @@ def test_dry_run(build):
                               (["token", "revoke", "abcdef"], NOT_FOUND),
                               (["cert", "revoke", issued], USAGE)):
             admin.wrong(status, *words, "--dry-run")
+
+def test_description(build):
+    with ctl.administered(build) as (_, admin):
+        admin.run("tenant", "add", "a", "gpus=1", "--desc", "one")
+        shown = admin.json("tenant", "show", "a")
+        change = admin.json("tenant", "describe", "a", "two words", "--if-generation",
+                            str(shown["generation"]))
+        expect((change["before"]["description"], change["after"]["description"]) ==
+               ("one", "two words") and change["after"]["limits"] == shown["limits"], f"{change}")
+        text = admin.text("tenant", "describe", "a", "two words")
+        expect(text == "a: as it was", text)
+        admin.wrong(CONFLICT, "tenant", "describe", "a", "three", "--if-generation",
+                    str(shown["generation"]), says="somebody has changed it")
+        admin.wrong(CONFLICT, "tenant", "add", "a", "gpus=1", says="tenant describe")
+        admin.wrong(NOT_FOUND, "tenant", "describe", "x", "three")
+        admin.wrong(USAGE, "tenant", "describe", "a", "t" * 1000, says="longer than")
+        exported = [each for each in json.loads(admin.text("tenant", "export"))["tenants"]
+                    if each["name"] == "a"]
+        expect(exported[0]["description"] == "two words", f"{exported}")
+        text = admin.text("tenant", "describe", "a", "")
+        expect("a: description two words -> -" in text, text)
+        expect(not admin.json("tenant", "show", "a")["description"], "it is gone")
+
 
 
 def test_wrong_values(build):
@@ -176,7 +200,7 @@ def test_two_admins(build):
         admin.wrong(CONFLICT, "tenant", "set-quota", "a", "gpus=3", "--if-generation", generation,
                     says=["somebody has changed it", "tenant show a"])
         for words in (["suspend", "a", "--reason", "x"], ["resume", "a"], ["rm", "a", "--yes"],
-                      ["rename", "a", "b"]):
+                      ["rename", "a", "b"], ["describe", "a", "x"]):
             admin.wrong(CONFLICT, "tenant", *words, "--if-generation", generation)
         expect(admin.json("tenant", "show", "a")["limits"]["gpus"] == 2, "the first one's")
 
