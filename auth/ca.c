@@ -423,7 +423,7 @@ enum ga_status auth_cert_issue(const char *folder, struct store *store,
             snprintf(why, why_size, "%s", store_why(store));
         }
     }
-    if (status == GA_OK) {
+    if (status == GA_OK && cert != NULL) {
         status = ca_leaf_write(made_key, made, cert, key, why, why_size);
         if (status != GA_OK && store_credential_revoke(store, credential.id, now) != GA_OK) {
             status = GA_LOST; /* nobody has its key, so it admits nobody either */

@@ -54,7 +54,8 @@ struct auth_cert_request {
     int64_t ttl_s; /* at least a minute, and not beyond the authority's own end */
 };
 
-/* Makes a key and a certificate (PEM) in the files `cert` and `key`, which must not be there. The
+/* Makes a key and a certificate (PEM) in the files `cert` and `key`, which must not be there; NULL:
+ * they are lost, as for a trial. The
  * key has mode 0600; `cert` holds no secret. Enters the certificate in the store. If something
  * fails, nothing is valid. Statuses as of store_credential_put; GA_NOT_FOUND: also no authority;
  * GA_CONFLICT: also a file is there; GA_NO_MEMORY: also the disk is full. */

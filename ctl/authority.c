@@ -3,7 +3,10 @@
  * there; gpuaasd learns of each certificate over the socket, and admits no other.
  *
  * Note: auth_cert_issue enters what it signs in a store. That one is in memory, with the tenant
- * alone; gpuaasd's own is asked afterwards, and if it refuses, the files go. */
+ * alone; gpuaasd's own is asked afterwards, and if it refuses, the files go. A dry run signs, too,
+ * and writes nothing. */
+#include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -82,10 +85,56 @@ enum admin_code ctl_ca_show(const struct ctl_line *line)
     return code;
 }
 
+/* Whether the file could be made. */
+static enum admin_code file_try(const char *path)
+{
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s", path);
+    if (access(path, F_OK) == 0) {
+        return ctl_wrong(ADMIN_CONFLICT, "%s is there already; name another file, or remove it",
+                         path);
+    }
+    return access(dirname(copy), W_OK | X_OK) == 0
+               ? ADMIN_OK
+               : ctl_wrong(ADMIN_ERROR, "%s cannot be written: %s", path, strerror(errno));
+}
+
+/* A dry run: there must be none yet. */
+static enum admin_code ca_init_try(const struct ctl_line *line, const char *name)
+{
+    struct auth_ca_facts facts;
+    char why[AUTH_WHY_BYTES] = "";
+    const char *folder = authority_folder(line);
+    enum ga_status status = auth_ca_show(folder, &facts, why, sizeof why);
+    if (status == GA_OK) {
+        return ctl_wrong(ADMIN_CONFLICT,
+                         "there is an authority in %s already; `gpuaasctl ca rotate` gives it a "
+                         "new key",
+                         folder);
+    }
+    enum admin_code code = status == GA_NOT_FOUND ? ADMIN_OK : authority_code(status, why);
+    if (code == ADMIN_OK && access(folder, F_OK) != 0) {
+        code = file_try(folder);
+    }
+    if (code == ADMIN_OK && ctl_has(line, OPTION_JSON)) {
+        json_t *object = json_pack("{s:s, s:s, s:n, s:n, s:n, s:i}", "name", name, "folder", folder,
+                                   "begins", "ends", "fingerprint", "earlier", 0);
+        code = ctl_print_json("Authority", object);
+        json_decref(object);
+    } else if (code == ADMIN_OK) {
+        ctl_note(line, "an authority %s would be made in %s (dry run: nothing is done)", name,
+                 folder);
+    }
+    return code;
+}
+
 enum admin_code ctl_ca_init(const struct ctl_line *line)
 {
     char why[AUTH_WHY_BYTES] = "";
     const char *name = ctl_has(line, OPTION_NAME) ? line->options[OPTION_NAME] : "gpuaas";
+    if (ctl_has(line, OPTION_DRY_RUN)) {
+        return ca_init_try(line, name);
+    }
     enum admin_code code = authority_code(
         auth_ca_init(authority_folder(line), name, time(NULL), why, sizeof why), why);
     return code == ADMIN_OK ? ctl_ca_show(line) : code;
@@ -94,6 +143,13 @@ enum admin_code ctl_ca_init(const struct ctl_line *line)
 enum admin_code ctl_ca_rotate(const struct ctl_line *line)
 {
     char why[AUTH_WHY_BYTES] = "";
+    if (ctl_has(line, OPTION_DRY_RUN)) {
+        enum admin_code shown = ctl_ca_show(line);
+        if (shown == ADMIN_OK) {
+            ctl_note(line, "this authority would get a new key (dry run: nothing is done)");
+        }
+        return shown;
+    }
     enum admin_code code = ctl_confirm(
         line,
         "make a new key of the authority in %s; servers and programs then need its new ca.pem",
@@ -162,6 +218,19 @@ static json_t *entry_of(const struct store_credential *credential)
                      credential->user, "name", credential->name);
 }
 
+/* Says where the certificate is, or would be. */
+static void cert_note(const struct ctl_line *line, const struct store_credential *credential,
+                      const struct files *files, const char *more)
+{
+    if (ctl_has(line, OPTION_DRY_RUN)) {
+        ctl_note(line, "a certificate would be in %s, its key in %s%s (dry run: nothing is done)",
+                 files->cert, files->key, more);
+    } else {
+        ctl_note(line, "certificate %s is in %s, its key in %s%s", credential->id, files->cert,
+                 files->key, more);
+    }
+}
+
 static enum admin_code cert_make(const struct ctl_line *line,
                                  const struct auth_cert_request *request, const struct files *files)
 {
@@ -173,25 +242,31 @@ static enum admin_code cert_make(const struct ctl_line *line,
     if (code != ADMIN_OK) {
         return code;
     }
+    bool dry = ctl_has(line, OPTION_DRY_RUN);
     code = authority_code(auth_cert_issue(authority_folder(line), store, request, time(NULL),
-                                          files->cert, files->key, &credential, why, sizeof why),
+                                          dry ? NULL : files->cert, files->key, &credential, why,
+                                          sizeof why),
                           why);
     store_close(store);
+    if (code == ADMIN_OK && dry) {
+        code = file_try(files->cert);
+        code = code == ADMIN_OK ? file_try(files->key) : code;
+    }
     if (code != ADMIN_OK) {
         return code;
     }
     if (request->scope == STORE_OF_SERVER && !ctl_socket_is_there(line)) {
         /* It admits nobody, and the first server needs one before it can start. */
-        ctl_note(line,
-                 "certificate %s is in %s, its key in %s; gpuaasd does not run yet, so its "
-                 "list does not have it",
-                 credential.id, files->cert, files->key);
+        cert_note(line, &credential, files,
+                  "; gpuaasd does not run yet, so its list does not have it");
         return ADMIN_OK;
     }
     code = ctl_ask(line, "cert.enter", entry_of(&credential), &result);
-    if (code != ADMIN_OK) { /* gpuaasd does not know it: it admits nobody */
+    if (code != ADMIN_OK && !dry) { /* gpuaasd does not know it: it admits nobody */
         (void)unlink(files->cert);
         (void)unlink(files->key);
+    }
+    if (code != ADMIN_OK) {
         return code;
     }
     (void)json_object_set_new(result, "certificate", json_string(files->cert));
@@ -199,8 +274,7 @@ static enum admin_code cert_make(const struct ctl_line *line,
     if (ctl_has(line, OPTION_JSON)) {
         code = ctl_print_json("Certificate", result);
     } else {
-        ctl_note(line, "certificate %s is in %s, its key in %s", credential.id, files->cert,
-                 files->key);
+        cert_note(line, &credential, files, "");
     }
     json_decref(result);
     return code;

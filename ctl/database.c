@@ -12,6 +12,8 @@
 static enum admin_code database_path(const struct ctl_line *line, char *path, size_t size)
 {
     json_t *result;
+    struct ctl_line looks = *line;
+    looks.options[OPTION_DRY_RUN] = NULL; /* this verb changes nothing */
     if (ctl_has(line, OPTION_STORE)) {
         snprintf(path, size, "%s", line->options[OPTION_STORE]);
         return ADMIN_OK;
@@ -20,7 +22,7 @@ static enum admin_code database_path(const struct ctl_line *line, char *path, si
         return ctl_wrong(ADMIN_USAGE,
                          "the database lies on the machine of gpuaasd: run this command there");
     }
-    enum admin_code code = ctl_ask(line, "config.show", NULL, &result);
+    enum admin_code code = ctl_ask(&looks, "config.show", NULL, &result);
     if (code != ADMIN_OK) {
         return code;
     }
@@ -61,11 +63,14 @@ enum admin_code ctl_db_backup(const struct ctl_line *line)
     if (code != ADMIN_OK) {
         return code;
     }
-    enum ga_status status = store_backup(store, line->words[0]);
+    bool dry = ctl_has(line, OPTION_DRY_RUN);
+    enum ga_status status =
+        dry ? store_backup_try(store, line->words[0]) : store_backup(store, line->words[0]);
     code = database_code(status, status != GA_OK ? store_why(store) : "");
     store_close(store);
     if (code == ADMIN_OK) {
-        ctl_note(line, "%s is a copy of %s", line->words[0], path);
+        ctl_note(line, "%s %s a copy of %s%s", line->words[0], dry ? "would be" : "is", path,
+                 dry ? " (dry run: nothing is done)" : "");
     }
     return code;
 }
@@ -118,9 +123,15 @@ enum admin_code ctl_db_restore(const struct ctl_line *line)
     enum admin_code code =
         ctl_confirm(line, "put %s in the place of the database %s", line->words[0], path);
     if (code == ADMIN_OK) {
-        code = database_code(store_restore(path, line->words[0], why, sizeof why), why);
+        bool dry = ctl_has(line, OPTION_DRY_RUN);
+        code = database_code(dry ? store_restore_try(path, line->words[0], why, sizeof why)
+                                 : store_restore(path, line->words[0], why, sizeof why),
+                             why);
     }
-    if (code == ADMIN_OK) {
+    if (code == ADMIN_OK && ctl_has(line, OPTION_DRY_RUN)) {
+        ctl_note(line, "%s would be put in the place of %s (dry run: nothing is done)",
+                 line->words[0], path);
+    } else if (code == ADMIN_OK) {
         ctl_note(line, "%s is the copy now; what it was is %s.replaced", path, path);
     }
     return code;

@@ -134,10 +134,11 @@ enum admin_code ctl_reload(const struct ctl_line *line)
     const char *keys = json_string_value(json_object_get(result, "restart_needed"));
     if (ctl_has(line, OPTION_JSON)) {
         code = ctl_print_json("Reload", result);
-    } else if (keys != NULL) {
-        ctl_note(line, "the configuration is read; a restart is needed for: %s", keys);
     } else {
-        ctl_note(line, "the configuration is read");
+        bool dry = ctl_has(line, OPTION_DRY_RUN);
+        ctl_note(line, "the configuration %s read%s%s%s", dry ? "would be" : "is",
+                 keys != NULL ? "; a restart is needed for: " : "", keys != NULL ? keys : "",
+                 dry ? " (dry run: nothing is done)" : "");
     }
     json_decref(result);
     return code;

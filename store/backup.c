@@ -135,7 +135,7 @@ static bool same_file(const char *one, const char *other)
            first.st_ino == second.st_ino;
 }
 
-enum ga_status store_backup(struct store *store, const char *to)
+static enum ga_status backup_make(struct store *store, const char *to, bool trial)
 {
     char path[BACKUP_PATH_BYTES];
     if (strlen(to) + 64 > sizeof path) {
@@ -149,6 +149,10 @@ enum ga_status store_backup(struct store *store, const char *to)
     }
     snprintf(path, sizeof path, "%s.new-%ld", to, (long)getpid());
     GA_TRY(backup_copy(store, path, GA_LOST));
+    if (trial) {
+        unlink(path);
+        return GA_OK;
+    }
     if (rename(path, to) != 0) {
         enum ga_status status = backup_failed(store, to, errno);
         unlink(path);
@@ -161,6 +165,16 @@ enum ga_status store_backup(struct store *store, const char *to)
     }
     store_close(named);
     return status;
+}
+
+enum ga_status store_backup(struct store *store, const char *to)
+{
+    return backup_make(store, to, false);
+}
+
+enum ga_status store_backup_try(struct store *store, const char *to)
+{
+    return backup_make(store, to, true);
 }
 
 /* ---- restoring */
@@ -255,11 +269,15 @@ static enum ga_status take_place(struct store *store, const char *made)
     return open_sync_folder(store);
 }
 
-static enum ga_status replace(const char *path, const char *made, char *why, size_t why_size)
+/* A trial only looks whether it could. */
+static enum ga_status replace(const char *path, const char *made, bool trial, char *why,
+                              size_t why_size)
 {
     struct store *old = open_begin(path), *held = open_begin(path);
     struct lock lock = {0};
-    enum ga_status status = old == NULL || held == NULL ? GA_NO_MEMORY : journal_fold(old);
+    enum ga_status status = old == NULL || held == NULL ? GA_NO_MEMORY
+                            : trial                     ? GA_OK
+                                                        : journal_fold(old);
     const char *words = old != NULL ? store_why(old) : "there is no memory";
     if (status == GA_AGAIN) {
         sql_refuse(old, status, "%s is in use: stop gpuaasd first (`fuser %s` names who uses it)",
@@ -271,7 +289,7 @@ static enum ga_status replace(const char *path, const char *made, char *why, siz
     store_close(old);
     if (status == GA_OK) {
         status = lock_take(held, &lock);
-        if (status == GA_OK) {
+        if (status == GA_OK && !trial) {
             status = take_place(held, made);
         }
         if (status != GA_OK) {
@@ -283,7 +301,8 @@ static enum ga_status replace(const char *path, const char *made, char *why, siz
     return status;
 }
 
-enum ga_status store_restore(const char *path, const char *backup, char *why, size_t why_size)
+static enum ga_status backup_restore(const char *path, const char *backup, bool trial, char *why,
+                                     size_t why_size)
 {
     char made[BACKUP_PATH_BYTES];
     if (strlen(path) + 64 > sizeof made || strlen(backup) + 64 > sizeof made) {
@@ -313,10 +332,20 @@ enum ga_status store_restore(const char *path, const char *backup, char *why, si
     }
     store_close(from);
     if (status == GA_OK) {
-        status = replace(path, made, why, why_size);
-        if (status != GA_OK) {
+        status = replace(path, made, trial, why, why_size);
+        if (status != GA_OK || trial) {
             unlink(made);
         }
     }
     return status == GA_LOST ? GA_INVALID : status;
+}
+
+enum ga_status store_restore(const char *path, const char *backup, char *why, size_t why_size)
+{
+    return backup_restore(path, backup, false, why, why_size);
+}
+
+enum ga_status store_restore_try(const char *path, const char *backup, char *why, size_t why_size)
+{
+    return backup_restore(path, backup, true, why, why_size);
 }

@@ -31,5 +31,9 @@ GA_CHECKED enum ga_status store_backup(struct store *store, const char *to);
  * version. */
 GA_CHECKED enum ga_status store_restore(const char *path, const char *backup, char *why,
                                         size_t why_size);
+/* The same up to the last step, which is left out: nothing is written that stays. */
+GA_CHECKED enum ga_status store_backup_try(struct store *store, const char *to);
+GA_CHECKED enum ga_status store_restore_try(const char *path, const char *backup, char *why,
+                                            size_t why_size);
 
 #endif

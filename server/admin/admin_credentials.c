@@ -260,8 +260,12 @@ enum admin_code admin_verb_cert_enter(struct admin_call *call)
                           "administrators are made on the machine of gpuaasd alone, over its "
                           "admin socket");
     }
-    code = admin_store_code(call, store, store_credential_put(store, &credential));
-    if (code == ADMIN_OK) {
+    if (call->dry_run) {
+        code = admin_store_code(call, store, store_credential_may_put(store, &credential));
+    } else {
+        code = admin_store_code(call, store, store_credential_put(store, &credential));
+    }
+    if (code == ADMIN_OK && !call->dry_run) {
         code =
             admin_store_code(call, store, store_credential_get(store, credential.id, &credential));
     }

@@ -103,10 +103,10 @@ enum admin_code admin_verb_undrain(struct admin_call *call)
 enum admin_code admin_verb_reload(struct admin_call *call)
 {
     char note[ADMIN_WHY_MAX] = "";
-    enum ga_status status = reload(call->control, note, sizeof note);
+    enum ga_status status = reload(call->control, call->dry_run, note, sizeof note);
     if (status == GA_INVALID) {
-        return admin_fail(call, ADMIN_ERROR, "nothing has changed: %s (the log of gpuaasd has all)",
-                          note);
+        return admin_fail(call, ADMIN_ERROR, "nothing %s: %s (the log of gpuaasd has all)",
+                          call->dry_run ? "would change" : "has changed", note);
     }
     admin_set_text(call->result, "restart_needed", note[0] != 0 ? note : NULL);
     return admin_status_code(call, status, note);

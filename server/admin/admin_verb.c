@@ -261,9 +261,7 @@ static char *verb_text_of(const struct admin_call *call, const char *name)
 static void admin_note(const struct admin_verb *verb, const struct admin_call *call,
                        enum admin_code code)
 {
-    bool noted =
-        verb->changes || strcmp(verb->name, "reload") == 0 || strcmp(verb->name, "cert.enter") == 0;
-    if (!noted || call->dry_run) {
+    if (!verb->changes || call->dry_run) {
         return;
     }
     char *arguments = json_dumps(call->arguments, JSON_COMPACT);

@@ -64,7 +64,7 @@ static void control_signalled(uv_signal_t *signal, int number)
         return;
     }
     if (number == SIGHUP) {
-        (void)!reload(control, note, sizeof note); /* it has been logged */
+        (void)!reload(control, false, note, sizeof note); /* it has been logged */
         return;
     }
     uint32_t drain_s = control->conf->server.drain_s;

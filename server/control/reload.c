@@ -40,15 +40,29 @@ static void reload_told(const char *note)
             note);
 }
 
-static void reload_take(struct control *control, const struct conf *fresh, char *note, size_t size)
+/* Names in `note` what a restart is needed for. `server` takes the rest. */
+static void reload_compare(const struct control *control, struct conf_server *server,
+                           const struct conf *fresh, char *note, size_t size)
 {
     struct complaints ignored = {.first = note, .size = size};
-    struct conf_server *server = &control->conf->server;
     note[0] = 0;
     conf_server_reload(server, control->read, &fresh->server, reload_ignored, &ignored);
     if (!conf_gpus_same(control->conf, fresh)) {
         reload_ignored(&ignored, "[gpu.N]");
     }
+}
+
+static void reload_try(const struct control *control, const struct conf *fresh, char *note,
+                       size_t size)
+{
+    struct conf_server server = control->conf->server;
+    reload_compare(control, &server, fresh, note, size);
+}
+
+static void reload_take(struct control *control, const struct conf *fresh, char *note, size_t size)
+{
+    struct conf_server *server = &control->conf->server;
+    reload_compare(control, server, fresh, note, size);
     scheduling_reload(control, fresh);
     bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */
     if (told) {
@@ -65,7 +79,20 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     }
 }
 
-enum ga_status reload(struct control *control, char *note, size_t note_size)
+/* Takes what was read. */
+static enum ga_status reload_end(struct control *control, const struct conf *fresh, char *note,
+                                 size_t note_size)
+{
+    enum ga_status status = control_listeners_renew(control, &fresh->server, note, note_size);
+    if (status != GA_OK) {
+        ga_error("%s", note);
+    } else {
+        reload_take(control, fresh, note, note_size);
+    }
+    return status;
+}
+
+enum ga_status reload(struct control *control, bool trial, char *note, size_t note_size)
 {
     struct complaints complaints = {.first = note, .size = note_size};
     struct conf *fresh = calloc(1, sizeof *fresh);
@@ -74,23 +101,24 @@ enum ga_status reload(struct control *control, char *note, size_t note_size)
         snprintf(note, note_size, "no memory");
         return GA_NO_MEMORY;
     }
-    notify_reloading(&control->notify);
+    if (!trial) {
+        notify_reloading(&control->notify);
+    }
     enum ga_status status = conf_read_file(control->file, fresh, reload_complain, &complaints);
     if (status == GA_OK) {
         status = control_check(control->file, fresh, reload_complain, &complaints);
     }
-    if (status == GA_OK) {
-        status = control_listeners_renew(control, &fresh->server, note, note_size);
-        if (status != GA_OK) {
-            ga_error("%s", note);
-        }
+    if (status == GA_OK && trial) {
+        reload_try(control, fresh, note, note_size);
+    } else if (status == GA_OK) {
+        status = reload_end(control, fresh, note, note_size);
     }
-    if (status == GA_OK) {
-        reload_take(control, fresh, note, note_size);
-    } else {
+    if (status != GA_OK) {
         ga_error("the configuration has not been read anew, nothing has changed");
     }
-    notify_ready(&control->notify);
+    if (!trial) {
+        notify_ready(&control->notify);
+    }
     free(fresh);
     return status;
 }

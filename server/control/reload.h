@@ -3,6 +3,7 @@
 #ifndef SERVER_CONTROL_RELOAD_H
 #define SERVER_CONTROL_RELOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -12,7 +13,8 @@ struct control;
 /* Values whose key says so (conf/keys.def) hold for what begins from now on, as do new files of
  * certificates and keys; connections and applications that are there go on as they are. `note`
  * names the keys whose new value needs a restart; "": there is none. GA_INVALID with `note`, and a
- * log line for each mistake: nothing has changed. */
-GA_CHECKED enum ga_status reload(struct control *control, char *note, size_t note_size);
+ * log line for each mistake: nothing has changed. `trial`: nothing changes; only the renewed
+ * certificates are not tried. */
+GA_CHECKED enum ga_status reload(struct control *control, bool trial, char *note, size_t note_size);
 
 #endif

@@ -88,13 +88,19 @@ def test_reload(build):
                     file.write(text.replace(old, new))
             expect(admin.json("reload")["restart_needed"] is None, "as it was")
             rewrite("[gpu.0]", "ticket_s = 7\n[gpu.0]")
+            said = admin.run("reload", "--dry-run").err.text
+            expect("would be read (dry run: nothing is done)" in said, said)
+            expect(admin.json("config", "show")["sections"]["server"]["ticket_s"] != "7", "not yet")
             admin.run("reload")
             expect(admin.json("config", "show")["sections"]["server"]["ticket_s"] == "7", "it is")
             rewrite("[gpu.0]", "clients = 9\n[gpu.0]")
+            tried = admin.json("reload", "--dry-run")
+            expect(tried["restart_needed"] == "clients", f"{tried}")
             process = admin.run("reload")
             expect("restart is needed" in process.err.text and "clients" in process.err.text,
                    process.report())
             rewrite("ticket_s = 7", "ticket_s = x")
+            admin.wrong(ERROR, "reload", "--dry-run", says="nothing would change")
             admin.wrong(ERROR, "reload", says="nothing has changed")
             expect(admin.json("config", "show")["sections"]["server"]["ticket_s"] == "7", "still")
 
@@ -103,9 +109,17 @@ def test_authority(build):
     with ctl.administered(build) as (server, admin), tempfile.TemporaryDirectory() as folder:
         ca, out = os.path.join(folder, "ca"), os.path.join(folder, "one")
         admin.wrong(NOT_FOUND, "ca", "show", "--ca", ca, server=False)
+        init = ["ca", "init", "--ca", ca, "--name", "our lab", "--dry-run"]
+        said = admin.run(*init, server=False).err.text
+        expect("our lab would be made" in said and not os.path.exists(ca), said)
+        expect(admin.json(*init, server=False)["fingerprint"] is None, "there is none")
         made = admin.json("ca", "init", "--ca", ca, "--name", "our lab", server=False)
         expect(made["name"] == "our lab" and made["earlier"] == 0, f"{made}")
         admin.wrong(CONFLICT, "ca", "init", "--ca", ca, server=False)
+        admin.wrong(CONFLICT, *init, server=False)
+        said = admin.run("ca", "rotate", "--ca", ca, "--dry-run", server=False).err.text
+        expect("would get a new key" in said, said)
+        expect(admin.json("ca", "show", "--ca", ca, server=False) == made, "as it was")
         admin.run("tenant", "add", "a")
         admin.run("user", "add", "a", "ana")
         cert = admin.json("cert", "issue", "a", "--user", "ana", "--ca", ca, "--out", out)
@@ -135,6 +149,31 @@ def test_authority(build):
         expect(rotated["fingerprint"] != made["fingerprint"] and rotated["earlier"] == 1,
                f"{rotated}")
         expect(server.running(), "it serves")
+
+
+def test_dry_run_of_certificates(build):
+    with ctl.administered(build) as (_, admin):
+        admin.run("tenant", "add", "a")
+        admin.run("user", "add", "a", "ana")
+        authority = ["--ca", os.path.join(admin.folder, "ca")]
+        admin.run("ca", "init", *authority, server=False)
+        admin.run("cert", "issue", "a", *authority, "--out", os.path.join(admin.folder, "d"))
+        before = admin.items("cert", "list")
+        there = os.path.join(admin.folder, "d")
+        for words in (["cert", "issue", "a", "--user", "ana"], ["cert", "issue-admin", "ana"],
+                      ["cert", "issue-server", "gpu1"]):
+            words += ["--dry-run", *authority, "--out"]
+            said = admin.run(*words, f"{admin.folder}/new").err.text
+            expect("would be in" in said and "dry run: nothing is done" in said, said)
+            document = admin.json(*words, f"{admin.folder}/new")
+            expect(document["before"] is None and document["after"]["state"] == "valid",
+                   f"{document}")
+            admin.wrong(CONFLICT, *words, there, says="d.crt is there already")
+            admin.wrong(ERROR, *words, "/nonexistent/x", says="No such file")
+        expect(not os.path.exists(f"{admin.folder}/new.key"), "no file is made")
+        admin.wrong(NOT_FOUND, "cert", "issue", "x", "--dry-run", *authority, says="x")
+        admin.wrong(NOT_FOUND, "cert", "issue", "a", "--user", "bob", "--dry-run", *authority)
+        expect(admin.items("cert", "list") == before, "as it was")
 
 
 def test_audit(build):
@@ -170,14 +209,20 @@ def test_database(build):
         admin, config = ctl.Ctl(build, folder), ctl.configuration(folder, keys=f"store = {path}")
         with harness.serving(build, config=config):
             admin.run("tenant", "add", "a")
+            admin.run("db", "backup", copy, "--dry-run")
+            expect(os.listdir(folder).count("copy.db") == 0, "none is made")
             admin.run("db", "backup", copy)
             expect(stat.S_IMODE(os.stat(copy).st_mode) == 0o600, "for its owner alone")
             admin.run("tenant", "add", "b")
             expect(admin.json("db", "check")["findings"] == [], "sound")
-            admin.wrong(ERROR, "db", "restore", copy, "--store", path, "--yes", server=False,
-                        says="stop")
+            for more in ("--yes", "--dry-run"):
+                admin.wrong(ERROR, "db", "restore", copy, "--store", path, more, server=False,
+                            says="stop")
         admin.wrong(USAGE, "db", "restore", copy, server=False, says="--store FILE")
         admin.wrong(USAGE, "db", "restore", copy, "--store", path, server=False, says="--yes")
+        before = sorted(os.listdir(folder))
+        said = admin.run("db", "restore", copy, "--store", path, "--dry-run", server=False).err.text
+        expect("would be put" in said and sorted(os.listdir(folder)) == before, said)
         admin.run("db", "restore", copy, "--store", path, "--yes", server=False)
         with harness.serving(build, config=config):
             expect([each["name"] for each in admin.items("tenant", "list")] == ["a", "default"],
@@ -186,7 +231,8 @@ def test_database(build):
             file.seek(4096)
             file.write(b"damage" * 2000)
         expect(admin.json("db", "check", copy, server=False, status=ERROR)["findings"], "damaged")
-        admin.wrong(ERROR, "db", "restore", copy, "--store", path, "--yes", server=False)
+        for more in ("--yes", "--dry-run"):
+            admin.wrong(ERROR, "db", "restore", copy, "--store", path, more, server=False)
         admin.wrong(NOT_FOUND, "db", "check", "/nonexistent", server=False)
     with ctl.administered(build) as (_, admin):
         admin.wrong(NOT_FOUND, "db", "backup", "/tmp/none", says="in memory")
