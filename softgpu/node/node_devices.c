@@ -103,9 +103,12 @@ enum ga_status sg_node_device_open(const struct sg_node_key *key, struct sg_node
     sg_node_lock();
     struct sg_node_device *found = device_find(node, key);
     if (found == NULL) {
+        const uint32_t used_before = sg_node_devices(node);
         found = node_device_place(node);
+        if (found != NULL && found < &node->device[used_before]) {
+            memset(found, 0, sizeof *found); /* else it is new, and takes no memory */
+        }
         if (found != NULL) {
-            memset(found, 0, sizeof *found);
             found->key = *key;
         }
     }
