@@ -22,7 +22,7 @@ struct sched_session {
     uint32_t passed;        /* turns of others that have begun since it has been ready in vain */
     uint32_t passed_before; /* and before passed_at, the time of the last one */
     uint64_t passed_at;
-    bool aged;              /* PS: it has its turn because too many have passed it */
+    bool aged;              /* PS, las_fill: it has its turn because too many have passed it */
     uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
     uint64_t joined_order;  /* its join, as such a number */
     uint64_t idle_since;    /* it has had no work since then; SCHED_NEVER: it has */
@@ -32,6 +32,10 @@ struct sched_session {
     uint64_t attained_ns[SCHED_ENGINES];
     double gs, cgs; /* LAS: in this quantum; as of its beginning */
     double debt;    /* groups */
+    /* las_fill: SCHED_BIT of the engines that it has asked for last; whether this decision has come
+     * to it. */
+    uint8_t engines;
+    bool looked_at;
     /* Of the phase policies: the phase it is in, and its place in the queue of that phase. */
     enum sched_phase phase;
     uint64_t phase_since;
@@ -60,7 +64,7 @@ struct sched_turn {
 
 /* auto: service of late, ns; what its kernels have filled of the GPU counts in `places`. */
 struct sched_mix {
-    double kernels, copies, places;
+    double kernels, places, copies[2];
 };
 
 struct sched {
@@ -120,6 +124,13 @@ void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now);
 static inline void sched_again(struct sched *sched, uint64_t at)
 {
     sched->again = at < sched->again ? at : sched->again;
+}
+
+/* Turns that have passed the session, without those that begin now: a decision would not be the
+ * same if it were asked for again. */
+static inline uint32_t sched_passed(const struct sched_session *session, uint64_t now)
+{
+    return session->passed_at == now ? session->passed_before : session->passed;
 }
 
 /* It has no work, but has had some less than hold_ns ago. */

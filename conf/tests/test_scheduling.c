@@ -46,7 +46,7 @@ Test(scheduling, wrong_scheduling_names_the_line_and_what_is_possible)
 {
     expect_one(SMALLEST "policy = fair\n",
                "f:5: [gpu.0] policy: \"fair\" is not allowed; allowed: none, rr, las, las_fcfs, "
-               "fs, tfs");
+               "las_fill, fs, tfs");
     expect_one(SMALLEST "slice = 5\n", "10us to 1h: a number and ns, us, ms or s");
     expect_one(SMALLEST "slice = none\n", "10us to 1h");
     expect_one(SMALLEST "policy = las\nquantum = 20ms\nslice = 20ms\nclock_mhz = 900\n",

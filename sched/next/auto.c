@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy that suits what the sessions of the GPU do (ours):
  *   - somebody has a latency goal: `latency`;
- *   - sessions run side by side, and kernels leave much of the GPU free, so that one at a time
- * would waste it: `ps`. Known from the kernels of late: each counts by its time, and those before
- * it fade by this time (so a kernel of seconds is remembered through many short ones);
+ *   - sessions run side by side, and no engine does nearly everything, so that they can overlap
+ * (kernels count by the part of the GPU that they fill): `las_fill`. Known from the service of
+ * late: each operation counts by its time, and those before it fade by this time (so a kernel of
+ * seconds is remembered through many short ones);
  *   - else `las_fcfs`: whatever is short gets through, and the GPU does not stand idle for it.
  * The bounds, and what this is worth, are from the simulator (docs/scheduling.md).
  *
@@ -14,10 +15,9 @@
 #include "sched/next/next.h"
 
 #define AUTO_EPOCHS 100u
-/* The part of the GPU that kernels fill: between these, the choice stays. */
-#define AUTO_FILL_LESS   0.8
-#define AUTO_FILL_MORE   0.9
-#define AUTO_KERNELS_FEW 0.1 /* of the service: then it does not matter what they fill */
+/* The part of the service that one engine does: between these, the choice stays. */
+#define AUTO_ONE_LESS 0.90
+#define AUTO_ONE_MORE 0.95
 
 static bool auto_goals(const struct sched *sched)
 {
@@ -33,10 +33,13 @@ static void auto_choose(struct sched *sched)
 {
     const struct sched_mix *mix = &sched->mix;
     if (sched->gpu.side_by_side) {
-        bool was_small = sched->chosen == &sched_policy_ps;
-        bool small = mix->places <= mix->kernels * (was_small ? AUTO_FILL_MORE : AUTO_FILL_LESS) &&
-                     mix->kernels >= (mix->kernels + mix->copies) * AUTO_KERNELS_FEW;
-        sched->chosen = small ? &sched_policy_ps : &sched_policy_las_fcfs;
+        bool was_one = sched->chosen == &sched_policy_las_fcfs;
+        double copies = mix->copies[0] + mix->copies[1];
+        double most_copies =
+            sched->gpu.copy_engines == 1 ? copies : fmax(mix->copies[0], mix->copies[1]);
+        double most = fmax(mix->places, most_copies), all = mix->kernels + copies;
+        bool one = most >= all * (was_one ? AUTO_ONE_LESS : AUTO_ONE_MORE);
+        sched->chosen = one ? &sched_policy_las_fcfs : &sched_policy_las_fill;
     }
 }
 
@@ -66,12 +69,13 @@ static void auto_charge(struct sched *sched, uint32_t slot, enum sched_engine en
         mix->kernels += used;
         mix->places += used * sched->sessions[slot].request.demand_ppm / 1e6;
     } else {
-        mix->copies += used;
+        mix->copies[engine == SCHED_D2H] += used;
     }
     double window_ns = (double)(AUTO_EPOCHS * sched->settings.epoch_ns);
-    double fade = fmin(1, window_ns / fmax(1, mix->kernels + mix->copies));
+    double fade = fmin(1, window_ns / fmax(1, mix->kernels + mix->copies[0] + mix->copies[1]));
     mix->kernels *= fade;
-    mix->copies *= fade;
+    mix->copies[0] *= fade;
+    mix->copies[1] *= fade;
     mix->places *= fade;
     if (sched->acting->charge != NULL) {
         sched->acting->charge(sched, slot, engine, used_ns, now);
@@ -94,7 +98,7 @@ static void auto_begin(struct sched *sched, uint64_t now)
 
 const struct sched_policy sched_policy_auto = {
     .name = "auto",
-    .summary = "the policy that suits what the sessions do: las_fcfs, ps, or latency",
+    .summary = "the policy that suits what the sessions do: las_fcfs, las_fill, or latency",
     .begin = auto_begin,
     .decide = auto_decide,
     .charge = auto_charge,

@@ -106,7 +106,7 @@ static void ps_take_aged(struct ps_choice *choice, uint64_t now)
         uint32_t most = 0;
         sched_each (sched, slot) {
             const struct sched_session *session = &sched->sessions[slot];
-            uint32_t passed = session->passed_at == now ? session->passed_before : session->passed;
+            uint32_t passed = sched_passed(session, now);
             passed = session->aged ? UINT32_MAX : passed;
             if (session->ready && !session->woken && passed >= sched->settings.passed_max &&
                 passed > most) {

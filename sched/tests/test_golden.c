@@ -270,16 +270,6 @@ Test(golden, las_cgs_of_the_order)
     }
 }
 
-/* The slots that are woken, as digits from 1. */
-static void slots_write(const struct sched_decision *decision, char out[16])
-{
-    uint32_t count = decision->count < 15 ? decision->count : 15;
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = (char)('1' + decision->awake[i].slot);
-    }
-    out[count] = '\0';
-}
-
 /* Sessions in the order of waiting, and who is woken, in order. */
 static void check_ps(const char *policy, uint32_t copy_engines, const char *phases,
                      const char *woken)
@@ -299,7 +289,7 @@ static void check_ps(const char *policy, uint32_t copy_engines, const char *phas
         cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
     }
     struct sched_decision decision = sched_decide(sched, 100);
-    slots_write(&decision, got);
+    toy_slots(&decision, got);
     cr_assert_str_eq(got, woken, "%s with %s: %s instead of %s", policy, phases, got, woken);
     sched_destroy(sched);
 }
@@ -339,7 +329,7 @@ Test(golden, ps_bandwidth_choice)
             cr_assert_geq(sched_decide(sched, i).count, 1);
         }
         struct sched_decision decision = sched_decide(sched, 100);
-        slots_write(&decision, got);
+        toy_slots(&decision, got);
         cr_assert_str_eq(got, woken[p], "%s wakes %s", policies[p], got);
         sched_destroy(sched);
     }

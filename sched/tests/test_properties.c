@@ -168,7 +168,7 @@ static uint64_t wait_bound(const char *policy, const struct sched_settings *sett
     if (strcmp(policy, "las") == 0) {
         return (settings->las_passed_max + count) * turn;
     }
-    if (strcmp(policy, "las_fcfs") == 0) {
+    if (strcmp(policy, "las_fcfs") == 0 || strcmp(policy, "las_fill") == 0) {
         return ((uint64_t)settings->las_passed_max * 10 + count) * turn;
     }
     if (strcmp(policy, "fs") == 0) { /* all may be of one tenant, in which sessions take turns */
@@ -185,7 +185,7 @@ static uint64_t wait_bound(const char *policy, const struct sched_settings *sett
     }
     if (strcmp(policy, "auto") == 0) { /* which may be any of these */
         return wait_bound("latency", settings, count, longest) +
-               wait_bound("ps", settings, count, longest) +
+               wait_bound("las_fill", settings, count, longest) +
                wait_bound("las_fcfs", settings, count, longest);
     }
     if (strcmp(policy, "latency") == 0) { /* batch; who has a goal waits less */

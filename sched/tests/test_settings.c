@@ -106,18 +106,16 @@ Test(settings, requests_are_brought_within_bounds)
     }
 }
 
-/* auto: where sessions run side by side, those whose kernels leave room on the GPU are awake
- * together; one at a time if kernels fill it, or are a small part of the service. */
+/* auto: where sessions run side by side, those that want different engines are awake together; one
+ * at a time if one engine does nearly everything. */
 Test(settings, auto_where_sessions_run_side_by_side)
 {
     const struct {
         bool side_by_side;
         uint32_t demand_ppm, kernels_percent, awake;
-    } cases[] = {{false, 300000, 100, 1},
-                 {true, 0, 100, 1},
-                 {true, 300000, 100, 2},
-                 {true, 300000, 20, 2},
-                 {true, 300000, 5, 1}};
+    } cases[] = {{false, 300000, 100, 1}, {true, 0, 100, 1}, {true, 0, 97, 1},
+                 {true, 0, 50, 2},        {true, 0, 3, 1},   {true, 300000, 100, 2},
+                 {true, 300000, 3, 1}};
     struct sched_settings settings = sched_settings_default();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct sched_gpu of = {.copy_engines = 2, .side_by_side = cases[i].side_by_side};
@@ -126,18 +124,19 @@ Test(settings, auto_where_sessions_run_side_by_side)
         uint64_t now = 0;
         cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
         for (uint32_t k = 0; k < 2; k++) {
-            struct sched_request request = {
-                .tenant = k, .wants = SCHED_BIT(SCHED_COMPUTE), .demand_ppm = cases[i].demand_ppm};
+            struct sched_request request = {.tenant = k,
+                                            .wants = k == 0 ? SCHED_BIT(SCHED_COMPUTE)
+                                                            : SCHED_BIT(SCHED_H2D),
+                                            .demand_ppm = cases[i].demand_ppm};
             cr_assert_eq(sched_join(sched, &request, 0, &slots[k]), GA_OK);
         }
         for (uint32_t turn = 0; turn < 2000; turn++) {
             struct sched_decision decision = sched_decide(sched, now);
-            const uint32_t slot = decision.awake[0].slot;
             const uint64_t kernels_ns = settings.slice_ns / 100 * cases[i].kernels_percent;
             awake = decision.count;
             now += settings.slice_ns;
-            sched_charge(sched, slot, SCHED_COMPUTE, kernels_ns, now);
-            sched_charge(sched, slot, SCHED_H2D, settings.slice_ns - kernels_ns, now);
+            sched_charge(sched, slots[0], SCHED_COMPUTE, kernels_ns, now);
+            sched_charge(sched, slots[1], SCHED_H2D, settings.slice_ns - kernels_ns, now);
         }
         cr_assert_eq(awake, cases[i].awake, "case %zu: %u are awake", i, awake);
         sched_destroy(sched);
@@ -151,7 +150,7 @@ Test(settings, auto_remembers_long_kernels)
     const struct sched_gpu of = {.copy_engines = 2, .side_by_side = true};
     struct sched_request requests[2] = {
         {.tenant = 0, .wants = SCHED_BIT(SCHED_COMPUTE), .demand_ppm = 500000},
-        {.tenant = 1, .wants = SCHED_BIT(SCHED_COMPUTE)}};
+        {.tenant = 1, .wants = SCHED_BIT(SCHED_H2D)}};
     struct sched *sched = NULL;
     uint32_t slots[2];
     uint64_t now = 0;
@@ -168,7 +167,7 @@ Test(settings, auto_remembers_long_kernels)
     cr_assert_eq(sched_decide(sched, now).count, 2);
     sched_charge(sched, slots[1], SCHED_COMPUTE, 100 * settings.epoch_ns, now);
     cr_assert_eq(sched_decide(sched, now).count, 2, "the choice stays for some more of them");
-    sched_charge(sched, slots[1], SCHED_COMPUTE, 400 * settings.epoch_ns, now);
+    sched_charge(sched, slots[1], SCHED_COMPUTE, 800 * settings.epoch_ns, now);
     cr_assert_eq(sched_decide(sched, now).count, 1);
     sched_destroy(sched);
 }

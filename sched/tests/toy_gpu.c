@@ -277,3 +277,12 @@ void toy_run(struct toy_gpu *toy, uint64_t until)
         toy_arrivals(toy);
     }
 }
+
+void toy_slots(const struct sched_decision *decision, char out[16])
+{
+    uint32_t count = decision->count < 15 ? decision->count : 15;
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (char)('1' + decision->awake[i].slot);
+    }
+    out[count] = '\0';
+}

@@ -76,5 +76,7 @@ void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_setti
 /* Until the time, or until all have ended. */
 void toy_run(struct toy_gpu *toy, uint64_t until);
 void toy_end(struct toy_gpu *toy);
+/* The slots that are woken, as digits from 1. */
+void toy_slots(const struct sched_decision *decision, char out[16]);
 
 #endif

@@ -136,7 +136,7 @@ def test_scheduling(build):
     """A policy that there is not, and keys that contradict each other."""
     gpu = "[server]\nlisten = tcp://127.0.0.1:0\n[gpu.0]\ndriver = soft\n"
     text = start_wrong(build, gpu + "policy = fair\n")
-    expect_words(text, r":5\b", "policy", "none, rr, las, las_fcfs, fs, tfs, ps, ")
+    expect_words(text, r":5\b", "policy", "none, rr, las, las_fcfs, las_fill, fs, tfs, ps, ")
     text = start_wrong(build, gpu + "policy = las\nquantum = 5ms\nslice = 5ms\n")
     expect_words(text, r":6\b", "quantum: 5ms .* longer than slice, which is 5ms")
     text = start_wrong(build, gpu + "slice = 5\n")

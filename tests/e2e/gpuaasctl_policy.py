@@ -65,7 +65,7 @@ def test_set(build):
 def test_wrong(build):
     with node(build, "copy_engines = 1\n") as (_, admin):
         for words, status, says in (
-                (["fair"], USAGE, "none, rr, las, las_fcfs, fs, tfs, ps, "),
+                (["fair"], USAGE, "none, rr, las, las_fcfs, las_fill, fs, tfs, ps, "),
                 (["las", "quantum=1ms"], USAGE,
                  "quantum: 1ms is not allowed: it must be longer than slice, which is 10ms"),
                 (["rr", "slice=5ms", "slice=6ms"], USAGE, "slice: given twice"),

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Worked examples of las_fill: whose engine is whose. */
+#include <criterion/criterion.h>
+
+#include "sched/tests/toy_gpu.h"
+
+/* Sessions in the order of their joins, each of its own tenant, and who is woken, in order: k wants
+ * to launch a kernel, s one that fills 0.3 of the GPU, h and d to copy. */
+static void check_fill(uint32_t copy_engines, const char *sessions, const char *woken)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu gpu = {.copy_engines = copy_engines, .side_by_side = true};
+    struct sched *sched = NULL;
+    char got[16];
+    cr_assert_eq(sched_create(&sched, sched_policy_find("las_fill"), &settings, &gpu, 0), GA_OK);
+    for (uint32_t i = 0; sessions[i] != '\0'; i++) {
+        struct sched_request request = {.tenant = i,
+                                        .wants = sessions[i] == 'h'   ? SCHED_BIT(SCHED_H2D)
+                                                 : sessions[i] == 'd' ? SCHED_BIT(SCHED_D2H)
+                                                                      : SCHED_BIT(SCHED_COMPUTE),
+                                        .demand_ppm = sessions[i] == 's' ? 300000 : 0};
+        uint32_t slot = 0;
+        cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
+    }
+    struct sched_decision decision = sched_decide(sched, 100);
+    toy_slots(&decision, got);
+    cr_assert_str_eq(got, woken, "%s: %s instead of %s", sessions, got, woken);
+    sched_destroy(sched);
+}
+
+Test(las_fill, choice)
+{
+    check_fill(2, "kkhd", "134");
+    check_fill(2, "hhkd", "134");
+    check_fill(1, "hkd", "12");
+    check_fill(2, "ssks", "123");
+    check_fill(2, "ks", "1");
+}
+
+/* Copies in, kernels, and copies out of three tenants, 10 of 10 ms each: all at a time. */
+Test(las_fill, overlaps)
+{
+    static struct toy_gpu toy;
+    const enum sched_engine engines[] = {SCHED_H2D, SCHED_COMPUTE, SCHED_D2H};
+    struct toy_op ops[3];
+    struct toy_app apps[3];
+    struct sched_settings settings = sched_settings_default();
+    for (uint32_t i = 0; i < 3; i++) {
+        ops[i] = (struct toy_op){.engine = engines[i], .ns = 10 * TOY_MS};
+        apps[i] = (struct toy_app){
+            .request = {.tenant = i, .weight = 1}, .ops = &ops[i], .op_count = 1, .rounds = 10};
+    }
+    toy_begin(&toy, "las_fill", &settings, apps, 3);
+    toy_run(&toy, 10000 * TOY_MS);
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_assert_eq(apps[i].ended, 100 * TOY_MS);
+    }
+    toy_end(&toy);
+}
+
+/* Who has had a slice does not get another one while it works on and somebody before it waits. */
+Test(las_fill, lets_go)
+{
+    struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu gpu = {.copy_engines = 2, .side_by_side = true};
+    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    struct sched_request requests[] = {{.tenant = 0, .wants = compute},
+                                       {.tenant = 1, .wants = compute}};
+    struct sched *sched = NULL;
+    uint32_t slots[2];
+    cr_assert_eq(sched_create(&sched, sched_policy_find("las_fill"), &settings, &gpu, 0), GA_OK);
+    cr_assert_eq(sched_join(sched, &requests[0], 0, &slots[0]), GA_OK);
+    cr_assert_eq(sched_decide(sched, 0).count, 1);
+    requests[0].busy = compute;
+    sched_update(sched, slots[0], &requests[0], 0);
+    const uint64_t now = 2 * settings.quantum_ns;
+    sched_charge(sched, slots[0], SCHED_COMPUTE, TOY_MS, TOY_MS);
+    cr_assert_eq(sched_join(sched, &requests[1], now, &slots[1]), GA_OK);
+    cr_assert_eq(sched_decide(sched, now).count, 0);
+    requests[0].busy = 0;
+    sched_update(sched, slots[0], &requests[0], now);
+    struct sched_decision decision = sched_decide(sched, now);
+    cr_assert_eq(decision.count, 1);
+    cr_assert_eq(decision.awake[0].slot, slots[1]);
+    sched_destroy(sched);
+}
+
+/* A has kernels of 50 ms. At 100 ms comes B, which has used less, and copies and launches a kernel
+ * of a millisecond each 20 times. A's kernel goes beside its first copy, as nobody knows B, and
+ * beside no other one. */
+Test(las_fill, keeps_long_kernels_out)
+{
+    static struct toy_gpu toy;
+    const struct toy_op kernel = {.engine = SCHED_COMPUTE, .ns = 50 * TOY_MS};
+    const struct toy_op both[] = {{0, SCHED_H2D, TOY_MS}, {0, SCHED_COMPUTE, TOY_MS}};
+    struct sched_settings settings = sched_settings_default();
+    settings.quantum_ns = 100 * TOY_MS;
+    struct toy_app apps[] = {{.request = {.tenant = 0, .weight = 1}, .ops = &kernel, .op_count = 1},
+                             {.request = {.tenant = 1, .weight = 1},
+                              .ops = both,
+                              .op_count = 2,
+                              .rounds = 20,
+                              .arrives = 100 * TOY_MS}};
+    toy_begin(&toy, "las_fill", &settings, apps, 2);
+    toy_run(&toy, 1000 * TOY_MS);
+    cr_assert_eq(apps[1].ended, 189 * TOY_MS);
+    cr_assert_eq(apps[0].attained,
+                 950 * TOY_MS); /* of the kernel that runs at the end nothing yet */
+    toy_end(&toy);
+}
