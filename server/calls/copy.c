@@ -7,6 +7,8 @@
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/calls/copy.h"
+#include "server/calls/memory.h"
+#include "server/pipeline/primary.h"
 #include "server/session/conn.h"
 #include "server/session/copy_room.h"
 #include "server/session/driver_events.h"
@@ -47,14 +49,30 @@ CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64
     return CUDA_SUCCESS;
 }
 
+/* They are pinned in the GPU's primary context, which may be one more than the tenant may have. */
+static CUresult slots_need(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+{
+    if (conn->current == NULL) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const struct server_session *session = conn->current->session;
+    CUresult rc = staging_make(&conn->staging, session->real);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY && conn->ledger->quota != NULL &&
+        !primary_is_held(conn->ledger, session->real) && memory_recall(conn, session)) {
+        rc = gate_enter_again(conn, engine, stream) == GA_OK
+                 ? staging_make(&conn->staging, session->real)
+                 : CUDA_ERROR_UNKNOWN;
+    }
+    return rc;
+}
+
 CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t bytes,
                         struct conn_room *room)
 {
     if (!bulk_fits(conn, bytes)) {
         return SERVER_BROKEN;
     }
-    CUresult rc = conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
-                                        : CUDA_ERROR_INVALID_CONTEXT;
+    CUresult rc = slots_need(conn, API_ENGINE_H2D, stream);
     if (server_is_fault(rc)) {
         server_check_fault(conn, rc);
         rc = staging_make_ordinary(&conn->staging);
@@ -247,8 +265,7 @@ CUresult copy_out_begin(struct copy_out *copy)
 {
     struct server_conn *conn = copy->conn;
     CU_TRY(server_handle_stream(conn, copy->stream_wire, &copy->stream));
-    return conn->current != NULL ? staging_make(&conn->staging, conn->current->session->real)
-                                 : CUDA_ERROR_INVALID_CONTEXT;
+    return slots_need(conn, API_ENGINE_D2H, copy->stream_wire);
 }
 
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)

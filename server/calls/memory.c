@@ -6,12 +6,15 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
+#include "base/clock.h"
 #include "server/calls/ipc.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 #include "server/session/scrub.h"
+
+#define RECALL_LOOK_NS GA_NS_PER_MS
 
 /* ---- mapping */
 
@@ -170,6 +173,24 @@ CUresult server_do_ga_memory_reclaim(struct server_conn *conn,
     CUresult rc = ipc_ask(conn, &packet, &fd);
     results->pending = rc == CUDA_SUCCESS && packet.bytes != 0;
     return rc;
+}
+
+bool memory_recall(struct server_conn *conn, const struct server_session *session)
+{
+    bool asked = false;
+    for (uint64_t start = 1; !atomic_load(&conn->ended); start = 0) {
+        struct channel_request packet = {.verb = CHANNEL_TRIM,
+                                         .what = CHANNEL_TRIM_TENANT,
+                                         .address = session->ordinal,
+                                         .bytes = start};
+        int fd = -1;
+        if (ipc_ask(conn, &packet, &fd) != CUDA_SUCCESS || packet.bytes == 0) {
+            break; /* after 2 s gpuaasd waits for nobody any more */
+        }
+        asked = true;
+        conn_pause(conn, RECALL_LOOK_NS);
+    }
+    return asked;
 }
 
 CUresult server_do_ga_memory_trimmed(struct server_conn *conn)

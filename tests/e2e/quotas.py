@@ -273,6 +273,17 @@ def test_the_servers_own_context(build):
         expect_note(process, "gpu-mem", "19MiB allowed, .* used, 10MiB more asked for")
 
 
+def test_the_servers_own_context_takes_what_others_cache(build):
+    """A program keeps 8 MiB that it has freed; the other one lacks 2 for its first copy."""
+    with limited(build, "gpu-mem=400MiB", keys="context_memory = 10MiB\n") as server:
+        with players(build, server, 1) as (player,):
+            expect(player.ask("take 8") == "took" and player.ask("give") == "gave",
+                   player.report())
+            server.limit("gpu-mem=38MiB")
+            process = harness.run([sys.executable, "-c", OWN_CONTEXT], build.remote([server]))
+            expect(json.loads(process.out.text)["free"][0] < 9 << 20, process.report())
+
+
 def test_other_limits_while_it_runs(build):
     """They hold at once, for new allocations alone; the size of the device stays."""
     with limited(build, "gpu-mem=100MiB") as server, players(build, server, 1) as (player,):
