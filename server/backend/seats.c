@@ -13,6 +13,9 @@
 
 #define TURN_MS     500 /* deadlines are seconds */
 #define END_TURN_MS 20  /* while applications end: the main thread reads gpuaasd's answers */
+/* Before the process leaves: until the submit threads have told what the GPUs have done. One may
+ * stand in a call of the driver, which the end of the process ends. */
+#define LEAVE_NS (100 * GA_NS_PER_MS)
 
 void seats_init(struct backend *backend)
 {
@@ -139,10 +142,11 @@ const char *seats_turn(struct backend *backend)
 
 bool seats_end(struct backend *backend)
 {
-    bool ending = backend->winds_up, clean = backend->winds_up;
-    while (ending) {
+    const uint64_t until = backend->winds_up ? UINT64_MAX : ga_clock_ns() + LEAVE_NS;
+    bool ending = true, clean = true;
+    while (ending && ga_clock_ns() < until) {
         ending = false;
-        clean = true;
+        clean = backend->winds_up;
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
             struct application *application = &backend->applications[i];
             if (application->state != APPLICATION_NONE) {

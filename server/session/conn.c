@@ -285,8 +285,7 @@ static void *conn_run(void *argument)
     }
     completer_hand_over(&conn->completer);
     conn_flush(conn);
-    meter_rest_all(conn);
-    meter_look(conn);
+    meter_end(conn);
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);

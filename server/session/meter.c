@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -21,6 +22,9 @@
  * before. */
 #define SEEN_NS         (200 * GA_NS_PER_MS)
 #define PATIENCE_MS_MIN 2u
+/* At the end of a session its work has mostly been waited for, so its batches are about to end. */
+#define END_NS      (10 * GA_NS_PER_MS)
+#define END_LOOK_NS (100 * GA_NS_PER_US)
 
 /* ---- where a batch is recorded */
 
@@ -404,6 +408,18 @@ void meter_stream_end(struct server_conn *conn, struct server_stream *stream)
             batch->lane = NULL;
             batch->stream = NULL;
         }
+    }
+}
+
+void meter_end(struct server_conn *conn)
+{
+    const struct timespec between = {.tv_nsec = END_LOOK_NS};
+    const uint64_t until = ga_clock_ns() + END_NS;
+    meter_rest_all(conn);
+    meter_look(conn);
+    while (conn->meter.outstanding != 0 && ga_clock_ns() < until) {
+        (void)nanosleep(&between, NULL);
+        meter_look(conn);
     }
 }
 
