@@ -11,6 +11,28 @@ static void history_roll_one(double *gs, double *cgs, double fades)
     *gs = 0;
 }
 
+/* A quantum of tenants is at least as long as the longest operation of this one and the last:
+ * their service would else be forgotten before others have had as much. */
+static void history_roll_tenants(struct sched *sched, uint64_t ended)
+{
+    uint64_t longest =
+        sched->longest_ns > sched->longest_before_ns ? sched->longest_ns : sched->longest_before_ns;
+    uint64_t quantum_ns =
+        longest > sched->settings.quantum_ns ? longest : sched->settings.quantum_ns;
+    uint64_t quanta = (ended - sched->tenants_since) / quantum_ns;
+    if (quanta == 0) {
+        return;
+    }
+    double fades = pow(1 - SCHED_LAS_K, (double)(quanta - 1));
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        history_roll_one(&tenant->gs, &tenant->cgs, fades);
+    }
+    sched->tenants_since = ended;
+    sched->longest_before_ns = sched->longest_ns;
+    sched->longest_ns = 0;
+}
+
 void sched_history_roll(struct sched *sched, uint64_t now)
 {
     if (now < sched->quantum_end) {
@@ -23,9 +45,6 @@ void sched_history_roll(struct sched *sched, uint64_t now)
         struct sched_session *session = &sched->sessions[slot];
         history_roll_one(&session->gs, &session->cgs, fades);
     }
-    for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        struct sched_tenant *tenant = &sched->tenants[row];
-        history_roll_one(&tenant->gs, &tenant->cgs, fades);
-    }
     sched->quantum_end += quanta * sched->settings.quantum_ns;
+    history_roll_tenants(sched, sched->quantum_end - sched->settings.quantum_ns);
 }

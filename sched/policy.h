@@ -83,6 +83,9 @@ struct sched {
     uint64_t again;
     uint64_t order;       /* of the last turn */
     uint64_t quantum_end; /* LAS */
+    /* las_fcfs, las_fill: the quantum of tenants has begun then; the longest operation in it, and
+     * in the one before. */
+    uint64_t tenants_since, longest_ns, longest_before_ns;
     struct sched_turn turn;
     uint64_t turn_priority; /* priority: of the session of the turn, with what it has gained */
     uint64_t batch_ended;   /* latency: the last time at which batch work had its turn */

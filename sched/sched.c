@@ -43,6 +43,7 @@ void sched_change(struct sched *sched, const struct sched_policy *policy,
     sched->quantum_end = sched->quantum_end > now + settings->quantum_ns
                              ? now + settings->quantum_ns
                              : sched->quantum_end;
+    sched->tenants_since = sched->quantum_end - settings->quantum_ns;
     if (policy->begin != NULL) {
         policy->begin(sched, now);
     }
@@ -71,6 +72,7 @@ void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, 
     sched_history_roll(sched, now == 0 ? 0 : now - 1); /* what ends with a quantum is of it */
     session->gs += (double)used_ns;
     tenant->gs += (double)used_ns;
+    sched->longest_ns = used_ns > sched->longest_ns ? used_ns : sched->longest_ns;
     if (engine == SCHED_COMPUTE) {
         double places = session->request.demand_ppm / 1e6;
         sched_bucket_take(&tenant->cap, (double)used_ns * places, window_ns, now);

@@ -254,6 +254,26 @@ Test(golden, las_fcfs_bound)
     toy_end(&toy);
 }
 
+/* A has kernels of 1 s, ten quanta; B, of another tenant, has kernels of 10 ms. A's kernel is not
+ * forgotten before B has had as much. */
+Test(golden, las_fcfs_remembers_long_kernels)
+{
+    static struct toy_gpu toy;
+    const struct toy_op ops[] = {{.engine = SCHED_COMPUTE, .ns = 1000 * TOY_MS},
+                                 {.engine = SCHED_COMPUTE, .ns = 10 * TOY_MS}};
+    struct toy_app apps[2];
+    struct sched_settings settings = sched_settings_default();
+    settings.quantum_ns = 100 * TOY_MS;
+    for (uint32_t i = 0; i < 2; i++) {
+        apps[i] =
+            (struct toy_app){.request = {.tenant = i, .weight = 1}, .ops = &ops[i], .op_count = 1};
+    }
+    toy_begin(&toy, "las_fcfs", &settings, apps, 2);
+    toy_run(&toy, 20000 * TOY_MS);
+    cr_assert_geq(apps[1].attained, 9000 * TOY_MS, "%.0f ms", ms(apps[1].attained));
+    toy_end(&toy);
+}
+
 Test(golden, las_cgs_of_the_order)
 {
     static struct toy_gpu toy;
