@@ -176,7 +176,7 @@ def replay(build, trace, policy, scale, programs, first=None):
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS,
                               check=False, preexec_fn=first)
         after, end = processor_times(), time.monotonic_ns()
-        log = done.stderr + told()
+    log = done.stderr + told()  # backend processes, too, have ended
     if done.returncode != 0:
         raise harness.Failure(f"gpuaas-load: {log[-4000:]}")
     busy, ticks = after[0] - before[0], after[1] - before[1]
