@@ -14,16 +14,16 @@ static const struct ctl_column list_columns[] = {
     {"TENANT", "tenant", FORM_TEXT, false},
     {"USER", "user", FORM_TEXT, false},
     {"PROGRAM", "program", FORM_TEXT, false},
-    {"ADDRESS", "address", FORM_TEXT, false},
+    {"ADDRESS", "address", FORM_TEXT, true},
     {"GPUS", "gpus", FORM_LIST, false},
     {"STATE", "state", FORM_TEXT, false},
     {"TURN", "turn", FORM_TEXT, false},
     {"MEMORY", "gpu_mem_bytes", FORM_BYTES, false},
     {"HOST MEMORY", "host_mem_bytes", FORM_BYTES, true},
     {"AGE", "age_ms", FORM_DURATION_MS, false},
-    {"IN", "in_bytes", FORM_BYTES, false},
-    {"OUT", "out_bytes", FORM_BYTES, false},
-    {"TRANSPORT", "transport", FORM_TEXT, false},
+    {"IN", "in_bytes", FORM_BYTES, true},
+    {"OUT", "out_bytes", FORM_BYTES, true},
+    {"TRANSPORT", "transport", FORM_TEXT, true},
 };
 
 static const struct ctl_column show_columns[] = {

@@ -13,7 +13,7 @@ static const struct ctl_column list_columns[] = {
     {"SHARE", "limits.share", FORM_COUNT, true},
     {"CAP %", "limits.compute_cap_percent", FORM_COUNT, true},
     {"ISOLATION", "isolation", FORM_TEXT, false},
-    {"CREDENTIALS", "credentials", FORM_COUNT, false},
+    {"CREDS", "credentials", FORM_COUNT, false},
     {"GENERATION", "generation", FORM_COUNT, true},
     {"DESCRIPTION", "description", FORM_TEXT, true},
 };

@@ -221,15 +221,14 @@ void ctl_top_fini(struct top *top)
 
 /* ---- the frame as text */
 
-#define BAR_COLUMNS 10
-
-static void share_write(FILE *out, json_t *gpu, const char *key)
+/* A line has what matters most within 80 columns: a narrower terminal cuts the rest off. */
+static void share_write(FILE *out, json_t *item, const char *key, int width)
 {
-    json_t *share = json_object_get(gpu, key);
+    json_t *share = json_object_get(item, key);
     if (json_is_integer(share)) {
-        fprintf(out, "  %7" JSON_INTEGER_FORMAT "%%", json_integer_value(share));
+        fprintf(out, "%*" JSON_INTEGER_FORMAT "%%  ", width - 1, json_integer_value(share));
     } else {
-        fprintf(out, "  %8s", "-");
+        fprintf(out, "%*s  ", width, "-");
     }
 }
 
@@ -255,22 +254,17 @@ static void top_gpus_write(FILE *out, json_t *gpus)
 {
     json_t *gpu;
     size_t at;
-    fprintf(out, "%3s  %-24s  %-9s  %8s  %8s  %8s  %8s\n", "GPU", "MODEL", "STATE", "SESSIONS",
-            "COMPUTE", "COPY IN", "COPY OUT");
+    fprintf(out, "%3s  %-16s  %-8s  %-20s  %7s  %7s  %7s\n", "GPU", "MODEL", "STATE", "MEMORY",
+            "COMPUTE", "COPY IN", "OUT");
     json_array_foreach(gpus, at, gpu)
     {
-        json_int_t share = number_at(gpu, "compute_percent");
         cell_write(out, gpu, "gpu", FORM_COUNT, 3);
-        cell_write(out, gpu, "model", FORM_TEXT, -24);
-        cell_write(out, gpu, "state", FORM_TEXT, -9);
-        fprintf(out, "%8" JSON_INTEGER_FORMAT, number_at(gpu, "sessions"));
-        share_write(out, gpu, "compute_percent");
-        share_write(out, gpu, "copy_in_percent");
-        share_write(out, gpu, "copy_out_percent");
-        fputs("  ", out);
-        for (int i = 0; i < BAR_COLUMNS; i++) {
-            fputc(share * BAR_COLUMNS > i * 100 ? '#' : '.', out);
-        }
+        cell_write(out, gpu, "model", FORM_TEXT, -16);
+        cell_write(out, gpu, "state", FORM_TEXT, -8);
+        cell_write(out, gpu, "memory_used_bytes|memory_total_bytes", FORM_BYTES_OF, -20);
+        share_write(out, gpu, "compute_percent", 7);
+        share_write(out, gpu, "copy_in_percent", 7);
+        share_write(out, gpu, "copy_out_percent", 7);
         fputc('\n', out);
     }
 }
@@ -318,9 +312,9 @@ static void sessions_write(const struct top *top, FILE *out, json_t *sessions)
 {
     size_t count = json_array_size(sessions);
     json_t **sorted = calloc(count + 1, sizeof(json_t *));
-    fprintf(out, "%-8s  %-12s  %-10s  %-24s  %-6s  %-6s  %-5s  %10s  %5s  %10s  %10s  %8s\n",
-            "SESSION", "TENANT", "USER", "PROGRAM", "GPUS", "STATE", "TURN", "MEMORY", "BUSY",
-            "IN/S", "OUT/S", "AGE");
+    fprintf(out, "%-8s  %-10s  %-18s  %-4s  %-5s  %10s  %5s  %6s  %10s  %10s  %-10s  %s\n",
+            "SESSION", "TENANT", "PROGRAM", "GPUS", "TURN", "MEMORY", "BUSY", "AGE", "IN/S",
+            "OUT/S", "USER", "STATE");
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         sorted[i] = json_array_get(sessions, i);
     }
@@ -330,17 +324,17 @@ static void sessions_write(const struct top *top, FILE *out, json_t *sessions)
     }
     for (size_t i = 0; sorted != NULL && i < count; i++) {
         cell_write(out, sorted[i], "id", FORM_ID, -8);
-        cell_write(out, sorted[i], "tenant", FORM_TEXT, -12);
-        cell_write(out, sorted[i], "user", FORM_TEXT, -10);
-        cell_write(out, sorted[i], "program", FORM_TEXT, -24);
-        cell_write(out, sorted[i], "gpus", FORM_LIST, -6);
-        cell_write(out, sorted[i], "state", FORM_TEXT, -6);
+        cell_write(out, sorted[i], "tenant", FORM_TEXT, -10);
+        cell_write(out, sorted[i], "program", FORM_TEXT, -18);
+        cell_write(out, sorted[i], "gpus", FORM_LIST, -4);
         cell_write(out, sorted[i], "turn", FORM_TEXT, -5);
         cell_write(out, sorted[i], "gpu_mem_bytes", FORM_BYTES, 10);
-        cell_write(out, sorted[i], "busy_percent", FORM_COUNT, 5);
+        share_write(out, sorted[i], "busy_percent", 5);
+        cell_write(out, sorted[i], "age_ms", FORM_DURATION_MS, 6);
         cell_write(out, sorted[i], "in_bytes_per_second", FORM_BYTES, 10);
         cell_write(out, sorted[i], "out_bytes_per_second", FORM_BYTES, 10);
-        cell_write(out, sorted[i], "age_ms", FORM_DURATION_MS, 8);
+        cell_write(out, sorted[i], "user", FORM_TEXT, -10);
+        cell_write(out, sorted[i], "state", FORM_TEXT, -6);
         fputc('\n', out);
     }
     free(sorted);

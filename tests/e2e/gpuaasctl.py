@@ -306,8 +306,14 @@ def test_top_for_scripts(build):
                top["tenants"][0]["name"] == "default", f"{top}")
         lines = admin.text("top", "-b", "-n", "1").splitlines()
         expect("1 sessions, 2 GPUs" in lines[0] and
-               any(re.match(r"  0  Soft 0 .*#", line) for line in lines) and
+               any(re.match(r"  0  Soft 0 +ready +[\d.]+ \w+/1\.0 GiB +[5-9]\d%|  0  .* 100%", line)
+                   for line in lines) and
                any(line.startswith(session["id"][:8]) for line in lines), "\n".join(lines))
+        heading = next(line for line in lines if line.startswith("SESSION"))
+        expect(heading.index("AGE") + 3 <= 80 and
+               all(len(line.rstrip()) <= 80 for line in lines[:5]) and
+               all(len(line) <= 80 for line in admin.text("sessions").splitlines()),
+               "what matters is within 80 columns")
         expect(admin.text("top", "-b", "-n", "2", "-i", "1").count("1 sessions") == 2, "twice")
         admin.wrong(USAGE, "top", says="no terminal")
         admin.wrong(USAGE, "top", "-b", "-n", "0", says="1 to")
