@@ -250,11 +250,40 @@ static const struct admin_verb *verb_find(const char *name, struct admin_call *c
     return NULL;
 }
 
-/* Members of a result that say what has changed, as text; NULL: none. To be freed. */
-static char *verb_text_of(const struct admin_call *call, const char *name)
+/* The members that `other` has otherwise, and not those that neither has: a line of the log has no
+ * room for all. */
+static json_t *differing(json_t *object, json_t *other)
+{
+    json_t *part = json_object(), *value;
+    const char *name;
+    json_object_foreach(object, name, value)
+    {
+        json_t *there = json_object_get(other, name);
+        if (json_is_object(value)) {
+            value = differing(value, there);
+            if (json_object_size(value) != 0) {
+                (void)json_object_set(part, name, value);
+            }
+            json_decref(value);
+        } else if (there != NULL ? !json_equal(value, there) : !json_is_null(value)) {
+            (void)json_object_set(part, name, value);
+        }
+    }
+    return part;
+}
+
+/* What the member `name` of the result says that `other` does not, as text; NULL: it is not there.
+ * To be freed. */
+static char *verb_text_of(const struct admin_call *call, const char *name, const char *other)
 {
     json_t *value = json_object_get(call->result, name);
-    return value != NULL && !json_is_null(value) ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (!json_is_object(value)) {
+        return NULL;
+    }
+    json_t *part = differing(value, json_object_get(call->result, other));
+    char *text = json_dumps(part, JSON_COMPACT);
+    json_decref(part);
+    return text;
 }
 
 /* What an admin does is written down, also if it was refused; secrets are in neither of these. */
@@ -265,7 +294,8 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
         return;
     }
     char *arguments = json_dumps(call->arguments, JSON_COMPACT);
-    char *before = verb_text_of(call, "before"), *after = verb_text_of(call, "after");
+    char *before = verb_text_of(call, "before", "after");
+    char *after = verb_text_of(call, "after", "before");
     audit_changed(call->control,
                   &(struct audit_change){
                       .who = call->peer->name,

@@ -98,7 +98,14 @@ def test_what_admins_change(build):
                '"gpus":1' in line["after"], line)
         log.ctl.run("tenant", "set-quota", "lab", "gpus=2")
         line = log.wait_for("admin.change", verb="tenant.set-quota")
-        expect('"gpus":1' in line["before"] and '"gpus":2' in line["after"], line)
+        before, after = json.loads(line["before"]), json.loads(line["after"])
+        expect((before["limits"], after["limits"]) == ({"gpus": 1}, {"gpus": 2}) and
+               "isolation" not in after, line)
+        log.ctl.run("tenant", "set-quota", "lab", "isolation=exclusive")
+        line = wait_until(lambda: next((each for each in log.lines() if "isolation=exclusive" in
+                                        each.get("arguments", "")), None), 20, "the next one")
+        expect(json.loads(line["before"])["isolation"] == "app" and
+               json.loads(line["after"])["isolation"] == "exclusive", line)
         log.ctl.run("tenant", "describe", "lab", "of us")
         line = log.wait_for("admin.change", verb="tenant.describe")
         expect('"description":"of us"' in line["after"], line)
