@@ -274,7 +274,7 @@ static void change_line(const char *name, const char *key, json_t *before, json_
     free(to);
 }
 
-/* The members that differ; those of members, too. */
+/* The members that differ, but for the time; those of members, too. */
 static unsigned change_members(const char *name, json_t *before, json_t *after)
 {
     const char *key;
@@ -285,7 +285,7 @@ static unsigned change_members(const char *name, json_t *before, json_t *after)
         json_t *old = json_object_get(before, key);
         if (json_is_object(value) && json_is_object(old)) {
             changes += change_members(name, old, value);
-        } else if (old == NULL || !json_equal(old, value)) {
+        } else if (strcmp(key, "changed") != 0 && (old == NULL || !json_equal(old, value))) {
             change_line(name, key, old, value);
             changes++;
         }
@@ -322,6 +322,11 @@ enum admin_code ctl_print_change(const struct ctl_line *line, const char *kind, 
         printf("%s: as it was%s\n", safe, dry);
     } else if (dry[0] != 0) {
         printf("%s:%s\n", safe, dry);
+    }
+    json_int_t ended = json_integer_value(json_object_get(result, "sessions_ended"));
+    if (ended != 0) {
+        printf("%s: %" JSON_INTEGER_FORMAT " %s%s\n", safe, ended,
+               ended == 1 ? "session ends" : "sessions end", dry);
     }
     free(safe);
     return ADMIN_OK;

@@ -386,7 +386,10 @@ def test_suspend_and_remove(build):
                process.report())
         expect(player.free() > 0, "it goes on")
         expect(admin.json("tenant", "show", "default")["reason"] == "maintenance", "why")
-        document = admin.json("tenant", "suspend", "default", "--reason", "now", "--kill")
+        words = ["tenant", "suspend", "default", "--reason", "now", "--kill"]
+        text = admin.text(*words, "--dry-run")
+        expect("default: 1 session ends (dry run: nothing is done)" in text, text)
+        document = admin.json(*words)
         expect(document["sessions_ended"] == 1, f"{document}")
         wait_until(lambda: not admin.items("sessions"), 20, "it has ended")
         text = admin.text("tenant", "resume", "default")
