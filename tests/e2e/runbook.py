@@ -30,11 +30,7 @@ AFTER = {"gpuaasd --config": "ready",
 SCRIPT = """
 set -e
 ip link set lo up
-for place in {places}; do
-    mkdir -p $place; mkdir -p {folder}$place; mount --bind {folder}$place $place
-done
-mount --bind {folder}/hosts /etc/hosts
-cd {folder}
+{own}
 ready() {{
     for _ in $(seq 300); do grep -q 'ready tls' log && return; sleep 0.1; done; cat log; exit 1
 }}
@@ -109,16 +105,12 @@ def test_commands(build):
         return
     config, lines = indented()
     commands = [line for line in lines if line not in OTHERS]
-    places = two_machines.PLACES
-    existed = [place for place in places if os.path.isdir(place)]
     with tempfile.TemporaryDirectory() as folder:
-        os.makedirs(folder + "/etc/gpuaas")
-        with open(folder + "/etc/gpuaas/gpuaasd.conf", "w", encoding="utf-8") as f:
+        with open(folder + "/gpuaasd.conf", "w", encoding="utf-8") as f:
             f.write(config)
-        with open(folder + "/hosts", "w", encoding="utf-8") as f:
-            f.write("127.0.0.1 localhost gpu1\n")
         os.symlink(build.program("vector_add"), folder + "/app")
-        script = SCRIPT.format(folder=folder, places=" ".join(places), commands="\n".join(
+        own = two_machines.OWN_FOLDERS.format(folder=folder)
+        script = SCRIPT.format(own=own, commands="\n".join(
             text for line in commands for text in wrapped(line)))
         env = build.environment(preload=False)
         env["PATH"] = build.path("bin") + ":" + env["PATH"]
@@ -137,9 +129,6 @@ def test_commands(build):
         expect("PASSED" in process.out.lines, f"{process.report()}\n{log}")
         for line in commands:
             expect(any(line.rstrip("& ") in told for told in process.out.lines), line)
-    for place in places:
-        if place not in existed:
-            os.rmdir(place)
 
 
 if __name__ == "__main__":
