@@ -20,7 +20,8 @@ struct client_context {
     struct client_object object;
     unsigned long long id;
     struct client_device *device;
-    struct client_session *session; /* NULL: never active */
+    /* NULL: never active. Threads other than the one that makes it active look at that first. */
+    struct client_session *session;
     bool primary;
     atomic_bool active; /* the server has it, and it is retained or not destroyed */
     bool fresh;         /* reset, and not retained since */

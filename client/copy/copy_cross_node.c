@@ -116,7 +116,7 @@ static struct client_context *node_context_of(const struct client_session *sessi
     uint32_t index = 0;
     struct client_context *context;
     while ((context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
+        if (atomic_load(&context->active) && context->session == session) {
             return context;
         }
     }

@@ -35,7 +35,7 @@ CUresult client_session_wait(const struct client_session *session)
     uint32_t index = 0;
     struct client_context *context;
     while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
+        if (atomic_load(&context->active) && context->session == session) {
             rc = client_context_synchronize(context);
         }
     }

@@ -141,7 +141,7 @@ void client_memory_trim_session(const struct client_session *session, bool wait)
     uint32_t index = 0;
     struct client_context *context, *any = NULL;
     while ((context = client_context_next(&index)) != NULL) {
-        if (context->session == session && atomic_load(&context->active)) {
+        if (atomic_load(&context->active) && context->session == session) {
             if (wait) {
                 client_memory_settle(context);
             } else {
