@@ -123,3 +123,13 @@ struct client_context *client_context_next(uint32_t *index)
     pthread_mutex_unlock(&client_state_lock);
     return context;
 }
+
+struct client_context *client_context_next_of(const struct client_session *session, uint32_t *index)
+{
+    struct client_context *context = client_context_next(index);
+    /* Another thread may make it active; its session is written before. */
+    while (context != NULL && !(atomic_load(&context->active) && context->session == session)) {
+        context = client_context_next(index);
+    }
+    return context;
+}

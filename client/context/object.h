@@ -14,6 +14,7 @@
 #include "base/list.h"
 
 struct client_context;
+struct client_session;
 
 /* What every object begins with. */
 struct client_object {
@@ -47,5 +48,8 @@ void client_object_drop(void *at);
 void client_objects_drop_all(struct client_context *context);
 /* Walks all contexts; start with 0. NULL ends. */
 struct client_context *client_context_next(uint32_t *index);
+/* The same of the active contexts of this session alone. */
+struct client_context *client_context_next_of(const struct client_session *session,
+                                              uint32_t *index);
 
 #endif

@@ -114,13 +114,7 @@ static CUresult side_check(const struct front_box *box, const struct front_side 
 static struct client_context *node_context_of(const struct client_session *session)
 {
     uint32_t index = 0;
-    struct client_context *context;
-    while ((context = client_context_next(&index)) != NULL) {
-        if (atomic_load(&context->active) && context->session == session) {
-            return context;
-        }
-    }
-    return NULL;
+    return client_context_next_of(session, &index);
 }
 
 /* The library's own stream of a context, which waits for no other stream. */

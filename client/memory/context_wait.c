@@ -34,10 +34,8 @@ CUresult client_session_wait(const struct client_session *session)
     CUresult rc = CUDA_SUCCESS;
     uint32_t index = 0;
     struct client_context *context;
-    while (rc == CUDA_SUCCESS && (context = client_context_next(&index)) != NULL) {
-        if (atomic_load(&context->active) && context->session == session) {
-            rc = client_context_synchronize(context);
-        }
+    while (rc == CUDA_SUCCESS && (context = client_context_next_of(session, &index)) != NULL) {
+        rc = client_context_synchronize(context);
     }
     return rc;
 }

@@ -140,15 +140,13 @@ void client_memory_trim_session(const struct client_session *session, bool wait)
 {
     uint32_t index = 0;
     struct client_context *context, *any = NULL;
-    while ((context = client_context_next(&index)) != NULL) {
-        if (atomic_load(&context->active) && context->session == session) {
-            if (wait) {
-                client_memory_settle(context);
-            } else {
-                (void)memory_settle(context);
-            }
-            any = context;
+    while ((context = client_context_next_of(session, &index)) != NULL) {
+        if (wait) {
+            client_memory_settle(context);
+        } else {
+            (void)memory_settle(context);
         }
+        any = context;
     }
     if (any != NULL) { /* any context will do: all of the session is given back */
         client_allocator_trim(&any->session->allocator, memory_unmap_idle, any);
