@@ -29,12 +29,6 @@ LONG = GPU.replace("kernel_time = 10us", "kernel_time = 5ms")
 AHEAD_NS = 20_000_000
 
 
-def failpoints(build):
-    if build.sanitize == "none":
-        print("  (left out: no failpoints in this build)")
-    return build.sanitize != "none"
-
-
 class Node:
     """A gpuaasd with a store that outlives it, and the trace of its GPU."""
 
@@ -225,7 +219,7 @@ def test_both_killed(build):
 
 def test_killed_while_it_writes(build):
     """Before rows are written, and behind: as if they were written once."""
-    if not failpoints(build):
+    if not build.has_failpoints():
         return
     for point in ("gpuaasd: before usage is written", "gpuaasd: usage written"):
         for count in (4, 5):
@@ -247,7 +241,7 @@ def test_killed_while_it_writes(build):
 
 def test_a_store_that_cannot_be_written(build):
     """Applications go on, and what they have used is written when it can be."""
-    if not failpoints(build):
+    if not build.has_failpoints():
         return
     with node(build, gpu=LONG) as here, Fuse() as fuse:
         fuse.arm("gpuaasd: before usage is written", "fail", 3)

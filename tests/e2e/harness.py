@@ -110,6 +110,12 @@ class Build:
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
+    def has_failpoints(self):
+        """Builds with sanitizers have them (base/failpoint.h)."""
+        if self.sanitize == "none":
+            print("  (left out: no failpoints in this build)")
+        return self.sanitize != "none"
+
     def program(self, name, shared=False):
         return os.path.join(self.kernels, name + ("_shared" if shared else ""))
 

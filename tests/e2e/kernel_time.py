@@ -14,30 +14,29 @@ from quotas import another_driver, expect_note, limited
 TIMED = "model = a100\ncontext_time = none\ntiming = yes\nexecute = no\nkernel_time = 10us\n"
 
 
+def expect_stopped(build, env, error):
+    with harness.running([build.program("endless"), "kernel"], env) as endless:
+        expect(endless.wait(60) == 1, endless.report())
+        expect(f"cudaDeviceSynchronize: error {error}" in endless.out.lines, endless.report())
+        expect_note(endless, "kernel-time", "300 ?ms allowed")
+
+
 def test_kernel_time(build):
     with limited(build, "kernel-time=300ms") as server:
         env = build.remote([server])
         with harness.running([build.program("endless"), "idle"], env) as idle:
             idle.wait_for_line("started", 60)
-            with harness.running([build.program("endless"), "kernel"], env) as endless:
-                expect(endless.wait(60) == 1, endless.report())
-                expect("cudaDeviceSynchronize: error 702 cudaErrorLaunchTimeout" in
-                       endless.out.lines, endless.report())
-                expect_note(endless, "kernel-time", "300 ?ms allowed")
+            expect_stopped(build, env, "702 cudaErrorLaunchTimeout")
             harness.run_passing([build.program("vector_add")], env)
             expect(idle.running(), idle.report())
 
 
 def test_kernel_time_with_another_driver(build):
     """One that cannot stop a kernel: the process ends."""
-    if build.sanitize != "none":  # where the failpoints are
+    if build.has_failpoints():
         with another_driver(build, "kernels can be stopped", "kernel-time=300ms") as server:
             env = build.remote([server])
-            with harness.running([build.program("endless"), "kernel"], env) as endless:
-                expect(endless.wait(60) == 1, endless.report())
-                expect("cudaDeviceSynchronize: error 719 cudaErrorLaunchFailure" in
-                       endless.out.lines, endless.report())
-                expect_note(endless, "kernel-time", "300 ?ms allowed")
+            expect_stopped(build, env, "719 cudaErrorLaunchFailure")
             harness.run_passing([build.program("streams_events")], env)
 
 
@@ -52,7 +51,7 @@ def bursts(build, way):
 
 
 def passes(build, way):
-    if build.sanitize != "none":  # where the failpoints are
+    if build.has_failpoints():
         with bursts(build, way) as program:
             expect(program.wait(60) == 0, program.report())
 
@@ -67,7 +66,7 @@ def test_graph_of_short_kernels(build):
 
 
 def is_ended(build, way):
-    if build.sanitize != "none":
+    if build.has_failpoints():
         with bursts(build, way) as program:
             expect(program.wait(20) == 1, program.report())  # 32 times the limit, and more
             expect("error 719 cudaErrorLaunchFailure" in program.out.lines, program.report())

@@ -383,7 +383,7 @@ def test_variables_of_modules(build):
 
 def test_variables_with_another_driver(build):
     """One that does not tell them: the image does, before it is loaded."""
-    if build.sanitize != "none":
+    if build.has_failpoints():
         with another_driver(build, "variables are told", "gpu-mem=64MiB") as server:
             variables_are_charged(build, server)
 
