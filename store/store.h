@@ -29,6 +29,7 @@
 #include "api/limits.h"
 #include "base/status.h"
 #include "store/check.h" /* IWYU pragma: export */
+#include "store/lock.h"  /* IWYU pragma: export */
 #include "store/usage.h" /* IWYU pragma: export */
 
 #define STORE_HASH_BYTES 32u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/accounting.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -232,18 +233,6 @@ uint64_t accounting_gpu_ns(struct control *control, uint64_t number, const char 
 
 /* ---- life */
 
-static enum ga_status accounting_epoch(struct control *control, uint64_t *epoch)
-{
-    struct store *store;
-    char why[600];
-    GA_TRY(storage_get(control, &store, why, sizeof why));
-    enum ga_status status = store_epoch_next(store, control->conf->server.node, epoch);
-    if (status != GA_OK) {
-        ga_error("[server] store: %s", store_why(store));
-    }
-    return status;
-}
-
 enum ga_status accounting_start(struct control *control)
 {
     uint64_t interval_ms = (uint64_t)control->conf->server.ledger_interval_s * 1000;
@@ -254,20 +243,33 @@ enum ga_status accounting_start(struct control *control)
     struct accounting *accounting = &only;
     accounting->conf = &control->conf->server;
     ga_list_init(&accounting->accounts);
-    enum ga_status status = accounting_epoch(control, &accounting->epoch);
-    if (status == GA_OK) {
-        status = ledger_writer_start(&accounting->writer, &control->loop, storage_path(control),
-                                     accounting_written);
-    }
-    if (status != GA_OK) {
-        return status;
-    }
+    GA_TRY(ledger_writer_start(&accounting->writer, &control->loop, storage_path(control),
+                               accounting_written));
     control->accounting = accounting;
     accounting->timer.data = accounting;
     (void)uv_timer_init(&control->loop, &accounting->timer);
     (void)uv_timer_start(&accounting->timer, accounting_turn, interval_ms - LAG_MS,
                          interval_ms - LAG_MS);
     return GA_OK;
+}
+
+enum ga_status accounting_begin(struct control *control)
+{
+    struct accounting *accounting = control->accounting;
+    struct store *store;
+    char why[600];
+    if (accounting == NULL) {
+        return GA_OK;
+    }
+    enum ga_status status = storage_get(control, &store, why, sizeof why);
+    if (status == GA_OK) {
+        status = store_epoch_next(store, control->conf->server.node, &accounting->epoch);
+        snprintf(why, sizeof why, "%s", status != GA_OK ? store_why(store) : "");
+    }
+    if (status != GA_OK) {
+        ga_error("[server] store: %s", why);
+    }
+    return status;
 }
 
 void accounting_stop(struct control *control)

@@ -18,9 +18,11 @@ struct accounting;
 struct control;
 struct seat;
 
-/* Begins the next epoch of the node, unless ledger_interval_s is 0: then there are no accounts. An
- * error has been logged. */
+/* Makes ready, unless ledger_interval_s is 0: then there are no accounts. */
 GA_CHECKED enum ga_status accounting_start(struct control *control);
+/* Begins the next epoch of the node, which ends the accounts of earlier ones: behind all that may
+ * fail when gpuaasd starts, and before anybody has a seat. An error has been logged. */
+GA_CHECKED enum ga_status accounting_begin(struct control *control);
 /* No backend process is left, or is waited for: writes what is not written yet. */
 void accounting_stop(struct control *control);
 

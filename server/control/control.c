@@ -114,6 +114,10 @@ static void control_serve(struct control *control)
         control_end(control, 1);
         return;
     }
+    if (accounting_begin(control) != GA_OK) {
+        control_end(control, 1);
+        return;
+    }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         warm_pool_start(&control->warm_pools[driver], control, (enum conf_driver)driver);
     }

@@ -26,6 +26,7 @@
 struct accounting;
 struct control;
 struct store;
+struct store_lock;
 
 struct control_listener {
     struct control *control;
@@ -103,6 +104,7 @@ struct control {
     bool outlives;  /* backend processes go on when their applications have ended */
     const struct control_part *const *parts; /* ended by NULL */
     struct store *store;                     /* of storage.h; NULL: it has been lost */
+    struct store_lock *store_lock;           /* NULL: the store is in memory */
     struct accounting *accounting;           /* NULL: there is none */
     struct feedback feedback;
     struct admin *admin; /* of the admin room */

@@ -18,7 +18,13 @@ const char *storage_path(const struct control *control)
 enum ga_status storage_start(struct control *control)
 {
     char why[600];
-    enum ga_status status = store_open(storage_path(control), &control->store, why, sizeof why);
+    enum ga_status status = GA_OK;
+    if (control->conf->server.store[0] != 0) {
+        status = store_lock_take(storage_path(control), &control->store_lock, why, sizeof why);
+    }
+    if (status == GA_OK) {
+        status = store_open(storage_path(control), &control->store, why, sizeof why);
+    }
     if (status != GA_OK) {
         ga_error("[server] store: %s", why);
         return status;
@@ -27,12 +33,19 @@ enum ga_status storage_start(struct control *control)
     return GA_OK;
 }
 
-void storage_end(struct control *control)
+static void storage_close(struct control *control)
 {
     if (control->store != NULL) {
         store_close(control->store);
         control->store = NULL;
     }
+}
+
+void storage_end(struct control *control)
+{
+    storage_close(control);
+    store_lock_free(control->store_lock);
+    control->store_lock = NULL;
 }
 
 enum ga_status storage_get(struct control *control, struct store **out, char *why, size_t why_size)
@@ -50,6 +63,6 @@ void storage_note(struct control *control, enum ga_status status)
 {
     if (status == GA_LOST && control->store != NULL) {
         ga_error("%s", store_why(control->store));
-        storage_end(control);
+        storage_close(control);
     }
 }

@@ -15,8 +15,9 @@ struct control;
 
 /* The path to open the store with, also for other threads' own connections. */
 const char *storage_path(const struct control *control);
-/* Opens it. An error has been logged. */
+/* Opens it, and locks it against every other gpuaasd. An error has been logged. */
 GA_CHECKED enum ga_status storage_start(struct control *control);
+/* Others may use it from now on. */
 void storage_end(struct control *control);
 /* The store, opened anew if it has been lost. An error with `why`. */
 GA_CHECKED enum ga_status storage_get(struct control *control, struct store **out, char *why,

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Note: the lock is a POSIX one, because only of those the kernel says which process has it.
+ * Nothing else opens the file: POSIX takes away all locks of a process when it closes one
+ * descriptor. */
+#include "store/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_SUFFIX "-lock"
+
+struct store_lock {
+    int file;
+};
+
+/* The place of the lock: beside the database itself, by whatever link that has been named. */
+static enum ga_status lock_place(const char *path, char place[PATH_MAX], char *why, size_t why_size)
+{
+    char folder[PATH_MAX], name[PATH_MAX], whole[PATH_MAX];
+    int length;
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(name, sizeof name, "%s", path);
+    if (realpath(path, whole) != NULL) {
+        length = snprintf(place, PATH_MAX, "%s" LOCK_SUFFIX, whole);
+    } else if (errno == ENOENT && realpath(dirname(folder), whole) != NULL) {
+        length = snprintf(place, PATH_MAX, "%s/%s" LOCK_SUFFIX, whole, basename(name));
+    } else {
+        int error = errno;
+        snprintf(why, why_size, "%s cannot be made: %s%s", path, strerror(error),
+                 error == ENOENT ? "; make its folder first" : "");
+        return GA_DENIED;
+    }
+    if (length >= PATH_MAX) {
+        snprintf(why, why_size, "the path of the database is too long");
+        return GA_INVALID;
+    }
+    return GA_OK;
+}
+
+/* Says who has it: the kernel knows the process, unless that is of another container; the file says
+ * since when, unless it is about somebody else. */
+static void lock_holder_write(int file, const char *path, char *why, size_t why_size)
+{
+    struct flock found = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char text[80] = "", when[40] = "", process[40] = "";
+    long pid;
+    int64_t since;
+    struct tm parts;
+    bool known = fcntl(file, F_GETLK, &found) == 0 && found.l_type != F_UNLCK && found.l_pid > 0;
+    if (known) {
+        snprintf(process, sizeof process, ", process %ld", (long)found.l_pid);
+    }
+    if (pread(file, text, sizeof text - 1, 0) > 0 &&
+        sscanf(text, "%ld %" SCNd64, &pid, &since) == 2 && (!known || pid == found.l_pid) &&
+        gmtime_r(&(time_t){since}, &parts) != NULL) {
+        (void)strftime(when, sizeof when, ", since %Y-%m-%d %H:%M:%S UTC", &parts);
+    }
+    snprintf(why, why_size,
+             "%s is used by %sgpuaasd%s%s: stop that one first, or give each gpuaasd a store of "
+             "its own",
+             path, known ? "" : "another ", process, when);
+}
+
+/* Takes the lock of the open file. */
+static enum ga_status lock_hold(int file, const char *path, const char *place, char *why,
+                                size_t why_size)
+{
+    struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char text[80];
+    if (fcntl(file, F_SETLK, &wanted) != 0) {
+        if (errno == EAGAIN || errno == EACCES) {
+            lock_holder_write(file, path, why, why_size);
+            return GA_AGAIN;
+        }
+        snprintf(why, why_size, "%s cannot be locked: %s", place, strerror(errno));
+        return GA_DENIED;
+    }
+    /* For people alone: where the disk is full, they hear of the process all the same. */
+    int length =
+        snprintf(text, sizeof text, "%ld %" PRId64 "\n", (long)getpid(), (int64_t)time(NULL));
+    (void)!ftruncate(file, 0);
+    (void)!pwrite(file, text, (size_t)length, 0);
+    return GA_OK;
+}
+
+enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
+                               size_t why_size)
+{
+    char place[PATH_MAX];
+    GA_TRY(lock_place(path, place, why, why_size));
+    struct store_lock *lock = malloc(sizeof *lock);
+    if (lock == NULL) {
+        snprintf(why, why_size, "there is no memory");
+        return GA_NO_MEMORY;
+    }
+    lock->file = open(place, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock->file < 0) {
+        snprintf(why, why_size, "%s cannot be made: %s; %s", place, strerror(errno),
+                 errno == ENOSPC ? "make room on the disk" : "may this user write its folder?");
+        free(lock);
+        return GA_DENIED;
+    }
+    enum ga_status status = lock_hold(lock->file, path, place, why, why_size);
+    if (status != GA_OK) {
+        store_lock_free(lock);
+        return status;
+    }
+    *out = lock;
+    return GA_OK;
+}
+
+void store_lock_free(struct store_lock *lock)
+{
+    if (lock != NULL) {
+        close(lock->file);
+        free(lock);
+    }
+}

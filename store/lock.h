@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lock of the process that serves from a database; a part of store.h.
+ *
+ * A server counts what its tenants use in its own memory: two on one database would each allow the
+ * whole of every limit, and the start of one would end the accounts of the other. Who only reads or
+ * changes rows (gpuaasctl) needs no lock.
+ *
+ * It is a lock on a file of its own, PATH-lock, which stays when the lock is given back: the kernel
+ * gives it back when the process dies, however that is. */
+#ifndef STORE_LOCK_H
+#define STORE_LOCK_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+struct store_lock;
+
+/* `path` is of store_open; the database need not be there. GA_AGAIN: another process has it, and
+ * `why` says which one, and since when. At most once in a process for each database. */
+GA_CHECKED enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
+                                          size_t why_size);
+/* Gives it back; NULL: nothing. */
+void store_lock_free(struct store_lock *lock);
+
+#endif
