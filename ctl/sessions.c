@@ -35,6 +35,7 @@ static const struct ctl_column show_columns[] = {
     {"transport", "transport", FORM_TEXT, false},
     {"state", "state", FORM_TEXT, false},
     {"age", "age_ms", FORM_DURATION_MS, false},
+    {"wall time", "wall_time_ms", FORM_DURATION_MS, false},
     {"GPUs", "gpus", FORM_LIST, false},
     {"GPU memory", "gpu_mem_bytes", FORM_BYTES, false},
     {"host memory", "host_mem_bytes", FORM_BYTES, false},

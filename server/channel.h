@@ -189,7 +189,7 @@ struct channel_application {
     struct limits limits;
     uint32_t own;
     struct limits shown; /* as they were when the program was told of its devices */
-    uint64_t began_ns;   /* when it was admitted (ga_clock_ns) */
+    uint64_t began_ns;   /* when its first session has begun (ga_clock_ns); 0: this will be it */
     /* Bit n: of the kind n (enum channel_lent) CHANNEL_BOUNDLESS is lent from the start; of device
      * memory, on each GPU. */
     uint32_t boundless;

@@ -70,6 +70,7 @@ static json_t *session_of(const struct status_application *application)
     admin_set(session, "use", json_array());
     admin_set_text(session, "turn", NULL);
     admin_set_number(session, "age_ms", application->age_ns / GA_NS_PER_MS);
+    admin_set_number(session, "wall_time_ms", application->wall_ns / GA_NS_PER_MS);
     admin_set_number(session, "connections", application->connections);
     admin_set_number(session, "backend_processes", application->processes);
     admin_set_number(session, "gpu_mem_bytes", figures[FIGURE_DEVICE_BYTES]);

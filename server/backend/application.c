@@ -213,6 +213,7 @@ static void end_tell(struct application *application, const char *text)
 static const char *life_turn(struct application *application)
 {
     uint64_t now = ga_clock_ns(), began = application->identity.began_ns;
+    began = began != 0 ? began : application->conn_since_ns;
     if (application->over_ns != 0) {
         return now > application->over_ns ? "a limit of its tenant ends it" : NULL;
     }
@@ -348,8 +349,7 @@ enum ga_status application_connect(struct application *application,
     struct backend *backend = application->backend;
     GA_TRY(conn_start(&application->conn, &backend->driver, &application->host, conn, reader,
                       &backend->setup, hello, sequence));
-    application->conn_since_ns = ga_clock_ns();
-    application->heard_ns = application->conn_since_ns;
+    application->conn_since_ns = application->heard_ns = ga_clock_ns();
     return GA_OK;
 }
 

@@ -194,12 +194,13 @@ void account_look(struct account *account)
     const struct seat *seat = account->seat;
     const struct devices *devices = &seat->application->control->devices;
     uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
+    uint64_t began_ns = seat_began_ns(seat, ga_clock_ns());
     struct seat_use use;
     for (uint32_t i = 0; i < devices->visible_count; i++) {
-        if ((seat->gpus[i / 64] >> (i % 64) & 1) != 0) {
+        if (began_ns != 0 && (seat->gpus[i / 64] >> (i % 64) & 1) != 0) {
             struct account_row *row = account_row_of(account, devices_visible(devices, i), i);
             if (row != NULL) {
-                rise(&row->now.wall_ms, now_ms - seat->taken_ns / GA_NS_PER_MS);
+                rise(&row->now.wall_ms, now_ms - began_ns / GA_NS_PER_MS);
             }
         }
     }

@@ -155,7 +155,7 @@ void control_application_lost(struct control_application *application,
 
 static bool seat_goes_on(const struct seat *seat)
 {
-    return seat != NULL && seat->served && !seat->left;
+    return seat != NULL && seat->served_ns != 0 && !seat->left;
 }
 
 void control_application_left(struct control_application *application)
@@ -293,6 +293,7 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
         clients_answer(application, seat, packet->failed.result, packet->failed.reason);
         break;
     case CHANNEL_SERVED:
+        (void)control_application_began(application, ga_clock_ns());
         if (application->alone && !application->alone_told) {
             application->alone_told = true;
             ga_info_of(application->address,
@@ -372,6 +373,15 @@ enum ga_status control_application_start(struct control_application *application
     return GA_OK;
 }
 
+uint64_t control_application_began(struct control_application *application, uint64_t now)
+{
+    for (unsigned i = 0; i < DEVICES_DRIVERS && application->began_ns == 0; i++) {
+        const struct seat *seat = application->seats[i];
+        application->began_ns = seat != NULL ? seat_began_ns(seat, now) : 0;
+    }
+    return application->began_ns;
+}
+
 /* ---- status */
 
 static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,
@@ -412,8 +422,9 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
 void control_application_status(const struct control *control, const struct status_sink *sink)
 {
     ga_list_each (at, next, &control->applications) {
-        const struct control_application *application =
+        struct control_application *application =
             ga_container(at, struct control_application, link);
+        uint64_t now = ga_clock_ns(), began = control_application_began(application, now);
         uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0}, bytes[CONF_GPUS_MAX] = {0};
         struct status_application status = {.id = application->id,
                                             .address = application->address,
@@ -421,7 +432,8 @@ void control_application_status(const struct control *control, const struct stat
                                             .tenant = application->tenant->terms.name,
                                             .user = application->user,
                                             .tenant_number = application->tenant->terms.number,
-                                            .age_ns = ga_clock_ns() - application->since_ns,
+                                            .age_ns = now - application->since_ns,
+                                            .wall_ns = began != 0 ? now - began : 0,
                                             .way = application->way,
                                             .ending = application->dismissed_ns != 0,
                                             .gpus = gpus,

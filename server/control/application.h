@@ -39,6 +39,7 @@ struct control_application {
     bool tls;                 /* its data is encrypted */
     const char *way;          /* of its control connection: "tls", "tcp", "shm" */
     uint64_t since_ns;        /* it has greeted */
+    uint64_t began_ns;        /* its first session, if that is known: control_application_began */
     uint32_t alone_number;    /* of it as a tenant of its own, where nobody is asked whose it is */
     bool admitted;
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
@@ -88,6 +89,9 @@ GA_CHECKED enum ga_status control_application_start(struct control_application *
                                                     size_t why_size);
 /* Whether it has a seat in any backend process. */
 bool control_application_has_seat(const struct control_application *application);
+/* When its first session has begun, which is what `wall-time` counts from: it has opened a device.
+ * 0: not yet. */
+uint64_t control_application_began(struct control_application *application, uint64_t now);
 /* Whether it has had a ticket of the GPU, an index into the list that clients see. */
 bool control_application_uses(const struct control_application *application, uint32_t gpu);
 /* Leaves a seat of its, which serves it no more. */

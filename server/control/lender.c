@@ -95,7 +95,7 @@ void lender_tell(const struct seat *seat, struct channel_application *packet)
     packet->limits = lender_rates_limits(seat);
     packet->own = member_own(seat->application->tenant, seat->application->member);
     packet->shown = seat->application->shown;
-    packet->began_ns = seat->application->since_ns;
+    packet->began_ns = control_application_began(seat->application, ga_clock_ns());
     packet->boundless = seat->lender.boundless;
 }
 

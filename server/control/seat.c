@@ -145,6 +145,14 @@ enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
     return seat->left ? GA_LOST : backend_process_send(seat->process, packet, size);
 }
 
+uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
+{
+    /* For the data connection, and as long again for the side connection. */
+    uint64_t ticket_s = seat->application->control->conf->server.ticket_s;
+    uint64_t latest = seat->taken_ns + 2 * ticket_s * GA_NS_PER_S;
+    return seat->served_ns != 0 ? seat->served_ns : latest < now ? latest : 0;
+}
+
 static void seat_ask(struct seat *seat)
 {
     const struct channel_seat alone = {.kind = CHANNEL_ALONE, .seat = seat->number};
@@ -226,7 +234,7 @@ void seat_packet(struct seat *seat, const union channel_packet *packet)
             (void)uv_timer_stop(&seat->timer);
         }
     } else if (packet->kind == CHANNEL_SERVED) {
-        seat->served = true;
+        seat->served_ns = seat->served_ns != 0 ? seat->served_ns : ga_clock_ns();
         seat->answered = true;
     } else if (packet->kind == CHANNEL_FAILED) {
         snprintf(seat->process->why, sizeof seat->process->why, "%s", packet->failed.reason);

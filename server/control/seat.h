@@ -39,9 +39,9 @@ struct seat {
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
     bool ready;
-    bool served;                     /* its data and side connections have been opened */
-    bool answered;                   /* the process has said so since it was last asked */
-    unsigned silences;               /* looks since, in vain */
+    uint64_t served_ns; /* its data and side connections have been opened; 0: not yet */
+    bool answered;      /* the process has said so since it was last asked */
+    unsigned silences;  /* looks since, in vain */
     char url[CHANNEL_TEXT_MAX + 16]; /* once it is ready */
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
@@ -69,6 +69,9 @@ GA_CHECKED enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu);
 /* Sends a packet to the process. GA_AGAIN: the channel is full; `room` is called when it is not.
  * GA_LOST: the process is dying. */
 GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_t size);
+/* Since when its application has a session there: as the process says, or, since that may have been
+ * taken over, when a ticket of its beginning cannot be used any more. 0: it has none yet. */
+uint64_t seat_began_ns(const struct seat *seat, uint64_t now);
 /* Its application has no control connection any more, but is served: from now on the process is
  * asked every 3 s whether it still is, and killed if it does not answer within some 10 s. */
 void seat_watch(struct seat *seat);

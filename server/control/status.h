@@ -20,6 +20,7 @@ struct status_application {
     uint64_t tenant_number;          /* in the store; 0: it is not there */
     uint32_t connections, processes; /* control connections; backend processes */
     uint64_t age_ns;                 /* since it has greeted */
+    uint64_t wall_ns;                /* since its first session has begun; 0: it has had none */
     const char *way;                 /* of its control connection: "tls", "tcp", "shm" */
     bool ending;                     /* an operator does not want it any more */
     const uint64_t *gpus;            /* bit n: it uses the GPU n of the list that clients see */

@@ -19,7 +19,7 @@
 /* When the program was last busy on a seat; `now` where it does not count. */
 static uint64_t busy_at(const struct seat *seat, uint64_t now)
 {
-    if (seat == NULL || !seat->served) {
+    if (seat == NULL || seat->served_ns == 0) {
         return now;
     }
     uint64_t busy_ns = atomic_load_explicit(&seat->figures->busy_at_ns, memory_order_relaxed);
@@ -53,7 +53,8 @@ static bool application_turn(struct control_application *application, uint64_t n
 {
     const struct limits *limits = member_limits(application->tenant, application->member);
     bool idle = limits->of[LIMIT_IDLE_TIMEOUT] != LIMIT_NONE;
-    if (time_is_over(limits, LIMIT_WALL_TIME, application->since_ns, now)) {
+    uint64_t began = control_application_began(application, now);
+    if (began != 0 && time_is_over(limits, LIMIT_WALL_TIME, began, now)) {
         limit_end(application, LIMIT_WALL_TIME);
     }
     for (unsigned i = 0; i < DEVICES_DRIVERS && idle; i++) {

@@ -41,7 +41,9 @@ def limited(build, *limits, gpus=1, keys="", extra=None):
             server.store = os.path.join(folder, "store.db")
             server.limit = lambda *words: admin.run("tenant", "set-quota", "default", *words)
             server.sessions = lambda: admin.items("sessions")
-            server.limit(*limits)
+            server.usage = lambda: admin.items("usage")
+            if limits:
+                server.limit(*limits)
             yield server
 
 
