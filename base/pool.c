@@ -4,12 +4,7 @@
 
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#else /* free objects are not poisoned */
-#define ASAN_POISON_MEMORY_REGION(start, size)   ((void)(start), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)(start), (void)(size))
-#endif
+#include "base/poison.h"
 
 /* A free object. */
 struct ga_pool_item {
@@ -30,8 +25,7 @@ void ga_pool_init(struct ga_pool *pool, size_t size, unsigned batch, unsigned ke
 /* Poisons a free object except its link, so that a use after free is detected. */
 static struct ga_pool_item *item_make(const struct ga_pool *pool, void *object)
 {
-    ASAN_POISON_MEMORY_REGION((struct ga_pool_item *)object + 1,
-                              pool->size - sizeof(struct ga_pool_item));
+    GA_POISON((struct ga_pool_item *)object + 1, pool->size - sizeof(struct ga_pool_item));
     return object;
 }
 
@@ -59,7 +53,7 @@ void *ga_pool_take(struct ga_pool *pool)
     if (item != NULL) {
         pool->mine = item->next;
         atomic_fetch_sub_explicit(&pool->spare, 1, memory_order_relaxed);
-        ASAN_UNPOISON_MEMORY_REGION(item, pool->size);
+        GA_UNPOISON(item, pool->size);
     }
     return item;
 }
@@ -85,7 +79,7 @@ static void pool_stack_free(struct ga_pool *pool, struct ga_pool_item *item)
 {
     while (item != NULL) {
         struct ga_pool_item *next = item->next;
-        ASAN_UNPOISON_MEMORY_REGION(item, pool->size);
+        GA_UNPOISON(item, pool->size);
         free(item);
         item = next;
     }

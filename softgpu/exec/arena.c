@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arenas: blocks of 64 KiB, or larger ones for larger objects. */
+/* Arenas: blocks of 64 KiB, or larger ones for larger objects. Where memory can be poisoned, there
+ * is some between any two objects. */
 #include "softgpu/exec/arena.h"
 
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/poison.h"
 #include "softgpu/engine/budget.h"
 
 struct sg_arena_block {
@@ -50,6 +52,7 @@ static struct sg_arena_block *arena_block_take(size_t size)
 
 static void arena_block_give(struct sg_arena_block *block)
 {
+    GA_UNPOISON(block->bytes, block->size);
     if (block->size == ARENA_BLOCK_SIZE) {
         pthread_mutex_lock(&spares.lock);
         if (spares.count < ARENA_SPARES_MAX) {
@@ -71,7 +74,8 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
     if (bytes > SIZE_MAX / 4) {
         return NULL;
     }
-    bytes = (bytes + 15) & ~(size_t)15;
+    const size_t asked = bytes;
+    bytes = ((bytes + 15) & ~(size_t)15) + (GA_POISONS ? 16 : 0);
     struct sg_arena_block *block = arena->head;
     if (block == NULL || block->size - block->used < bytes) {
         size_t size = bytes > ARENA_BLOCK_SIZE ? bytes : ARENA_BLOCK_SIZE;
@@ -84,13 +88,15 @@ void *sg_arena_try(struct sg_arena *arena, size_t bytes)
         }
         *block = (struct sg_arena_block){.size = size, .next = arena->head};
         arena->head = block;
+        GA_POISON(block->bytes, block->size);
         if (arena->allowance != NULL) {
             *arena->allowance -= size;
         }
     }
     void *at = block->bytes + block->used;
     block->used += bytes;
-    return memset(at, 0, bytes);
+    GA_UNPOISON(at, asked);
+    return memset(at, 0, asked);
 }
 
 void sg_arena_free(struct sg_arena *arena)

@@ -32,12 +32,19 @@ void sg_decode_bra(struct sg_decoder *decoder)
 
 /* ---- brx.idx: a search among the targets; every branch of it is an ordinary one ---- */
 
-static uint32_t emit_jump(struct sg_decoder *decoder, uint32_t guard, bool negated)
+static struct sg_draft *emit_branch(struct sg_decoder *decoder, uint32_t guard, bool negated)
 {
     struct sg_draft *draft = sg_emit(decoder, NULL, NULL);
     draft->in.kind = SG_KIND_BRANCH;
     draft->in.guard = guard;
     draft->in.guard_negated = negated;
+    return draft;
+}
+
+/* Its number, for jump_comes_here. */
+static uint32_t emit_jump(struct sg_decoder *decoder, uint32_t guard, bool negated)
+{
+    emit_branch(decoder, guard, negated);
     return decoder->drafts.count - 1;
 }
 
@@ -58,7 +65,7 @@ static void search_target(struct sg_decoder *decoder, uint32_t index,
                           const struct sg_ptx_table *table, uint32_t first, uint32_t last)
 {
     if (last - first == 1) {
-        struct sg_draft *draft = &decoder->drafts.items[emit_jump(decoder, 0, false)];
+        struct sg_draft *draft = emit_branch(decoder, 0, false);
         draft->in.imm = (int64_t)table->labels[first];
         draft->label = 1;
         return;
@@ -90,7 +97,7 @@ void sg_decode_brx(struct sg_decoder *decoder)
     sg_emit(decoder, NULL, NULL)->in.kind = SG_KIND_LOST;
     jump_comes_here(decoder, inside);
     search_target(decoder, index, table, 0, table->label_count);
-    if (over) {
+    if (decoder->guard) {
         jump_comes_here(decoder, over);
     }
 }

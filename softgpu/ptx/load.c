@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/poison.h"
+
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {
     void *memory = sg_arena_try(arena, bytes);
@@ -23,15 +25,22 @@ char *sg_load_string(struct sg_load *load, struct sg_arena *arena, struct sg_tex
     return copy;
 }
 
+/* Where memory can be poisoned, pointers into an array that has grown are found: the old place is
+ * poisoned, as is one item behind the array, and small arrays move at every growth. */
+#define MOVING_ITEMS 64u
+
 void *sg_load_grow(struct sg_load *load, const void *items, uint32_t *room, size_t item_bytes)
 {
-    uint32_t more = *room ? *room * 2 : 8;
+    uint32_t more = GA_POISONS && *room < MOVING_ITEMS ? *room + 1 : *room ? *room * 2 : 8;
     if (more < *room) {
         sg_load_fail(load, SG_LOAD_NO_MEMORY, (struct sg_place){0}, "out of memory");
     }
-    void *grown = sg_load_alloc(load, &load->scratch, more * item_bytes);
+    size_t behind = GA_POISONS ? item_bytes : 0;
+    char *grown = sg_load_alloc(load, &load->scratch, more * item_bytes + behind);
+    GA_POISON(grown + more * item_bytes, behind);
     if (*room) {
         memcpy(grown, items, *room * item_bytes);
+        GA_POISON(items, *room * item_bytes);
     }
     *room = more;
     return grown;

@@ -55,7 +55,8 @@ uint32_t sg_text_hash(struct sg_text a);
 /* For printf's %.*s */
 #define SG_TEXT_ARGS(text) (int)(text).len, (text).at
 
-/* Growable array in the scratch arena: `T *items; uint32_t count, room`. */
+/* Growable array in the scratch arena: `T *items; uint32_t count, room`. The next push may move it.
+ */
 #define SG_LOAD_PUSH(load, list)                                                                   \
     ((list).count == (list).room                                                                   \
          ? ((list).items = sg_load_grow((load), (list).items, &(list).room, sizeof *(list).items), \
