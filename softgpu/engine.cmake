@@ -8,6 +8,7 @@ set(SG_PTX_SOURCES
     scope.c
     link.c
     variable.c
+    initialiser.c
     opcode.c
     table.c
     source.c
@@ -165,6 +166,7 @@ foreach(name
     surfaces
     texture_objects
     calls
+    forms
     faults
     format
     print

@@ -55,6 +55,15 @@ static enum sg_mem_type wide_type(unsigned kind)
     return kind == SG_ROW_64 ? SG_MEM_b64 : SG_MEM_b32;
 }
 
+/* A predicate travels as a word. */
+static uint32_t word_of(struct sg_decoder *decoder, uint32_t row)
+{
+    uint32_t word = sg_row_new(decoder, SG_ROW_32);
+    sg_emit_op(decoder, "selp_b32", word, sg_row_literal(decoder, 1, false),
+               sg_row_literal(decoder, 0, false), row);
+    return word;
+}
+
 static void frame_store(struct sg_decoder *decoder, uint32_t row, enum sg_mem_type type,
                         uint32_t at, bool guarded)
 {
@@ -79,6 +88,19 @@ static void frame_load(struct sg_decoder *decoder, uint32_t row, enum sg_mem_typ
     draft->writes = SG_FIELD_D;
 }
 
+/* The parameter or result at `at` of the frame, into its register. */
+static void frame_take(struct sg_decoder *decoder, enum sg_type type, uint32_t row, uint32_t at)
+{
+    if (sg_row_kind(decoder, row) != SG_ROW_PREDICATE) {
+        frame_load(decoder, row, sg_mem_type(decoder, type, sg_row_kind(decoder, row)), at);
+        return;
+    }
+    uint32_t word = sg_row_new(decoder, SG_ROW_32);
+    frame_load(decoder, word, SG_MEM_b32, at);
+    sg_guard(decoder,
+             sg_emit_op(decoder, "x_ne_b32", row, word, sg_row_literal(decoder, 0, false), 0));
+}
+
 /* The place of the argument or result in the caller's frame. */
 static uint32_t decode_call_place(struct sg_decoder *decoder, const struct sg_operand *actual,
                                   const struct sg_ptx_var *formal, uint32_t *spilled, bool argument)
@@ -90,13 +112,14 @@ static uint32_t decode_call_place(struct sg_decoder *decoder, const struct sg_op
         }
         return (uint32_t)actual->var->offset;
     }
-    if (formal->bytes != sg_type_bytes(formal->type)) {
+    if (formal->bytes != sg_type_in_memory(formal->type)) {
         sg_load_fail(decoder->load, SG_LOAD_SYNTAX, actual->place,
                      "an array is passed in a .param variable");
     }
     uint32_t at = spill_place(decoder, spilled);
     if (argument) {
         uint32_t row = sg_row_source(decoder, actual, formal->type);
+        row = formal->type == SG_TYPE_PRED ? word_of(decoder, row) : row;
         frame_store(decoder, row, wide_type(sg_row_kind(decoder, row)), at, false);
     }
     return at;
@@ -128,9 +151,7 @@ static void take_results(struct sg_decoder *decoder, const struct sg_operand *li
         const struct sg_operand *to = &list->items[i];
         enum sg_type type = callee->returns.items[i]->type;
         if (to->kind != SG_OPERAND_VAR && to->kind != SG_OPERAND_SINK) {
-            uint32_t row = sg_row_target(decoder, to, type);
-            frame_load(decoder, row, sg_mem_type(decoder, type, sg_row_kind(decoder, row)),
-                       out[i].to);
+            frame_take(decoder, type, sg_row_target(decoder, to, type), out[i].to);
         }
     }
 }
@@ -249,9 +270,7 @@ void sg_decode_take_parameters(struct sg_decoder *decoder)
     for (uint32_t i = 0; i < func->params.count; i++) {
         const struct sg_ptx_var *var = func->params.items[i];
         if (var->in_register) {
-            uint32_t row = sg_row_reg(decoder, var->reg);
-            frame_load(decoder, row, sg_mem_type(decoder, var->type, sg_row_kind(decoder, row)),
-                       (uint32_t)var->offset);
+            frame_take(decoder, var->type, sg_row_reg(decoder, var->reg), (uint32_t)var->offset);
         }
     }
 }
@@ -263,7 +282,11 @@ void sg_decode_give_results(struct sg_decoder *decoder)
         const struct sg_ptx_var *var = func->returns.items[i];
         if (var->in_register) {
             uint32_t row = sg_row_reg(decoder, var->reg);
-            frame_store(decoder, row, sg_mem_type(decoder, var->type, sg_row_kind(decoder, row)),
+            bool predicate = var->type == SG_TYPE_PRED;
+            row = predicate ? word_of(decoder, row) : row;
+            frame_store(decoder, row,
+                        predicate ? SG_MEM_b32
+                                  : sg_mem_type(decoder, var->type, sg_row_kind(decoder, row)),
                         (uint32_t)var->offset, true);
         }
     }

@@ -14,6 +14,7 @@ struct memory {
     enum sg_mem_space space;
     bool constant_space; /* .const: global memory that kernels do not write */
     bool param;          /* .param */
+    bool of_function;    /* .param: by a register it is memory of the function's frame */
     bool cluster;        /* .shared::cluster: it may belong to another block */
     enum sg_type type;
     unsigned count; /* elements */
@@ -48,6 +49,9 @@ static struct memory modifiers(struct sg_decoder *decoder)
                sg_modifier(decoder, "param::func")) {
         m.space = SG_MEM_PARAM;
         m.param = true;
+        m.of_function = sg_modifier(decoder, "param::func") ||
+                        (!sg_modifier(decoder, "param::entry") &&
+                         !decoder->funcs.items[decoder->slot].func->entry);
     }
     if (m.type == SG_TYPE_NONE || sg_modifier_type(decoder, 1) != SG_TYPE_NONE ||
         m.type == SG_TYPE_PRED || m.type == SG_TYPE_BF16 ||
@@ -189,6 +193,10 @@ static uint32_t access_address(struct sg_decoder *decoder, const struct sg_opera
     if (m->cluster) {
         *offset = 0;
         return sg_row_generic(decoder, operand, SG_MEM_SHARED);
+    }
+    if (m->of_function && operand->kind == SG_OPERAND_ADDRESS && operand->item_count == 1 &&
+        operand->items[0].kind == SG_OPERAND_REG) {
+        m->space = SG_MEM_LOCAL;
     }
     return sg_row_place(decoder, operand, &m->space, offset);
 }

@@ -127,14 +127,41 @@ static void mov_pair(struct sg_decoder *decoder)
     mov_row(decoder, to[0], low);
 }
 
+/* mov.v4: the target may hold some of the sources. */
+static void move_vector(struct sg_decoder *decoder, enum sg_type type, uint32_t count)
+{
+    const struct sg_operand *to = &decoder->at->operands[0], *from = &decoder->at->operands[1];
+    uint32_t copies[4];
+    if (to->kind != SG_OPERAND_LIST || from->kind != SG_OPERAND_LIST || to->item_count != count ||
+        from->item_count != count || type == SG_TYPE_PRED) {
+        sg_decode_wrong(decoder, "a vector or a list of its length must stand here");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t source = sg_row_source(decoder, &from->items[i], type);
+        unsigned kind = sg_row_kind_of(type);
+        copies[i] = sg_row_new(decoder, kind);
+        sg_emit_op(decoder, kind == SG_ROW_64 ? "x_mov64" : "x_mov32", copies[i], source, 0, 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (to->items[i].kind != SG_OPERAND_SINK) {
+            mov_row(decoder, sg_row_target(decoder, &to->items[i], type), copies[i]);
+        }
+    }
+}
+
 void sg_decode_mov(struct sg_decoder *decoder)
 {
     const struct sg_ptx_insn *insn = decoder->at;
     const struct sg_operand *to = &insn->operands[0], *from = &insn->operands[1];
     enum sg_type type = sg_modifier_type(decoder, 0);
+    uint32_t vector = sg_modifier(decoder, "v2") ? 2 : sg_modifier(decoder, "v4") ? 4 : 0;
     bool wide;
-    sg_modifiers_check(decoder, "", true);
+    sg_modifiers_check(decoder, "v2 v4", true);
     sg_operands_check(decoder, 2, 2);
+    if (vector != 0 && type != SG_TYPE_NONE && insn->modifier_count == 2) {
+        move_vector(decoder, type, vector);
+        return;
+    }
     if (type == SG_TYPE_NONE || insn->modifier_count != 1) {
         sg_decode_unsupported(decoder);
     }

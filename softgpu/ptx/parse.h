@@ -21,6 +21,7 @@ struct sg_symbol {
     struct sg_text name;
     enum sg_symbol_kind kind;
     uint32_t first, count; /* registers, or the label's instruction index */
+    uint32_t vector;       /* registers of each, one after the other: 1, 2 or 4 */
     struct sg_ptx_var *var;
     struct sg_ptx_func *func;
     struct sg_ptx_table *table;

@@ -84,7 +84,7 @@ struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, u
         }
         symbol = find_exact(parser, (struct sg_text){name.at, cut - 1}, true);
         if (symbol != NULL && number < symbol->count && reg != NULL) {
-            *reg = symbol->first + (uint32_t)number;
+            *reg = symbol->first + (uint32_t)number * symbol->vector;
             best = symbol;
         }
     }
@@ -104,6 +104,7 @@ struct sg_symbol *sg_scope_declare(struct sg_parser *parser, struct sg_text name
     symbol->name = name;
     symbol->kind = kind;
     symbol->owner = parser->scope;
+    symbol->vector = 1;
     symbol->next_in_bucket = parser->buckets[bucket];
     parser->buckets[bucket] = symbol;
     symbol->next_in_scope = parser->scope->symbols;

@@ -8,7 +8,7 @@
 void sg_scope_open(struct sg_parser *parser, struct sg_scope *scope);
 void sg_scope_close(struct sg_parser *parser);
 
-/* NULL if unknown. For a register range the caller gets *reg. */
+/* NULL if unknown. For a register *reg is its number, for a vector that of the first one. */
 struct sg_symbol *sg_scope_find(struct sg_parser *parser, struct sg_text name, uint32_t *reg);
 
 /* The name must be new in the innermost scope. */

@@ -38,6 +38,24 @@ static struct sg_text join_component(struct sg_parser *parser, struct sg_text na
     return name;
 }
 
+/* The component of a vector register: "%v1" ".x" */
+static bool take_component(struct sg_parser *parser, struct sg_text name, uint32_t vector,
+                           uint32_t *component)
+{
+    static const char letters[] = "xyzwrgba";
+    const struct sg_token *token = &parser->token;
+    if (token->kind != SG_TOKEN_DOT || token->text.at != name.at + name.len + 1 ||
+        token->text.len != 1 || strchr(letters, token->text.at[0]) == NULL) {
+        return false;
+    }
+    *component = (uint32_t)(strchr(letters, token->text.at[0]) - letters) % 4;
+    if (*component >= vector) {
+        sg_parse_unexpected(parser, "a component of the vector");
+    }
+    sg_parse_advance(parser);
+    return true;
+}
+
 /* "%r1" ".h0" in video instructions; empty: the whole register */
 static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text name)
 {
@@ -49,6 +67,27 @@ static struct sg_text part_of_register(struct sg_parser *parser, struct sg_text 
         sg_parse_advance(parser);
     }
     return part;
+}
+
+/* A vector register is the list of its components, or one of them. */
+static void register_operand(struct sg_parser *parser, const struct sg_symbol *symbol,
+                             struct sg_operand *operand)
+{
+    const uint32_t vector = symbol->vector;
+    uint32_t component = 0, room = 0;
+    if (vector != 1 && !take_component(parser, operand->text, vector, &component)) {
+        operand->kind = SG_OPERAND_LIST;
+        for (uint32_t i = 0; i < vector; i++) {
+            *push_item(parser, operand, &room) = (struct sg_operand){
+                .kind = SG_OPERAND_REG, .place = operand->place, .reg = operand->reg + i};
+        }
+        return;
+    }
+    operand->kind = SG_OPERAND_REG;
+    operand->reg += component;
+    struct sg_text name = operand->text;
+    name.len += vector != 1 ? 2 : 0;
+    operand->part = part_of_register(parser, name);
 }
 
 /* A name in place of an operand. */
@@ -90,8 +129,7 @@ static struct sg_operand name_operand(struct sg_parser *parser)
         operand.table = symbol->table;
         break;
     default:
-        operand.kind = SG_OPERAND_REG;
-        operand.part = part_of_register(parser, name);
+        register_operand(parser, symbol, &operand);
         break;
     }
     return operand;

@@ -31,3 +31,8 @@ unsigned sg_type_bytes(enum sg_type type)
 {
     return types[type].bytes;
 }
+
+unsigned sg_type_in_memory(enum sg_type type)
+{
+    return type == SG_TYPE_PRED ? 4 : sg_type_bytes(type);
+}

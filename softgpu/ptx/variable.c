@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations of variables, parameters and registers, and initialisers. */
+/* Declarations of variables, parameters and registers. */
 #include "softgpu/ptx/variable.h"
 
+#include "softgpu/ptx/initialiser.h"
 #include "softgpu/ptx/link.h"
 #include "softgpu/ptx/parse.h"
 #include "softgpu/ptx/scope.h"
@@ -9,10 +10,9 @@
 #include "softgpu/ptx/token.h"
 #include "softgpu/ptx/type.h"
 
-#include <string.h>
-
-#define FRAME_ALIGN_MAX 64
-#define REGISTERS_MAX   4000000
+#define FRAME_ALIGN_MAX  64
+#define REGISTERS_MAX    4000000
+#define VECTOR_BYTES_MAX 16u
 
 struct declaration {
     enum sg_type type;
@@ -116,9 +116,15 @@ static struct declaration parse_declaration(struct sg_parser *parser)
 void sg_parse_registers(struct sg_parser *parser)
 {
     struct declaration d = parse_declaration(parser);
-    if (d.vector != 1 || d.reference != SG_REFERENCE_NONE) {
+    const unsigned each = d.type == SG_TYPE_PRED ? VECTOR_BYTES_MAX : sg_type_bytes(d.type);
+    if (d.reference != SG_REFERENCE_NONE) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, parser->token.place,
-                     "registers that hold vectors or references are not supported");
+                     "registers that hold references are not supported");
+    }
+    if (d.vector != 1 && (d.vector > 4 || d.vector * each > VECTOR_BYTES_MAX)) {
+        sg_load_fail(
+            parser->load, SG_LOAD_SYNTAX, parser->token.place,
+            "a vector register has 2 or 4 components, at most 128 bits, and no predicates");
     }
     struct sg_ptx_func *func = parser->func;
     do {
@@ -130,7 +136,7 @@ void sg_parse_registers(struct sg_parser *parser)
             count = (uint32_t)sg_parse_int(parser, "a register count", 1000000);
             sg_parse_expect(parser, '>');
         }
-        if (func->regs.count + count > REGISTERS_MAX) {
+        if (func->regs.count + count * d.vector > REGISTERS_MAX) {
             sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, place,
                          "a function of more than %d registers is not supported", REGISTERS_MAX);
         }
@@ -138,7 +144,8 @@ void sg_parse_registers(struct sg_parser *parser)
             sg_scope_declare(parser, name, place, range ? SG_SYMBOL_REG_RANGE : SG_SYMBOL_REG);
         symbol->first = func->regs.count;
         symbol->count = count;
-        for (uint32_t i = 0; i < count; i++) {
+        symbol->vector = d.vector;
+        for (uint32_t i = 0; i < count * d.vector; i++) {
             SG_LOAD_PUSH(parser->load, func->regs)->type = d.type;
         }
     } while (sg_parse_take(parser, ','));
@@ -197,7 +204,7 @@ static void variable_parse_dimensions(struct sg_parser *parser, struct sg_ptx_va
         sizes[count++] = vector;
     }
     note_dimensions(var, sizes, count);
-    var->bytes = var->unsized ? 0 : elements * sg_type_bytes(var->type);
+    var->bytes = var->unsized ? 0 : elements * sg_type_in_memory(var->type);
 }
 
 static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct declaration *d,
@@ -208,10 +215,10 @@ static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct 
     var->type = d->type;
     var->place = parser->token.place;
     var->name = sg_parse_name(parser, "a variable name");
-    if (d->type == SG_TYPE_PRED) {
+    if (d->type == SG_TYPE_PRED && space != SG_PTX_REG) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "no variable can be a predicate");
     }
-    uint32_t natural = sg_type_bytes(d->type) * d->vector;
+    uint32_t natural = sg_type_in_memory(d->type) * d->vector;
     var->align = d->align ? d->align : natural;
     var->managed = d->managed;
     var->reference = d->reference;
@@ -224,141 +231,6 @@ static struct sg_ptx_var *parse_variable(struct sg_parser *parser, const struct 
                      "without initialisers");
     }
     return var;
-}
-
-static struct sg_ptx_init *push_init(struct sg_parser *parser, struct sg_ptx_var *var,
-                                     struct sg_place place, uint64_t *at)
-{
-    uint32_t bytes = sg_type_bytes(var->type);
-    if (!var->unsized && *at + bytes > var->bytes) {
-        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more initialisers than elements");
-    }
-    struct sg_ptx_init *init = SG_LOAD_PUSH(parser->load, var->inits);
-    *init = (struct sg_ptx_init){.place = place, .offset = *at, .bytes = bytes};
-    *at += bytes;
-    return init;
-}
-
-/* name, generic(name), name+4 */
-static void parse_init_address(struct sg_parser *parser, struct sg_ptx_init *init)
-{
-    bool generic = parser->token.kind == SG_TOKEN_NAME && sg_text_is(parser->token.text, "generic");
-    if (generic) {
-        sg_parse_advance(parser);
-        sg_parse_expect(parser, '(');
-    }
-    struct sg_place place = parser->token.place;
-    struct sg_text name = sg_parse_name(parser, "the name of a variable");
-    struct sg_symbol *symbol = sg_scope_find(parser, name, NULL);
-    if (symbol != NULL && symbol->kind == SG_SYMBOL_FUNC) {
-        sg_parse_pointer(parser, symbol->func);
-        init->func = symbol->func;
-    } else if (symbol == NULL || symbol->kind != SG_SYMBOL_VAR ||
-               (symbol->var->space != SG_PTX_GLOBAL && symbol->var->space != SG_PTX_CONST)) {
-        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "'%.*s' is no .global or .const variable",
-                     SG_TEXT_ARGS(name));
-    } else {
-        init->variable = symbol->var;
-    }
-    if (generic) {
-        sg_parse_expect(parser, ')');
-    }
-    while (sg_parse_at(parser, '+') || sg_parse_at(parser, '-')) {
-        bool minus = sg_parse_at(parser, '-');
-        sg_parse_advance(parser);
-        uint64_t value = sg_parse_int(parser, "an offset", UINT64_MAX);
-        init->value += minus ? -value : value;
-    }
-}
-
-static uint64_t float_init(struct sg_parser *parser, enum sg_type type, bool minus)
-{
-    double wide;
-    float narrow;
-    uint64_t bits = 0;
-    if (parser->token.kind == SG_TOKEN_F32) {
-        uint32_t narrow_bits = (uint32_t)parser->token.value;
-        memcpy(&narrow, &narrow_bits, sizeof narrow);
-        wide = (double)narrow;
-    } else {
-        memcpy(&wide, &parser->token.value, sizeof wide);
-        narrow = (float)wide;
-    }
-    if (minus) {
-        wide = -wide;
-        narrow = -narrow;
-    }
-    if (type == SG_TYPE_F64) {
-        memcpy(&bits, &wide, sizeof wide);
-    } else if (type == SG_TYPE_F32) {
-        memcpy(&bits, &narrow, sizeof narrow);
-    } else {
-        sg_parse_unexpected(parser, "an integer");
-    }
-    sg_parse_advance(parser);
-    return bits;
-}
-
-static void parse_init_element(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at)
-{
-    struct sg_place place = parser->token.place;
-    struct sg_ptx_init *init = push_init(parser, var, place, at);
-    if (parser->token.kind == SG_TOKEN_NAME) {
-        parse_init_address(parser, init);
-        return;
-    }
-    bool minus = sg_parse_take(parser, '-');
-    bool invert = !minus && sg_parse_take(parser, '~');
-    if (parser->token.kind == SG_TOKEN_F32 || parser->token.kind == SG_TOKEN_F64) {
-        init->value = float_init(parser, var->type, minus);
-        return;
-    }
-    uint64_t value = sg_parse_int(parser, "an initialiser", UINT64_MAX);
-    if (sg_parse_take(parser, '(')) {
-        if (value == 0) {
-            sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "a mask must not be 0");
-        }
-        init->mask = value;
-        parse_init_address(parser, init);
-        sg_parse_expect(parser, ')');
-        return;
-    }
-    value = minus ? -value : invert ? ~value : value;
-    if (sg_type_is_float(var->type)) { /* an integer initialises a float by its value */
-        double wide = minus ? (double)(int64_t)value : (double)value;
-        float narrow = (float)wide;
-        value = 0;
-        memcpy(&value, var->type == SG_TYPE_F64 ? (void *)&wide : (void *)&narrow,
-               var->type == SG_TYPE_F64 ? sizeof wide : sizeof narrow);
-    }
-    init->value = value;
-}
-
-/* Braces may follow the array's dimensions, one element each; missing elements are zeros. */
-static void parse_init(struct sg_parser *parser, struct sg_ptx_var *var, uint64_t *at, int depth)
-{
-    struct sg_place place = parser->token.place;
-    uint64_t begin = *at;
-    if (!sg_parse_take(parser, '{')) {
-        parse_init_element(parser, var, at);
-        return;
-    }
-    if (depth > 0 && (depth >= SG_PTX_DIMENSIONS || var->inner_bytes[depth] == 0)) {
-        sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more braces than dimensions");
-    }
-    while (!sg_parse_at(parser, '}')) {
-        parse_init(parser, var, at, depth + 1);
-        if (!sg_parse_take(parser, ',')) {
-            break;
-        }
-    }
-    sg_parse_expect(parser, '}');
-    if (depth > 0) {
-        if (*at > begin + var->inner_bytes[depth]) {
-            sg_load_fail(parser->load, SG_LOAD_SYNTAX, place, "more initialisers than elements");
-        }
-        *at = begin + var->inner_bytes[depth];
-    }
 }
 
 void sg_variable_define(struct sg_ptx_var *declared, const struct sg_ptx_var *definition)
@@ -409,7 +281,7 @@ void sg_parse_variables(struct sg_parser *parser, enum sg_ptx_space space,
                 sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place,
                              "only .global and .const variables have initialisers");
             }
-            parse_init(parser, var, &at, 0);
+            sg_parse_initialiser(parser, var, &at);
             if (var->unsized) {
                 var->bytes = at;
                 var->unsized = false;
@@ -476,13 +348,14 @@ struct sg_ptx_var *sg_parse_parameter(struct sg_parser *parser)
         sg_parse_unexpected(parser, "'.param'");
     }
     struct declaration d = parse_declaration(parser);
-    struct sg_ptx_var *var = parse_variable(parser, &d, SG_PTX_PARAM);
+    struct sg_ptx_var *var = parse_variable(parser, &d, in_register ? SG_PTX_REG : SG_PTX_PARAM);
+    var->space = SG_PTX_PARAM;
     var->in_register = in_register;
     if (var->unsized || (!func->entry && var->bytes > 65536)) {
         sg_load_fail(parser->load, SG_LOAD_UNSUPPORTED, var->place,
                      "parameters without size, or of more than 64 KiB, are not supported");
     }
-    if (in_register && var->bytes != sg_type_bytes(var->type)) {
+    if (in_register && var->bytes != sg_type_in_memory(var->type)) {
         sg_load_fail(parser->load, SG_LOAD_SYNTAX, var->place, "a register is no array");
     }
     if (func->entry) {
