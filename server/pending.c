@@ -171,7 +171,8 @@ struct pending_entry *pending_table_victim(const struct pending_table *table)
     }
     const struct pending_source *source =
         ga_container(table->sources[table->highest].next, struct pending_source, link);
-    const struct ga_list *entries = &source->entries[source->counts[1] > source->counts[0]];
+    /* Of equally many the others: that which has come just now may have said nothing yet. */
+    const struct ga_list *entries = &source->entries[source->counts[1] >= source->counts[0]];
     return ga_container(entries->next, struct pending_entry, of_source);
 }
 

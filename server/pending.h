@@ -5,7 +5,8 @@
  *
  * Connections are counted together by their source (transport_source). When there are more than
  * `most`, the source that has most loses one: of those that have said nothing and those that have
- * said something the more numerous ones lose the one that has been so for longest. Whoever says at
+ * said something the more numerous ones (of equally many the latter) lose the one that has been so
+ * for longest. Whoever says at
  * once who it is goes through, however many others come and say nothing or little, also if all come
  * from one address; and a source with few connections never makes room for one with many. One
  * source may have all places as long as nobody else wants them.
@@ -62,8 +63,8 @@ void pending_entry_heard(struct pending_entry *entry);
 /* An entry that is in no table is ignored. */
 void pending_table_remove(struct pending_table *table, struct pending_entry *entry);
 
-/* The one that must go next, because there are too many or because something that each of them
- * takes has run out. NULL: there is none. */
+/* The one that must go next, because there are too many (it is not the one that has just been
+ * added) or because something that each of them takes has run out. NULL: there is none. */
 struct pending_entry *pending_table_victim(const struct pending_table *table);
 static inline bool pending_table_is_over(const struct pending_table *table)
 {

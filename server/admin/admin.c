@@ -140,8 +140,12 @@ static enum ga_status admin_listen(struct admin *admin)
         ga_error("[server] admin_socket: %s", strerror(errno));
         return GA_NO_MEMORY;
     }
+    if (uv_poll_init(&admin->control->loop, &admin->listener, fd) != 0) {
+        ga_error("[server] admin_socket: no room in the event loop");
+        close(fd);
+        return GA_NO_MEMORY;
+    }
     admin->fd = fd;
-    (void)uv_poll_init(&admin->control->loop, &admin->listener, fd);
     GA_TRY(place_clear(&address));
     GA_TRY(admin_bind(admin, fd, &address));
     if (listen(fd, BACKLOG) != 0 ||

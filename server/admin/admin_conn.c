@@ -267,14 +267,15 @@ static void conn_ready(uv_poll_t *poll, int status, int events)
 
 /* ---- beginning */
 
-/* Takes the connection; NULL: no memory. */
+/* Takes the connection; NULL: no memory, or no room in the loop. */
 static struct admin_conn *conn_make(struct admin *admin, const struct transport_conn *transport)
 {
     struct admin_conn *conn = calloc(1, sizeof *conn);
     struct transport_conn taken = *transport;
-    if (conn == NULL) {
+    if (conn == NULL || uv_poll_init(&admin->control->loop, &conn->poll, taken.fd) != 0) {
         ga_warn("no memory for an admin, his connection is closed");
         taken.ops->close(&taken);
+        free(conn);
         return NULL;
     }
     conn->admin = admin;
@@ -283,7 +284,6 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
     conn->handles = 2;
     conn->poll.data = conn;
     conn->timer.data = conn;
-    (void)uv_poll_init(&admin->control->loop, &conn->poll, taken.fd);
     (void)uv_timer_init(&admin->control->loop, &conn->timer);
     ga_list_append(&admin->conns, &conn->link);
     admin->conn_count++;

@@ -116,8 +116,12 @@ static void pending_leave(struct backend *backend, struct pending_conn *conn)
     }
 }
 
+/* One that has been closed or taken over already stays as it is. */
 static void pending_close(struct backend *backend, struct pending_conn *conn)
 {
+    if (conn->closed) {
+        return;
+    }
     pending_leave(backend, conn);
     if (!conn->stepping) {
         conn->conn.ops->close(&conn->conn);
@@ -167,32 +171,48 @@ bool pending_conns_accepts(const struct backend *backend)
     return ga_clock_ns() >= backend->pending.accept_at_ns;
 }
 
+/* One that can be closed like any other. NULL: no memory or descriptors. */
+static struct pending_conn *pending_make(struct backend *backend, const struct transport_conn *conn,
+                                         bool tls)
+{
+    struct pending_conn *made = calloc(1, sizeof *made);
+    if (made == NULL || GA_FAILPOINT("backend: accepted")) {
+        free(made);
+        return NULL;
+    }
+    made->conn = *conn;
+    made->tls = tls;
+    ga_list_init(&made->dead);
+    if (pending_watch(backend, made) != GA_OK) {
+        pending_conns_unwatch(backend, made);
+        free(made);
+        return NULL;
+    }
+    return made;
+}
+
 enum ga_status pending_conns_add(struct backend *backend, const struct transport_conn *conn,
                                  bool tls)
 {
-    struct pending_conn *made = calloc(1, sizeof *made);
+    struct pending_table *table = &backend->pending.table;
     struct transport_conn taken = *conn;
     uint8_t source[TRANSPORT_SOURCE_BYTES];
     transport_source(conn, source);
-    if (made == NULL || GA_FAILPOINT("backend: accepted") ||
-        pending_table_add(&backend->pending.table, &made->entry, source, ga_clock_ns()) != GA_OK) {
-        free(made);
+    struct pending_conn *made = pending_make(backend, conn, tls);
+    if (made == NULL) {
         taken.ops->close(&taken);
         return GA_NO_MEMORY;
     }
-    made->conn = taken;
-    made->tls = tls;
-    ga_list_init(&made->dead);
-    if (pending_table_is_over(&backend->pending.table)) {
-        struct pending_entry *victim = pending_table_victim(&backend->pending.table);
-        pending_warn(pending_of(victim), ", and another one needs its place: dropped");
-        pending_close(backend, pending_of(victim));
-    }
-    pending_told(backend);
-    if (pending_watch(backend, made) != GA_OK) {
+    if (pending_table_add(table, &made->entry, source, ga_clock_ns()) != GA_OK) {
         pending_close(backend, made);
         return GA_NO_MEMORY;
     }
+    if (pending_table_is_over(table)) {
+        struct pending_conn *victim = pending_of(pending_table_victim(table));
+        pending_warn(victim, ", and another one needs its place: dropped");
+        pending_close(backend, victim);
+    }
+    pending_told(backend);
     return GA_OK;
 }
 

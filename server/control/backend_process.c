@@ -350,6 +350,31 @@ static int backend_process_spawn(struct backend_process *process, const struct b
     return uv_spawn(process->table->loop, &process->child, &options);
 }
 
+/* All that can fail before there is a process. On failure nothing is left but the ends. */
+static enum ga_status process_prepare(struct backend_process *process, bool turns, char *why,
+                                      size_t why_size)
+{
+    uv_loop_t *loop = process->table->loop;
+    process->child.data = process;
+    process->poll.data = process;
+    process->timer.data = process;
+    if (turns && backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
+        return GA_NO_MEMORY;
+    }
+    int rc = GA_FAILPOINT("gpuaasd: before a channel is watched")
+                 ? UV_ENOMEM
+                 : uv_poll_init(loop, &process->poll, process->fd);
+    if (rc != 0) {
+        snprintf(why, why_size, "cannot start a backend process: %s", uv_strerror(rc));
+        if (process->turns != NULL) {
+            scheduler_process_end(process->turns);
+        }
+        return GA_NO_MEMORY;
+    }
+    (void)uv_timer_init(loop, &process->timer);
+    return GA_OK;
+}
+
 enum ga_status backend_process_start(struct backend_process_table *table,
                                      const struct channel_setup *setup, char *const *env,
                                      unsigned timeout_s,
@@ -376,35 +401,24 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .seat_limit = setup->seats,
                                         .outlives = setup->outlives != 0,
                                         .handles = 3};
-    if (setup->turns != 0 &&
-        backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
-        backend_ends_undo(&ends);
+    if (process_prepare(process, setup->turns != 0, why, why_size) != GA_OK) {
+        backend_ends_undo(&process->ends);
         free(process);
         return GA_NO_MEMORY;
     }
-    process->child.data = process;
-    process->poll.data = process;
-    process->timer.data = process;
-    (void)uv_timer_init(table->loop, &process->timer);
-    int poll_rc = uv_poll_init(table->loop, &process->poll, process->fd);
     int rc = backend_process_spawn(process, &ends, env);
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
     backend_ends_close_theirs(&process->ends);
     process->ends.our_channel = -1; /* `fd` */
     ga_list_append(&table->processes, &process->link);
     table->count++;
-    if (rc != 0 || poll_rc != 0) {
-        snprintf(why, why_size, "cannot start a backend process: %s",
-                 uv_strerror(rc != 0 ? rc : poll_rc));
+    if (rc != 0) {
+        snprintf(why, why_size, "cannot start a backend process: %s", uv_strerror(rc));
         process->owner = NULL;
         process->ending = true;
         channel_close(process);
         handle_close((uv_handle_t *)&process->timer);
-        if (rc == 0) {
-            (void)uv_process_kill(&process->child, SIGKILL);
-        } else {
-            handle_close((uv_handle_t *)&process->child);
-        }
+        handle_close((uv_handle_t *)&process->child);
         return GA_LOST;
     }
     (void)uv_timer_start(&process->timer, backend_process_overdue, (uint64_t)timeout_s * 1000, 0);

@@ -409,6 +409,27 @@ static void control_client_turn_away(struct transport_conn *conn)
     conn->ops->close(conn);
 }
 
+/* A client that can be closed like any other. NULL: there is no memory, or no room in the loop. */
+static struct control_client *control_client_make(struct control *control,
+                                                  const struct transport_conn *conn, bool tls)
+{
+    struct control_client *client = calloc(1, sizeof *client);
+    if (client == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
+        uv_poll_init(&control->loop, &client->poll, conn->fd) != 0) {
+        free(client);
+        return NULL;
+    }
+    client->control = control;
+    client->conn = *conn;
+    client->tls = tls;
+    client->handles = 1;
+    client->poll.data = client;
+    ga_list_init(&client->beside);
+    ga_list_append(&control->clients, &client->link);
+    (void)uv_poll_start(&client->poll, UV_READABLE, control_client_ready);
+    return client;
+}
+
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
@@ -416,25 +437,10 @@ void control_client_accept(struct control *control, const struct transport_conn 
         taken.ops->close(&taken);
         return;
     }
-    struct control_client *client = calloc(1, sizeof *client);
-    if (client == NULL || GA_FAILPOINT("gpuaasd: accepted")) {
+    struct control_client *client = control_client_make(control, &taken, tls);
+    if (client == NULL) {
         control_client_turn_away(&taken);
-        free(client);
-        return;
+    } else if (control_client_pend(client) != GA_OK) { /* others may close it from here on */
+        control_client_close(client);
     }
-    client->control = control;
-    client->conn = taken;
-    client->tls = tls;
-    ga_list_init(&client->link);
-    ga_list_init(&client->beside);
-    if (control_client_pend(client) != GA_OK) {
-        control_client_turn_away(&taken);
-        free(client);
-        return;
-    }
-    client->handles = 1;
-    client->poll.data = client;
-    ga_list_append(&control->clients, &client->link);
-    (void)uv_poll_init(&control->loop, &client->poll, client->conn.fd);
-    (void)uv_poll_start(&client->poll, UV_READABLE, control_client_ready);
 }

@@ -177,3 +177,27 @@ Test(pending, it_always_finds_who_has_most)
         }
     }
 }
+
+Test(pending, it_is_never_the_one_that_has_just_come)
+{
+    enum { SOURCES = 12, ROUNDS = 20000 };
+    bool here[2 * PENDING_MAX] = {false};
+    srand(8);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned i = (unsigned)rand() % (2 * PENDING_MAX);
+        if (here[i] && rand() % 4 != 0) {
+            pending_entry_heard(&entries[i]);
+        } else if (here[i]) {
+            pending_table_remove(&table, &entries[i]);
+            here[i] = false;
+        } else {
+            come(i, (uint32_t)rand() % SOURCES);
+            here[i] = true;
+            if (pending_table_is_over(&table)) {
+                unsigned gone = drop();
+                cr_assert_neq(gone, i);
+                here[gone] = false;
+            }
+        }
+    }
+}
