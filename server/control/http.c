@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Monitoring over HTTP. Its connections are counted in a table of pending ones, from their first to
+ * their last moment: when there are too many, that goes which the table says (server/pending.h),
+ * and whoever asks something whole is answered beside any number that do not. */
 #include "server/control/http.h"
 
 #include <dlfcn.h>
@@ -6,21 +9,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <uv.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/control/control.h"
 #include "server/control/metrics.h"
+#include "server/pending.h"
 
-#define LIBRARY          "libmicrohttpd.so.12"
-#define HTTP_CONNECTIONS 32u
-#define HTTP_TIMEOUT_S   10u
-#define HTTP_MEMORY      16384u /* of a connection: requests are short */
+#define LIBRARY     "libmicrohttpd.so.12"
+#define HTTP_ACCEPT 16u /* that are accepted at once: those before them have had a turn */
+/* The library's own limit: one that has to go is still there until the library has noticed. */
+#define HTTP_LIMIT     (2 * HTTP_CONNECTIONS)
+#define HTTP_TIMEOUT_S 5u     /* without a byte either way */
+#define HTTP_MEMORY    16384u /* of a connection: requests are short */
 
 #define CALLS(X)                                                                                   \
     X(MHD_start_daemon)                                                                            \
     X(MHD_stop_daemon)                                                                             \
     X(MHD_get_daemon_info)                                                                         \
+    X(MHD_get_connection_info)                                                                     \
     X(MHD_run)                                                                                     \
     X(MHD_add_connection)                                                                          \
     X(MHD_get_timeout)                                                                             \
@@ -42,9 +51,15 @@ static struct http {
     struct MHD_Daemon *daemon;
     struct control *control;
     struct transport_listener listener;
+    struct pending_table conns;
     uv_poll_t listened, poll;
     uv_timer_t timer;
 } http;
+
+struct http_conn {
+    struct pending_entry entry; /* "heard": it has asked something whole */
+    int fd;                     /* the library's */
+};
 
 static bool http_library_open(void)
 {
@@ -63,6 +78,59 @@ static bool http_library_open(void)
     return all;
 }
 
+/* ---- connections */
+
+/* The library closes it when it sees that. */
+static void http_conn_end(struct http_conn *conn)
+{
+    pending_table_remove(&http.conns, &conn->entry);
+    (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
+/* NULL: no memory; it is not counted. */
+static struct http_conn *http_conn_begin(int fd)
+{
+    const struct transport_conn transport = transport_of_socket(fd);
+    uint8_t source[TRANSPORT_SOURCE_BYTES];
+    struct http_conn *conn = calloc(1, sizeof *conn);
+    transport_source(&transport, source);
+    if (conn == NULL ||
+        pending_table_add(&http.conns, &conn->entry, source, ga_clock_ns()) != GA_OK) {
+        free(conn);
+        return NULL;
+    }
+    conn->fd = fd;
+    if (pending_table_is_over(&http.conns)) {
+        http_conn_end(ga_container(pending_table_victim(&http.conns), struct http_conn, entry));
+    }
+    return conn;
+}
+
+static void http_conn_told(void *user, struct MHD_Connection *connection, void **context,
+                           enum MHD_ConnectionNotificationCode code)
+{
+    (void)user;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            http.calls.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *context = info != NULL ? http_conn_begin(info->connect_fd) : NULL;
+    } else if (*context != NULL) {
+        struct http_conn *conn = *context;
+        pending_table_remove(&http.conns, &conn->entry);
+        free(conn);
+    }
+}
+
+static void http_conn_heard(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        http.calls.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct http_conn *conn = info != NULL ? info->socket_context : NULL;
+    if (conn != NULL && conn->entry.source != NULL) {
+        pending_entry_heard(&conn->entry);
+    }
+}
+
 /* ---- answers */
 
 static enum MHD_Result answer_give(struct MHD_Connection *connection, unsigned status, char *text,
@@ -76,6 +144,8 @@ static enum MHD_Result answer_give(struct MHD_Connection *connection, unsigned s
     }
     (void)http.calls.MHD_add_response_header(response, "Content-Type", type);
     (void)http.calls.MHD_add_response_header(response, "Cache-Control", "no-store");
+    /* Who asks a hundred times in one breath is answered once, and others have their turn. */
+    (void)http.calls.MHD_add_response_header(response, "Connection", "close");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
         (void)http.calls.MHD_add_response_header(response, "Allow", "GET, HEAD");
     }
@@ -125,6 +195,7 @@ static enum MHD_Result http_answer(void *user, struct MHD_Connection *connection
     (void)user, (void)version, (void)body;
     bool reads =
         strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    http_conn_heard(connection);
     if (*state == NULL) { /* the header alone: whoever brings a body is answered after it */
         *state = &begun;
         return MHD_YES;
@@ -174,14 +245,13 @@ static void http_turn(void)
     }
 }
 
-/* We accept, because the library would miss those who wait when it has enough for a moment. It
- * closes a connection that is one too many. */
+/* We accept, because the library would miss those who wait when it has enough for a moment. */
 static void http_accept(uv_poll_t *poll, int status, int events)
 {
     struct transport_conn conn;
     struct sockaddr_storage peer;
     (void)poll, (void)status, (void)events;
-    for (unsigned i = 0; i < HTTP_CONNECTIONS; i++) {
+    for (unsigned i = 0; i < HTTP_ACCEPT; i++) {
         socklen_t size = sizeof peer;
         if (http.listener.ops->accept(&http.listener, &conn) != GA_OK) {
             break;
@@ -226,10 +296,12 @@ enum ga_status http_start(struct control *control)
     }
     GA_TRY(http_listen(text));
     http.control = control;
+    GA_TRY(pending_table_init(&http.conns, HTTP_CONNECTIONS));
     http.daemon = http.calls.MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, http_answer, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-        HTTP_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, HTTP_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, HTTP_TIMEOUT_S,
+        MHD_OPTION_NOTIFY_CONNECTION, http_conn_told, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HTTP_MEMORY, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         http.daemon != NULL ? http.calls.MHD_get_daemon_info(http.daemon, MHD_DAEMON_INFO_EPOLL_FD)
                             : NULL;
@@ -237,8 +309,13 @@ enum ga_status http_start(struct control *control)
         ga_error("[server] http: libmicrohttpd does not start");
         return GA_NO_MEMORY;
     }
-    (void)uv_poll_init(&control->loop, &http.poll, info->epoll_fd);
-    (void)uv_poll_init(&control->loop, &http.listened, http.listener.fd);
+    if (uv_poll_init(&control->loop, &http.poll, info->epoll_fd) != 0 ||
+        uv_poll_init(&control->loop, &http.listened, http.listener.fd) != 0) {
+        ga_error("[server] http: no room in the event loop");
+        http.calls.MHD_stop_daemon(http.daemon);
+        http.daemon = NULL;
+        return GA_NO_MEMORY;
+    }
     (void)uv_timer_init(&control->loop, &http.timer);
     (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
     (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
@@ -257,6 +334,7 @@ void http_stop(struct control *control)
         uv_close((uv_handle_t *)&http.timer, NULL);
         http.listener.ops->close_listener(&http.listener);
         http.calls.MHD_stop_daemon(http.daemon);
+        pending_table_fini(&http.conns);
         http.daemon = NULL;
     }
 }

@@ -9,7 +9,8 @@
 
 #include "base/status.h"
 
-#define HTTP_PORT "9954" /* where none is given */
+#define HTTP_PORT        "9954" /* where none is given */
+#define HTTP_CONNECTIONS 64u    /* more, and one of those that have most must go */
 
 struct control;
 

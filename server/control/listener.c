@@ -11,6 +11,7 @@
 #include "server/control/client.h"
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
+#include "server/control/http.h"
 #include "server/control/images.h"
 #include "server/control/scheduling.h"
 
@@ -19,7 +20,7 @@
 /* For each client its connection, and what leads to its backend process, with the bell for turns on
  * the GPUs where there are any; and some for ourselves. */
 #define DESCRIPTORS_OF_A_CLIENT 2u
-#define DESCRIPTORS_OF_OURS     128u
+#define DESCRIPTORS_OF_OURS     (96u + HTTP_CONNECTIONS)
 #define PENDING_MIN             16u
 #define IMAGES_FEW              8u /* that are kept where there are few descriptors */
 
@@ -122,13 +123,17 @@ enum ga_status control_listen(struct control *control)
                      control->conf->server.listen[i].line, why);
             return status;
         }
+        if (uv_poll_init(&control->loop, &listener->poll, listener->listener.fd) != 0) {
+            listener->listener.ops->close_listener(&listener->listener);
+            ga_error("no room in the event loop");
+            return GA_NO_MEMORY;
+        }
         listener->control = control;
         listener->open = true;
         listener->tls = transport_address_is(&address, "tls");
         listener->poll.data = listener;
         listener->pause.data = listener;
         control->listener_count++;
-        (void)uv_poll_init(&control->loop, &listener->poll, listener->listener.fd);
         (void)uv_timer_init(&control->loop, &listener->pause);
         GA_TRY(
             address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
