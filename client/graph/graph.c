@@ -269,7 +269,7 @@ static bool farewell_submit(struct client_graph *graph, void (*gone)(void *), vo
     *farewell = (struct farewell){.graph = graph, .gone = gone, .data = data};
     const struct front_host_call call = {
         .callback = farewell_say, .stream = graph->stream, .data = farewell};
-    CUresult rc = client_host_submit(graph->stream, &call);
+    CUresult rc = client_host_submit_own(graph->stream, &call);
     (void)cuCtxPopCurrent_v2(NULL);
     if (rc != CUDA_SUCCESS) {
         free(farewell);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host functions and stream callbacks, and the thread that runs them; and that of values in pinned
- * memory that streams write or wait for (client/stream/host_value.h).
+/* Host functions and stream callbacks, and the thread that runs them; that of values in pinned
+ * memory that streams write or wait for (client/stream/host_value.h); and that of the library's own
+ * functions, which none of the program's holds up.
  *
  * What a reader would get wrong: their turn is told on the data connection, not on the side,
  * because it must come after the bytes of the copies before it. That they have returned is told on
@@ -27,13 +28,13 @@
 #define SIDE_FULL_US   1000
 #define VALUE_SLEEP_NS 200000
 
-enum lane_number { FUNCTIONS, VALUES, LANES };
+enum lane_number { FUNCTIONS, VALUES, OWN, LANES };
 
 struct client_host_call {
     struct ga_list at;
     struct client_conn *conn;
     enum lane_number lane;
-    struct front_host_call call; /* of FUNCTIONS */
+    struct front_host_call call; /* of FUNCTIONS and OWN */
     struct front_value value;    /* of VALUES */
     uint64_t sequence;
     uint32_t id;
@@ -55,6 +56,7 @@ static struct lane {
 } lanes[LANES] = {
     [FUNCTIONS] = {.name = "gpuaas-hostfn", .due = {&lanes[FUNCTIONS].due, &lanes[FUNCTIONS].due}},
     [VALUES] = {.name = "gpuaas-values", .due = {&lanes[VALUES].due, &lanes[VALUES].due}},
+    [OWN] = {.name = "gpuaas-own", .due = {&lanes[OWN].due, &lanes[OWN].due}},
 };
 
 /* ---- turns */
@@ -105,7 +107,7 @@ static struct client_host_call *next_call(const struct lane *lane)
 {
     ga_list_each (at, following, &lane->due) {
         struct client_host_call *call = ga_container(at, struct client_host_call, at);
-        if (call->lane == FUNCTIONS || value_ready(call)) {
+        if (call->lane != VALUES || value_ready(call)) {
             return call;
         }
     }
@@ -172,7 +174,7 @@ static void run(struct client_host_call *call)
                                          ? client_object_find(GA_HANDLE_CONTEXT, call->context)
                                          : NULL;
     context = context != NULL && atomic_load(&context->active) ? context : NULL;
-    if (call->lane == FUNCTIONS) {
+    if (call->lane != VALUES) {
         run_function(call, context, status);
     } else {
         run_value(call, context, status);
@@ -303,15 +305,26 @@ static CUresult submit(CUstream handle, struct client_host_call *made)
     return rc;
 }
 
-CUresult client_host_submit(CUstream handle, const struct front_host_call *what)
+static CUresult submit_function(CUstream handle, const struct front_host_call *what,
+                                enum lane_number lane)
 {
     struct client_host_call *made = calloc(1, sizeof *made);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    made->lane = FUNCTIONS;
+    made->lane = lane;
     made->call = *what;
     return submit(handle, made);
+}
+
+CUresult client_host_submit(CUstream handle, const struct front_host_call *what)
+{
+    return submit_function(handle, what, FUNCTIONS);
+}
+
+CUresult client_host_submit_own(CUstream handle, const struct front_host_call *what)
+{
+    return submit_function(handle, what, OWN);
 }
 
 CUresult client_host_submit_value(CUstream handle, const struct front_value *value)

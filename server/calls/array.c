@@ -86,15 +86,43 @@ static CUresult array_scrub(struct server_conn *conn, const struct server_array 
     return scrub_array(conn, array, channel_bytes(shape->Format) * shape->NumChannels);
 }
 
-static CUresult array_real_destroy(struct server_conn *conn, const struct server_array *array)
+static CUresult array_destroy(const struct cuda_driver *driver, uint64_t array)
 {
-    if (array->whole != 0) {
-        return CUDA_SUCCESS; /* goes with the whole */
+    return driver->cuArrayDestroy((CUarray)(uintptr_t)array);
+}
+
+static CUresult mipmap_destroy(const struct cuda_driver *driver, uint64_t mipmap)
+{
+    return driver->cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
+}
+
+static struct waiting_call destroying(const struct server_array *array)
+{
+    return array->mipmap != NULL
+               ? (struct waiting_call){.make = mipmap_destroy,
+                                       .object = (uint64_t)(uintptr_t)array->mipmap}
+               : (struct waiting_call){.make = array_destroy,
+                                       .object = (uint64_t)(uintptr_t)array->array};
+}
+
+static void array_gone(struct server_conn *conn, struct completer_entry *entry)
+{
+    ledger_return_device(conn->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
+}
+
+/* One that was made just now; no work uses it, but the driver may wait for all the same. */
+static void array_unmake(struct server_conn *conn, struct server_context *context,
+                         const struct server_array *array)
+{
+    struct completer_entry *entry =
+        array->whole != 0 ? NULL : server_entry_make(conn, COMPLETER_JOB);
+    if (entry != NULL) {
+        entry->waits = destroying(array);
+        entry->job = array_gone;
+        entry->job_values[0] = array->gpu;
+        entry->job_values[1] = array->bytes;
+        waiting_call_make(conn, context, entry);
     }
-    CUresult rc = array->mipmap != NULL ? conn->driver->cuMipmappedArrayDestroy(array->mipmap)
-                                        : conn->driver->cuArrayDestroy(array->array);
-    ledger_return_device(conn->ledger, array->gpu, array->bytes);
-    return rc;
 }
 
 /* Takes the array over, under the client's handle; or destroys it. */
@@ -103,7 +131,7 @@ static CUresult array_put(struct server_conn *conn, uint64_t handle, struct serv
 {
     enum ga_status status = ga_handle_table_take(table_of(conn, handle), handle, array);
     if (status != GA_OK) {
-        (void)array_real_destroy(conn, array);
+        array_unmake(conn, context, array);
         free(array);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -131,7 +159,7 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
     if (rc == CUDA_SUCCESS) {
         rc = array_scrub(conn, array);
         if (rc != CUDA_SUCCESS) {
-            (void)array_real_destroy(conn, array);
+            array_unmake(conn, conn->current, array);
         }
     }
     if (rc != CUDA_SUCCESS) {
@@ -209,10 +237,33 @@ CUresult array_free(struct server_conn *conn, struct server_array *array)
         array_forget(conn, array);
     }
     ga_list_remove(&array->link);
-    conn_flush(conn);
-    CUresult rc = array_real_destroy(conn, array);
+    CUresult rc = CUDA_SUCCESS;
+    if (array->whole == 0) { /* a level goes with the whole */
+        const struct waiting_call destroy = destroying(array);
+        conn_flush(conn);
+        rc = destroy.make(conn->driver, destroy.object);
+        ledger_return_device(conn->ledger, array->gpu, array->bytes);
+    }
     free(array);
     return rc;
+}
+
+static void destroyed(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    array_gone(conn, entry);
+    server_reply(conn, &header, entry->rc);
+}
+
+static struct server_array *leaving_find(const struct server_context *context, uint64_t handle)
+{
+    ga_list_each (at, next, &context->arrays) {
+        struct server_array *array = ga_container(at, struct server_array, link);
+        if (array->leaving && array->handle == handle) {
+            return array;
+        }
+    }
+    return NULL;
 }
 
 /* The work that was there when the client destroyed it is done. The context may have ended since,
@@ -222,24 +273,28 @@ static void destroy_later(struct server_conn *conn, struct completer_entry *entr
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
     struct server_context *context =
         ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
-    CUresult rc = entry->rc;
-    if (context != NULL) {
-        ga_list_each (at, next, &context->arrays) {
-            struct server_array *array = ga_container(at, struct server_array, link);
-            if (array->leaving && array->handle == entry->job_values[1]) {
-                context_apply(conn, context);
-                CUresult freed = array_free(conn, array);
-                rc = rc != CUDA_SUCCESS ? rc : freed;
-                context_apply(conn, conn->current);
-                break;
-            }
-        }
+    struct server_array *array =
+        context != NULL ? leaving_find(context, entry->job_values[1]) : NULL;
+    struct completer_entry *after =
+        array != NULL
+            ? completer_entry_make(&conn->completer, COMPLETER_JOB, entry->session, entry->sequence)
+            : NULL;
+    if (after == NULL) { /* without memory for it, it stays until its context ends */
+        server_reply(conn, &header, array == NULL ? entry->rc : CUDA_ERROR_OUT_OF_MEMORY);
+        return;
     }
-    server_reply(conn, &header, rc);
+    after->rc = entry->rc;
+    after->waits = destroying(array);
+    after->job = destroyed;
+    after->job_values[0] = array->gpu;
+    after->job_values[1] = array->bytes;
+    ga_list_remove(&array->link);
+    free(array);
+    waiting_call_make(conn, context, after);
 }
 
-/* A driver may wait in cuArrayDestroy for kernels that only a later call lets go on: so it is asked
- * when the work before is done. `array` NULL: there is none. */
+/* The driver is asked when the work before is done, so that it waits for later work only, if for
+ * any. `array` NULL: there is none. */
 static CUresult destroy_after_work(struct server_conn *conn, struct server_array *array)
 {
     if (array == NULL || array->whole != 0) {

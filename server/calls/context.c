@@ -46,14 +46,16 @@ CUresult server_do_ga_context_destroy(struct server_conn *conn,
                                       const struct ga_context_destroy_args *args)
 {
     struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
-    return context != NULL ? context_clear(conn, context, false) : CUDA_ERROR_INVALID_CONTEXT;
+    return context != NULL ? context_clear_after_work(conn, context, false)
+                           : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult server_do_ga_context_reset(struct server_conn *conn,
                                     const struct ga_context_reset_args *args)
 {
     struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
-    return context != NULL ? context_clear(conn, context, true) : CUDA_ERROR_INVALID_CONTEXT;
+    return context != NULL ? context_clear_after_work(conn, context, true)
+                           : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult server_do_ga_context_synchronize(struct server_conn *conn)

@@ -17,6 +17,7 @@
 #include "server/session/context_open.h"
 #include "server/session/contexts.h"
 #include "server/session/peers.h"
+#include "server/session/reply.h"
 
 static void keep_first(CUresult *first, CUresult rc)
 {
@@ -93,6 +94,37 @@ void context_settings_reset(struct server_conn *conn, struct server_context *con
     }
 }
 
+/* The work that was there when the client ended the context is done. */
+static void clear_later(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    struct server_context *context =
+        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+    CUresult rc = CUDA_ERROR_INVALID_CONTEXT; /* it has been ended twice */
+    if (context != NULL) {
+        rc = context_clear(conn, context, entry->job_values[1] != 0);
+    }
+    server_reply(conn, &header, rc);
+}
+
+CUresult context_clear_after_work(struct server_conn *conn, struct server_context *context,
+                                  bool keep)
+{
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    if (entry == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    context_apply(conn, context);
+    (void)context_mark(conn, context, entry); /* what cannot be marked is waited for at the end */
+    context_apply(conn, conn->current);
+    entry->job = clear_later;
+    entry->job_values[0] = context->handle;
+    entry->job_values[1] = keep;
+    entry->between_frames = true;
+    completer_add(&conn->completer, entry);
+    return SERVER_ANSWERED;
+}
+
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep)
 {
     const struct cuda_driver *driver = conn->driver;
@@ -108,6 +140,10 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     if (conn_gives_up(conn) || abandoned != CUDA_SUCCESS) {
         return first; /* the same; or the context stays */
     }
+    if (waiting_calls_settle(conn, &context->waiting) != GA_OK) {
+        return CUDA_ERROR_UNKNOWN; /* the same */
+    }
+    context_apply(conn, context); /* jobs have run meanwhile */
     meter_context_end(conn, context);
     peer_drop(conn, context);
     keep_first(&first, objects_free(conn, context));

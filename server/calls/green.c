@@ -16,6 +16,7 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
+#include "server/session/reply.h"
 
 static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
 {
@@ -186,14 +187,35 @@ CUresult green_free(struct server_conn *conn, struct server_green *green)
     return first == CUDA_SUCCESS ? rc : first;
 }
 
+/* The work that was there when the client ended it is done. */
+static void end_later(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    struct server_green *green = green_find(conn, entry->job_values[0]);
+    CUresult rc = CUDA_ERROR_INVALID_CONTEXT; /* its context has ended, and it with that */
+    if (green != NULL) {
+        rc = green_drain(conn, green);
+    }
+    if (green != NULL && !conn_gives_up(conn)) { /* else the end frees everything */
+        CUresult freed = green_free(conn, green);
+        rc = rc == CUDA_SUCCESS ? freed : rc;
+    }
+    context_apply(conn, conn->current);
+    server_reply(conn, &header, rc);
+}
+
 static CUresult end(struct server_conn *conn, struct server_green *green)
 {
-    CUresult rc = green_drain(conn, green);
-    if (conn_gives_up(conn)) {
-        return rc; /* the end frees everything */
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    if (entry == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult freed = green_free(conn, green);
-    return rc == CUDA_SUCCESS ? freed : rc;
+    (void)green_mark(conn, green, entry); /* what cannot be marked is waited for at the end */
+    entry->job = end_later;
+    entry->job_values[0] = green->handle;
+    entry->between_frames = true;
+    completer_add(&conn->completer, entry);
+    return SERVER_ANSWERED;
 }
 
 /* One that waits for the default stream is made while the green context is current. */

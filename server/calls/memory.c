@@ -25,7 +25,44 @@ CUresult server_do_ga_memory_map(struct server_conn *conn, const struct ga_memor
                : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* ---- where there is no window */
+/* ---- where there is no window: the driver chooses addresses, and may wait when they are freed */
+
+static CUresult address_free(const struct cuda_driver *driver, uint64_t address)
+{
+    return driver->cuMemFree_v2(address);
+}
+
+static void address_gone(struct server_conn *conn, struct completer_entry *entry)
+{
+    ledger_return_device(conn->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
+}
+
+/* The entry of the job that comes when the memory has been freed. NULL: no memory. */
+static struct completer_entry *freeing(struct server_conn *conn, const struct range *range,
+                                       const struct wire_header *header)
+{
+    struct completer_entry *entry =
+        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+    if (entry == NULL) {
+        server_fail(conn, "no memory for a call that may wait");
+        return NULL;
+    }
+    entry->waits = (struct waiting_call){.make = address_free, .object = range->base};
+    entry->job = address_gone;
+    entry->job_values[0] = conn->sessions[range->session]->gpu;
+    entry->job_values[1] = range->bytes;
+    return entry;
+}
+
+/* What the current call has allocated in vain. */
+static void memory_unmake(struct server_conn *conn, struct server_context *context,
+                          const struct range *range)
+{
+    struct completer_entry *entry = freeing(conn, range, conn->call.header);
+    if (entry != NULL) {
+        waiting_call_make(conn, context, entry);
+    }
+}
 
 static CUresult memory_allocate(struct server_conn *conn, const struct server_session *session,
                                 uint64_t bytes, uint64_t *address)
@@ -40,12 +77,6 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     CU_TRY(memory_charge(conn, session, bytes));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
     memory_answered(conn, session, bytes, rc);
-    if (rc == CUDA_SUCCESS) {
-        rc = scrub_memory(conn, session, conn->current, got, bytes);
-        if (rc != CUDA_SUCCESS) {
-            (void)conn->driver->cuMemFree_v2(got);
-        }
-    }
     if (rc != CUDA_SUCCESS) {
         ledger_return_device(conn->ledger, session->gpu, bytes);
         return rc;
@@ -56,10 +87,13 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
                                 .mapped = true,
                                 .allocated = true,
                                 .session = session->number};
-    if (range_table_add(&conn->ranges, &range) != GA_OK) {
-        (void)conn->driver->cuMemFree_v2(got);
-        ledger_return_device(conn->ledger, session->gpu, bytes);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    rc = scrub_memory(conn, session, conn->current, got, bytes);
+    if (rc == CUDA_SUCCESS && range_table_add(&conn->ranges, &range) != GA_OK) {
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (rc != CUDA_SUCCESS) {
+        memory_unmake(conn, conn->current, &range);
+        return rc;
     }
     *address = got;
     return CUDA_SUCCESS;
@@ -111,18 +145,45 @@ static CUresult unmap_check(const struct server_conn *conn, uint64_t address, ui
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult unmap(struct server_conn *conn, uint64_t address, uint64_t bytes)
+static void address_freed(struct server_conn *conn, struct completer_entry *entry)
+{
+    const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
+    address_gone(conn, entry);
+    server_reply(conn, &header, entry->rc);
+}
+
+/* For what is mapped in a window the driver does not wait. */
+static CUresult unmap(struct server_conn *conn, const struct wire_header *header, uint64_t address,
+                      uint64_t bytes)
 {
     CU_TRY(unmap_check(conn, address, bytes));
-    return bytes != 0 ? memory_free(conn, address) : CUDA_SUCCESS;
+    if (bytes == 0) {
+        return CUDA_SUCCESS;
+    }
+    const struct range *range = range_table_at(&conn->ranges, address);
+    if (!range->allocated) {
+        return memory_free(conn, address);
+    }
+    struct completer_entry *entry = freeing(conn, range, header);
+    if (entry != NULL) {
+        entry->job = address_freed;
+        struct server_context *owner = (struct server_context *)(uintptr_t)range->owner;
+        range_table_remove(&conn->ranges, address);
+        waiting_call_make(conn, owner, entry);
+    }
+    return SERVER_ANSWERED;
 }
 
 static void unmap_later(struct server_conn *conn, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
-    server_reply(conn, &header,
-                 entry->rc == CUDA_SUCCESS ? unmap(conn, entry->job_values[0], entry->job_values[1])
-                                           : entry->rc);
+    CUresult rc = entry->rc;
+    if (rc == CUDA_SUCCESS) {
+        rc = unmap(conn, &header, entry->job_values[0], entry->job_values[1]);
+    }
+    if (rc != SERVER_ANSWERED) {
+        server_reply(conn, &header, rc);
+    }
 }
 
 static CUresult unmap_after_work(struct server_conn *conn, const struct ga_memory_unmap_args *args)
@@ -151,7 +212,7 @@ CUresult server_do_ga_memory_unmap(struct server_conn *conn,
 {
     CU_TRY(unmap_check(conn, args->address, args->bytes));
     return args->wait_for_work != 0 ? unmap_after_work(conn, args)
-                                    : unmap(conn, args->address, args->bytes);
+                                    : unmap(conn, conn->call.header, args->address, args->bytes);
 }
 
 /* ---- what others keep */

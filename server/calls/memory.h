@@ -11,7 +11,7 @@
 struct server_conn;
 struct server_session;
 
-/* Frees what is mapped or allocated at `base`, in the driver too. */
+/* Frees what is mapped at `base`, in the driver too; or allocated, when no work is left. */
 CUresult memory_free(struct server_conn *conn, uint64_t base);
 /* The tenant may have no more memory on this GPU, and the program cannot be told to try again: its
  * other programs give back what they cache, which is waited for. Whether any has been asked. */

@@ -36,17 +36,46 @@ static void module_forget(struct server_conn *conn, struct server_module *module
     module->leaving = true;
 }
 
+static CUresult module_unload(const struct cuda_driver *driver, uint64_t module)
+{
+    return driver->cuModuleUnload((CUmodule)(uintptr_t)module);
+}
+
+/* Takes it out of its context; what is left of it is the driver's module. */
+static struct waiting_call module_leave(struct server_module *module)
+{
+    const struct waiting_call unload = {.make = module_unload,
+                                        .object = (uint64_t)(uintptr_t)module->real};
+    ga_list_remove(&module->link);
+    image_unref(module->image);
+    free(module);
+    return unload;
+}
+
 CUresult module_free(struct server_conn *conn, struct server_module *module)
 {
     if (!module->leaving) {
         module_forget(conn, module);
     }
-    ga_list_remove(&module->link);
+    const struct waiting_call unload = module_leave(module);
     conn_flush(conn);
-    CUresult rc = conn->driver->cuModuleUnload(module->real);
-    image_unref(module->image);
-    free(module);
-    return rc;
+    return unload.make(conn->driver, unload.object);
+}
+
+static void unloaded(struct server_conn *conn, struct completer_entry *entry)
+{
+    server_check_fault(conn, entry->rc);
+}
+
+void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real)
+{
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    if (entry != NULL) {
+        entry->waits =
+            (struct waiting_call){.make = module_unload, .object = (uint64_t)(uintptr_t)real};
+        entry->job = unloaded;
+        waiting_call_make(conn, context, entry);
+    }
 }
 
 /* The work that was there when the client unloaded it is done. The context may have ended since,
@@ -55,22 +84,26 @@ static void unload_later(struct server_conn *conn, struct completer_entry *entry
 {
     struct server_context *context =
         ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
-    if (context == NULL) {
+    struct completer_entry *after =
+        completer_entry_make(&conn->completer, COMPLETER_JOB, entry->session, entry->sequence);
+    if (context == NULL || after == NULL) { /* it goes with its context */
+        completer_entry_free(&conn->completer, after);
         return;
     }
     ga_list_each (at, next, &context->modules) {
         struct server_module *module = ga_container(at, struct server_module, link);
         if (module->leaving && module->handle == entry->job_values[1]) {
-            context_apply(conn, context);
-            server_check_fault(conn, module_free(conn, module));
-            context_apply(conn, conn->current);
+            after->waits = module_leave(module);
+            after->job = unloaded;
+            waiting_call_make(conn, context, after);
             return;
         }
     }
+    completer_entry_free(&conn->completer, after);
 }
 
-/* A driver may wait in cuModuleUnload for kernels that only a later call lets go on: so it is asked
- * when the work before is done. */
+/* The driver is asked when the work before is done, so that it waits for later work only, if for
+ * any. */
 static CUresult unload_after_work(struct server_conn *conn, struct server_module *module)
 {
     struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);

@@ -6,11 +6,14 @@
 #include "api/cuda_names.h"
 
 struct server_conn;
+struct server_context;
 struct server_module;
 
 /* Loads it into the driver once more, from its image, for the current context. */
 CUresult module_real_load(struct server_conn *conn, struct server_module *module);
-/* Frees it, in the driver too. */
+/* Frees it, in the driver too: its context has no work. */
 CUresult module_free(struct server_conn *conn, struct server_module *module);
+/* Unloads one of the driver's that the current call has loaded in vain. */
+void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real);
 
 #endif

@@ -270,7 +270,7 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
     }
     if (rc != CUDA_SUCCESS) {
         ledger_return_device(conn->ledger, module->context->session->gpu, module->variable_bytes);
-        (void)conn->driver->cuModuleUnload(module->real);
+        module_unmake(conn, conn->current, module->real);
         free(module);
         return rc;
     }

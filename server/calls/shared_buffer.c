@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the GPU and memory that the application shares with this process. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "api/calls.h"
@@ -33,12 +34,39 @@ CUresult server_do_ga_shared_buffer_reach(struct server_conn *conn,
                                args->key);
 }
 
-/* What a copy uses must not be given up. */
+static CUresult buffer_unpin(const struct cuda_driver *driver, uint64_t closed)
+{
+    return shared_buffer_unpin(driver, (const struct shared_buffer *)(uintptr_t)closed);
+}
+
+static void buffer_unpinned(struct server_conn *conn, struct completer_entry *entry)
+{
+    struct shared_buffer *closed = (struct shared_buffer *)(uintptr_t)entry->waits.object;
+    shared_buffer_unpinned(&conn->shared_buffers, conn->driver, closed, entry->rc);
+    server_check_fault(conn, entry->rc);
+    free(closed);
+}
+
+/* What a copy uses must not be given up. The memory is the limit's and the ledger's until the
+ * driver has let go of it. */
 CUresult server_do_ga_shared_buffer_close(struct server_conn *conn,
                                           const struct ga_shared_buffer_close_args *args)
 {
-    CUresult rc = shared_buffer_close(&conn->shared_buffers, conn->driver, args->piece);
-    return rc == CUDA_ERROR_ILLEGAL_STATE ? SERVER_BROKEN : rc;
+    struct shared_buffer *closed = malloc(sizeof *closed);
+    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    CUresult rc = closed != NULL && entry != NULL
+                      ? shared_buffer_close(&conn->shared_buffers, args->piece, closed)
+                      : CUDA_ERROR_OUT_OF_MEMORY; /* it stays until the end */
+    if (rc != CUDA_SUCCESS) {
+        completer_entry_free(&conn->completer, entry);
+        free(closed);
+        return rc == CUDA_ERROR_ILLEGAL_STATE ? SERVER_BROKEN : rc;
+    }
+    entry->waits =
+        (struct waiting_call){.make = buffer_unpin, .object = (uint64_t)(uintptr_t)closed};
+    entry->job = buffer_unpinned;
+    waiting_call_make(conn, NULL, entry);
+    return SERVER_ANSWERED;
 }
 
 /* The copy has been submitted, or `rc` says why not: the answer comes when the stream has got so

@@ -80,8 +80,8 @@ CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t num
     return CUDA_SUCCESS;
 }
 
-CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
-                             const struct cuda_driver *driver, uint32_t number)
+CUresult shared_buffer_close(struct shared_buffers *shared_buffers, uint32_t number,
+                             struct shared_buffer *closed)
 {
     struct shared_buffer *piece = shared_buffer_find(shared_buffers, number, 0, 0);
     if (piece == NULL) {
@@ -90,25 +90,37 @@ CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
     if (atomic_load_explicit(&piece->uses, memory_order_acquire) != 0) {
         return CUDA_ERROR_ILLEGAL_STATE;
     }
-    CUresult rc = CUDA_SUCCESS;
-    if (piece->memory != NULL) {
-        rc = staging_unregister(driver, shared_buffers->ledger, piece->device, piece->memory);
-        if (rc == CUDA_SUCCESS) { /* else the driver may use it: it stays until the process ends */
-            munmap(piece->memory, piece->bytes);
-            ledger_return(shared_buffers->ledger, FIGURE_SHARED_BYTES, piece->bytes);
-        }
-    }
-    shared_buffers->bytes -= piece->bytes;
+    *closed = (struct shared_buffer){
+        .memory = piece->memory, .bytes = piece->bytes, .device = piece->device};
     *piece = (struct shared_buffer){.bytes = 0};
-    return rc;
+    return CUDA_SUCCESS;
+}
+
+CUresult shared_buffer_unpin(const struct cuda_driver *driver, const struct shared_buffer *closed)
+{
+    return closed->memory != NULL ? staging_unregister(driver, closed->device, closed->memory)
+                                  : CUDA_SUCCESS;
+}
+
+void shared_buffer_unpinned(struct shared_buffers *shared_buffers, const struct cuda_driver *driver,
+                            const struct shared_buffer *closed, CUresult rc)
+{
+    shared_buffers->bytes -= closed->bytes;
+    if (closed->memory != NULL && rc == CUDA_SUCCESS) {
+        staging_unregistered(driver, shared_buffers->ledger, closed->device);
+        munmap(closed->memory, closed->bytes);
+        ledger_return(shared_buffers->ledger, FIGURE_SHARED_BYTES, closed->bytes);
+    } /* else the driver may use it: it stays until the process ends */
 }
 
 void shared_buffers_fini(struct shared_buffers *shared_buffers, const struct cuda_driver *driver)
 {
     for (uint32_t i = 0; shared_buffers->buffers != NULL && i < API_SHARED_BUFFERS_MAX; i++) {
-        if (shared_buffers->buffers[i].bytes != 0) {
-            atomic_store(&shared_buffers->buffers[i].uses, 0); /* of a copy that was given up */
-            (void)shared_buffer_close(shared_buffers, driver, i);
+        struct shared_buffer *piece = &shared_buffers->buffers[i], closed;
+        atomic_store(&piece->uses, 0); /* of a copy that was given up */
+        if (piece->bytes != 0 && shared_buffer_close(shared_buffers, i, &closed) == CUDA_SUCCESS) {
+            shared_buffer_unpinned(shared_buffers, driver, &closed,
+                                   shared_buffer_unpin(driver, &closed));
         }
     }
     free(shared_buffers->buffers);

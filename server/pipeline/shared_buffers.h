@@ -38,9 +38,14 @@ CUresult shared_buffer_open(struct shared_buffers *shared_buffers, const struct 
 /* Enters memory that the network card reaches by this address and key. The same errors. */
 CUresult shared_buffer_reach(struct shared_buffers *shared_buffers, uint32_t number, uint64_t bytes,
                              uint64_t address, uint32_t key);
-/* CUDA_ERROR_ILLEGAL_STATE: a copy is under way; the client must not close it then. */
-CUresult shared_buffer_close(struct shared_buffers *shared_buffers,
-                             const struct cuda_driver *driver, uint32_t number);
+/* Takes a buffer out, whose number is free then. CUDA_ERROR_ILLEGAL_STATE: a copy is under way; the
+ * client must not close it then. The caller unpins it, on any thread, and says that it has, with
+ * the result of that. */
+CUresult shared_buffer_close(struct shared_buffers *shared_buffers, uint32_t number,
+                             struct shared_buffer *closed);
+CUresult shared_buffer_unpin(const struct cuda_driver *driver, const struct shared_buffer *closed);
+void shared_buffer_unpinned(struct shared_buffers *shared_buffers, const struct cuda_driver *driver,
+                            const struct shared_buffer *closed, CUresult rc);
 /* Closes all, after the end of the copies. */
 void shared_buffers_fini(struct shared_buffers *shared_buffers, const struct cuda_driver *driver);
 /* NULL: there is no such buffer, or it is shorter. */

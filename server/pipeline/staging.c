@@ -120,19 +120,20 @@ CUresult staging_register(const struct cuda_driver *driver, struct ledger *ledge
     return primary_finish(driver, ledger, device, before, rc);
 }
 
-CUresult staging_unregister(const struct cuda_driver *driver, struct ledger *ledger,
-                            CUdevice device, void *memory)
+CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory)
 {
     CUcontext before;
     CUresult rc = primary_enter(driver, device, &before);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuMemHostUnregister(memory);
         primary_leave(driver, device, before, false);
-        if (rc == CUDA_SUCCESS) {
-            primary_release(driver, ledger, device);
-        }
     }
     return rc;
+}
+
+void staging_unregistered(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device)
+{
+    primary_release(driver, ledger, device);
 }
 
 static CUresult ordinary_make(struct ledger *ledger, size_t bytes, void **memory)

@@ -61,11 +61,12 @@ CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CU
 void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                    size_t bytes, void *memory);
 
-/* Pins existing memory, whose charge is the caller's; and unpins it. */
+/* Pins existing memory, whose charge is the caller's; and unpins it, which may wait for work. Then
+ * the primary context of `device` is no more retained for it. Any thread may unpin. */
 CUresult staging_register(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                           void *memory, size_t bytes);
-CUresult staging_unregister(const struct cuda_driver *driver, struct ledger *ledger,
-                            CUdevice device, void *memory);
+CUresult staging_unregister(const struct cuda_driver *driver, CUdevice device, void *memory);
+void staging_unregistered(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device);
 
 void staging_init(struct staging *staging, const struct cuda_driver *driver, struct ledger *ledger,
                   uint64_t bytes, uint64_t overflow_bytes);

@@ -123,31 +123,11 @@ static const char *refuse(struct rebuild *rebuild)
     return why;
 }
 
-static bool rebuild_stream_is_idle(struct server_conn *conn, CUcontext context, CUstream stream)
-{
-    (void)conn->driver->cuCtxSetCurrent(context);
-    return conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
-}
-
-static bool context_is_idle(struct server_conn *conn, const struct server_context *context)
-{
-    bool idle = rebuild_stream_is_idle(conn, context->real, CU_STREAM_LEGACY);
-    if (context->heir != NULL) {
-        idle = idle && rebuild_stream_is_idle(conn, context->real, context->heir);
-    }
-    ga_list_each (at, next, &context->streams) {
-        const struct server_stream *stream = ga_container(at, struct server_stream, link);
-        bool green = stream->real == NULL;
-        idle = idle && rebuild_stream_is_idle(
-                           conn, green ? stream->green->as_context : context->real, stream->real);
-    }
-    return idle;
-}
-
-/* What only a later call ends: a capture, or bytes that have been announced. */
+/* What only a later call ends: a capture, or bytes that have been announced; or a context is being
+ * ended. */
 static bool is_amid(const struct server_conn *conn)
 {
-    bool amid = conn->bulk.next.said;
+    bool amid = conn->bulk.next.said || atomic_load(&conn->end_count) != 0;
     ga_list_each (at, next, &conn->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         ga_list_each (of, after, &context->streams) {
@@ -157,21 +137,12 @@ static bool is_amid(const struct server_conn *conn)
     return amid;
 }
 
-static bool is_idle(struct server_conn *conn)
-{
-    bool idle = true;
-    ga_list_each (at, next, &conn->objects.context_list) {
-        idle = idle && context_is_idle(conn, ga_container(at, struct server_context, link));
-    }
-    return idle;
-}
-
 /* Whether all work ends soon, by itself. All answers to it have been sent then. */
 static bool becomes_idle(struct server_conn *conn)
 {
     uint64_t until = ga_clock_ns() + IDLE_NS;
     completer_hand_over(&conn->completer);
-    while (!is_idle(conn)) {
+    while (!contexts_are_idle(conn)) {
         if (ga_clock_ns() > until || atomic_load(&conn->ended)) {
             return false;
         }
@@ -189,8 +160,8 @@ static bool becomes_idle(struct server_conn *conn)
         }
         output_of_context(conn);
     }
-    conn_run_jobs(conn);
-    return atomic_load(&conn->fault) == 0;
+    return waiting_calls_settle(conn, &conn->waiting.all) == GA_OK &&
+           atomic_load(&conn->fault) == 0;
 }
 
 /* ---- down and up */

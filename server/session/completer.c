@@ -172,16 +172,6 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     send_queue_append(&completer->conn->out, frame);
 }
 
-static void job_send(struct completer *completer, struct completer_entry *entry)
-{
-    struct server_conn *conn = completer->conn;
-    pthread_mutex_lock(&conn->job_lock);
-    ga_list_append(&conn->jobs, &entry->base.link);
-    atomic_fetch_add(&conn->job_count, 1);
-    pthread_mutex_unlock(&conn->job_lock);
-    (void)!eventfd_write(conn->wake_fd, 1);
-}
-
 /* Whether the client waits for it, and nothing of its call comes behind it. */
 static bool ends_a_call(const struct completer_entry *entry)
 {
@@ -236,7 +226,7 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         break;
     case COMPLETER_JOB:
         entry_release(completer, entry);
-        job_send(completer, entry);
+        conn_add_job(completer->conn, entry);
         return;
     }
     if (ends_a_call(entry)) {

@@ -12,6 +12,7 @@
 #include "server/pipeline/send_queue.h"
 #include "server/pipeline/shared_buffers.h"
 #include "server/session/objects.h"
+#include "server/session/waiting_calls.h"
 
 struct server_conn;
 
@@ -52,6 +53,8 @@ struct completer_entry {
     struct send_queue_frame *frame;                                       /* FRAME */
     void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; keeps it */
     uint64_t job_values[2];
+    struct waiting_call waits; /* JOB: what a thread that may wait does before it */
+    bool between_frames;       /* JOB: it ends what the handler of a call may be using */
 };
 
 struct completer {

@@ -246,6 +246,7 @@ static const char *conn_serve(struct server_conn *conn)
 {
     while (!atomic_load(&conn->ended)) {
         conn_run_jobs(conn);
+        conn_run_ends(conn);
         enum ga_status status = conn_frame(conn);
         if (status == GA_OK) {
             between_frames(conn);
@@ -333,6 +334,8 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     image_table_init(&conn->objects.images, conn->ledger);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
+    ga_list_init(&conn->ends);
+    waiting_calls_init(&conn->waiting);
     completer_init(&conn->completer, conn);
     meter_init(&conn->meter, setup->meter != 0, setup->record != 0);
     monitor_init(&conn->monitor);

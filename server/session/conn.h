@@ -3,8 +3,9 @@
  *
  * The submit thread reads, checks and submits. It waits neither for a GPU nor for the socket, with
  * two exceptions: for room (a full send queue; no free staging slot, as long as slots come back),
- * and where a call must leave nothing behind (the end of a context). All state of the application
- * belongs to it. The completion thread (completer.h) reports finished work. */
+ * and for work that is submitted to a context while that is being ended. Calls of the driver that
+ * may wait are made by other threads (waiting_calls.h). All state of the application belongs to the
+ * submit thread. The completion thread (completer.h) reports finished work. */
 #ifndef SERVER_SESSION_CONN_H
 #define SERVER_SESSION_CONN_H
 
@@ -32,6 +33,7 @@
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
 #include "server/session/rate_wait.h"
+#include "server/session/waiting_calls.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
@@ -108,6 +110,7 @@ struct server_conn {
     struct server_bulk bulk;
     struct shared_buffers shared_buffers;
     struct completer completer;
+    struct waiting_calls waiting;
     struct host_calls host_calls;
     struct kernel_output output;
     struct server_objects objects;
@@ -152,6 +155,8 @@ struct server_conn {
     pthread_mutex_t job_lock;
     struct ga_list jobs;   /* completer_entry.base.link */
     atomic_uint job_count; /* and CONN_TAKES_TURNS */
+    struct ga_list ends;   /* jobs that run between frames only */
+    atomic_uint end_count;
 };
 
 #define CONN_TAKES_TURNS (1u << 31) /* a job, too: see conn_take_turns */
@@ -189,8 +194,12 @@ void conn_unmake(struct server_conn *conn);
  * the driver that may wait for the GPU, because the GPU may wait for a client that waits for an
  * answer in the queue. */
 void conn_flush(struct server_conn *conn);
-/* Runs the jobs that the completion thread has handed back. */
+/* Hands a job to the submit thread. Takes the entry. Any thread. */
+void conn_add_job(struct server_conn *conn, struct completer_entry *entry);
+/* Runs the jobs that have been handed in, but for those that run between frames. */
 void conn_run_jobs(struct server_conn *conn);
+/* Runs the others: no call is being carried out. */
+void conn_run_ends(struct server_conn *conn);
 /* Whether nobody waits for work any more: the connection has ended, and this is not its end. */
 bool conn_gives_up(const struct server_conn *conn);
 /* Runs jobs until `*done` is set. GA_LOST: the connection ends. GA_TIMEOUT: at the end, the work

@@ -37,11 +37,15 @@ static void memory_unlend(struct server_conn *conn)
 
 static void jobs_drop(struct server_conn *conn)
 {
+    struct ga_list *lists[] = {&conn->jobs, &conn->ends};
     pthread_mutex_lock(&conn->job_lock);
-    ga_list_each (at, next, &conn->jobs) {
-        struct completion *base = ga_container(at, struct completion, link);
-        ga_list_remove(&base->link);
-        completer_entry_free(&conn->completer, ga_container(base, struct completer_entry, base));
+    for (unsigned i = 0; i < 2; i++) {
+        ga_list_each (at, next, lists[i]) {
+            struct completion *base = ga_container(at, struct completion, link);
+            ga_list_remove(&base->link);
+            completer_entry_free(&conn->completer,
+                                 ga_container(base, struct completer_entry, base));
+        }
     }
     pthread_mutex_unlock(&conn->job_lock);
 }
@@ -66,10 +70,12 @@ bool conn_wind_up(struct server_conn *conn)
     memory_unlend(conn);
     send_queue_close(&conn->out);
     conn_run_jobs(conn);
-    if (!conn->host->objects_free(conn)) {
+    if (!conn->host->objects_free(conn) ||
+        waiting_calls_settle(conn, &conn->waiting.all) != GA_OK) {
         return false;
     }
     (void)GA_FAILPOINT("backend: objects of an application freed");
+    waiting_calls_stop(&conn->waiting);
     completer_stop(&conn->completer);
     jobs_drop(conn);
     memory_give_back(conn);
@@ -106,6 +112,7 @@ void conn_unmake(struct server_conn *conn)
     staging_fini(&conn->staging); /* conn_end may be called until here */
     bulk_fini(&conn->bulk);
     ga_pool_fini(&conn->frames);
+    waiting_calls_fini(&conn->waiting);
     pthread_mutex_destroy(&conn->job_lock);
     if (conn->wake_fd >= 0) {
         close(conn->wake_fd);

@@ -27,6 +27,30 @@ void conn_take_turns(struct server_conn *conn)
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
+void conn_add_job(struct server_conn *conn, struct completer_entry *entry)
+{
+    pthread_mutex_lock(&conn->job_lock);
+    ga_list_append(entry->between_frames ? &conn->ends : &conn->jobs, &entry->base.link);
+    atomic_fetch_add(entry->between_frames ? &conn->end_count : &conn->job_count, 1);
+    pthread_mutex_unlock(&conn->job_lock);
+    (void)!eventfd_write(conn->wake_fd, 1);
+}
+
+static void job_run(struct server_conn *conn, struct ga_list *jobs, atomic_uint *count)
+{
+    pthread_mutex_lock(&conn->job_lock);
+    struct completion *base = ga_container(jobs->next, struct completion, link);
+    struct completer_entry *entry = ga_container(base, struct completer_entry, base);
+    ga_list_remove(&base->link);
+    atomic_fetch_sub(count, 1);
+    pthread_mutex_unlock(&conn->job_lock);
+    if (entry->waits.make != NULL) {
+        waiting_call_made(conn, entry);
+    }
+    entry->job(conn, entry);
+    completer_entry_free(&conn->completer, entry);
+}
+
 void conn_run_jobs(struct server_conn *conn)
 {
     unsigned count;
@@ -37,14 +61,14 @@ void conn_run_jobs(struct server_conn *conn)
             gates_begin(conn);
             continue;
         }
-        pthread_mutex_lock(&conn->job_lock);
-        struct completion *base = ga_container(conn->jobs.next, struct completion, link);
-        struct completer_entry *entry = ga_container(base, struct completer_entry, base);
-        ga_list_remove(&base->link);
-        atomic_fetch_sub(&conn->job_count, 1);
-        pthread_mutex_unlock(&conn->job_lock);
-        entry->job(conn, entry);
-        completer_entry_free(&conn->completer, entry);
+        job_run(conn, &conn->jobs, &conn->job_count);
+    }
+}
+
+void conn_run_ends(struct server_conn *conn)
+{
+    while (atomic_load(&conn->end_count) != 0) {
+        job_run(conn, &conn->ends, &conn->end_count);
     }
 }
 

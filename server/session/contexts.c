@@ -93,6 +93,46 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
     return mark_all(conn, context, entry);
 }
 
+static bool captures(const struct server_context *context)
+{
+    bool found = false;
+    ga_list_each (at, next, &context->streams) {
+        found = found || ga_container(at, struct server_stream, link)->build != NULL;
+    }
+    return found;
+}
+
+static bool stream_idle(struct server_conn *conn, CUcontext context, CUstream stream)
+{
+    (void)conn->driver->cuCtxSetCurrent(context);
+    return conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
+}
+
+static bool context_idle(struct server_conn *conn, const struct server_context *context)
+{
+    bool idle = !captures(context) && stream_idle(conn, context->real, CU_STREAM_LEGACY);
+    if (context->heir != NULL) {
+        idle = idle && stream_idle(conn, context->real, context->heir);
+    }
+    ga_list_each (at, next, &context->streams) {
+        const struct server_stream *stream = ga_container(at, struct server_stream, link);
+        bool green = stream->real == NULL;
+        idle = idle &&
+               stream_idle(conn, green ? stream->green->as_context : context->real, stream->real);
+    }
+    return idle;
+}
+
+bool contexts_are_idle(struct server_conn *conn)
+{
+    bool idle = true;
+    ga_list_each (at, next, &conn->objects.context_list) {
+        idle = idle && context_idle(conn, ga_container(at, struct server_context, link));
+    }
+    context_apply(conn, conn->current);
+    return idle;
+}
+
 /* Whether work of the context may use what is freed of the owner's. */
 static bool may_use(const struct server_conn *conn, const struct server_context *context,
                     const struct server_context *owner, bool everybody)
@@ -177,7 +217,8 @@ CUresult context_drain(struct server_conn *conn, struct server_context *context)
     if (waited != CUDA_SUCCESS) {
         return waited;
     }
-    output_of_context(conn); /* the driver waits for what could not be marked */
+    context_apply(conn, context); /* jobs have run meanwhile */
+    output_of_context(conn);      /* the driver waits for what could not be marked */
     return rc;
 }
 
@@ -189,9 +230,8 @@ CUresult context_abandon(struct server_conn *conn, struct server_context *contex
 }
 
 #if CUDA_VERSION >= 12040
-/* An event behind all that the green context has, in an entry that waits for nothing yet. */
-static CUresult green_mark(struct server_conn *conn, const struct server_green *green,
-                           struct completer_entry *entry)
+CUresult green_mark(struct server_conn *conn, const struct server_green *green,
+                    struct completer_entry *entry)
 {
     struct event_ref *ref;
     context_apply(conn, green->context); /* the event is made in it */

@@ -33,6 +33,8 @@ CUresult context_mark(struct server_conn *conn, struct server_context *context,
  * peer access; with `everybody` all of the application. Any may be current. */
 CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
                             bool everybody, struct completer_entry *entry);
+/* Whether no context has any work, so that no call of the driver waits for some. False: perhaps. */
+bool contexts_are_idle(struct server_conn *conn);
 /* Waits until the work of the context, which is current, is done. */
 CUresult context_drain(struct server_conn *conn, struct server_context *context);
 /* The same, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done, as
@@ -41,6 +43,9 @@ GA_CHECKED enum ga_status context_quiesce(struct server_conn *conn, struct serve
 /* Waits until no entry refers to the context any more: what its driver still does is told as an
  * error. */
 CUresult context_abandon(struct server_conn *conn, struct server_context *context);
+/* An event behind all that the green context has, in an entry that waits for nothing yet. */
+CUresult green_mark(struct server_conn *conn, const struct server_green *green,
+                    struct completer_entry *entry);
 /* Waits for the work of a green context. */
 CUresult green_drain(struct server_conn *conn, const struct server_green *green);
 

@@ -22,6 +22,7 @@
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
 #include "server/session/turn_gate.h"
+#include "server/session/waiting_calls.h"
 
 struct completer_entry;
 struct frame_record;
@@ -67,6 +68,7 @@ struct server_context {
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
     struct meter_context meter;
+    struct waiting_count waiting; /* for objects of the context */
     CUevent clock; /* an event that was done at clock_ns; NULL: none is needed */
     uint64_t clock_ns;
 };

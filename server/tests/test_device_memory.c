@@ -247,6 +247,7 @@ static struct server_host host;
 static struct server_conn *conn;
 static struct server_session session;
 static struct server_context context;
+static const struct wire_header header = {.session = 1};
 
 static void start(void)
 {
@@ -255,11 +256,17 @@ static void start(void)
     conn->host = &host;
     conn->ledger = &fake_ledger;
     objects_init(&conn->objects, &fake_ledger);
+    completer_init(&conn->completer, conn);
+    waiting_calls_init(&conn->waiting);
+    pthread_mutex_init(&conn->job_lock, NULL);
+    ga_list_init(&conn->jobs);
+    conn->wake_fd = -1;
     session = (struct server_session){
         .number = 1, .agreed = true, .mappable = true, .granularity_bytes = 1u << 21};
     context = (struct server_context){.session = &session};
     ga_list_init(&context.arrays);
     conn->sessions[1] = conn->call.session = &session;
+    conn->call.header = &header;
     conn->current = &context;
 }
 
@@ -269,6 +276,8 @@ static void stop(void)
     ga_handle_table_fini(&conn->objects.mipmaps);
     ga_handle_table_fini(&conn->objects.physicals);
     range_table_fini(&conn->ranges);
+    completer_fini(&conn->completer);
+    waiting_calls_fini(&conn->waiting);
     free(conn);
 }
 
@@ -287,6 +296,7 @@ static void check_once(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(v
     for (calls_left = 0;; calls_left = ++failed) {
         zeroed = 0;
         CUresult rc = make();
+        conn_run_jobs(conn); /* what was made in vain is gone */
         if (rc == CUDA_SUCCESS) {
             break;
         }

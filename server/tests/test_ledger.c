@@ -228,6 +228,15 @@ static CUresult make_shared(void)
                               ga_shared_memory_inode(memory));
 }
 
+static void close_shared(uint32_t number)
+{
+    struct shared_buffer closed;
+    cr_assert_eq(shared_buffer_close(&shared_buffers, number, &closed), CUDA_SUCCESS);
+    CUresult rc = shared_buffer_unpin(&driver, &closed);
+    cr_assert_eq(rc, CUDA_SUCCESS);
+    shared_buffer_unpinned(&shared_buffers, &driver, &closed, rc);
+}
+
 Test(ledger, shared_buffers_are_counted_apart_and_take_nothing_from_the_limit)
 {
     memory = ga_shared_memory_make("test", 65536);
@@ -237,11 +246,11 @@ Test(ledger, shared_buffers_are_counted_apart_and_take_nothing_from_the_limit)
     cr_assert_eq(fake_figure(FIGURE_SHARED_BYTES), 65536);
     cr_assert(ledger_is_held(FIGURE_SHARED_BYTES));
     cr_assert_eq(host_bytes(), 0);
-    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 3), CUDA_SUCCESS);
+    close_shared(3);
     cr_assert_eq(fake_figure(FIGURE_SHARED_BYTES), 0);
     cr_assert_eq(shared_buffer_reach(&shared_buffers, 4, 65536, 0x10000, 1), CUDA_SUCCESS);
     cr_assert_eq(host_bytes(), 0, "memory of another machine is none of this one");
-    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 4), CUDA_SUCCESS);
+    close_shared(4);
     free(shared_buffers.buffers);
     close(memory);
 }
@@ -267,7 +276,7 @@ Test(ledger, the_servers_own_context_is_charged_once)
     cr_assert_eq(make_shared(), CUDA_SUCCESS);
     cr_assert_eq(make_slots(), CUDA_SUCCESS);
     cr_assert_eq(atomic_load(&fake_memory[1].bytes), 500);
-    cr_assert_eq(shared_buffer_close(&shared_buffers, &driver, 3), CUDA_SUCCESS);
+    close_shared(3);
     cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 500);
     staging_clear(&staging);
     cr_assert_eq(fake_figure(FIGURE_DEVICE_BYTES), 0);

@@ -11,6 +11,7 @@ import sys
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
+import rule_driver_waits
 import rule_environment
 import rule_headers
 import rule_includes
@@ -38,6 +39,7 @@ SOURCE_RULES = {
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
     "clocks": rule_clocks.check,
+    "driver_waits": rule_driver_waits.check,
     "environment": rule_environment.check,
     "semantics": rule_semantics.check,
 }

@@ -11,6 +11,7 @@ import folders
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
+import rule_driver_waits
 import rule_environment
 import rule_headers
 import rule_includes
@@ -313,6 +314,27 @@ class Vocabulary(RuleTest):
         self.breaks(rule_vocabulary, "server/a.c", "\nint the_arena;\n", "a.c:2: the_arena")
         self.breaks(rule_vocabulary, "client/a.h", "#define ARENA_MAX 3\n", "shared buffer")
         self.breaks(rule_vocabulary, "client/arena_slots.c", "\n", "the file's name")
+
+
+class DriverWaits(RuleTest):
+    TABLE = 'DRIVER_WAITS(cuB, "server/b.c: LATER, NONE; "\n    "server/c.c: NONE")\n' \
+            'DRIVER_RETURNS(cuA)\nDRIVER_RETURNS(cuD)\n'
+
+    def test_table_and_calls(self):
+        self.write("server/b.c", "(void)conn->driver->cuB(1); driver->cuA();\n")
+        self.write("server/c.c", "return driver.cuB(2);\n")
+        self.write("server/tests/a.c", "driver->cuX();\n")
+        self.write("api/cuda/a.api", "call cuD\n    server  auto\ncall cuE\n    server  custom\n")
+        self.keeps(rule_driver_waits, "server/driver/waits.def", self.TABLE)
+        self.write("server/driver/waits.def", self.TABLE)
+        self.breaks(rule_driver_waits, "server/d.c", "driver->cuB();\n", "may wait for work")
+        self.breaks(rule_driver_waits, "server/d.c", "driver->cuC();\n", "does not say whether")
+        self.breaks(rule_driver_waits, "api/cuda/b.api", "call cuB\n    server  auto\n", "may wait")
+        for row, words in (("DRIVER_RETURNS(cuE)\n", "nobody calls"),
+                           ("DRIVER_RETURNS(cuB)\n", "twice")):
+            self.breaks(rule_driver_waits, "server/driver/waits.def", self.TABLE + row, words)
+        more = self.TABLE.replace("server/c.c", "server/c.c: NONE; server/e.c")
+        self.breaks(rule_driver_waits, "server/driver/waits.def", more, "does not call")
 
 
 class Semantics(RuleTest):
