@@ -166,10 +166,10 @@ class Place:
             if self.all:
                 self.act(self.chance.choice(self.all))
 
-    def fill(self, full, seconds):
+    def fill(self, full, most, seconds):
         """They come and say a byte, and the server has time to hear it."""
         until, self.begun = time.monotonic() + seconds, 0
-        while self.begun < min(full, self.count - 1) and time.monotonic() < until:
+        while self.begun < full and len(self.all) < most and time.monotonic() < until:
             self.begin(b"\x16")
         time.sleep(0.1)
         for one in list(self.all):
@@ -182,13 +182,14 @@ def main():
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     names = names.split(",")
-    count = min(int(count), (most - 100) // len(names))
+    most = (most - 100) // len(names)
+    count = min(int(count), most)
     chance, until = random.Random(int(seed)), time.monotonic() + float(seconds)
     with selectors.EpollSelector() as poll:
         places = [Place(poll, name, int(sources), count, chance) for name in names]
         for place in places:
             for _ in range(2):
-                place.fill(int(full), float(seconds) / 4 / len(places))
+                place.fill(int(full), most, float(seconds) / 4 / len(places))
         while time.monotonic() < until:
             for place in places:
                 place.turn()
