@@ -19,7 +19,8 @@
 
 struct auth {
     struct store *store;
-    struct penalties penalties;
+    struct penalties sources; /* that have failed */
+    struct penalties pairs;   /* of a source and a credential with which it has failed */
 };
 
 const char *auth_reason_name(enum auth_reason reason)
@@ -42,7 +43,7 @@ const char *auth_reason_name(enum auth_reason reason)
 enum ga_status auth_open(struct store *store, struct auth **out)
 {
     struct auth *auth = malloc(sizeof *auth);
-    if (auth == NULL || !penalty_init(&auth->penalties)) {
+    if (auth == NULL || !penalty_init(&auth->sources) || !penalty_init(&auth->pairs)) {
         free(auth);
         return GA_NO_MEMORY;
     }
@@ -64,7 +65,9 @@ void auth_set_store(struct auth *auth, struct store *store)
 uint64_t auth_penalty_ms(const struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
                          uint64_t now_ns)
 {
-    return penalty_left_ms(&auth->penalties, source, now_ns);
+    uint8_t key[PENALTY_KEY_BYTES];
+    penalty_key(source, "", key);
+    return penalty_left_ms(&auth->sources, key, now_ns);
 }
 
 static enum ga_status admit_refuse(struct auth_refusal *refusal, enum auth_reason reason,
@@ -208,6 +211,7 @@ static enum ga_status admit_token(struct auth *auth, const struct auth_claim *cl
     if (!auth_token_read(claim->token, id, hash)) {
         return admit_refuse(refusal, AUTH_MALFORMED, "what was shown is no token");
     }
+    snprintf(refusal->credential, sizeof refusal->credential, "%s", id);
     enum ga_status status =
         admit_credential(auth, claim, id, hash, STORE_TOKEN, now, grant, refusal);
     auth_wipe(hash, sizeof hash);
@@ -222,6 +226,7 @@ static enum ga_status admit_certificate(struct auth *auth, const struct auth_cla
     if (!auth_uri_read(claim->uri, &uri)) {
         return admit_refuse(refusal, AUTH_MALFORMED, "the certificate's URI is none of ours");
     }
+    snprintf(refusal->credential, sizeof refusal->credential, "%s", uri.credential);
     if (uri.admin != claim->admin) {
         return admit_refuse(refusal, AUTH_NOT_FOR_THIS, "certificate %s is not for %s",
                             uri.credential, claim->admin ? "administrators" : "programs");
@@ -271,23 +276,38 @@ static enum ga_status admit(struct auth *auth, const struct auth_claim *claim, i
     return admit_refuse(refusal, AUTH_NOTHING_SHOWN, "neither a token nor a certificate of ours");
 }
 
+/* He has failed. Who does so again with the same credential says nothing new. */
+static void admit_failed(struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
+                         uint64_t now_ns, struct auth_refusal *refusal)
+{
+    uint8_t key[PENALTY_KEY_BYTES];
+    penalty_key(source, "", key);
+    (void)penalty_add(&auth->sources, key, now_ns);
+    penalty_key(source, refusal->credential, key);
+    if (penalty_left_ms(&auth->pairs, key, now_ns) != 0) {
+        refusal->reason = AUTH_PENALTY;
+    }
+    refusal->wait_ms = penalty_add(&auth->pairs, key, now_ns);
+}
+
+static void admit_succeeded(struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
+                            const char *credential)
+{
+    uint8_t key[PENALTY_KEY_BYTES];
+    penalty_key(source, "", key);
+    penalty_forget(&auth->sources, key);
+    penalty_key(source, credential, key);
+    penalty_forget(&auth->pairs, key);
+}
+
 enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int64_t now,
                           uint64_t now_ns, struct auth_grant *grant, struct auth_refusal *refusal)
 {
     struct auth_grant granted = {0};
     struct auth_refusal refused = {0};
-    refused.wait_ms = penalty_left_ms(&auth->penalties, claim->source, now_ns);
-    if (refused.wait_ms != 0) {
-        admit_refuse(&refused, AUTH_PENALTY, "the source has failed before");
-        snprintf(refused.why, sizeof refused.why,
-                 "the server has refused this address shortly before: try again in %" PRIu64 " s",
-                 (refused.wait_ms + 999) / 1000);
-        *refusal = refused;
-        return GA_DENIED;
-    }
     enum ga_status status = admit(auth, claim, now, &granted, &refused);
     if (status == GA_OK) {
-        penalty_forget(&auth->penalties, claim->source);
+        admit_succeeded(auth, claim->source, granted.credential);
         *grant = granted;
         return GA_OK;
     }
@@ -295,7 +315,7 @@ enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int
     bool shown = (claim->token != NULL && *claim->token != 0) || claim->proof == AUTH_PROVES_KEY;
     if (status == GA_DENIED && shown && refused.reason != AUTH_SUSPENDED &&
         refused.reason != AUTH_NOTHING_SHOWN) {
-        refused.wait_ms = penalty_add(&auth->penalties, claim->source, now_ns);
+        admit_failed(auth, claim->source, now_ns, &refused);
     }
     *refusal = refused;
     return status;

@@ -64,7 +64,7 @@ enum auth_reason {
     AUTH_REVOKED,
     AUTH_NOT_FOR_THIS, /* an administrator's for programs, or the other way round */
     AUTH_SUSPENDED,
-    AUTH_PENALTY,     /* the source has failed shortly before; nothing was looked at */
+    AUTH_PENALTY,     /* what this source has shown is wrong, as it was shortly before */
     AUTH_STORE_FAILS, /* nobody's fault but the store's */
     AUTH_REASON_COUNT,
 };
@@ -74,7 +74,9 @@ struct auth_refusal {
     enum auth_reason reason;
     char why[AUTH_WHY_BYTES];    /* for the one who connects; does not say which half was wrong */
     char detail[AUTH_WHY_BYTES]; /* for the audit log: what was wrong; never a secret */
-    uint64_t wait_ms;            /* until this source is looked at again */
+    /* The credential that was shown; "": none, or none by its form */
+    char credential[STORE_ID_MAX + 1];
+    uint64_t wait_ms; /* for so long, failures with it from this source have the reason PENALTY */
 };
 
 struct auth;
@@ -85,11 +87,11 @@ void auth_close(struct auth *auth);
 /* Uses another store from now on: the old one had to be closed (GA_LOST). Penalties stay. */
 void auth_set_store(struct auth *auth, struct store *store);
 
-/* The first of these that is there decides, and the others are not looked at: the token, a
- * certificate with a URI of ours, the local user (uid, then gid). `grant` or `refusal` is set.
- * GA_DENIED. GA_AGAIN, GA_LOST, ...: the store fails, and `refusal` says so; the source is not
- * punished.
- * Note: a few point queries of the store, some ten microseconds, and a hash. */
+/* Whoever shows a right secret is let in, whatever has failed before him at his source. The first
+ * of these that is there decides, and the others are not looked at: the token, a certificate with a
+ * URI of ours, the local user (uid, then gid). `grant` or `refusal` is set. GA_DENIED. GA_AGAIN,
+ * GA_LOST, ...: the store fails, and `refusal` says so; the source is not punished. Note: a few
+ * point queries of the store, some ten microseconds, and a hash. */
 GA_CHECKED enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int64_t now,
                                      uint64_t now_ns, struct auth_grant *grant,
                                      struct auth_refusal *refusal);
@@ -98,8 +100,8 @@ GA_CHECKED enum ga_status auth_admit(struct auth *auth, const struct auth_claim 
  * or local user removed. That a credential has expired ends nothing that runs. */
 GA_CHECKED enum ga_status auth_still(struct auth *auth, struct auth_grant *grant,
                                      struct auth_refusal *refusal);
-/* How long a source will not be looked at, in ms; 0: it is. For those who would refuse it before
- * they spend time on its encryption. */
+/* How long the source counts as one that fails, in ms; 0: it does not. For those who spend time on
+ * its encryption. */
 uint64_t auth_penalty_ms(const struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
                          uint64_t now_ns);
 

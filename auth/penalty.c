@@ -13,11 +13,19 @@ bool penalty_init(struct penalties *penalties)
            (ssize_t)sizeof penalties->seed;
 }
 
-static unsigned set_of(const struct penalties *penalties, const uint8_t *source)
+void penalty_key(const uint8_t source[AUTH_SOURCE_BYTES], const char *id,
+                 uint8_t key[PENALTY_KEY_BYTES])
 {
-    uint64_t words[2], mixed = penalties->seed;
-    memcpy(words, source, sizeof words);
-    for (int i = 0; i < 2; i++) { /* as SplitMix64 mixes */
+    memset(key, 0, PENALTY_KEY_BYTES);
+    memcpy(key, source, AUTH_SOURCE_BYTES);
+    memcpy(key + AUTH_SOURCE_BYTES, id, strnlen(id, STORE_ID_MAX));
+}
+
+static unsigned set_of(const struct penalties *penalties, const uint8_t *key)
+{
+    uint64_t words[PENALTY_KEY_BYTES / 8], mixed = penalties->seed;
+    memcpy(words, key, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) { /* as SplitMix64 mixes */
         mixed = (mixed ^ words[i]) * UINT64_C(0xbf58476d1ce4e5b9);
         mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
         mixed ^= mixed >> 31;
@@ -25,46 +33,46 @@ static unsigned set_of(const struct penalties *penalties, const uint8_t *source)
     return (unsigned)(mixed % PENALTY_SETS);
 }
 
-/* NULL: the source has none. */
-static struct penalty *find(const struct penalties *penalties, const uint8_t *source)
+/* NULL: the key has none. */
+static struct penalty *find(const struct penalties *penalties, const uint8_t *key)
 {
-    const struct penalty *set = penalties->all[set_of(penalties, source)];
+    const struct penalty *set = penalties->all[set_of(penalties, key)];
     for (unsigned i = 0; i < PENALTY_WAYS; i++) {
-        if (set[i].until_ns != 0 && memcmp(set[i].source, source, AUTH_SOURCE_BYTES) == 0) {
+        if (set[i].until_ns != 0 && memcmp(set[i].key, key, PENALTY_KEY_BYTES) == 0) {
             return (struct penalty *)&set[i];
         }
     }
     return NULL;
 }
 
-uint64_t penalty_left_ms(const struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+uint64_t penalty_left_ms(const struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES],
                          uint64_t now_ns)
 {
-    const struct penalty *found = find(penalties, source);
+    const struct penalty *found = find(penalties, key);
     return found == NULL || found->until_ns <= now_ns
                ? 0
                : (found->until_ns - now_ns + PENALTY_MS_NS - 1) / PENALTY_MS_NS;
 }
 
-/* The place of a source that has none. */
-static struct penalty *take(struct penalties *penalties, const uint8_t *source)
+/* The place of a key that has none. */
+static struct penalty *take(struct penalties *penalties, const uint8_t *key)
 {
-    struct penalty *set = penalties->all[set_of(penalties, source)], *first = set;
+    struct penalty *set = penalties->all[set_of(penalties, key)], *first = set;
     for (unsigned i = 1; i < PENALTY_WAYS; i++) {
         first = set[i].until_ns < first->until_ns ? &set[i] : first;
     }
-    memcpy(first->source, source, AUTH_SOURCE_BYTES);
+    memcpy(first->key, key, PENALTY_KEY_BYTES);
     first->until_ns = 0;
     first->failures = 0;
     return first;
 }
 
-uint64_t penalty_add(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+uint64_t penalty_add(struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES],
                      uint64_t now_ns)
 {
-    struct penalty *penalty = find(penalties, source);
+    struct penalty *penalty = find(penalties, key);
     if (penalty == NULL) {
-        penalty = take(penalties, source);
+        penalty = take(penalties, key);
     }
     if (now_ns > penalty->until_ns + PENALTY_QUIET_MS * PENALTY_MS_NS) {
         penalty->failures = 0;
@@ -78,9 +86,9 @@ uint64_t penalty_add(struct penalties *penalties, const uint8_t source[AUTH_SOUR
     return wait;
 }
 
-void penalty_forget(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES])
+void penalty_forget(struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES])
 {
-    struct penalty *found = find(penalties, source);
+    struct penalty *found = find(penalties, key);
     if (found != NULL) {
         memset(found, 0, sizeof *found);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Penalties: who has failed to say who he is must wait, the longer the more often: 1 s, 2 s, 4 s up
- * to 64 s, by source. A success, or five quiet minutes, and all is forgotten.
+/* Penalties: how long somebody who has failed counts as one who fails: 1 s, 2 s, 4 s up to 64 s,
+ * the longer the more often he does. A success, or five quiet minutes, and all is forgotten. Nobody
+ * is kept out by one: what is shown is looked at in any case.
  *
- * Note: the table never grows. Each source has one of four places; who finds them taken takes that
- * of the one whose penalty ends first. */
+ * Note: the table never grows. Each key has one of four places; who finds them taken takes that of
+ * the one whose penalty ends first. */
 #ifndef AUTH_PENALTY_H
 #define AUTH_PENALTY_H
 
@@ -16,8 +17,11 @@
 #define PENALTY_SETS 1024u
 #define PENALTY_WAYS 4u
 
+/* A source, or a source and the id of the credential that it has shown. */
+#define PENALTY_KEY_BYTES (AUTH_SOURCE_BYTES + STORE_ID_MAX)
+
 struct penalty {
-    uint8_t source[AUTH_SOURCE_BYTES];
+    uint8_t key[PENALTY_KEY_BYTES];
     uint64_t until_ns; /* 0: the place is free */
     uint32_t failures;
 };
@@ -29,12 +33,15 @@ struct penalties {
 
 /* False: the machine has no random numbers. */
 bool penalty_init(struct penalties *penalties);
+/* `id` "": of the source alone. */
+void penalty_key(const uint8_t source[AUTH_SOURCE_BYTES], const char *id,
+                 uint8_t key[PENALTY_KEY_BYTES]);
 /* The rest of a penalty in ms, at least 1; 0: none. */
-uint64_t penalty_left_ms(const struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+uint64_t penalty_left_ms(const struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES],
                          uint64_t now_ns);
-/* Notes a failure; returns the wait in ms. */
-uint64_t penalty_add(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES],
+/* Notes a failure; returns the penalty in ms. */
+uint64_t penalty_add(struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES],
                      uint64_t now_ns);
-void penalty_forget(struct penalties *penalties, const uint8_t source[AUTH_SOURCE_BYTES]);
+void penalty_forget(struct penalties *penalties, const uint8_t key[PENALTY_KEY_BYTES]);
 
 #endif

@@ -11,8 +11,8 @@ struct pending_source {
     struct ga_list link;       /* of those that have as many connections */
     struct ga_list entries[2]; /* those that have said nothing, and the others; longest first */
     unsigned counts[2];
-    struct ga_list steps; /* those that wait for a step, the last one to ask first */
-    struct ga_list turn;
+    /* Those that wait for a step, the slow ones apart; the last one to ask first */
+    struct ga_list steps[2], turns[2];
     unsigned count;
 };
 
@@ -28,7 +28,8 @@ enum ga_status pending_table_init(struct pending_table *table, unsigned most)
         ga_list_init(&table->sources[i]);
     }
     ga_list_init(&table->entries);
-    ga_list_init(&table->stepping);
+    ga_list_init(&table->stepping[0]);
+    ga_list_init(&table->stepping[1]);
     (void)!getrandom(&table->seed, sizeof table->seed, 0);
     return GA_OK;
 }
@@ -73,10 +74,11 @@ static struct pending_source *source_find(struct pending_table *table,
     struct pending_source *made = calloc(1, sizeof *made);
     if (made != NULL) {
         ga_list_init(&made->link);
-        ga_list_init(&made->entries[0]);
-        ga_list_init(&made->entries[1]);
-        ga_list_init(&made->steps);
-        ga_list_init(&made->turn);
+        for (int i = 0; i < 2; i++) {
+            ga_list_init(&made->entries[i]);
+            ga_list_init(&made->steps[i]);
+            ga_list_init(&made->turns[i]);
+        }
         ga_number_map_add(&table->by_number, &made->known, number);
         table->source_count++;
     }
@@ -145,9 +147,10 @@ void pending_entry_heard(struct pending_entry *entry)
 
 static void step_forget(struct pending_entry *entry)
 {
+    bool slow = entry->is_slow;
     ga_list_remove(&entry->step);
-    if (ga_list_empty(&entry->source->steps)) {
-        ga_list_remove(&entry->source->turn);
+    if (ga_list_empty(&entry->source->steps[slow])) {
+        ga_list_remove(&entry->source->turns[slow]);
     }
 }
 
@@ -187,24 +190,28 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table)
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry)
 {
     struct pending_source *source = entry->source;
-    if (ga_list_empty(&source->turn)) {
-        ga_list_append(&table->stepping, &source->turn);
+    bool slow = entry->is_slow;
+    if (ga_list_empty(&source->turns[slow])) {
+        ga_list_append(&table->stepping[slow], &source->turns[slow]);
     }
     ga_list_remove(&entry->step);
-    ga_list_append(source->steps.next, &entry->step); /* in front of the first one */
+    ga_list_append(source->steps[slow].next, &entry->step); /* in front of the first one */
 }
 
-struct pending_entry *pending_table_next_step(struct pending_table *table)
+struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow)
 {
-    if (ga_list_empty(&table->stepping)) {
+    if (ga_list_empty(&table->stepping[slow])) {
         return NULL;
     }
-    struct pending_source *source = ga_container(table->stepping.next, struct pending_source, turn);
-    struct pending_entry *entry = ga_container(source->steps.next, struct pending_entry, step);
+    struct ga_list *turns = table->stepping[slow].next - slow; /* the first of the two */
+    struct pending_source *source = ga_container(turns, struct pending_source, turns);
+    struct pending_entry *entry =
+        ga_container(source->steps[slow].next, struct pending_entry, step);
     step_forget(entry);
-    if (!ga_list_empty(&source->steps)) {
-        ga_list_remove(&source->turn);
-        ga_list_append(&table->stepping, &source->turn); /* the others first */
+    entry->is_slow = false;
+    if (!ga_list_empty(&source->steps[slow])) {
+        ga_list_remove(&source->turns[slow]);
+        ga_list_append(&table->stepping[slow], &source->turns[slow]); /* the others first */
     }
     return entry;
 }

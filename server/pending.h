@@ -35,15 +35,17 @@ struct pending_entry {
     struct ga_list of_source, of_all;
     struct ga_list step;
     uint64_t since_ns;
-    bool heard; /* it has said something */
+    bool heard;   /* it has said something */
+    bool is_slow; /* its step is taken when the caller has time for slow ones; set before it wants
+                     one */
 };
 
 struct pending_table {
     unsigned most, count, source_count;
-    unsigned highest;        /* at most so many connections does one source have */
-    struct ga_list *sources; /* by the number of connections: highest + 1 lists and more */
-    struct ga_list entries;  /* all, longest here first */
-    struct ga_list stepping; /* sources some of whose connections wait for a step */
+    unsigned highest;           /* at most so many connections does one source have */
+    struct ga_list *sources;    /* by the number of connections: highest + 1 lists and more */
+    struct ga_list entries;     /* all, longest here first */
+    struct ga_list stepping[2]; /* sources some of whose connections wait for a step; a slow one */
     struct ga_number_map by_number;
     uint64_t seed;
 };
@@ -77,9 +79,13 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table);
 
 /* The connection waits for a step. */
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry);
-/* The one whose step is next; it waits no more. Sources take turns; of one source the last one to
- * ask comes first, so that under a flood some are done in time instead of none. NULL: none waits.
- */
-struct pending_entry *pending_table_next_step(struct pending_table *table);
+/* The one whose step is next, of the slow ones or of the others; it waits no more, and is slow no
+ * more. Sources take turns; of one source the last one to ask comes first, so that under a flood
+ * some are done in time instead of none. NULL: none waits. */
+struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow);
+static inline bool pending_table_has_slow(const struct pending_table *table)
+{
+    return !ga_list_empty(&table->stepping[1]);
+}
 
 #endif

@@ -243,27 +243,57 @@ Test(admit, suspended_ones_are_told)
     cr_assert_eq(refusal.wait_ms, 0);
 }
 
-Test(admit, who_fails_waits)
+/* A stale token, and others, of the same source; and guesses at the id of the right one. */
+Test(admit, a_right_secret_gets_in_whatever_has_failed)
 {
-    struct auth_claim wrong = {.token = "wrong", .source = {1}},
-                      right = {.token = token, .source = {1}},
-                      neighbour = {.token = token, .source = {2}};
+    char stale[AUTH_TOKEN_BYTES], guess[AUTH_TOKEN_BYTES];
+    snprintf(stale, sizeof stale, "%s", token);
+    snprintf(guess, sizeof guess, "%s", token);
+    stale[strlen("gpuaas_")] ^= 1; /* another id */
+    guess[strlen(guess) - 2] ^= 1; /* another secret */
+    const char *wrong[] = {"junk", stale, guess};
+    struct auth_claim right = {.token = token, .source = {1}};
     now_ns = SECOND_NS;
-    cr_assert_eq(auth_admit(auth, &wrong, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    for (unsigned i = 0; i < 300; i++) {
+        struct auth_claim claim = {.token = wrong[i % 3], .source = {1}};
+        cr_assert_eq(auth_admit(auth, &claim, NOW, now_ns, &grant, &refusal), GA_DENIED);
+        cr_assert_neq(auth_penalty_ms(auth, claim.source, now_ns), 0);
+        cr_assert_eq(auth_admit(auth, &right, NOW, now_ns, &grant, &refusal), GA_OK);
+        now_ns += i * SECOND_NS / 100;
+    }
+}
+
+Test(admit, failures_count_by_source_and_credential)
+{
+    char unknown[AUTH_TOKEN_BYTES];
+    snprintf(unknown, sizeof unknown, "%s", token);
+    unknown[strlen("gpuaas_")] ^= 1;
+    struct auth_claim junk = {.token = "junk", .source = {1}},
+                      other = {.token = unknown, .source = {1}},
+                      neighbour = {.token = "junk", .source = {2}};
+    now_ns = SECOND_NS;
+    cr_assert_eq(auth_admit(auth, &junk, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_eq(refusal.reason, AUTH_MALFORMED);
     cr_assert_eq(refusal.wait_ms, 1000);
-    cr_assert_eq(auth_penalty_ms(auth, right.source, now_ns), 1000);
-    cr_assert_eq(auth_admit(auth, &right, NOW, now_ns, &grant, &refusal), GA_DENIED);
-    cr_assert_eq(refusal.reason, AUTH_PENALTY);
-    cr_assert_not_null(strstr(refusal.why, "again in 1 s"));
-    cr_assert_eq(auth_admit(auth, &neighbour, NOW, now_ns, &grant, &refusal), GA_OK);
-    now_ns += SECOND_NS;
-    cr_assert_eq(auth_penalty_ms(auth, right.source, now_ns), 0);
-    cr_assert_eq(auth_admit(auth, &wrong, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_str_eq(refusal.credential, "");
+    char why[AUTH_WHY_BYTES];
+    memcpy(why, refusal.why, sizeof why);
+    cr_assert_eq(auth_admit(auth, &junk, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_eq(refusal.reason, AUTH_PENALTY, "the same again");
+    cr_assert_str_eq(refusal.why, why, "is told the same");
     cr_assert_eq(refusal.wait_ms, 2000);
-    now_ns += 2 * SECOND_NS;
-    cr_assert_eq(auth_admit(auth, &right, NOW, now_ns, &grant, &refusal), GA_OK);
-    cr_assert_eq(auth_admit(auth, &wrong, NOW, now_ns, &grant, &refusal), GA_DENIED);
-    cr_assert_eq(refusal.wait_ms, 1000, "a success is a new beginning");
+    cr_assert_eq(auth_admit(auth, &other, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_eq(refusal.reason, AUTH_UNKNOWN, "another credential");
+    cr_assert_eq(strncmp(refusal.credential, unknown + strlen("gpuaas_"), 12), 0);
+    cr_assert_eq(auth_admit(auth, &neighbour, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_eq(refusal.reason, AUTH_MALFORMED, "another source");
+    cr_assert_eq(auth_penalty_ms(auth, junk.source, now_ns), 4000, "of the source all count");
+    cr_assert_eq(auth_penalty_ms(auth, neighbour.source, now_ns), 1000);
+    now_ns += 4 * SECOND_NS;
+    cr_assert_eq(auth_penalty_ms(auth, junk.source, now_ns), 0);
+    cr_assert_eq(auth_admit(auth, &junk, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    cr_assert_eq(refusal.reason, AUTH_MALFORMED);
+    cr_assert_eq(refusal.wait_ms, 4000);
 }
 
 Test(admit, what_was_granted_is_looked_at_again)

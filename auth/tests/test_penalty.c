@@ -19,7 +19,7 @@ static struct penalties *make(void)
 Test(penalty, doubles_up_to_a_minute)
 {
     struct penalties *all = make();
-    uint8_t one[16] = {1}, other[16] = {2};
+    uint8_t one[PENALTY_KEY_BYTES] = {1}, other[PENALTY_KEY_BYTES] = {2};
     uint64_t now = 5 * SECOND_NS;
     static const uint64_t expected[] = {1, 2, 4, 8, 16, 32, 64, 64, 64};
     for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
@@ -39,7 +39,7 @@ Test(penalty, doubles_up_to_a_minute)
 Test(penalty, is_forgotten)
 {
     struct penalties *all = make();
-    uint8_t one[16] = {1};
+    uint8_t one[PENALTY_KEY_BYTES] = {1};
     uint64_t now = 5 * SECOND_NS;
     penalty_add(all, one, now);
     penalty_add(all, one, now);
@@ -48,14 +48,14 @@ Test(penalty, is_forgotten)
     cr_assert_eq(penalty_add(all, one, now), 1000, "after a success");
     cr_assert_eq(penalty_add(all, one, now + 301 * SECOND_NS), 2000, "not quite quiet long enough");
     cr_assert_eq(penalty_add(all, one, now + 604 * SECOND_NS), 1000, "after a quiet time");
-    penalty_forget(all, (uint8_t[16]){9});
+    penalty_forget(all, (uint8_t[PENALTY_KEY_BYTES]){9});
     free(all);
 }
 
 Test(penalty, who_has_failed_most_is_not_pushed_out_by_a_storm)
 {
     struct penalties *all = make();
-    uint8_t one[16] = {1}, others[16] = {0};
+    uint8_t one[PENALTY_KEY_BYTES] = {1}, others[PENALTY_KEY_BYTES] = {0};
     uint64_t now = 5 * SECOND_NS;
     for (int i = 0; i < 10; i++) {
         penalty_add(all, one, now);
@@ -66,5 +66,27 @@ Test(penalty, who_has_failed_most_is_not_pushed_out_by_a_storm)
     }
     cr_assert_eq(penalty_left_ms(all, one, now), 64000);
     cr_assert_eq(penalty_left_ms(all, others, now), 1000);
+    free(all);
+}
+
+Test(penalty, keys_are_of_a_source_and_an_id)
+{
+    struct penalties *all = make();
+    static const uint8_t one[AUTH_SOURCE_BYTES] = {1}, other[AUTH_SOURCE_BYTES] = {2};
+    uint8_t key[PENALTY_KEY_BYTES];
+    penalty_key(one, "abc", key);
+    penalty_add(all, key, SECOND_NS);
+    penalty_key(one, "abc", key);
+    cr_assert_eq(penalty_left_ms(all, key, SECOND_NS), 1000);
+    static const struct {
+        const uint8_t *source;
+        const char *id;
+    } others[] = {{one, "abd"}, {one, "ab"}, {one, ""}, {other, "abc"}};
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++) {
+        penalty_key(others[i].source, others[i].id, key);
+        cr_assert_eq(penalty_left_ms(all, key, SECOND_NS), 0);
+    }
+    penalty_key(one, "an id of 32 characters, the most.", key); /* a longer one is cut */
+    penalty_add(all, key, SECOND_NS);
     free(all);
 }

@@ -264,7 +264,7 @@ static void pending_steps_give(struct backend *backend)
 {
     struct pending_conns *pending = &backend->pending;
     while (workers_have_room(&pending->workers)) {
-        struct pending_entry *entry = pending_table_next_step(&pending->table);
+        struct pending_entry *entry = pending_table_next_step(&pending->table, false);
         if (entry == NULL) {
             return;
         }

@@ -17,9 +17,9 @@
 #include "server/control/tenant.h"
 
 #define STORE_IN_MEMORY ":memory:gpuaasd"
-/* TLS handshakes for sources that have failed: so many at once, and then one each so often. */
-#define SHUNNED_BURST    16u
-#define SHUNNED_EVERY_NS (250 * GA_NS_PER_MS)
+/* TLS handshakes with sources that fail: so many at once, and then one each so often. */
+#define SLOW_BURST    64u
+#define SLOW_EVERY_NS (25 * GA_NS_PER_MS)
 
 /* ---- the store */
 
@@ -234,21 +234,23 @@ bool access_admin_still(struct control *control, struct auth_grant *grant)
            auth_still(control->auth, grant, &refusal) == GA_OK;
 }
 
-bool access_shuns(struct control *control, const struct transport_conn *conn)
+bool access_is_slow(const struct control *control, const struct transport_conn *conn)
 {
     uint8_t source[TRANSPORT_SOURCE_BYTES];
-    uint64_t now_ns = ga_clock_ns();
     if (!control->conf->server.auth) {
         return false;
     }
     transport_source(conn, source);
-    if (auth_penalty_ms(control->auth, source, now_ns) == 0) {
-        return false;
+    return auth_penalty_ms(control->auth, source, ga_clock_ns()) != 0;
+}
+
+uint64_t access_slow_wait_ns(struct control *control)
+{
+    uint64_t now_ns = ga_clock_ns(), ahead_ns = (SLOW_BURST - 1) * SLOW_EVERY_NS;
+    uint64_t used_ns = control->slow_ns < now_ns ? now_ns : control->slow_ns;
+    if (used_ns - now_ns > ahead_ns) {
+        return used_ns - now_ns - ahead_ns;
     }
-    uint64_t used_ns = control->shunned_ns < now_ns ? now_ns : control->shunned_ns;
-    if (used_ns - now_ns > (SHUNNED_BURST - 1) * SHUNNED_EVERY_NS) {
-        return true;
-    }
-    control->shunned_ns = used_ns + SHUNNED_EVERY_NS;
-    return false;
+    control->slow_ns = used_ns + SLOW_EVERY_NS;
+    return 0;
 }

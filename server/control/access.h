@@ -40,9 +40,11 @@ GA_CHECKED enum ga_status access_ask_admin(struct control *control,
                                            struct auth_grant *grant, struct auth_refusal *refusal);
 /* Whether what an administrator was granted holds: it has neither ended nor been revoked. */
 bool access_admin_still(struct control *control, struct auth_grant *grant);
-/* Whether a connection from this source is not worth a TLS handshake: it has failed shortly before,
- * and many like it come. */
-bool access_shuns(struct control *control, const struct transport_conn *conn);
+/* Whether the TLS handshake of a connection from this source has to wait for its turn among those
+ * that are slow: the source has failed shortly before. */
+bool access_is_slow(const struct control *control, const struct transport_conn *conn);
+/* 0: one of them may go on now. Otherwise how long it is until one may. */
+uint64_t access_slow_wait_ns(struct control *control);
 /* Looks at once whether the store has changed: to be called by who has changed it. */
 void access_look(struct control *control);
 

@@ -422,6 +422,7 @@ static struct control_client *control_client_make(struct control *control,
     client->control = control;
     client->conn = *conn;
     client->tls = tls;
+    client->limited.is_slow = tls && access_is_slow(control, conn);
     client->handles = 1;
     client->poll.data = client;
     ga_list_init(&client->beside);
@@ -433,10 +434,6 @@ static struct control_client *control_client_make(struct control *control,
 void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
-    if (tls && access_shuns(control, &taken)) {
-        taken.ops->close(&taken);
-        return;
-    }
     struct control_client *client = control_client_make(control, &taken, tls);
     if (client == NULL) {
         control_client_turn_away(&taken);

@@ -33,6 +33,7 @@ static const char *client_admin_why(const struct auth_refusal *refusal)
     case AUTH_WRONG:
     case AUTH_EXPIRED:
     case AUTH_REVOKED:
+    case AUTH_PENALTY:
         return "gpuaasd does not accept this certificate: it has ended or was revoked, or "
                "gpuaasctl cert issue-admin has not made it here";
     default:

@@ -3,6 +3,8 @@
  * is done. */
 #include "server/control/client_steps.h"
 
+#include "base/clock.h"
+#include "server/control/access.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 
@@ -17,11 +19,31 @@ static void step_run(struct worker_job *job)
     client->step_status = frame_fill(&client->reader, &client->conn);
 }
 
+static void steps_due(uv_timer_t *timer);
+
+/* Of the slow ones, as soon as one may go on. NULL: none. */
+static struct pending_entry *steps_next_slow(struct control *control)
+{
+    struct pending_table *table = &control->pending.table;
+    if (!pending_table_has_slow(table)) {
+        return NULL;
+    }
+    uint64_t wait_ns = access_slow_wait_ns(control);
+    if (wait_ns != 0) {
+        (void)uv_timer_start(&control->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1, 0);
+        return NULL;
+    }
+    return pending_table_next_step(table, true);
+}
+
 /* As many as there are threads. */
 static void steps_give(struct control *control)
 {
     while (workers_have_room(&control->workers)) {
-        struct pending_entry *entry = pending_table_next_step(&control->pending.table);
+        struct pending_entry *entry = pending_table_next_step(&control->pending.table, false);
+        if (entry == NULL) {
+            entry = steps_next_slow(control);
+        }
         if (entry == NULL) {
             return;
         }
@@ -31,6 +53,11 @@ static void steps_give(struct control *control)
         client->job.run = step_run;
         workers_give(&control->workers, &client->job);
     }
+}
+
+static void steps_due(uv_timer_t *timer)
+{
+    steps_give(timer->data);
 }
 
 static void steps_take(struct control *control)
@@ -68,6 +95,9 @@ enum ga_status control_steps_init(struct control *control)
 {
     GA_TRY(workers_init(&control->workers));
     control->steps.data = control;
+    control->slow_steps.data = control;
+    (void)uv_timer_init(&control->loop, &control->slow_steps);
+    uv_unref((uv_handle_t *)&control->slow_steps);
     if (uv_poll_init(&control->loop, &control->steps, control->workers.done_fd) != 0) {
         workers_fini(&control->workers);
         return GA_NO_MEMORY;
@@ -82,5 +112,6 @@ void control_steps_fini(struct control *control)
     workers_end(&control->workers);
     steps_take(control);
     uv_close((uv_handle_t *)&control->steps, NULL);
+    uv_close((uv_handle_t *)&control->slow_steps, NULL);
     workers_fini(&control->workers);
 }

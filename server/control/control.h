@@ -70,10 +70,10 @@ struct control {
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
     struct tenant_table tenants;
-    struct auth *auth;   /* who may come in (access.h) */
-    uint64_t changes;    /* of the store, as they have been looked at */
-    bool store_failing;  /* that has been logged */
-    uint64_t shunned_ns; /* see access_shuns */
+    struct auth *auth;  /* who may come in (access.h) */
+    uint64_t changes;   /* of the store, as they have been looked at */
+    bool store_failing; /* that has been logged */
+    uint64_t slow_ns;   /* see access_slow_wait_ns */
     uint64_t refusals[AUTH_REASON_COUNT];
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
@@ -87,8 +87,9 @@ struct control {
     struct control_limit idle;    /* those that have, and use nothing */
     struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
     uv_poll_t steps;
-    uv_check_t accepts;   /* behind all other events of a turn of the loop */
-    uint32_t alone_count; /* applications without a control connection */
+    uv_timer_t slow_steps; /* until it is time for one */
+    uv_check_t accepts;    /* behind all other events of a turn of the loop */
+    uint32_t alone_count;  /* applications without a control connection */
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */

@@ -121,7 +121,7 @@ Test(pending, the_oldest_is_the_next_whose_time_is_up)
 
 static int next_step(void)
 {
-    const struct pending_entry *entry = pending_table_next_step(&table);
+    const struct pending_entry *entry = pending_table_next_step(&table, false);
     return entry != NULL ? (int)(entry - entries) : -1;
 }
 
@@ -141,6 +141,24 @@ Test(pending, sources_take_turns_with_their_steps)
     pending_table_want_step(&table, &entries[1]);
     cr_expect_eq(next_step(), 1);
     cr_expect_eq(next_step(), -1, "once");
+}
+
+Test(pending, slow_steps_wait_apart)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        come(i, i < 3 ? 1 : 2);
+        entries[i].is_slow = i != 1;
+        pending_table_want_step(&table, &entries[i]);
+    }
+    cr_expect_eq(next_step(), 1);
+    cr_expect_eq(next_step(), -1);
+    cr_expect_eq(pending_table_next_step(&table, true), &entries[2]);
+    pending_table_remove(&table, &entries[3]); /* it has gone */
+    cr_expect(pending_table_has_slow(&table));
+    cr_expect_eq(pending_table_next_step(&table, true), &entries[0]);
+    cr_expect_not(pending_table_has_slow(&table));
+    pending_table_want_step(&table, &entries[0]); /* it has had its slow one */
+    cr_expect_eq(next_step(), 0);
 }
 
 /* Against a plain search, with many sources that come and go. */
