@@ -28,6 +28,11 @@
  *
  * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
  *
+ * The channel holds some hundred packets, and neither end waits for the other. Who finds it full
+ * either lets the packet wait (channel_queue.h), or remembers what is to be said when there is room
+ * (gpuaasd: APPLICATION, LEAVE, LIMITS, RECALL, TURNS and TICKET), or says it again later (ALONE,
+ * IDLE). backend/outbox.h and control/backend_process.h have the rest.
+ *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
 #define SERVER_CHANNEL_H
@@ -103,9 +108,9 @@ enum channel_verb {
      * `bytes` are lent; or CUDA_ERROR_OUT_OF_MEMORY with the limit (`what`: an enum limit), what is
      * used of it (`offset`) and what is allowed (`mapping_bytes`).
      * RETURN: the process has no use of `bytes`. No answer.
-     * RECALL, from gpuaasd, with a number of its own: return all that is not used; the answer comes
-     * when that has been done.
-     * ROOM: how much may be charged (`bytes`) by the limits of the GPU `address`. */
+     * RECALL, from gpuaasd, with a number of its own: return all that is not used of the kinds
+     * whose bits `bytes` has; the answer comes when that has been done. ROOM: how much may be
+     * charged (`bytes`) by the limits of the GPU `address`. */
     CHANNEL_LEND,
     CHANNEL_RETURN,
     CHANNEL_RECALL,
@@ -193,6 +198,7 @@ struct channel_application {
     /* Bit n: of the kind n (enum channel_lent) CHANNEL_BOUNDLESS is lent from the start; of device
      * memory, on each GPU. */
     uint32_t boundless;
+    uint32_t gpu_count; /* in the list that clients see: those of which device memory is lent */
 };
 
 struct channel_ready {

@@ -14,6 +14,7 @@
 #include "server/backend/application.h"
 #include "server/backend/backend.h"
 #include "server/backend/control_request.h"
+#include "server/backend/seats.h"
 
 /* ---- tickets */
 
@@ -81,9 +82,13 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
 /* The main thread passes it on: it alone knows the side connection. */
 static void notice_told(struct backend *backend, const struct channel_notice *packet)
 {
-    if (packet->seat < CHANNEL_SEATS) {
-        backend->applications[packet->seat].notice = *packet;
-        atomic_store(&backend->applications[packet->seat].notified, true);
+    struct application *application =
+        packet->seat < CHANNEL_SEATS ? &backend->applications[packet->seat] : NULL;
+    bool ends = application != NULL && atomic_load(&application->notified) &&
+                application->notice.notice == WIRE_NOTICE_END;
+    if (application != NULL && !ends) { /* why it ends is the last that it hears */
+        application->notice = *packet;
+        atomic_store(&application->notified, true);
         (void)!eventfd_write(backend->wake_fd, 1);
     }
 }
@@ -98,16 +103,15 @@ static void fetch_told(const struct backend *backend, const struct channel_reque
     }
 }
 
-/* An answer to what gpuaasd has told of an application that has ended is the same as ever. */
+/* Of an application that has ended here gpuaasd is told next: that answers its recall, too. */
 static void quota_told(struct backend *backend, const union channel_packet *packet)
 {
     uint32_t seat = packet->kind == CHANNEL_LIMITS ? packet->limits.seat : packet->request.seat;
-    struct quota *quota = seat < CHANNEL_SEATS ? &backend->applications[seat].quota : NULL;
-    if (quota == NULL || quota->host.tell == NULL) {
-        if (packet->kind == CHANNEL_REQUEST) {
-            (void)!channel_send(CHANNEL_FD, &packet->request, sizeof packet->request);
-        }
-    } else if (packet->kind == CHANNEL_LIMITS) {
+    struct quota *quota = seats_quota(backend, seat);
+    if (quota == NULL) {
+        return;
+    }
+    if (packet->kind == CHANNEL_LIMITS) {
         quota_limit(quota, &packet->limits.limits, packet->limits.own);
     } else {
         quota_recall(quota, &packet->request);
@@ -369,7 +373,7 @@ static void admission_reclaim(struct backend *backend)
         asked |= application->state == APPLICATION_SERVED && application_reclaim(application);
     }
     if (!asked) {
-        (void)!channel_send(CHANNEL_FD, &done, sizeof done);
+        (void)!outbox_send(backend, &done, sizeof done, -1); /* else it is gone */
     }
 }
 

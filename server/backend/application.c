@@ -146,7 +146,7 @@ void application_fetched(const struct application *application,
     struct channel_request answer = *packet;
     int fd = exports_find(&application->exports, packet->key);
     answer.result = fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-    (void)!channel_send_with(CHANNEL_FD, &answer, sizeof answer, fd); /* else it waits in vain */
+    (void)!outbox_send(application->backend, &answer, sizeof answer, fd); /* else it is gone */
 }
 
 static uint32_t host_gpu(void *user, int ordinal, uint64_t *context_bytes)
@@ -170,12 +170,12 @@ static struct gate *host_gate(void *user, struct server_session *session)
     return &session->turn.base;
 }
 
-static void host_tell(void *user, struct channel_request *packet, int fd)
+static void host_offer(void *user, struct channel_request *packet, int fd)
 {
     const struct application *application = user;
     packet->kind = CHANNEL_REQUEST;
     packet->seat = application->seat;
-    (void)!channel_send_with(CHANNEL_FD, packet, sizeof *packet, fd);
+    outbox_offer(application->backend, packet, sizeof *packet, fd);
 }
 
 /* ---- what its tenant may have */
@@ -245,10 +245,10 @@ static enum ga_status quota_host_ask(void *user, struct channel_request *packet)
     return control_request_ask(application->backend, packet, &fd);
 }
 
-static bool quota_host_tell(void *user, const struct channel_request *packet)
+static void quota_host_tell(void *user, const struct channel_request *packet)
 {
-    (void)user;
-    return channel_send(CHANNEL_FD, packet, sizeof *packet) == GA_OK;
+    const struct application *application = user;
+    (void)!outbox_send(application->backend, packet, sizeof *packet, -1); /* else it is gone */
 }
 
 void application_told(struct application *application, const struct channel_application *told)
@@ -278,7 +278,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .ordinal = host_ordinal,
                                              .gpu = host_gpu,
                                              .request = host_request,
-                                             .tell = host_tell,
+                                             .tell = host_offer,
                                              .gate = host_gate,
                                              .keeps_images = backend->setup.image_store != 0,
                                              .bulk_tickets = host_bulk_tickets,
@@ -329,12 +329,12 @@ bool application_listen(struct application *application)
     if (data_ports_listen(&backend->setup, &application->identity, &secret,
                           &application->listeners[0], &ready, failed.reason,
                           sizeof failed.reason) != GA_OK) {
-        (void)!channel_send(CHANNEL_FD, &failed, sizeof failed); /* gpuaasd logs it */
+        (void)!outbox_send(backend, &failed, sizeof failed, -1); /* gpuaasd logs it */
         return false;
     }
     application->listener_count = 1 + local_listen(backend, &application->listeners[1], &ready);
     if (GA_FAILPOINT("backend: before ready") ||
-        channel_send(CHANNEL_FD, &ready, sizeof ready) != GA_OK) {
+        outbox_send(backend, &ready, sizeof ready, -1) != GA_OK) {
         return false; /* gpuaasd is gone */
     }
     (void)GA_FAILPOINT("backend: ready told");
@@ -407,7 +407,7 @@ static void idle_tell(struct application *application)
         .kind = CHANNEL_IDLE, .seat = application->seat, .tickets = application->tickets.arrived};
     pthread_mutex_unlock(&backend->ticket_lock);
     if (!any) {
-        (void)!channel_send(CHANNEL_FD, &idle, sizeof idle); /* gpuaasd closes the channel */
+        outbox_offer(backend, &idle, sizeof idle, -1); /* gpuaasd closes the channel */
     }
     application->idle_at_ns = now + GA_NS_PER_S;
 }
@@ -418,7 +418,7 @@ static void served_tell(struct application *application)
     const struct channel_seat served = {.kind = CHANNEL_SERVED, .seat = application->seat};
     if (application->conn != NULL && application->side_open &&
         atomic_exchange(&application->asked, false)) {
-        (void)!channel_send(CHANNEL_FD, &served, sizeof served); /* it asks again, or is gone */
+        (void)!outbox_send(application->backend, &served, sizeof served, -1); /* else it is gone */
     }
 }
 

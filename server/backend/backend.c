@@ -46,6 +46,7 @@ uint64_t backend_ticket_ns(const struct backend *of)
 _Noreturn static void backend_leave(const char *why)
 {
     ga_debug("backend process ends: %s", why);
+    outbox_finish(&backend);
     ga_log_end();
     (void)GA_FAILPOINT("backend: before leaving");
     _exit(0);
@@ -158,7 +159,8 @@ static void backend_turn(void)
     struct pollfd fds[2 + CHANNEL_SEATS * SEAT_POLL_MAX + PENDING_CONNS_POLLS];
     nfds_t count = 0;
     int timeout_ms = seats_timeout_ms(&backend);
-    fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = POLLIN};
+    const short wanted = outbox_turn(&backend) ? POLLIN | POLLOUT : POLLIN;
+    fds[count++] = (struct pollfd){.fd = CHANNEL_FD, .events = wanted};
     fds[count++] = (struct pollfd){.fd = backend.wake_fd, .events = POLLIN};
     const nfds_t first = count; /* more entries than descriptors are allowed, and poll fails */
     unsigned listeners[2 * CHANNEL_SEATS];
@@ -279,6 +281,7 @@ _Noreturn void backend_main(void)
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
     }
     admission_init(&backend);
+    outbox_init(&backend);
     seats_init(&backend);
     confine();
     backend_serve();

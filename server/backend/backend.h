@@ -11,6 +11,7 @@
 
 #include "server/backend/application.h"
 #include "server/backend/control_request.h"
+#include "server/backend/outbox.h"
 #include "server/backend/pending_conns.h"
 #include "server/channel.h"
 #include "server/driver/driver.h"
@@ -31,6 +32,7 @@ struct backend {
     struct pending_conns pending;
     pthread_mutex_t ticket_lock; /* tickets of all applications, and reading of the channel */
     struct control_request request;
+    struct outbox outbox;                           /* to gpuaasd; any thread */
     struct application applications[CHANNEL_SEATS]; /* by their seats */
     bool winds_up;                                  /* applications end before the process does */
     _Atomic bool gpuaasd_gone;

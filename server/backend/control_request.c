@@ -8,21 +8,23 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "server/backend/backend.h"
+#include "server/backend/seats.h"
 
 #define ANSWER_S 10 /* gpuaasd answers at once, or has other troubles */
 
 void control_request_answered(struct backend *backend, const struct channel_request *packet, int fd)
 {
     struct control_request *question = &backend->request;
-    if (!question->waiting || packet->number != question->packet.number) {
-        struct channel_request back = *packet;
-        back.verb = CHANNEL_RETURN;
-        if (packet->verb == CHANNEL_LEND && packet->bytes != 0) { /* it comes too late */
-            (void)!channel_send(CHANNEL_FD, &back, sizeof back);
-        }
+    bool late = !question->waiting || packet->number != question->packet.number;
+    struct quota *quota = seats_quota(backend, packet->seat);
+    if (packet->verb == CHANNEL_LEND && quota != NULL) {
+        quota_answered(quota, packet, late ? 0 : question->packet.bytes);
+    }
+    if (late) {
         if (packet->verb == CHANNEL_OPEN && packet->hold != 0) {
+            struct channel_request back = *packet;
             back.verb = CHANNEL_CLOSE;
-            (void)!channel_send(CHANNEL_FD, &back, sizeof back);
+            (void)!outbox_send(backend, &back, sizeof back, -1); /* else it is gone */
         }
         if (fd >= 0) {
             close(fd);
@@ -46,9 +48,13 @@ enum ga_status control_request_ask(struct backend *backend, struct channel_reque
     question->taken = true;
     packet->kind = CHANNEL_REQUEST;
     packet->number = ++question->last;
+    struct quota *quota = seats_quota(backend, packet->seat);
+    if (packet->verb == CHANNEL_LEND && quota != NULL) {
+        quota_asks(quota, packet);
+    }
     question->packet = *packet;
     question->waiting = true;
-    enum ga_status status = channel_send_with(CHANNEL_FD, packet, sizeof *packet, *fd);
+    enum ga_status status = outbox_send(backend, packet, sizeof *packet, *fd);
     while (status == GA_OK && question->waiting) {
         if (atomic_load(&backend->gpuaasd_gone)) {
             status = GA_LOST;

@@ -26,6 +26,12 @@ void seats_init(struct backend *backend)
     }
 }
 
+struct quota *seats_quota(struct backend *backend, uint32_t seat)
+{
+    struct quota *quota = seat < CHANNEL_SEATS ? &backend->applications[seat].quota : NULL;
+    return quota != NULL && quota->host.tell != NULL ? quota : NULL;
+}
+
 static bool seats_are_free(const struct backend *backend)
 {
     bool free = true;
@@ -67,7 +73,7 @@ static const char *seat_ended(struct application *application)
     if (seats_are_free(backend)) {
         (void)prctl(PR_SET_NAME, "gpuaasd-spare");
     }
-    (void)!channel_send(CHANNEL_FD, &ended, sizeof ended); /* gpuaasd is gone: that is seen next */
+    (void)!outbox_send(backend, &ended, sizeof ended, -1); /* gpuaasd is gone: that is seen next */
     return NULL;
 }
 
@@ -161,6 +167,7 @@ bool seats_end(struct backend *backend)
             (void)!eventfd_read(backend->wake_fd, &count);
         }
         admission_read(backend);
+        (void)outbox_turn(backend);
     }
     return clean;
 }

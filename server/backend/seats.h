@@ -6,8 +6,10 @@
 #define SERVER_BACKEND_SEATS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct backend;
+struct quota;
 
 void seats_init(struct backend *backend);
 /* Looks at all applications. Not NULL: the cause why the process ends. */
@@ -17,5 +19,9 @@ const char *seats_turn(struct backend *backend);
 bool seats_end(struct backend *backend);
 /* How long poll may sleep before the next turn, as poll has it. */
 int seats_timeout_ms(const struct backend *backend);
+
+/* Of the application that gpuaasd has told of for this seat. NULL: there is none. Under the ticket
+ * lock. */
+struct quota *seats_quota(struct backend *backend, uint32_t seat);
 
 #endif

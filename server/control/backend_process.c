@@ -20,6 +20,10 @@
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
+/* Of a stranger that does not read, gpuaasd keeps no more than this. */
+#define WAITING_MAX        256u
+#define WAITING_PASSED_MAX 16u
+
 void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop,
                                 uint64_t image_store)
 {
@@ -37,6 +41,7 @@ static void backend_process_free(struct backend_process *process)
         scheduler_process_end(process->turns);
     }
     backend_ends_undo(&process->ends);
+    channel_queue_fini(&process->queue);
     free(process);
     table->count--;
     if (table->count == 0 && table->emptied != NULL) {
@@ -45,38 +50,6 @@ static void backend_process_free(struct backend_process *process)
 }
 
 /* ---- its seats */
-
-unsigned backend_process_seats(const struct backend_process *process)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        count += process->seats[i] != NULL;
-    }
-    return count;
-}
-
-uint32_t backend_process_seat_free(const struct backend_process *process)
-{
-    uint32_t seat = 0;
-    while (seat < process->seat_limit && process->seats[seat] != NULL) {
-        seat++;
-    }
-    return seat < process->seat_limit ? seat : CHANNEL_SEATS;
-}
-
-struct backend_process *backend_process_with_room(const struct backend_process_table *table,
-                                                  enum conf_driver driver)
-{
-    ga_list_each (at, next, &table->processes) {
-        struct backend_process *process = ga_container(at, struct backend_process, link);
-        bool lives = !process->ending && uv_is_active((const uv_handle_t *)&process->poll);
-        if (process->driver == driver && process->outlives && process->owner == NULL && lives &&
-            backend_process_seat_free(process) != CHANNEL_SEATS) {
-            return process;
-        }
-    }
-    return NULL;
-}
 
 /* That which a packet is about; NULL: there is no such seat. */
 static struct seat *seat_of(const struct backend_process *process, uint32_t number)
@@ -150,6 +123,7 @@ static void channel_close(struct backend_process *process)
         handle_close((uv_handle_t *)&process->poll);
         close(process->fd);
         process->fd = -1;
+        channel_queue_fini(&process->queue);
     }
 }
 
@@ -166,7 +140,7 @@ static void request_take(struct backend_process *process, const union channel_pa
         return;
     }
     if (seat_request(seat, &answer, &fd)) {
-        (void)!channel_send_with(process->fd, &answer, sizeof answer, fd);
+        (void)!backend_process_tell(process, &answer, sizeof answer, fd);
     }
     explicit_bzero(&answer, sizeof answer);
 }
@@ -294,11 +268,10 @@ static void channel_read(struct backend_process *process, int status)
 static void channel_ready(uv_poll_t *poll, int status, int events)
 {
     struct backend_process *process = poll->data;
-    bool room = status == 0 && (events & UV_WRITABLE) != 0;
+    bool room = status == 0 && (events & UV_WRITABLE) != 0 &&
+                channel_queue_flush(&process->queue, process->fd) == GA_OK;
     if (room) {
         (void)uv_poll_start(poll, UV_READABLE, channel_ready);
-    }
-    if (room) {
         backend_turns_room(process);
     }
     if (status != 0 || (events & UV_READABLE) != 0) {
@@ -311,12 +284,42 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
     }
 }
 
+static void room_await(struct backend_process *process)
+{
+    if (uv_is_active((const uv_handle_t *)&process->poll)) { /* else it is dying */
+        (void)uv_poll_start(&process->poll, UV_READABLE | UV_WRITABLE, channel_ready);
+    }
+}
+
 enum ga_status backend_process_send(struct backend_process *process, const void *packet,
                                     size_t size)
 {
-    enum ga_status status = channel_send(process->fd, packet, size);
+    enum ga_status status = channel_queue_flush(&process->queue, process->fd);
+    if (status == GA_OK) {
+        status = channel_send(process->fd, packet, size);
+    }
     if (status == GA_AGAIN) {
-        (void)uv_poll_start(&process->poll, UV_READABLE | UV_WRITABLE, channel_ready);
+        room_await(process);
+    }
+    return status;
+}
+
+enum ga_status backend_process_tell(struct backend_process *process, const void *packet,
+                                    size_t size, int passed)
+{
+    if (process->fd < 0) {
+        return GA_LOST;
+    }
+    enum ga_status status = channel_queue_send(&process->queue, process->fd, packet, size, passed);
+    if (channel_queue_waits(&process->queue)) {
+        room_await(process);
+    }
+    if (status != GA_OK && status != GA_LOST && !process->deaf) {
+        process->deaf = true;
+        ga_warn_of(client_of(process),
+                   "backend process %d of %s does not read what it is told: it "
+                   "is not told all any more",
+                   process->child.pid, label_of(process));
     }
     return status;
 }
@@ -355,6 +358,7 @@ static enum ga_status process_prepare(struct backend_process *process, bool turn
                                       size_t why_size)
 {
     uv_loop_t *loop = process->table->loop;
+    channel_queue_init(&process->queue, WAITING_MAX, WAITING_PASSED_MAX);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/channel_queue.h"
 #include "server/control/backend_ends.h"
 #include "server/figures.h"
 #include "server/control/images.h"
@@ -65,6 +66,8 @@ struct backend_process {
     uint64_t
         trim_ns; /* when it was asked to return memory, if it has not yet; 0: no such request */
     int fd;      /* our end of the channel; -1: closed */
+    struct channel_queue queue; /* what waits for room in it */
+    bool deaf;                  /* so much waited that some was lost */
     uv_process_t child;
     uv_poll_t poll;
     uv_timer_t timer;               /* until warm: the limit; when ending: until it is killed */
@@ -93,9 +96,15 @@ struct backend_process *backend_process_with_room(const struct backend_process_t
                                                   enum conf_driver driver);
 
 /* Sends a packet. GA_AGAIN: the channel is full; the seats are told when it is not. GA_LOST: the
- * process is dying. */
+ * process is dying. For what the caller says again then. */
 GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, const void *packet,
                                                size_t size);
+/* Sends a packet, at once or when there is room, with the descriptor `passed` (-1: none), which
+ * stays the caller's. For all else: answers, requests, notices. Any other status: it will not be
+ * sent, because the process is dying, or reads nothing. A process asks one question at a time, so
+ * one that is ours never has so much waiting. */
+GA_CHECKED enum ga_status backend_process_tell(struct backend_process *process, const void *packet,
+                                               size_t size, int passed);
 
 /* Asks the process to end, by closing its channel, and kills it if it does not within 2 s. May be
  * repeated. No more callbacks. */

@@ -24,7 +24,7 @@ static void dismiss_send(struct control_application *application, uint32_t notic
             struct channel_notice packet = {
                 .kind = CHANNEL_NOTICE, .seat = seat->number, .notice = notice};
             snprintf(packet.text, sizeof packet.text, "%s", text);
-            (void)!seat_send(seat, &packet, sizeof packet); /* else it is told nothing */
+            (void)!seat_tell(seat, &packet, sizeof packet); /* else it is told nothing */
         }
     }
 }

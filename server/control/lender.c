@@ -97,6 +97,7 @@ void lender_tell(const struct seat *seat, struct channel_application *packet)
     packet->shown = seat->application->shown;
     packet->began_ns = control_application_began(seat->application, ga_clock_ns());
     packet->boundless = seat->lender.boundless;
+    packet->gpu_count = lender_of(seat)->account.gpu_count;
 }
 
 void lender_seat_end(struct seat *seat)
@@ -114,6 +115,17 @@ void lender_seat_end(struct seat *seat)
 
 /* ---- recalling */
 
+/* A kind without a limit is lent in pieces that last: they may stay where they are. */
+static uint64_t limited_kinds(const struct seat *seat)
+{
+    uint64_t kinds = 0;
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        bool limited = !lending_is_boundless(account_of(seat), (enum channel_lent)kind);
+        kinds |= (uint64_t)limited << kind;
+    }
+    return kinds;
+}
+
 /* One at a time: what a process has returned before a turn does not count for it. */
 static void recall_tell(struct seat *seat)
 {
@@ -121,7 +133,8 @@ static void recall_tell(struct seat *seat)
     const struct channel_request packet = {.kind = CHANNEL_REQUEST,
                                            .seat = seat->number,
                                            .number = at->recall,
-                                           .verb = CHANNEL_RECALL};
+                                           .verb = CHANNEL_RECALL,
+                                           .bytes = limited_kinds(seat)};
     if (at->told == at->answered && at->recall > at->told && !seat->untold && !seat->left &&
         packet_send(seat, &packet, sizeof packet)) {
         (void)GA_FAILPOINT("gpuaasd: recalled");
@@ -157,7 +170,8 @@ static bool is_owed(const struct lender *lender, enum channel_lent kind, uint32_
 static void answer_send(struct seat *seat, const struct channel_request *answer)
 {
     (void)GA_FAILPOINT("gpuaasd: before lending");
-    if (!packet_send(seat, answer, sizeof *answer) && answer->verb == CHANNEL_LEND) {
+    if (backend_process_tell(seat->process, answer, sizeof *answer, -1) != GA_OK &&
+        answer->verb == CHANNEL_LEND && answer->bytes != 0) {
         lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)answer->what,
                        (uint32_t)answer->address, answer->bytes);
     }

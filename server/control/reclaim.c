@@ -13,7 +13,7 @@
 static void reclaim_ask(struct backend_process *process, uint64_t now)
 {
     const struct channel_request packet = {.kind = CHANNEL_REQUEST, .verb = CHANNEL_TRIM};
-    if (channel_send(process->fd, &packet, sizeof packet) == GA_OK) {
+    if (backend_process_tell(process, &packet, sizeof packet, -1) == GA_OK) {
         process->trim_ns = now;
     }
 }

@@ -70,8 +70,7 @@ static enum ga_status coming_tell(struct seat *seat)
 
 static enum ga_status share_send(void *user, const struct channel_request *packet, int fd)
 {
-    const struct backend_process *process = ((struct seat *)user)->process;
-    return process->fd >= 0 ? channel_send_with(process->fd, packet, sizeof *packet, fd) : GA_LOST;
+    return backend_process_tell(((struct seat *)user)->process, packet, sizeof *packet, fd);
 }
 
 static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes)
@@ -151,6 +150,12 @@ uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
     uint64_t ticket_s = seat->application->control->conf->server.ticket_s;
     uint64_t latest = seat->taken_ns + 2 * ticket_s * GA_NS_PER_S;
     return seat->served_ns != 0 ? seat->served_ns : latest < now ? latest : 0;
+}
+
+enum ga_status seat_tell(struct seat *seat, const void *packet, size_t size)
+{
+    return seat->left || seat->untold ? GA_LOST
+                                      : backend_process_tell(seat->process, packet, size, -1);
 }
 
 static void seat_ask(struct seat *seat)

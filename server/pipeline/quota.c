@@ -21,11 +21,19 @@ void quota_init(struct quota *quota, const struct channel_application *told,
     quota->user[sizeof quota->user - 1] = 0;
     quota_limit(quota, &told->limits, told->own);
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        atomic_store(&quota->change[kind], 0);
+        atomic_store(&quota->lent_under[kind], 0);
+    }
+    quota->gpu_count = told->gpu_count < CONF_GPUS_MAX ? told->gpu_count : CONF_GPUS_MAX;
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         atomic_store(&quota->spare[kind],
                      (told->boundless >> kind & 1) != 0 ? CHANNEL_BOUNDLESS : 0);
     }
     for (unsigned gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
-        atomic_store(&quota->spare_on[gpu], atomic_load(&quota->spare[CHANNEL_LENT_DEVICE]));
+        atomic_store(&quota->lent_under_on[gpu], 0);
+        bool lent = gpu < quota->gpu_count;
+        atomic_store(&quota->spare_on[gpu],
+                     lent ? atomic_load(&quota->spare[CHANNEL_LENT_DEVICE]) : 0);
     }
     for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
         atomic_store(&quota->noted_ns[limit], 0);
@@ -42,8 +50,25 @@ void quota_listen(struct quota *quota, void (*note)(void *user, const char *text
     }
 }
 
+/* Of each kind; of device memory there is LIMIT_GPU_MEM_PER_GPU, too. */
+static const enum limit lent_limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
+                                         [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
+                                         [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
+                                         [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
+
+static bool limit_differs(const struct quota *quota, const struct limits *limits, enum limit limit)
+{
+    return quota_limit_of(quota, limit) != limits->of[limit];
+}
+
 void quota_limit(struct quota *quota, const struct limits *limits, uint32_t own)
 {
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        if (limit_differs(quota, limits, lent_limits[kind]) ||
+            (kind == CHANNEL_LENT_DEVICE && limit_differs(quota, limits, LIMIT_GPU_MEM_PER_GPU))) {
+            atomic_fetch_add(&quota->change[kind], 1);
+        }
+    }
     atomic_store_explicit(&quota->own, own, memory_order_relaxed);
     for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
         atomic_store_explicit(&quota->limits[limit], limits->of[limit], memory_order_relaxed);
@@ -55,6 +80,12 @@ static _Atomic uint64_t *spare_of(struct quota *quota, enum channel_lent kind, u
 {
     return kind == CHANNEL_LENT_DEVICE ? &quota->spare_on[gpu % CONF_GPUS_MAX]
                                        : &quota->spare[kind];
+}
+
+static _Atomic uint32_t *lent_under_of(struct quota *quota, enum channel_lent kind, uint32_t gpu)
+{
+    return kind == CHANNEL_LENT_DEVICE ? &quota->lent_under_on[gpu % CONF_GPUS_MAX]
+                                       : &quota->lent_under[kind];
 }
 
 /* ---- notes */
@@ -127,38 +158,52 @@ static void refusal_note(struct quota *quota, const struct channel_request *answ
 
 /* ---- taking and giving */
 
+void quota_asks(struct quota *quota, struct channel_request *packet)
+{
+    _Atomic uint64_t *spare =
+        spare_of(quota, (enum channel_lent)packet->what, (uint32_t)packet->address);
+    packet->offset = atomic_exchange(spare, 0);
+}
+
+static bool is_lent(const struct channel_request *packet, uint64_t wanted)
+{
+    return packet->result == CUDA_SUCCESS && packet->bytes >= wanted;
+}
+
+void quota_answered(struct quota *quota, const struct channel_request *packet, uint64_t wanted)
+{
+    if (is_lent(packet, wanted) && packet->what < CHANNEL_LENT_KINDS) {
+        enum channel_lent kind = (enum channel_lent)packet->what;
+        uint32_t gpu = (uint32_t)packet->address;
+        atomic_fetch_add(spare_of(quota, kind, gpu), packet->bytes - wanted);
+        atomic_store(lent_under_of(quota, kind, gpu), atomic_load(&quota->change[kind]));
+    }
+}
+
 /* Asks for `amount`, of which the caller has the use when gpuaasd lends it. */
 static CUresult borrow(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
 {
-    _Atomic uint64_t *spare = spare_of(quota, kind, gpu);
-    struct channel_request packet = {.verb = CHANNEL_LEND,
-                                     .what = kind,
-                                     .address = gpu,
-                                     .bytes = amount,
-                                     .offset = atomic_exchange(spare, 0)};
-    uint64_t returned = packet.offset;
+    struct channel_request packet = {
+        .verb = CHANNEL_LEND, .what = kind, .address = gpu, .bytes = amount};
     (void)GA_FAILPOINT("backend: before it borrows");
     enum ga_status status = quota->host.ask(quota->host.user, &packet);
     (void)GA_FAILPOINT("backend: borrowed");
-    if (status != GA_OK) {
-        if (status != GA_TIMEOUT) {
-            atomic_fetch_add(spare, returned);
-        }
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (packet.result != CUDA_SUCCESS || packet.bytes < amount) {
+    if (status == GA_OK && !is_lent(&packet, amount)) {
         refusal_note(quota, &packet, amount);
-        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    atomic_fetch_add(spare, packet.bytes - amount);
-    return CUDA_SUCCESS;
+    return status == GA_OK && is_lent(&packet, amount) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
 {
     _Atomic uint64_t *spare = spare_of(quota, kind, gpu);
     uint64_t has = atomic_load_explicit(spare, memory_order_relaxed);
-    while (has >= amount) {
+    bool holds = atomic_load_explicit(lent_under_of(quota, kind, gpu), memory_order_relaxed) ==
+                 atomic_load_explicit(&quota->change[kind], memory_order_relaxed);
+    if (amount == 0) {
+        return CUDA_SUCCESS;
+    }
+    while (holds && has >= amount) {
         if (atomic_compare_exchange_weak_explicit(spare, &has, has - amount, memory_order_relaxed,
                                                   memory_order_relaxed)) {
             return CUDA_SUCCESS;
@@ -174,17 +219,6 @@ void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint6
 
 /* ---- returning */
 
-static bool is_limited(const struct quota *quota, enum channel_lent kind)
-{
-    static const enum limit limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
-                                        [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
-                                        [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
-                                        [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
-    return quota_limit_of(quota, limits[kind]) != LIMIT_NONE ||
-           (kind == CHANNEL_LENT_DEVICE &&
-            quota_limit_of(quota, LIMIT_GPU_MEM_PER_GPU) != LIMIT_NONE);
-}
-
 static void spare_return(struct quota *quota, const struct channel_request *recall,
                          enum channel_lent kind, uint32_t gpu)
 {
@@ -196,18 +230,18 @@ static void spare_return(struct quota *quota, const struct channel_request *reca
                                      .address = gpu,
                                      .bytes = atomic_exchange(spare, 0)};
     (void)GA_FAILPOINT("backend: before it returns");
-    if (packet.bytes != 0 && !quota->host.tell(quota->host.user, &packet)) {
-        atomic_fetch_add(spare, packet.bytes);
+    if (packet.bytes != 0) {
+        quota->host.tell(quota->host.user, &packet);
     }
 }
 
 void quota_recall(struct quota *quota, const struct channel_request *packet)
 {
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
-        if (!is_limited(quota, (enum channel_lent)kind)) {
+        if ((packet->bytes >> kind & 1) == 0) {
             continue;
         }
-        uint32_t gpus = kind == CHANNEL_LENT_DEVICE ? CONF_GPUS_MAX : 1;
+        uint32_t gpus = kind == CHANNEL_LENT_DEVICE ? quota->gpu_count : 1;
         for (uint32_t gpu = 0; gpu < gpus; gpu++) {
             if (atomic_load_explicit(spare_of(quota, (enum channel_lent)kind, gpu),
                                      memory_order_relaxed) != 0) {
@@ -216,15 +250,21 @@ void quota_recall(struct quota *quota, const struct channel_request *packet)
         }
     }
     (void)GA_FAILPOINT("backend: returned");
-    (void)quota->host.tell(quota->host.user, packet);
+    quota->host.tell(quota->host.user, packet);
 }
 
 /* ---- what a program is told */
 
+static bool memory_is_limited(const struct quota *quota)
+{
+    return quota_limit_of(quota, LIMIT_GPU_MEM) != LIMIT_NONE ||
+           quota_limit_of(quota, LIMIT_GPU_MEM_PER_GPU) != LIMIT_NONE;
+}
+
 uint64_t quota_room(struct quota *quota, uint32_t gpu)
 {
     struct channel_request packet = {.verb = CHANNEL_ROOM, .address = gpu};
-    if (!is_limited(quota, CHANNEL_LENT_DEVICE)) {
+    if (!memory_is_limited(quota)) {
         return LIMIT_NONE;
     }
     bool known = quota->host.ask(quota->host.user, &packet) == GA_OK && packet.result == 0;

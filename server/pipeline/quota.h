@@ -17,22 +17,28 @@
 /* What a quota asks of its process. */
 struct quota_host {
     void *user;
-    /* Sends a request to gpuaasd and waits for the answer, which `*packet` becomes. GA_TIMEOUT: it
-     * may still come; any other error: nothing has been sent. */
+    /* Sends a request to gpuaasd and waits for the answer, which `*packet` becomes. With LEND it
+     * calls quota_asks just before it sends, and quota_answered when the answer has come, before
+     * any recall that comes behind it. GA_TIMEOUT: the answer may still come. */
     enum ga_status (*ask)(void *user, struct channel_request *packet);
-    /* Sends one that has no answer. False: it has not been sent. */
-    bool (*tell)(void *user, const struct channel_request *packet);
+    /* Sends one that has no answer: at once, or when there is room, in their order. */
+    void (*tell)(void *user, const struct channel_request *packet);
 };
 
 struct quota {
     struct quota_host host;
     char tenant[CHANNEL_TENANT_MAX], user[CHANNEL_TENANT_MAX];
     _Atomic uint32_t own; /* bit n: the limit n is the user's, not the tenant's */
+    uint32_t gpu_count;   /* of whose memory anything is lent */
     struct limits shown;  /* as they were at the beginning: what a program is told */
     _Atomic uint64_t limits[LIMIT_COUNT];       /* as they are */
     _Atomic uint32_t turn;                      /* another one when they have changed */
     _Atomic uint64_t spare[CHANNEL_LENT_KINDS]; /* but of device memory: */
     _Atomic uint64_t spare_on[CONF_GPUS_MAX];   /* by the index in the list that clients see */
+    /* Each time that the limits of a kind change; and what of that gpuaasd has lent under. What is
+     * spare may be taken if they are the same: it may be more than the limits allow else. */
+    _Atomic uint32_t change[CHANNEL_LENT_KINDS];
+    _Atomic uint32_t lent_under[CHANNEL_LENT_KINDS], lent_under_on[CONF_GPUS_MAX];
     /* Tells the program; NULL: nobody listens. */
     void (*_Atomic note)(void *user, const char *text);
     void *note_user;
@@ -64,7 +70,12 @@ static inline uint32_t quota_turn(const struct quota *quota)
 CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount);
 /* Gives back what was taken. */
 void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount);
-/* gpuaasd wants back what is spare. The packet is the answer. */
+/* A LEND is sent now: all that is spare of its kind goes back with it. Any thread. */
+void quota_asks(struct quota *quota, struct channel_request *packet);
+/* Its answer has come: what is lent beyond `wanted` is spare from now on. `wanted` 0: whoever asked
+ * has given up. The same. */
+void quota_answered(struct quota *quota, const struct channel_request *packet, uint64_t wanted);
+/* gpuaasd wants back what is spare of some kinds. The packet is the answer. */
 void quota_recall(struct quota *quota, const struct channel_request *packet);
 /* How much of this GPU's memory may be taken now; LIMIT_NONE: no limit. */
 uint64_t quota_room(struct quota *quota, uint32_t gpu);

@@ -108,8 +108,8 @@ static struct server_context context;
 
 static void start(void)
 {
-    const struct channel_application told = {.boundless = 1u << CHANNEL_LENT_DEVICE |
-                                                          1u << CHANNEL_LENT_OBJECTS};
+    const struct channel_application told = {
+        .gpu_count = 1, .boundless = 1u << CHANNEL_LENT_DEVICE | 1u << CHANNEL_LENT_OBJECTS};
     const struct quota_host nobody = {.user = NULL};
     quota_init(&quota, &told, &nobody);
     fake_ledger.quota = &quota;

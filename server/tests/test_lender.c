@@ -317,3 +317,26 @@ Test(lender, what_is_passed_on_is_charged_whatever_the_limits_say)
     lender_take_over(&all[1].seat, 1, 1);
     cr_assert_eq(lent_on[1], 0);
 }
+
+/* What it is not told it is not lent either: gpuaasd keeps so many answers for it and no more. */
+Test(lender, a_stranger_reads_no_answers)
+{
+    struct process *deaf = &all[0];
+    const uint64_t *sum = &tenant->lender.account.lent[CHANNEL_LENT_DEVICE];
+    const struct channel_request back = {.kind = CHANNEL_REQUEST,
+                                         .verb = CHANNEL_RETURN,
+                                         .what = CHANNEL_LENT_DEVICE,
+                                         .bytes = CHANNEL_GRAIN_BYTES};
+    channel_queue_init(&deaf->process.queue, 20, 0);
+    for (unsigned i = 0; !deaf->process.deaf; i++) {
+        cr_assert_lt(i, 10000);
+        cr_assert_eq(*sum, 0);
+        ask(deaf, 0, CHANNEL_GRAIN_BYTES);
+        if (*sum != 0) {
+            lender_take(&deaf->seat, &back);
+        }
+    }
+    cr_assert_eq(*sum, 0);
+    ask(&all[1], 0, 150 * MIB);
+    cr_assert_eq(lent(&all[1]), 150 * MIB);
+}

@@ -14,47 +14,52 @@
 #define TURNS     20000u
 #define MIB       (UINT64_C(1) << 20)
 #define LIMIT_MAX (200 * MIB)
+#define ALL_KINDS ((1u << CHANNEL_LENT_KINDS) - 1)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lending_account account;
 static struct lending_share shares[PROCESSES];
 static struct quota quotas[PROCESSES];
 static _Atomic uint64_t taken;
-static enum ga_status answer = GA_OK;
+static bool is_late; /* the answer comes when nobody waits for it any more */
 static unsigned told;
+
+static struct quota *quota_of(const void *share)
+{
+    return &quotas[(const struct lending_share *)share - shares];
+}
 
 /* As gpuaasd does it, but at once: recalls from all, then decides. */
 static enum ga_status fake_ask(void *user, struct channel_request *packet)
 {
     struct lending_share *share = user;
-    if (answer != GA_OK) {
-        return answer;
-    }
+    uint64_t wanted = packet->bytes;
     pthread_mutex_lock(&lock);
+    quota_asks(quota_of(share), packet);
     lending_return(&account, share, (enum channel_lent)packet->what, 0, packet->offset);
     packet->bytes =
         lending_lend(&account, share, (enum channel_lent)packet->what, 0, packet->bytes);
     packet->result = packet->bytes != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    quota_answered(quota_of(share), packet, is_late ? 0 : wanted);
     if (packet->bytes == 0) {
         packet->what = LIMIT_GPU_MEM;
     }
     pthread_mutex_unlock(&lock);
-    return GA_OK;
+    return is_late ? GA_TIMEOUT : GA_OK;
 }
 
-static bool fake_tell(void *user, const struct channel_request *packet)
+static void fake_tell(void *user, const struct channel_request *packet)
 {
-    if (packet->verb == CHANNEL_RETURN && answer == GA_OK) {
+    if (packet->verb == CHANNEL_RETURN) {
         pthread_mutex_lock(&lock);
         lending_return(&account, user, (enum channel_lent)packet->what, 0, packet->bytes);
         pthread_mutex_unlock(&lock);
     }
-    return answer == GA_OK;
 }
 
 static void begin(uint64_t most)
 {
-    struct channel_application to = {.tenant_name = "lab"};
+    struct channel_application to = {.tenant_name = "lab", .gpu_count = 1};
     limits_clear(&to.limits);
     to.limits.of[LIMIT_GPU_MEM] = most;
     to.shown = to.limits;
@@ -79,7 +84,7 @@ static void *work(void *argument)
             quota_give(quota, CHANNEL_LENT_DEVICE, 0, amount);
         }
         if (turn % 7 == 0) {
-            const struct channel_request recall = {.verb = CHANNEL_RECALL};
+            const struct channel_request recall = {.verb = CHANNEL_RECALL, .bytes = ALL_KINDS};
             quota_recall(&quotas[turn / 7 % PROCESSES], &recall);
         }
     }
@@ -124,18 +129,28 @@ Test(quota, a_refusal_is_told_once_a_second)
     cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_DEVICE, 0, 1), CUDA_SUCCESS);
 }
 
-Test(quota, what_was_not_sent_stays_spare)
+Test(quota, what_is_lent_too_late_is_spare)
+{
+    begin(LIMIT_MAX);
+    is_late = true;
+    cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_DEVICE, 0, MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_assert_eq(shares[0].lent[CHANNEL_LENT_DEVICE], CHANNEL_GRAIN_BYTES);
+    cr_assert_eq(atomic_load(&quotas[0].spare_on[0]), CHANNEL_GRAIN_BYTES);
+    is_late = false;
+    cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_DEVICE, 0, MIB), CUDA_SUCCESS);
+    cr_assert_eq(shares[0].lent[CHANNEL_LENT_DEVICE], CHANNEL_GRAIN_BYTES);
+}
+
+Test(quota, a_recall_is_for_the_kinds_that_it_names)
 {
     begin(LIMIT_MAX);
     cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_DEVICE, 0, 1), CUDA_SUCCESS);
-    uint64_t spare = atomic_load(&quotas[0].spare_on[0]);
-    answer = GA_LOST;
-    cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_DEVICE, 0, LIMIT_MAX),
-                 CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert_eq(atomic_load(&quotas[0].spare_on[0]), spare);
-    const struct channel_request recall = {.verb = CHANNEL_RECALL};
+    cr_assert_eq(quota_take(&quotas[0], CHANNEL_LENT_OBJECTS, 0, 1), CUDA_SUCCESS);
+    const struct channel_request recall = {.verb = CHANNEL_RECALL,
+                                           .bytes = 1u << CHANNEL_LENT_DEVICE};
     quota_recall(&quotas[0], &recall);
-    answer = GA_OK;
+    cr_assert_eq(shares[0].lent[CHANNEL_LENT_DEVICE], 1);
+    cr_assert_eq(shares[0].lent[CHANNEL_LENT_OBJECTS], CHANNEL_BOUNDLESS);
 }
 
 Test(quota, without_a_limit_gpuaasd_is_not_asked)

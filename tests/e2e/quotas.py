@@ -21,21 +21,21 @@ from node import Player
 MEMORY = 512  # MiB of each GPU
 
 
-def configuration(folder, gpus, keys=""):
+def configuration(folder, gpus, keys="", memory=MEMORY):
     text = (f"[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
             f"admin_socket = {folder}/admin.sock\nstore = {folder}/store.db\n")
     for number in range(gpus):
-        text += (f"[gpu.{number}]\ndriver = soft\nmemory = {MEMORY}MiB\nsms = 2\n"
+        text += (f"[gpu.{number}]\ndriver = soft\nmemory = {memory}MiB\nsms = 2\n"
                  f"name = Soft {'AB'[number % 2]}{number}\n{keys}")
     return text
 
 
 @contextlib.contextmanager
-def limited(build, *limits, gpus=1, keys="", extra=None):
+def limited(build, *limits, gpus=1, keys="", memory=MEMORY, extra=None):
     """A server where everybody is the tenant "default", who has these limits; `limit` of it
     changes them. `keys`: lines of the configuration of each GPU."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
-        config = configuration(folder, gpus, keys)
+        config = configuration(folder, gpus, keys, memory)
         with harness.serving(build, config=config, extra=extra) as server:
             admin = ctl.Ctl(build, folder)
             server.store = os.path.join(folder, "store.db")

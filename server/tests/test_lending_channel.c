@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lending over channels of any room, at both ends, in a random order of events: limits come, change
+ * and go while programs take and give, processes end and new ones begin. The lender, the quotas and
+ * the queues are the real ones; this file has the channel instead of channel.c, which is not
+ * linked.
+ *
+ * At any time nobody has charged more than it was lent. When all is quiet, which takes so many
+ * packets at most: each recall has been answered, each process knows its limits, and what a program
+ * asks for it gets if and only if it fits the limits, with what is charged. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/cuda_names.h"
+#include "server/channel_queue.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/control.h"
+#include "server/control/lender_rates.h"
+#include "server/control/member.h"
+#include "server/control/seat.h"
+#include "server/pipeline/quota.h"
+
+#define SEATS    3u
+#define GPUS_MAX 300u
+#define ROUNDS   60u
+#define STEPS    60u
+#define MIB      (UINT64_C(1) << 20)
+
+/* ---- the channel: `room` packets each way */
+
+union lent_packet {
+    uint32_t kind;
+    struct channel_limits limits;
+    struct channel_request request;
+};
+
+struct pipe {
+    union lent_packet *packets;
+    unsigned first, count;
+};
+
+struct case_ {
+    unsigned room, gpus;
+};
+
+static struct case_ now;
+static struct pipe to_gpuaasd[SEATS], to_backend[SEATS];
+static bool awaited[SEATS]; /* gpuaasd has found the channel full, and is told when it is not */
+
+/* gpuaasd's end of the process n is the descriptor n, the other one SEATS + n. */
+static struct pipe *pipe_of(int fd)
+{
+    return (unsigned)fd < SEATS ? &to_backend[fd] : &to_gpuaasd[(unsigned)fd - SEATS];
+}
+
+enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed)
+{
+    struct pipe *pipe = pipe_of(fd);
+    cr_assert(size <= sizeof(union lent_packet) && passed < 0);
+    if (pipe->count == now.room) {
+        awaited[(unsigned)fd % SEATS] |= (unsigned)fd < SEATS;
+        return GA_AGAIN;
+    }
+    memcpy(&pipe->packets[(pipe->first + pipe->count++) % now.room], packet, size);
+    return GA_OK;
+}
+
+enum ga_status channel_send(int fd, const void *packet, size_t size)
+{
+    return channel_send_with(fd, packet, size, -1);
+}
+
+enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed)
+{
+    (void)fd, (void)packet, (void)passed;
+    return GA_LOST;
+}
+
+enum ga_status channel_receive(int fd, union channel_packet *packet)
+{
+    (void)fd, (void)packet;
+    return GA_LOST;
+}
+
+uint32_t channel_packet_seat(const union channel_packet *packet)
+{
+    (void)packet;
+    return CHANNEL_SEATS;
+}
+
+static bool pipe_next(struct pipe *pipe, union lent_packet *packet)
+{
+    if (pipe->count == 0) {
+        return false;
+    }
+    *packet = pipe->packets[pipe->first];
+    pipe->first = (pipe->first + 1) % now.room;
+    pipe->count--;
+    return true;
+}
+
+/* ---- processes */
+
+static struct control control;
+static struct tenant *tenant;
+static struct member *member; /* of the last process's program */
+static struct figures_page pages[SEATS];
+static struct process {
+    struct backend_process process;
+    struct control_application application;
+    struct seat seat;
+    struct quota quota; /* at its end, like: */
+    struct channel_queue queue;
+    struct channel_request question; /* kind 0: it asks nothing */
+    bool answered;
+    uint64_t taken[CHANNEL_LENT_KINDS][GPUS_MAX];
+} all[SEATS];
+
+static bool calm; /* nothing new happens */
+static unsigned delivered;
+
+static uint64_t chance = 1;
+
+static uint64_t any(uint64_t below)
+{
+    chance ^= chance << 13;
+    chance ^= chance >> 7;
+    chance ^= chance << 17;
+    return chance % below;
+}
+
+static unsigned number_of(const struct process *at)
+{
+    return (unsigned)(at - all);
+}
+
+static void say(struct process *at, const struct channel_request *packet)
+{
+    int fd = (int)(SEATS + number_of(at));
+    cr_assert_eq(channel_queue_send(&at->queue, fd, packet, sizeof *packet, -1), GA_OK);
+}
+
+static void process_tell(void *user, const struct channel_request *packet)
+{
+    say(user, packet);
+}
+
+static void turn(void);
+
+static enum ga_status process_ask(void *user, struct channel_request *packet)
+{
+    struct process *at = user;
+    static uint32_t number;
+    packet->kind = CHANNEL_REQUEST;
+    packet->number = ++number;
+    quota_asks(&at->quota, packet);
+    at->question = *packet;
+    at->answered = false;
+    say(at, packet);
+    for (unsigned turns = 0; !at->answered; turns++) {
+        cr_assert_lt(turns, 1000000u, "a wish is never answered");
+        turn();
+    }
+    *packet = at->question;
+    at->question.kind = 0;
+    return GA_OK;
+}
+
+static void process_begin(struct process *at)
+{
+    unsigned i = number_of(at);
+    const struct quota_host host = {.user = at, .ask = process_ask, .tell = process_tell};
+    struct channel_application told = {.tenant_name = "lab"};
+    memset(&pages[i], 0, sizeof pages[i]);
+    *at = (struct process){.process = {.fd = (int)i, .figures = &pages[i]}};
+    channel_queue_init(&at->process.queue, 256, 0);
+    channel_queue_init(&at->queue, UINT32_MAX, 0);
+    at->application = (struct control_application){.tenant = tenant, .address = "test"};
+    at->application.member = i + 1 == SEATS ? member : NULL;
+    at->seat = (struct seat){
+        .process = &at->process, .application = &at->application, .figures = &pages[i].seats[0]};
+    cr_assert_eq(lender_seat_begin(&at->seat), GA_OK);
+    lender_tell(&at->seat, &told);
+    quota_init(&at->quota, &told, &host);
+}
+
+/* It dies, with all that is under way. */
+static void process_end(struct process *at)
+{
+    unsigned i = number_of(at);
+    to_gpuaasd[i].count = to_backend[i].count = 0;
+    channel_queue_fini(&at->queue);
+    channel_queue_fini(&at->process.queue);
+    lender_seat_end(&at->seat);
+}
+
+/* ---- what happens */
+
+static void figures_set(struct process *at, enum channel_lent kind, uint32_t gpu)
+{
+    static const enum figure figures[] = {FIGURE_DEVICE_BYTES, FIGURE_PINNED_BYTES,
+                                          FIGURE_MODULE_BYTES, FIGURE_OBJECTS};
+    struct figures_page *page = &pages[number_of(at)];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < now.gpus; i++) {
+        sum += at->taken[kind][i];
+    }
+    atomic_store(&page->seats[0].of[figures[kind]], sum);
+    if (kind == CHANNEL_LENT_DEVICE) {
+        atomic_store(&page->memory[0][gpu].bytes, at->taken[kind][gpu]);
+    }
+}
+
+static CUresult take(struct process *at, enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    CUresult rc = quota_take(&at->quota, kind, gpu, amount);
+    if (rc == CUDA_SUCCESS) {
+        at->taken[kind][gpu] += amount;
+        figures_set(at, kind, gpu);
+    }
+    return rc;
+}
+
+static void give(struct process *at, enum channel_lent kind, uint32_t gpu)
+{
+    uint64_t amount = any(at->taken[kind][gpu] + 1);
+    at->taken[kind][gpu] -= amount;
+    figures_set(at, kind, gpu);
+    quota_give(&at->quota, kind, gpu, amount);
+}
+
+static const uint64_t units[] = {MIB, MIB, MIB, 1};
+
+/* None, far above any use, or one that matters. */
+static void limits_change(void)
+{
+    static const enum limit kinds[] = {LIMIT_GPU_MEM, LIMIT_HOST_PINNED, LIMIT_MODULE_BYTES,
+                                       LIMIT_OBJECTS, LIMIT_GPU_MEM_PER_GPU};
+    struct tenant_terms terms = tenant->terms;
+    struct limits own, stricter;
+    limits_clear(&own);
+    terms.generation++;
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        uint64_t unit = kinds[i] == LIMIT_OBJECTS ? 1 : MIB, which = any(4);
+        terms.limits.of[kinds[i]] = which == 0   ? LIMIT_NONE
+                                    : which == 1 ? 1000000 * unit
+                                                 : (1 + any(600)) * unit;
+        own.of[kinds[i]] = any(2) == 0 ? LIMIT_NONE : (1 + any(300)) * unit;
+    }
+    limits_stricter(&terms.limits, &own, &stricter);
+    tenant_renew(&control, &terms);
+    member_limit(member, &stricter);
+}
+
+static void act(struct process *at)
+{
+    enum channel_lent kind = (enum channel_lent)any(CHANNEL_LENT_KINDS);
+    uint32_t gpu = kind == CHANNEL_LENT_DEVICE ? (uint32_t)any(now.gpus) : 0;
+    uint64_t what = any(100);
+    if (at->question.kind != 0) {
+        return;
+    }
+    if (what < 4) {
+        limits_change();
+    } else if (what == 4) {
+        process_end(at);
+        process_begin(at);
+    } else if (what < 60) {
+        (void)take(at, kind, gpu, 1 + any(200) * units[kind]);
+    } else {
+        give(at, kind, gpu);
+    }
+    cr_assert(lender_balances(tenant));
+}
+
+static void backend_hears(struct process *at, const union lent_packet *packet)
+{
+    if (packet->kind == CHANNEL_LIMITS) {
+        quota_limit(&at->quota, &packet->limits.limits, packet->limits.own);
+    } else if (packet->request.verb == CHANNEL_RECALL) {
+        quota_recall(&at->quota, &packet->request);
+    } else {
+        bool late = at->question.kind == 0 || packet->request.number != at->question.number;
+        quota_answered(&at->quota, &packet->request, late ? 0 : at->question.bytes);
+        if (!late) {
+            at->question = packet->request;
+            at->answered = true;
+        }
+    }
+}
+
+/* One thing happens. */
+static void turn(void)
+{
+    struct process *at = &all[any(SEATS)];
+    unsigned i = number_of(at);
+    union lent_packet packet;
+    switch (any(calm ? 4 : 5)) {
+    case 0:
+        if (pipe_next(&to_gpuaasd[i], &packet)) {
+            delivered++;
+            lender_take(&at->seat, &packet.request);
+        }
+        break;
+    case 1:
+        if (pipe_next(&to_backend[i], &packet)) {
+            delivered++;
+            backend_hears(at, &packet);
+        }
+        break;
+    case 2:
+        (void)!channel_queue_flush(&at->queue, (int)(SEATS + i));
+        break;
+    case 3:
+        if (awaited[i] && to_backend[i].count < now.room &&
+            channel_queue_flush(&at->process.queue, at->process.fd) == GA_OK) {
+            awaited[i] = false;
+            lender_seat_room(&at->seat);
+        }
+        break;
+    default:
+        act(at);
+    }
+}
+
+/* ---- when all is quiet */
+
+static bool is_quiet(void)
+{
+    bool quiet = true;
+    for (unsigned i = 0; i < SEATS; i++) {
+        const struct lender_seat *lender = &all[i].seat.lender;
+        quiet = quiet && to_gpuaasd[i].count == 0 && to_backend[i].count == 0 &&
+                !channel_queue_waits(&all[i].queue) &&
+                !channel_queue_waits(&all[i].process.queue) && !lender->limits_untold &&
+                lender->told == lender->answered && lender->recall <= lender->told;
+    }
+    return quiet;
+}
+
+/* Each process is recalled from twice at most: what it returns, and what it is told. */
+static void settle(void)
+{
+    calm = true;
+    delivered = 0;
+    for (unsigned turns = 0; !is_quiet(); turns++) {
+        cr_assert_lt(turns, 1000000u, "something waits for ever");
+        turn();
+    }
+    cr_assert_leq(delivered, SEATS * 8 * (now.gpus + CHANNEL_LENT_KINDS + 4));
+}
+
+static uint64_t taken_by(const struct member *of, enum channel_lent kind, uint32_t gpu)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < SEATS; i++) {
+        for (uint32_t at = 0; at < now.gpus; at++) {
+            bool counts =
+                (of == NULL || all[i].application.member == of) && (gpu == UINT32_MAX || gpu == at);
+            sum += counts ? all[i].taken[kind][at] : 0;
+        }
+    }
+    return sum;
+}
+
+static bool fits_in(const struct lending_account *account, const struct member *of,
+                    enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    uint64_t most = account->most[kind], each = account->most_each;
+    bool fits = most == LIMIT_NONE || taken_by(of, kind, UINT32_MAX) + amount <= most;
+    return fits && (kind != CHANNEL_LENT_DEVICE || each == LIMIT_NONE ||
+                    taken_by(of, kind, gpu) + amount <= each);
+}
+
+static bool fits(const struct process *at, enum channel_lent kind, uint32_t gpu, uint64_t amount)
+{
+    const struct member *of = at->application.member;
+    return fits_in(&tenant->lender.account, NULL, kind, gpu, amount) &&
+           (of == NULL || fits_in(&of->account, of, kind, gpu, amount));
+}
+
+/* Before and after it has freed some. */
+static void expect_what_fits(struct process *at, enum channel_lent kind)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t gpu = kind == CHANNEL_LENT_DEVICE ? (uint32_t)any(now.gpus) : 0;
+        uint64_t amount = any(300) * units[kind];
+        bool may = amount == 0 || fits(at, kind, gpu, amount);
+        CUresult rc = take(at, kind, gpu, amount);
+        cr_assert_eq(rc == CUDA_SUCCESS, may, "kind %u, result %d", (unsigned)kind, (int)rc);
+        give(at, kind, gpu);
+        settle();
+    }
+}
+
+static void expect_settled(void)
+{
+    settle();
+    cr_assert(lender_balances(tenant));
+    for (unsigned i = 0; i < SEATS; i++) {
+        const struct limits limits = lender_rates_limits(&all[i].seat);
+        for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
+            cr_assert_eq(quota_limit_of(&all[i].quota, (enum limit)limit), limits.of[limit]);
+        }
+        for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+            expect_what_fits(&all[i], (enum channel_lent)kind);
+        }
+    }
+    calm = false;
+}
+
+static void play(unsigned seed)
+{
+    struct tenant_terms terms = tenant_default();
+    chance = seed;
+    (void)uv_loop_init(&control.loop);
+    tenant_table_init(&control.tenants, &control.loop);
+    control.devices.visible_count = now.gpus;
+    tenant = tenant_find(&control, &terms);
+    member = member_find(tenant, "ana", &terms.limits);
+    for (unsigned i = 0; i < SEATS; i++) {
+        to_gpuaasd[i].packets = calloc(now.room, sizeof(union lent_packet));
+        to_backend[i].packets = calloc(now.room, sizeof(union lent_packet));
+        process_begin(&all[i]);
+    }
+    limits_change(); /* before anybody has taken anything */
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < STEPS; i++) {
+            turn();
+        }
+        expect_settled();
+    }
+}
+
+ParameterizedTestParameters(lending_channel, any_room_and_order)
+{
+    static struct case_ cases[] = {{1, 1},  {1, 3},   {2, 3},     {5, 3},     {277, 3},
+                                   {5, 40}, {1, 300}, {277, 300}, {100000, 3}};
+    return cr_make_param_array(struct case_, cases, sizeof cases / sizeof *cases, NULL);
+}
+
+ParameterizedTest(struct case_ *of, lending_channel, any_room_and_order, .timeout = 120)
+{
+    now = *of;
+    play(7 + of->room + 1000 * of->gpus);
+}
