@@ -12,6 +12,7 @@ set(SG_PTX_SOURCES
     opcode.c
     table.c
     source.c
+    builtin_unit.c
     statement.c
     function.c
     module.c
@@ -167,6 +168,7 @@ foreach(name
     texture_objects
     calls
     forms
+    special
     faults
     format
     print

@@ -67,9 +67,9 @@ static unsigned blocks_by_registers(const struct front_sm *sm, unsigned register
     return sm->registers / partitions / per_warp * partitions / warps;
 }
 
-static uint64_t shared_unit(const struct front_sm *sm)
+unsigned front_shared_unit(unsigned major)
 {
-    return sm->major >= 8 ? 128 : 256;
+    return major >= 8 ? 128 : 256;
 }
 
 /* The smallest configurable size of shared memory that holds `bytes`. */
@@ -112,7 +112,7 @@ static unsigned blocks_by_shared(const struct front_sm *sm, const struct front_k
     if (dynamic > kernel->dynamic_max) {
         return 0;
     }
-    uint64_t each = occupancy_round_up(fixed + dynamic, shared_unit(sm));
+    uint64_t each = occupancy_round_up(fixed + dynamic, front_shared_unit(sm->major));
     if (each > shared_limit(sm, fixed + kernel->dynamic_max)) {
         return 0;
     }
@@ -145,7 +145,8 @@ bool front_occupancy_shared(const struct front_sm *sm, const struct front_kernel
     uint64_t limit = shared_limit(sm, sm->shared);
     uint64_t preferred = shared_preferred(sm, kernel);
     preferred = preferred != 0 ? preferred : shared_step(sm, 1);
-    uint64_t each = (blocks == 1 ? limit : preferred) / blocks / shared_unit(sm) * shared_unit(sm);
+    unsigned unit = front_shared_unit(sm->major);
+    uint64_t each = (blocks == 1 ? limit : preferred) / blocks / unit * unit;
     each = each < limit ? each : limit;
     each = each > kernel->shared ? each - kernel->shared : 0;
     *dynamic = each < kernel->dynamic_max ? each : kernel->dynamic_max;

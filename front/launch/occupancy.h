@@ -36,6 +36,11 @@ void front_sm_read(struct front_sm *sm, int (*attribute)(const void *of, CUdevic
 #define FRONT_KERNEL_FACTS 10
 void front_kernel_read(struct front_kernel *kernel, const int32_t facts[FRONT_KERNEL_FACTS]);
 
+/* The unit in which blocks get shared memory, in bytes, by the first part of the compute
+ * capability.
+ */
+unsigned front_shared_unit(unsigned major);
+
 /* The number of blocks of `threads` threads and `dynamic` bytes of dynamic shared memory. */
 unsigned front_occupancy_blocks(const struct front_sm *sm, const struct front_kernel *kernel,
                                 unsigned threads, uint64_t dynamic);

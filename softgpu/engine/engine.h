@@ -220,8 +220,12 @@ struct sg_launch {
      */
     uint64_t owner;
     const struct sg_map *map;
-    uint32_t sm_count;       /* %nsmid; 0 counts as 1 */
-    uint32_t clock_mhz;      /* of %clock; 0 counts as 1000 */
+    uint32_t sm_count;  /* %nsmid; 0 counts as 1 */
+    uint32_t clock_mhz; /* of %clock; 0 counts as 1000 */
+    uint32_t warps_sm;  /* of a multiprocessor, at most: %nwarpid; 0 counts as 32 */
+    /* Bytes: the unit in which shared memory is given to blocks (0 counts as 1), and what of each
+     * block's is reserved for the system. */
+    uint32_t shared_unit, shared_reserved;
     uint32_t max_workers;    /* threads that may work on it at once, the caller included; 0: all */
     uint32_t stack_bytes;    /* per thread, for kernels that recurse; 0: the engine's own minimum */
     const _Atomic int *stop; /* may be NULL; nonzero: give up soon, SG_FAULT_STOPPED */

@@ -143,6 +143,9 @@ void sg_block_begin(struct sg_block *block, uint64_t linear)
         memset(block->barriers, 0, sizeof block->barriers);
         block->barriers_used = 0;
     }
+    if (block->code->uses_reserved) {
+        memset(block->shared, 0, block->code->reserved_bytes);
+    }
     sg_consts_of_block(block);
     for (uint32_t w = 0; w < block->warp_count; w++) {
         uint32_t left = grid->threads - w * SG_LANES;

@@ -48,7 +48,15 @@ static uint32_t thread_id(const uint32_t *block, uint32_t thread, unsigned axis)
     }
 }
 
-static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
+/* Bytes of a block without what is reserved, in units of its allocation. */
+static uint32_t total_shared(const struct sg_grid *grid)
+{
+    uint32_t unit = grid->launch->shared_unit != 0 ? grid->launch->shared_unit : 1;
+    uint32_t bytes = (uint32_t)grid->shared_bytes - grid->code->reserved_bytes;
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static uint64_t special_value(enum sg_special which, const struct sg_warp *warp,
                               const struct sg_grid *grid, unsigned lane)
 {
     const struct sg_launch *launch = grid->launch;
@@ -70,13 +78,15 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
     case SG_SPECIAL_WARPID:
         return warp->index;
     case SG_SPECIAL_NWARPID:
-        return 32;
+        return launch->warps_sm ? launch->warps_sm : 32;
     case SG_SPECIAL_NSMID:
         return launch->sm_count ? launch->sm_count : 1;
     case SG_SPECIAL_DYNAMIC_SMEM:
         return launch->dynamic_shared;
     case SG_SPECIAL_TOTAL_SMEM:
-        return (uint32_t)grid->shared_bytes;
+        return total_shared(grid);
+    case SG_SPECIAL_AGGR_SMEM:
+        return total_shared(grid) + launch->shared_reserved;
     case SG_SPECIAL_LANEMASK_EQ:
     case SG_SPECIAL_LANEMASK_LE:
     case SG_SPECIAL_LANEMASK_LT:
@@ -84,7 +94,7 @@ static uint32_t special_value(enum sg_special which, const struct sg_warp *warp,
     case SG_SPECIAL_LANEMASK_GT:
         return lane_mask(which, lane);
     case SG_SPECIAL_GRIDID:
-        return (uint32_t)grid->id;
+        return grid->id;
     case SG_SPECIAL_ENVREG1:
         return (uint32_t)((uint64_t)(uintptr_t)launch->workspace >> 32);
     case SG_SPECIAL_ENVREG2:

@@ -321,7 +321,8 @@ void sg_grid_prepare(struct sg_grid *grid, const struct sg_launch *launch)
         grid->cluster[i] = cluster_size(launch, i);
         grid->cluster_blocks *= grid->cluster[i];
     }
-    grid->shared_bytes = (uint64_t)launch->kernel->shared_bytes + launch->dynamic_shared;
+    grid->shared_bytes = (uint64_t)grid->code->reserved_bytes + launch->kernel->shared_bytes +
+                         launch->dynamic_shared;
     grid->local_bytes = grid_local_bytes(grid->code, launch->stack_bytes);
     grid->begun_ns = launch->limit_ns != 0 ? ga_clock_ns() : 0;
     grid->fast = grid->code->fast != NULL && launch->block[0] % SG_HALF == 0;

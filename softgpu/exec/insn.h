@@ -144,6 +144,7 @@ enum sg_special {
     SG_SPECIAL_LANEMASK_GT,
     SG_SPECIAL_DYNAMIC_SMEM,
     SG_SPECIAL_TOTAL_SMEM,
+    SG_SPECIAL_AGGR_SMEM,
     SG_SPECIAL_ENVREG1,     /* address of the grid's workspace: the upper half */
     SG_SPECIAL_ENVREG2,     /* the lower half */
     SG_SPECIAL_CLUSTERID_X, /* from here on: of clusters; these change with the block */
@@ -163,6 +164,12 @@ enum sg_special {
     SG_SPECIAL_IS_EXPLICIT_CLUSTER,
     SG_SPECIAL_COUNT
 };
+
+/* Shared memory that belongs to the system: from that compute capability on the first bytes of each
+ * block's, zeros when it begins. Cooperative groups keep their barriers there
+ * (cooperative_groups/details/memory.h). */
+#define SG_RESERVED_SM    80
+#define SG_RESERVED_BYTES 1024
 
 struct sg_const { /* one row that is written before the kernel begins */
     enum sg_const_kind kind;

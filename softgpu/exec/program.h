@@ -34,6 +34,8 @@ struct sg_kernel_code { /* a kernel with every function it can reach */
     const struct sg_fast *fast;  /* for undiverged warps; NULL: there is none */
     const struct sg_cost *costs; /* of its basic blocks, if programs are counted */
     uint32_t cost_count;
+    uint32_t reserved_bytes;   /* of shared memory, before the kernel's own: the system's */
+    bool uses_reserved;        /* it reads where that is */
     bool recursive, allocates; /* allocates: has alloca */
 };
 

@@ -14,6 +14,7 @@
 #include "softgpu/module/occupancy.h"
 #include "softgpu/module/timed.h"
 #include "softgpu/node/time_slices.h"
+#include "softgpu/process/attributes.h"
 #include "softgpu/process/print.h"
 #include "softgpu/process/process.h"
 #include "softgpu/process/report.h"
@@ -95,6 +96,7 @@ static CUresult launch_run(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
     const struct sg_device *device = launch->module->context->device;
+    const struct sg_capability *capability = sg_device_capability(device);
     const struct sg_launch_shape *shape = &launch->shape;
     struct sg_node_engine *turn = device->engines[SG_ENGINE_COMPUTE].turn;
     struct sg_launch run = {.image = launch->module->image,
@@ -108,6 +110,9 @@ static CUresult launch_run(struct sg_item *item)
                             .map = device->map,
                             .sm_count = sg_stream_sms(item->stream),
                             .clock_mhz = device->config.clock_mhz,
+                            .warps_sm = capability->threads_sm / SG_WARP_LANES,
+                            .shared_unit = front_shared_unit(capability->number / 10),
+                            .shared_reserved = capability->shared_reserved,
                             .max_workers = sg_stream_sms(item->stream),
                             .stack_bytes = launch->stack_bytes,
                             .stop = &sg_process.stop,

@@ -253,6 +253,7 @@ static void describe(struct sg_decoder *decoder, const struct sg_ptx_func *func)
     threads = threads > 1024 ? 1024 : threads * limit[2];
     kernel->max_threads = threads == 0 || threads > 1024 ? 1024 : (uint32_t)threads;
     kernel->shared_bytes = (uint32_t)decoder->shared_bytes;
+    decoder->code->reserved_bytes = (uint32_t)sg_shared_reserved(decoder);
     kernel->registers = sg_rows_registers(decoder, kernel->max_threads);
 }
 
@@ -284,7 +285,7 @@ void sg_decode_kernel(struct sg_load *load, struct sg_ptx_module *module, struct
     if (decoder->dynamic_align != 0) {
         uint64_t align =
             decoder->dynamic_align > DYNAMIC_ALIGN_MIN ? decoder->dynamic_align : DYNAMIC_ALIGN_MIN;
-        decoder->shared_bytes = (decoder->shared_bytes + align - 1) / align * align;
+        decoder->shared_bytes = sg_shared_align(decoder, decoder->shared_bytes, align);
     }
     sg_call_graph(decoder);
     sg_rows_finish(decoder);

@@ -5,6 +5,7 @@
 #include "softgpu/ptx/decode.h"
 #include "softgpu/ptx/decode_emit.h"
 #include "softgpu/ptx/decode_rows.h"
+#include "softgpu/ptx/decode_special.h"
 #include "softgpu/ptx/type.h"
 
 static void mov_row(struct sg_decoder *decoder, uint32_t target, uint32_t source)
@@ -14,27 +15,6 @@ static void mov_row(struct sg_decoder *decoder, uint32_t target, uint32_t source
                        : kind == SG_ROW_PREDICATE ? "mov_pred"
                                                   : "x_mov32";
     sg_guard(decoder, sg_emit_op(decoder, name, target, source, 0, 0));
-}
-
-static sg_handler *clock_handler(const struct sg_operand *operand, bool *wide)
-{
-    static const struct {
-        const char *name;
-        sg_handler *handler;
-        bool wide;
-    } clocks[] = {{"%clock", sg_misc_clock32, false},
-                  {"%clock_hi", sg_misc_clock32_hi, false},
-                  {"%clock64", sg_misc_clock64, true},
-                  {"%globaltimer", sg_misc_globaltimer, true},
-                  {"%globaltimer_lo", sg_misc_globaltimer_lo, false},
-                  {"%globaltimer_hi", sg_misc_globaltimer_hi, false}};
-    for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
-        if (operand->kind == SG_OPERAND_SPECIAL && sg_text_is(operand->text, clocks[i].name)) {
-            *wide = clocks[i].wide;
-            return clocks[i].handler;
-        }
-    }
-    return NULL;
 }
 
 /* One row made of `count` elements, lowest first. */
@@ -131,7 +111,16 @@ static void mov_pair(struct sg_decoder *decoder)
 static void move_vector(struct sg_decoder *decoder, enum sg_type type, uint32_t count)
 {
     const struct sg_operand *to = &decoder->at->operands[0], *from = &decoder->at->operands[1];
+    struct sg_operand components[4], whole;
     uint32_t copies[4];
+    if (from->kind == SG_OPERAND_SPECIAL && count == 4) { /* "%tid" */
+        whole = (struct sg_operand){.kind = SG_OPERAND_LIST, .items = components, .item_count = 4};
+        for (uint32_t i = 0; i < 4; i++) {
+            components[i] = *from;
+            whole.item_count -= sg_special_component(&components[i], i) ? 0 : 1;
+        }
+        from = &whole;
+    }
     if (to->kind != SG_OPERAND_LIST || from->kind != SG_OPERAND_LIST || to->item_count != count ||
         from->item_count != count || type == SG_TYPE_PRED) {
         sg_decode_wrong(decoder, "a vector or a list of its length must stand here");
@@ -169,7 +158,7 @@ void sg_decode_mov(struct sg_decoder *decoder)
         mov_pair(decoder);
         return;
     }
-    sg_handler *clock = clock_handler(from, &wide);
+    sg_handler *clock = sg_special_clock(from, &wide);
     if (clock != NULL) {
         if (wide != (sg_type_bytes(type) == 8)) {
             sg_decode_wrong(decoder, "a special register of another size");

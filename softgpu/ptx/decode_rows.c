@@ -117,18 +117,30 @@ static uint64_t literal_bits(struct sg_decoder *decoder, const struct sg_operand
     return bits;
 }
 
+/* Shared memory begins with the system's; places are counted behind it. */
+uint64_t sg_shared_reserved(const struct sg_decoder *decoder)
+{
+    return decoder->module->target.sm >= SG_RESERVED_SM ? SG_RESERVED_BYTES : 0;
+}
+
+uint64_t sg_shared_align(const struct sg_decoder *decoder, uint64_t bytes, uint64_t align)
+{
+    uint64_t reserved = sg_shared_reserved(decoder);
+    return ((reserved + bytes + align - 1) & ~(align - 1)) - reserved;
+}
+
 /* Assigns places to static shared variables when a kernel first mentions them. */
 static uint64_t shared_offset(struct sg_decoder *decoder, struct sg_ptx_var *var)
 {
     if (var->kernel_mark != decoder->pass) {
         var->kernel_mark = decoder->pass;
-        var->offset = (decoder->shared_bytes + var->align - 1) & ~(uint64_t)(var->align - 1);
+        var->offset = sg_shared_align(decoder, decoder->shared_bytes, var->align);
         decoder->shared_bytes = var->offset + var->bytes;
         if (decoder->shared_bytes > (1u << 24)) {
             sg_load_fail(decoder->load, SG_LOAD_SYNTAX, var->place, "too much shared memory");
         }
     }
-    return var->offset;
+    return sg_shared_reserved(decoder) + var->offset;
 }
 
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
@@ -152,7 +164,7 @@ uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint
             decoder->dynamic_align =
                 var->align > decoder->dynamic_align ? var->align : decoder->dynamic_align;
             c.kind = SG_CONST_DYNAMIC_SHARED;
-            c.value = addend;
+            c.value = sg_shared_reserved(decoder) + addend;
             return sg_row_const(decoder, c);
         }
         return sg_row_literal(decoder, shared_offset(decoder, var) + addend, wide);
@@ -185,6 +197,7 @@ uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint
 bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand *operand)
 {
     const struct sg_func_info *info = &decoder->funcs.items[decoder->slot];
+    bool wide;
     switch (operand->kind) {
     case SG_OPERAND_INT:
     case SG_OPERAND_F32:
@@ -192,8 +205,7 @@ bool sg_operand_is_constant(struct sg_decoder *decoder, const struct sg_operand 
     case SG_OPERAND_FUNC:
         return true;
     case SG_OPERAND_SPECIAL:
-        return !sg_text_starts(operand->text, "%clock") &&
-               !sg_text_starts(operand->text, "%globaltimer");
+        return sg_special_clock(operand, &wide) == NULL;
     case SG_OPERAND_VAR:
         if (operand->var->reference != SG_REFERENCE_NONE) {
             return false;

@@ -28,6 +28,11 @@ void sg_rows_finish(struct sg_decoder *decoder);
 void sg_rows_table(struct sg_decoder *decoder);
 uint32_t sg_rows_registers(const struct sg_decoder *decoder, uint32_t max_threads);
 
+/* Bytes of shared memory that the system has before the kernel's own. */
+uint64_t sg_shared_reserved(const struct sg_decoder *decoder);
+/* `bytes` of the kernel's own, rounded up to a place with the alignment. */
+uint64_t sg_shared_align(const struct sg_decoder *decoder, uint64_t bytes, uint64_t align);
+
 /* The address of a variable, as an 8- or 4-byte row. */
 uint32_t sg_row_address(struct sg_decoder *decoder, struct sg_ptx_var *var, uint64_t addend,
                         bool wide);

@@ -1,101 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Special registers (PTX ISA 9.0, 10) whose value is known before a kernel or a block begins; the
- * clocks are instructions of their own (decode_move.c). */
+/* Special registers, found in the table special.def. */
 #include "softgpu/ptx/decode_special.h"
 
-#include "softgpu/ptx/decode.h"
+#include <string.h>
+
 #include "softgpu/ptx/decode_rows.h"
 
-#include <stdio.h>
+enum special_kind { SPECIAL_ROW, SPECIAL_NUMBER, SPECIAL_CLOCK, SPECIAL_REFUSED };
 
-static const char *const special_names[SG_SPECIAL_COUNT] = {
-    "%tid.x",
-    "%tid.y",
-    "%tid.z",
-    "%ntid.x",
-    "%ntid.y",
-    "%ntid.z",
-    "%ctaid.x",
-    "%ctaid.y",
-    "%ctaid.z",
-    "%nctaid.x",
-    "%nctaid.y",
-    "%nctaid.z",
-    "%laneid",
-    "%warpid",
-    "%nwarpid",
-    "%smid",
-    "%nsmid",
-    "%gridid",
-    "%lanemask_eq",
-    "%lanemask_le",
-    "%lanemask_lt",
-    "%lanemask_ge",
-    "%lanemask_gt",
-    "%dynamic_smem_size",
-    "%total_smem_size",
-    "%envreg1",
-    "%envreg2",
-    "%clusterid.x",
-    "%clusterid.y",
-    "%clusterid.z",
-    "%cluster_ctaid.x",
-    "%cluster_ctaid.y",
-    "%cluster_ctaid.z",
-    "%cluster_ctarank",
-    "%nclusterid.x",
-    "%nclusterid.y",
-    "%nclusterid.z",
-    "%cluster_nctaid.x",
-    "%cluster_nctaid.y",
-    "%cluster_nctaid.z",
-    "%cluster_nctarank",
-    "%is_explicit_cluster",
+struct special {
+    const char *name; /* REFUSED: its stem */
+    enum special_kind kind;
+    uint32_t value; /* ROW: enum sg_special; NUMBER: itself */
+    unsigned sm;
+    sg_handler *clock;
+    bool wide;       /* of a clock */
+    int last;        /* REFUSED: the highest number behind the stem, -1: there is none */
+    const char *end; /* REFUSED: what follows */
+    const char *why;
+};
+
+static const struct special specials[] = {
+#define ROW(text, special, least)                                                                  \
+    {.name = text, .kind = SPECIAL_ROW, .value = SG_SPECIAL_##special, .sm = least},
+#define NUMBER(text, number, least)                                                                \
+    {.name = text, .kind = SPECIAL_NUMBER, .value = number, .sm = least},
+#define CLOCK(text, handler, long)                                                                 \
+    {.name = text, .kind = SPECIAL_CLOCK, .clock = handler, .wide = long},
+#define REFUSED(stem, most, tail, reason)                                                          \
+    {.name = stem, .kind = SPECIAL_REFUSED, .last = most, .end = tail, .why = reason},
+#include "softgpu/ptx/special.def"
 };
 
 /* "%pm" 3 "_64" */
-static bool is_numbered(struct sg_text name, const char *stem, unsigned first, unsigned last,
-                        const char *end)
+static bool is_of_family(struct sg_text name, const struct special *family)
 {
-    char one[32];
-    bool found = false;
-    for (unsigned i = first; sg_text_starts(name, stem) && i <= last && !found; i++) {
-        snprintf(one, sizeof one, "%s%u%s", stem, i, end);
-        found = sg_text_is(name, one);
+    uint32_t at = (uint32_t)strlen(family->name), digits = 0;
+    int number = 0;
+    if (!sg_text_starts(name, family->name)) {
+        return false;
     }
-    return found;
+    for (; at + digits < name.len && digits < 2; digits++) {
+        char c = name.at[at + digits];
+        if (c < '0' || c > '9' || (digits == 1 && number == 0)) {
+            break;
+        }
+        number = 10 * number + (c - '0');
+    }
+    struct sg_text rest = {name.at + at + digits, name.len - at - digits};
+    return sg_text_is(rest, family->end) && (digits != 0) == (family->last >= 0) &&
+           number <= (family->last >= 0 ? family->last : 0);
 }
 
-/* Registers that read 0: performance monitors, environment registers that the driver does not set,
- * shared memory reserved by the system, the graph of a device launch. */
-static bool reads_zero(struct sg_text name)
+static const struct special *special_find(struct sg_text name)
 {
-    return is_numbered(name, "%pm", 0, 7, "") || is_numbered(name, "%pm", 0, 7, "_64") ||
-           is_numbered(name, "%envreg", 0, 0, "") || is_numbered(name, "%envreg", 3, 31, "") ||
-           sg_text_is(name, "%reserved_smem_offset_begin") ||
-           sg_text_is(name, "%reserved_smem_offset_end") ||
-           sg_text_is(name, "%reserved_smem_offset_cap") ||
-           is_numbered(name, "%reserved_smem_offset_", 0, 1, "") ||
-           sg_text_is(name, "%current_graph_exec");
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        const struct special *special = &specials[i];
+        if (special->kind == SPECIAL_REFUSED ? is_of_family(name, special)
+                                             : sg_text_is(name, special->name)) {
+            return special;
+        }
+    }
+    return NULL;
+}
+
+sg_handler *sg_special_clock(const struct sg_operand *operand, bool *wide)
+{
+    const struct special *special =
+        operand->kind == SG_OPERAND_SPECIAL ? special_find(operand->text) : NULL;
+    if (special == NULL || special->kind != SPECIAL_CLOCK) {
+        return NULL;
+    }
+    *wide = special->wide;
+    return special->clock;
+}
+
+bool sg_special_component(struct sg_operand *operand, uint32_t component)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+        const char *name = specials[i].name;
+        size_t length = strlen(name);
+        if (length == operand->text.len + 2u && sg_text_starts(operand->text, "%") &&
+            memcmp(name, operand->text.at, operand->text.len) == 0 && name[length - 2] == '.' &&
+            name[length - 1] == "xyzw"[component]) {
+            operand->text = (struct sg_text){name, (uint32_t)length};
+            return true;
+        }
+    }
+    return false;
+}
+
+static _Noreturn void special_refuse(struct sg_decoder *decoder, const struct sg_operand *operand,
+                                     const struct special *special)
+{
+    if (special == NULL) {
+        sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
+                     "special register '%.*s' is unknown or not supported",
+                     SG_TEXT_ARGS(operand->text));
+    }
+    sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
+                 "special register '%.*s' is not supported: %s", SG_TEXT_ARGS(operand->text),
+                 special->kind == SPECIAL_REFUSED ? special->why
+                                                  : "a clock can be read by mov alone");
 }
 
 uint32_t sg_row_special(struct sg_decoder *decoder, const struct sg_operand *operand, bool wide)
 {
-    if (reads_zero(operand->text)) {
-        return sg_row_literal(decoder, 0, wide);
+    const struct special *special = special_find(operand->text);
+    if (special == NULL || special->kind == SPECIAL_REFUSED || special->kind == SPECIAL_CLOCK) {
+        special_refuse(decoder, operand, special);
     }
-    struct sg_const c = {.kind = SG_CONST_SPECIAL, .wide = wide};
-    if (sg_text_is(operand->text, "%aggr_smem_size")) { /* including memory reserved by the system,
-                                                           of which there is none */
-        c.index = SG_SPECIAL_TOTAL_SMEM;
-        return sg_row_const(decoder, c);
+    if (decoder->funcs.items[decoder->slot].func->sm < special->sm) {
+        sg_load_fail(decoder->load, SG_LOAD_SYNTAX, operand->place,
+                     "special register '%.*s' requires .target sm_%u or higher",
+                     SG_TEXT_ARGS(operand->text), special->sm);
     }
-    for (; c.index < SG_SPECIAL_COUNT; c.index++) {
-        if (sg_text_is(operand->text, special_names[c.index])) {
-            return sg_row_const(decoder, c);
-        }
+    if (special->kind == SPECIAL_NUMBER) {
+        decoder->code->uses_reserved |= sg_text_starts(operand->text, "%reserved_");
+        return sg_row_literal(decoder, special->value, wide);
     }
-    sg_load_fail(decoder->load, SG_LOAD_UNSUPPORTED, operand->place,
-                 "special register '%.*s' is unknown or not supported",
-                 SG_TEXT_ARGS(operand->text));
+    return sg_row_const(
+        decoder,
+        (struct sg_const){.kind = SG_CONST_SPECIAL, .index = special->value, .wide = wide});
 }

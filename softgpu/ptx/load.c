@@ -72,7 +72,9 @@ static void log_name(struct sg_load *load, char *text)
 
 void sg_load_unit_name(const struct sg_load *load, uint16_t unit, char *name, size_t size)
 {
-    if (load->units[unit].name != NULL) {
+    if (unit == load->unit_count) {
+        snprintf(name, size, "the device run time");
+    } else if (load->units[unit].name != NULL) {
         snprintf(name, size, "%s", load->units[unit].name);
     } else {
         snprintf(name, size, "unit %u", unit + 1u);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "softgpu/ptx/builtin_unit.h"
 #include "softgpu/ptx/function.h"
 #include "softgpu/ptx/parse.h"
 #include "softgpu/ptx/source.h"
@@ -150,8 +151,12 @@ struct sg_ptx_module *sg_parse_module(struct sg_load *load)
     parser->module = module;
     module->vars_end = &module->vars;
     module->funcs_end = &module->funcs;
-    for (size_t i = 0; i < load->unit_count; i++) {
-        const struct sg_unit *unit = &load->units[i];
+    for (size_t i = 0; i <= load->unit_count; i++) {
+        if (i == load->unit_count && !sg_builtin_unit_wanted(module)) {
+            break;
+        }
+        const struct sg_unit own = sg_builtin_unit();
+        const struct sg_unit *unit = i < load->unit_count ? &load->units[i] : &own;
         bool terminated = unit->bytes && unit->text[unit->bytes - 1] == '\0';
         memset(parser->buckets, 0, sizeof parser->buckets);
         parser->scope = sg_load_alloc(load, &load->scratch, sizeof *parser->scope);

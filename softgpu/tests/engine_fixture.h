@@ -26,6 +26,8 @@ struct engine {
     void *workspace; /* of cooperative grids; NULL: the next ones are not */
     struct sg_printer *printer;
     struct model_counts *counts; /* NULL: nothing is counted */
+    /* As in struct sg_launch. */
+    uint32_t warps_sm, shared_unit, shared_reserved;
 };
 
 /* All of them end the test with a message when they fail. */

@@ -369,45 +369,6 @@ Test(forms, initialisers_nest)
                  PTR(engine_variable(&engine, "cube")) + 4);
 }
 
-/* Registers that nothing has set up, or that say what the system reserves, are 0. */
-Test(forms, special_registers_of_the_driver)
-{
-    static const char *const zeros[] = {"%pm0",
-                                        "%pm7",
-                                        "%envreg0",
-                                        "%envreg3",
-                                        "%envreg31",
-                                        "%reserved_smem_offset_begin",
-                                        "%reserved_smem_offset_end",
-                                        "%reserved_smem_offset_cap",
-                                        "%reserved_smem_offset_0",
-                                        "%reserved_smem_offset_1"};
-    char text[2048] = HEAD ".visible .entry k(.param .u64 out)\n{ .reg .u32 r; .reg .u64 p, l;\n"
-                           ".shared .u32 s[5];\nld.param.u64 p, [out]; st.shared.u32 [s], 1;\n"
-                           "mov.u32 r, %aggr_smem_size; st.global.u32 [p], r;\n"
-                           "mov.u32 r, %total_smem_size; st.global.u32 [p+4], r;\n"
-                           "mov.u32 r, %nwarpid; st.global.u32 [p+8], r;\n"
-                           "mov.u64 l, %pm3_64; st.global.u64 [p+16], l;\n";
-    const size_t count = sizeof zeros / sizeof zeros[0];
-    for (size_t i = 0; i < count; i++) {
-        snprintf(text + strlen(text), sizeof text - strlen(text),
-                 "mov.u32 r, %s; st.global.u32 [p+%zu], r;\n", zeros[i], 24 + 4 * i);
-    }
-    snprintf(text + strlen(text), sizeof text - strlen(text), "ret; }\n");
-    engine_load_text(&engine, text);
-    uint32_t *out = engine_memory(&engine, 256);
-    memset(out, 0xff, 256);
-    ENGINE_LAUNCH(&engine, "k", 1, 1, 32, PTR(out));
-    no_fault();
-    cr_expect_eq(out[0], 20 + 32, "%u", out[0]);
-    cr_expect_eq(out[1], out[0]);
-    cr_expect_geq(out[2], 32);
-    for (size_t i = 4; i < 6 + count; i++) {
-        cr_expect_eq(out[i], 0, "word %zu: %u", i, out[i]);
-    }
-    cr_expect_eq(out[6 + count], UINT32_MAX);
-}
-
 Test(forms, one_half_precision_to_the_other)
 {
     static const uint16_t in[4] = {0x3fc1, 0x3e01, 0x7f7f, 0x7e00}; /* bf16, f16, bf16, f16 */
@@ -442,7 +403,6 @@ Test(forms, clocks_and_votes)
              "  mov.u64 a, %globaltimer; mov.u32 hi, %globaltimer_hi; mov.u32 lo, "
              "%globaltimer_lo;\n"
              "  mov.b64 b, {lo, hi}; sub.u64 c, b, a; shr.u64 c, c, 36; cvt.u32.u64 x, c;\n"
-             "  mov.u64 c, %current_graph_exec; cvt.u32.u64 lo, c; add.u32 x, x, lo;\n"
              "  setp.lt.u32 q, t, 5; vote.sync.any.pred r, !q, -1; selp.u32 hi, 1, 0, r;\n"
              "  vote.sync.all.pred r, !q, -1; selp.u32 lo, 2, 0, r; add.u32 hi, hi, lo;\n"
              "  vote.sync.ballot.b32 lo, !q, -1; setp.eq.u32 r, lo, 0xffffffe0;\n"

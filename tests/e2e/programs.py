@@ -8,7 +8,7 @@ TWO_DEVICES = {"copies_3d", "copies_between", "events_across", "frees_across", "
                "two_devices", "virtual_memory", "waiting_elsewhere", "wrong_peer"}
 # Compute capabilities, from the least that will do: on software GPUs it runs on each
 CAPABILITIES = {"capabilities": ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0"),
-                "clusters": ("9.0",)}
+                "clusters": ("9.0",), "large_tiles": ("8.0", "9.0")}
 # Multiprocessors, of software GPUs, for a program that is about parts of them; else the default
 PARTS = {"green_contexts": 8, "context_parts": 8}
 

@@ -55,6 +55,32 @@ static void check_time()
     }
 }
 
+// PTX that is right, but that the GPU does not execute: the log says what, and where.
+static void check_refused()
+{
+    static const struct {
+        const char *line, *says;
+    } refused[] = {
+        {"mov.u32 %r1, %pm3;", "line 7, column 14: error: special register '%pm3' is"},
+        {"mov.u32 %r1, %envreg5;", "special register '%envreg5' is not supported"},
+        {"wgmma.fence.sync.aligned;", "line 7, column 1: error: instruction 'wgmma.fence.sync"},
+    };
+    for (const auto &one : refused) {
+        CUmodule module;
+        char text[300], log[1024] = "";
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+        void *values[] = {log, (void *)sizeof log};
+        snprintf(text, sizeof text,
+                 ".version 8.5\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\n"
+                 ".reg .b32 %%r<3>;\n%s\nret;\n}\n",
+                 one.line);
+        EXPECT_DRIVER(cuModuleLoadDataEx(&module, text, 2, options, values),
+                      CUDA_ERROR_NOT_SUPPORTED);
+        if (!strstr(log, one.says))
+            fail("the log says: %s", log);
+    }
+}
+
 // What becomes of JIT options: logs, their sizes, the time; and options that cannot be.
 static void check_options()
 {
@@ -130,6 +156,7 @@ int main()
     if (!strstr(log, "12.1"))
         fail("the log does not say for which GPU it is");
 
+    check_refused();
     check_options();
     check_time();
 
