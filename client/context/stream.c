@@ -40,6 +40,23 @@ void client_stream_reached(struct client_context *context, uint64_t stream, uint
     }
 }
 
+void client_streams_reached(struct client_context *context, uint64_t stream, uint64_t mark)
+{
+    const struct client_stream *first =
+        stream != 0 ? client_object_find(GA_HANDLE_STREAM, stream) : NULL;
+    uint64_t green = first != NULL ? first->green : 0;
+    client_stream_reached(context, stream, mark);
+    pthread_mutex_lock(&client_state_lock);
+    ga_list_each (at, next, &context->objects) {
+        struct client_object *object = ga_container(at, struct client_object, in_context);
+        struct client_stream *made = ga_container(object, struct client_stream, object);
+        if (object->type == GA_HANDLE_STREAM && made->green == green) {
+            client_conn_raise(&made->ready, mark);
+        }
+    }
+    pthread_mutex_unlock(&client_state_lock);
+}
+
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark)
 {
     const _Atomic uint64_t *ready = ready_of(context, stream);

@@ -7,9 +7,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/calls.h"
 #include "api/client_calls.h"
+#include "base/clock.h"
 #include "client/address/address_map.h"
 #include "client/call/call.h"
 #include "client/call/deferred_copies.h"
@@ -24,9 +26,12 @@
 #include "client/session/session.h"
 #include "front/front.h"
 
+#define RELEASE_MS 1000u /* less than a server waits for those that shall give back */
+
 struct mark {
     uint64_t context, stream; /* handles; stream 0: the legacy one */
-    uint64_t mark;            /* as client_mark_now */
+    uint64_t mark;            /* of the last call that may have left work: a wait that finds none
+                               * left has passed it, and need not ask the server */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -107,6 +112,10 @@ static CUresult pool_map(CUdevice device, uint64_t bytes, uint64_t *address)
         client_memory_trim_session(session, true);
         rc = mempool_map(session, start, bytes);
     }
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) { /* before others are asked for what they keep */
+        (void)front_mempool_release(device);
+        rc = mempool_map(session, start, bytes);
+    }
     for (unsigned step = CLIENT_RELIEF_OTHERS;
          rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step); step++) {
         rc = mempool_map(session, start, bytes);
@@ -165,9 +174,10 @@ static void *pool_mark(const struct front_stream *stream)
     const struct client_stream *made = stream->stream;
     struct mark *mark = malloc(sizeof *mark);
     if (mark != NULL) {
+        const struct client_conn *conn = client_session_conn(context->session);
         *mark = (struct mark){.context = context->object.handle,
                               .stream = made != NULL ? made->object.handle : 0,
-                              .mark = client_mark_now(client_session_conn(context->session))};
+                              .mark = client_mark_of(conn, client_conn_worked(conn))};
     }
     return mark;
 }
@@ -344,6 +354,20 @@ bool client_mempool_release(CUdevice device)
     bool pending = front_mempool_release(device);
     pthread_mutex_unlock(&lock);
     return pending;
+}
+
+bool client_mempool_release_soon(CUdevice device)
+{
+    for (unsigned waited_ms = 0; pthread_mutex_trylock(&lock) != 0; waited_ms++) {
+        const struct timespec ms = {.tv_nsec = GA_NS_PER_MS};
+        if (waited_ms == RELEASE_MS) {
+            return false;
+        }
+        (void)nanosleep(&ms, NULL);
+    }
+    (void)front_mempool_release(device);
+    pthread_mutex_unlock(&lock);
+    return true;
 }
 
 void client_mempool_reset(CUdevice device)

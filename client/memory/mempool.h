@@ -16,6 +16,9 @@ extern const struct front_mempool_host client_mempool;
 bool client_mempool_find(uint64_t address, struct front_mempool_found *found);
 bool client_mempool_free(uint64_t address);
 bool client_mempool_release(CUdevice device);
+/* As client_mempool_release, for a thread that must not wait for long: another one may hold the
+ * lock while it waits for other programs. False: it did not come to it. */
+bool client_mempool_release_soon(CUdevice device);
 void client_mempool_reset(CUdevice device);
 
 #endif

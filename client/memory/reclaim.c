@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "client/call/call.h"
 #include "client/memory/device_free.h"
+#include "client/memory/mempool.h"
 #include "client/session/server_devices.h"
 #include "client/session/session.h"
 
@@ -25,6 +26,7 @@ static void reclaim_give_back(struct client_conn *conn, bool wait)
         const struct client_session *session = atomic_load(&client_devices[i]->session);
         if (session != NULL && client_session_conn(session) == conn) {
             client_memory_trim_session(session, wait);
+            (void)client_mempool_release_soon(i);
         }
     }
 }

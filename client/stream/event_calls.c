@@ -92,15 +92,34 @@ static bool is_past(const struct client_event *event)
                : client_stream_passed(context, event->stream, recording);
 }
 
-/* Whether the last recording is known to be done, without asking; *recorded: which that is. */
-static CUresult is_ready(const struct client_call *call, struct client_event *event,
-                         uint64_t *recorded, bool *ready)
+/* The last recording of an event. */
+struct recording {
+    uint64_t number, stream, mark;
+    bool whole; /* behind the work of all streams, `stream` among them */
+    bool ready; /* it is known to be done, without asking */
+};
+
+/* Under send_lock. */
+static struct recording last_recording(const struct client_event *event)
 {
-    CU_TRY((CUresult)client_conn_lock(call->conn, 0));
-    *recorded = atomic_load(&event->recorded);
-    *ready = atomic_load(&event->ready) == *recorded || is_past(event);
-    client_conn_unlock(call->conn, false);
-    return CUDA_SUCCESS;
+    struct recording last = {.number = atomic_load(&event->recorded),
+                             .stream = event->stream,
+                             .mark = event->mark,
+                             .whole = atomic_load(&event->mirror_stream) == MIRROR_ALL};
+    last.ready = atomic_load(&event->ready) == last.number || is_past(event);
+    return last;
+}
+
+/* The program knows that the recording is done, whether or not the server was asked. */
+static void recording_done(struct client_event *event, const struct recording *done)
+{
+    struct client_context *context = event->object.context;
+    client_conn_raise(&event->ready, done->number);
+    if (done->whole) {
+        client_streams_reached(context, done->stream, done->mark + 1);
+    } else {
+        client_stream_reached(context, done->stream, done->mark + 1);
+    }
 }
 
 /* A program that has asked for the event before will ask again: the server then tells unasked. */
@@ -302,24 +321,21 @@ static CUresult event_query(CUevent hEvent, struct client_call *call, struct cli
     if (event->shared) {
         return query_shared(call, event, false);
     }
-    uint64_t recorded;
-    bool ready;
-    CUresult rc = is_ready(call, event, &recorded, &ready);
-    if (rc != CUDA_SUCCESS || ready) {
-        return rc != CUDA_SUCCESS ? rc : (CUresult)atomic_exchange(&call->context->late, 0);
+    CU_TRY((CUresult)client_conn_lock(call->conn, 0));
+    const struct recording last = last_recording(event);
+    client_conn_unlock(call->conn, false);
+    if (!last.ready) {
+        atomic_store(&event->asked, ASKED_KEPT);
+        if (atomic_load(&event->watched) != last.number) {
+            return event_query_remote(call, event);
+        }
+        client_conn_drain(call->conn);
+        CU_TRY((CUresult)client_conn_dead(call->conn));
+        if (atomic_load(&event->ready) != last.number) {
+            return CUDA_ERROR_NOT_READY;
+        }
     }
-    atomic_store(&event->asked, ASKED_KEPT);
-    if (atomic_load(&event->watched) != recorded) {
-        return event_query_remote(call, event);
-    }
-    client_conn_drain(call->conn);
-    int dead = client_conn_dead(call->conn);
-    if (dead != 0) {
-        return (CUresult)dead;
-    }
-    if (atomic_load(&event->ready) != recorded) {
-        return CUDA_ERROR_NOT_READY;
-    }
+    recording_done(event, &last);
     return (CUresult)atomic_exchange(&call->context->late, 0);
 }
 
@@ -339,8 +355,6 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     CU_TRY(client_call_enter_handle(&call, API_OP_ga_event_synchronize));
     CU_TRY(event_of(hEvent, &event));
     CU_TRY(client_event_check(&call, hEvent, &args.event));
-    bool ready = false;
-    uint64_t recorded, stream, mark;
     if (!event->shared && atomic_load(&event->watched) == atomic_load(&event->recorded)) {
         client_conn_drain(call.conn); /* the answer may have come */
     }
@@ -348,23 +362,17 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    recorded = atomic_load(&event->recorded);
-    ready = !event->shared && (atomic_load(&event->ready) == recorded || is_past(event));
-    stream = event->stream;
-    mark = event->mark;
-    if (client_conn_worked(call.conn) > (mark & CLIENT_MARK_SEQUENCE) + 1) {
+    const struct recording last = last_recording(event);
+    if (client_conn_worked(call.conn) > (last.mark & CLIENT_MARK_SEQUENCE) + 1) {
         atomic_store(&event->asked, ASKED_KEPT); /* it waits for older work, which may be done */
     }
     client_conn_unlock(call.conn, false);
-    if (ready) {
-        rc = client_context_told(call.context);
-        return rc == CUDA_SUCCESS ? reached(&call, event) : rc;
-    }
-    CU_TRY(client_wait_ga_event_synchronize(&call, &args, false));
+    bool known = !event->shared && last.ready;
+    CU_TRY(known ? client_context_told(call.context)
+                 : client_wait_ga_event_synchronize(&call, &args, false));
     if (!event->shared) { /* else it may be another's recording that is done */
-        client_conn_raise(&event->ready, recorded);
-        client_stream_reached(event->object.context, stream, mark + 1);
-        front_mempool_synchronized();
+        recording_done(event, &last);
     }
+    front_mempool_synchronized();
     return reached(&call, event);
 }

@@ -24,7 +24,7 @@ static struct ga_handle_table handles;
 static struct device_pools *devices; /* NULL: no pool has been made yet */
 static int device_count;
 static uint64_t last_serial;
-static atomic_bool due; /* freed memory may be released */
+static atomic_bool due; /* memory may be released: some was freed, or a threshold was set */
 
 static bool state_make(void)
 {
@@ -364,6 +364,12 @@ CUresult mempool_give(uint64_t address, const struct front_stream *stream)
 void mempool_trim(struct mempool *pool, uint64_t keep)
 {
     mempool_trim_chunks(pool, keep, false);
+}
+
+void mempool_set_threshold(struct mempool *pool, uint64_t bytes)
+{
+    pool->threshold = bytes;
+    atomic_store(&due, true);
 }
 
 /* Frees a destroyed pool with its last chunk. */

@@ -34,7 +34,7 @@ struct front_mempool_host {
     CUresult (*enter_stream)(CUstream handle, struct front_stream *stream);
     void (*leave)(void);
     /* Maps memory of the device that the device can access. `bytes`: a multiple of
-     * FRONT_MEMPOOL_PIECE. */
+     * FRONT_MEMPOOL_PIECE. May call front_mempool_release. */
     CUresult (*map)(CUdevice device, uint64_t bytes, uint64_t *address);
     void (*unmap)(CUdevice device, uint64_t address, uint64_t bytes);
     /* Sets the access of device `by` to mapped memory. */
@@ -77,8 +77,9 @@ bool front_mempool_release(CUdevice device);
  * has ended. */
 void front_mempool_reset(CUdevice device);
 
-/* To be called after the program has waited for work: pools release memory above their
- * threshold. Must be called without the lock. Costs one read if there is nothing to do. */
+/* To be called after the program has waited for work, also if there was none: pools release memory
+ * above their threshold. Must be called without the lock. Costs one read if there is nothing to do.
+ */
 void front_mempool_synchronized(void);
 
 #endif

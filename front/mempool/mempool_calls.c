@@ -289,7 +289,7 @@ static CUresult mempool_attribute_set(struct mempool *pool, CUmemPool_attribute 
     memcpy(&number, value, sizeof number);
     switch ((int)attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        pool->threshold = number;
+        mempool_set_threshold(pool, number);
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         pool->reserved_high = number == 0 ? pool->reserved : pool->reserved_high;

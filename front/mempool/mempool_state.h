@@ -39,6 +39,8 @@ CUresult mempool_take(struct mempool *pool, const struct front_stream *stream, u
 /* Frees in the order of the stream; NULL: no work uses the memory. CUDA_ERROR_INVALID_VALUE:
  * there is no allocation at the address. */
 CUresult mempool_give(uint64_t address, const struct front_stream *stream);
+/* The program's next wait releases what is above. */
+void mempool_set_threshold(struct mempool *pool, uint64_t bytes);
 /* Releases unused chunks, but keeps `keep` bytes. */
 void mempool_trim(struct mempool *pool, uint64_t keep);
 CUresult mempool_access(struct mempool *pool, CUdevice by, CUmemAccess_flags flags);

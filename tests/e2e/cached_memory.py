@@ -66,6 +66,29 @@ def test_the_other_gets_it(build):
             one, other = other, one
 
 
+def test_pools_give_back(build):
+    """semantics S116: what a pool keeps because its program wants it to. By turns: each also asks
+    when it has to make room for a pool of its own."""
+    with two_players(build) as (one, other):
+        for _ in range(2):
+            expect(one.ask(f"pool {MEMORY - 2 * USED}") == "kept", one.report())
+            expect(one.free() < 2 * USED, "the pool keeps it")
+            took = take_all(other)
+            expect(took >= MEMORY - USED, f"{took} MiB of {MEMORY}, the other's pool keeps some")
+            expect(other.ask("give") == "gave", other.report())
+            expect(one.ask("work 3") == "worked", "it goes on")
+            one, other = other, one
+
+
+def test_pools_of_both(build):
+    """semantics S116: programs that keep memory in pools get it from each other's."""
+    with two_players(build) as (one, other):
+        for _ in range(3):
+            for player in (one, other):
+                answer = player.ask(f"pool {MEMORY - 2 * USED}")
+                expect(answer == "kept", f"{answer}\n{player.report()}")
+
+
 def test_who_has_given_back_says_so(build):
     """semantics S116: the other one need not wait as long as for somebody who cannot answer."""
     with two_players(build, GPUAAS_TRACE="calls") as (one, other):

@@ -3,6 +3,9 @@
 // end-to-end tests, which run several of it on one GPU and kill some.
 //   take MIB     allocates; says "took" or the error's name
 //   bit          allocates some bytes, which share a block with others; answers as take
+//   pool MIB     takes so much of the default pool, frees it there, and waits; the pool keeps it.
+//   Says
+//                "kept", or the error's name
 //   give         frees all
 //   free         says how many MiB are free
 //   work COUNT   launches so many kernels, one after the other, and waits for each; says "worked"
@@ -40,6 +43,22 @@ static void take(size_t bytes)
         held.push_back(memory);
     (void)cudaGetLastError();
     printf("%s\n", error == cudaSuccess ? "took" : cudaGetErrorName(error));
+}
+
+static void keep_in_pool(size_t bytes)
+{
+    void *memory;
+    cudaMemPool_t pool;
+    uint64_t all = UINT64_MAX;
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+    cudaError_t error = cudaMallocAsync(&memory, bytes, 0);
+    if (error == cudaSuccess) {
+        CHECK(cudaFreeAsync(memory, 0));
+        CHECK(cudaStreamSynchronize(0));
+    }
+    (void)cudaGetLastError();
+    printf("%s\n", error == cudaSuccess ? "kept" : cudaGetErrorName(error));
 }
 
 static void give()
@@ -165,6 +184,8 @@ int main()
     while (scanf("%15s", word) == 1) {
         if (!strcmp(word, "take") && scanf("%d", &number) == 1) {
             take(number * mib);
+        } else if (!strcmp(word, "pool") && scanf("%d", &number) == 1) {
+            keep_in_pool(number * mib);
         } else if (!strcmp(word, "bit")) {
             take(64);
         } else if (!strcmp(word, "give")) {
