@@ -102,6 +102,10 @@ void ga_log_begin(void)
     bool known = level_text == NULL || *level_text == 0 || ga_log_level_parse(level_text, &level);
     bool formed =
         format_text == NULL || *format_text == 0 || ga_log_format_parse(format_text, &format);
+    if (!formed && strcmp(format_text, GA_LOG_RECORD_WORD) == 0) {
+        format = GA_LOG_RECORD;
+        formed = true;
+    }
     int unread = -1;
     bool first = atomic_compare_exchange_strong(&log_level, &unread, (int)level);
     unread = -1;
@@ -126,28 +130,22 @@ bool ga_log_enabled(enum ga_log_level level)
 
 /* ---- writing */
 
-static size_t line_make(enum ga_log_level level, const char *client, const char *text,
-                        char line[LOG_LINE_BYTES])
+static size_t line_make(struct log_record *record, char line[LOG_LINE_BYTES])
 {
-    struct log_record record = {.level = level,
-                                .name = ga_log_name(),
-                                .pid = (int)getpid(),
-                                .client = client,
-                                .text = text};
     int format = atomic_load(&log_format);
-    (void)clock_gettime(CLOCK_REALTIME, &record.time);
-    return ga_log_line_write(format == GA_LOG_JSON ? GA_LOG_JSON : GA_LOG_TEXT, &record, line);
+    (void)clock_gettime(CLOCK_REALTIME, &record->time);
+    return ga_log_line_write(format < 0 ? GA_LOG_TEXT : (enum ga_log_format)format, record, line);
 }
 
 /* The reader of stderr may have stopped reading, which must not stop us. Lines are then counted,
  * and the count is written when there is room again. */
-static void log_text_write(enum ga_log_level level, const char *client, const char *text)
+static void record_write(struct log_record *record, int patience_ms)
 {
     static atomic_uint lost;
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     char line[LOG_LINE_BYTES];
     unsigned before = atomic_load(&lost);
-    if (poll(&out, 1, before == 0 ? PATIENCE_MS : 0) == 0) {
+    if (poll(&out, 1, before == 0 ? patience_ms : 0) == 0) {
         atomic_fetch_add(&lost, 1);
         return;
     }
@@ -155,11 +153,36 @@ static void log_text_write(enum ga_log_level level, const char *client, const ch
     if (before != 0 && (before = atomic_exchange(&lost, 0)) != 0) {
         char gap[60];
         snprintf(gap, sizeof gap, "%u lines are missing here", before);
-        written = write(STDERR_FILENO, line, line_make(GA_LOG_WARN, NULL, gap, line));
+        struct log_record told = {
+            .level = GA_LOG_WARN, .name = ga_log_name(), .pid = (int)getpid(), .text = gap};
+        written = write(STDERR_FILENO, line, line_make(&told, line));
         (void)written;
     }
-    written = write(STDERR_FILENO, line, line_make(level, client, text, line));
+    written = write(STDERR_FILENO, line, line_make(record, line));
     (void)written;
+}
+
+static void log_text_write(enum ga_log_level level, const char *client, const char *text)
+{
+    struct log_record record = {.level = level,
+                                .name = ga_log_name(),
+                                .pid = (int)getpid(),
+                                .client = client,
+                                .text = text};
+    record_write(&record, PATIENCE_MS);
+}
+
+void ga_log_relay(const char *name, int pid, enum ga_log_level level, const char *client,
+                  const char *text)
+{
+    if (ga_log_enabled(level)) {
+        char clean[LOG_TEXT_BYTES];
+        snprintf(clean, sizeof clean, "%s", text);
+        ga_log_text_clean(clean);
+        struct log_record record = {
+            .level = level, .name = name, .pid = pid, .client = client, .text = clean};
+        record_write(&record, 0);
+    }
 }
 
 /* NULL: none. */

@@ -17,11 +17,15 @@
 #define GA_LOG_LINES_A_SECOND 10u
 
 enum ga_log_level { GA_LOG_ERROR, GA_LOG_WARN, GA_LOG_INFO, GA_LOG_DEBUG };
-enum ga_log_format { GA_LOG_TEXT, GA_LOG_JSON };
+/* GA_LOG_RECORD: for the process that started this one, which writes it to its own log
+ * (log_stream.h). */
+enum ga_log_format { GA_LOG_TEXT, GA_LOG_JSON, GA_LOG_RECORD };
 
-/* Levels and formats, for error messages. */
-#define GA_LOG_LEVELS  "error, warn, info or debug"
-#define GA_LOG_FORMATS "text or json"
+/* Levels and formats, for error messages; and GPUAAS_LOG_FORMAT of GA_LOG_RECORD, which is none for
+ * users. */
+#define GA_LOG_LEVELS      "error, warn, info or debug"
+#define GA_LOG_FORMATS     "text or json"
+#define GA_LOG_RECORD_WORD "record"
 
 /* Sets the program's name in each line, borrowed for ever. Default: "gpuaas". */
 void ga_log_set_name(const char *name);
@@ -58,6 +62,11 @@ struct ga_log_place {
  * may come from a peer. */
 void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const char *client,
                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Writes a line in the name of another process, with any text, which is cleaned. It does not wait
+ * for a slow reader of stderr. */
+void ga_log_relay(const char *name, int pid, enum ga_log_level level, const char *client,
+                  const char *text);
 
 #define ga_log_of(client, level, ...)                                                              \
     do {                                                                                           \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug"};
+const char log_level_priorities[] = "3467";
 
 /* The length of the character at `at` (RFC 3629). 0: invalid. The text ends with a NUL, which
  * continues no character. */
@@ -87,7 +88,10 @@ size_t ga_log_line_write(enum ga_log_format format, const struct log_record *rec
     char time[40];
     time_write(&record->time, time);
     struct writing writing = {.line = line};
-    if (format == GA_LOG_JSON) {
+    if (format == GA_LOG_RECORD) {
+        log_line_put(&writing, "<%c>%s\t%s", log_level_priorities[record->level],
+                     record->client != NULL ? record->client : "", record->text);
+    } else if (format == GA_LOG_JSON) {
         log_line_put(&writing, "{\"time\":\"%s\",\"level\":\"%s\",\"process\":\"%s\",\"pid\":%d",
                      time, log_level_names[record->level], record->name, record->pid);
         if (record->client != NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format of log lines (inside base/). */
+/* The format of log lines (inside base/), and what text they may have. */
 #ifndef BASE_LOG_LINE_H
 #define BASE_LOG_LINE_H
 
@@ -20,7 +20,9 @@ struct log_record {
     const char *text;   /* cleaned by log_text_clean */
 };
 
-extern const char *const log_level_names[]; /* by enum ga_log_level */
+/* By enum ga_log_level. As records have them: syslog(3)'s. */
+extern const char *const log_level_names[];
+extern const char log_level_priorities[];
 
 /* Replaces control characters and invalid UTF-8 by '?'. */
 void ga_log_text_clean(char *text);

@@ -91,6 +91,7 @@ static enum ga_status packet_check(union channel_packet *packet, size_t size)
     switch (packet->kind) {
     case CHANNEL_READY:
         packet->ready.url[sizeof packet->ready.url - 1] = 0;
+        packet->ready.local[sizeof packet->ready.local - 1] = 0;
         break;
     case CHANNEL_FAILED:
         packet->failed.reason[sizeof packet->failed.reason - 1] = 0;

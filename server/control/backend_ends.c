@@ -2,6 +2,7 @@
 #include "server/control/backend_ends.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,7 @@ void backend_ends_close_theirs(struct backend_ends *ends)
     descriptor_close(&ends->requests);
     descriptor_close(&ends->grants);
     descriptor_close(&ends->bell);
+    descriptor_close(&ends->log);
 }
 
 static void memory_unmap(const void *memory, size_t bytes)
@@ -39,6 +41,7 @@ void backend_ends_undo(struct backend_ends *ends)
     backend_ends_close_theirs(ends);
     descriptor_close(&ends->our_channel);
     descriptor_close(&ends->our_bell);
+    descriptor_close(&ends->our_log);
     memory_unmap(ends->our_figures, FIGURES_BYTES);
     memory_unmap(ends->our_requests, sizeof *ends->our_requests);
     memory_unmap(ends->our_grants, sizeof *ends->our_grants);
@@ -62,6 +65,18 @@ static bool sockets_make(int type, int *ours, int *theirs)
     return true;
 }
 
+/* A process waits for room in it; we do not wait for it. */
+static bool log_make(struct backend_ends *ends)
+{
+    int pipe[2];
+    if (pipe2(pipe, O_CLOEXEC) != 0) {
+        return false;
+    }
+    ends->our_log = pipe[0];
+    ends->log = pipe[1];
+    return fcntl(ends->our_log, F_SETFL, O_NONBLOCK) == 0;
+}
+
 static bool turns_make(struct backend_ends *ends)
 {
     ends->our_requests =
@@ -74,9 +89,9 @@ static bool turns_make(struct backend_ends *ends)
 
 enum ga_status backend_ends_make(struct backend_ends *ends, bool turns, char *why, size_t why_size)
 {
-    *ends = (struct backend_ends){-1, -1, -1, -1, -1, -1, -1, NULL, NULL, NULL};
+    *ends = (struct backend_ends){-1, -1, -1, -1, -1, -1, -1, -1, -1, NULL, NULL, NULL};
     ends->our_figures = memory_make("gpuaasd-figures", FIGURES_BYTES, &ends->figures);
-    if (ends->our_figures == NULL || (turns && !turns_make(ends)) ||
+    if (ends->our_figures == NULL || (turns && !turns_make(ends)) || !log_make(ends) ||
         !sockets_make(SOCK_SEQPACKET, &ends->our_channel, &ends->channel)) {
         snprintf(why, why_size, "no memory or descriptors for a backend process: %s",
                  strerror(errno));

@@ -12,8 +12,8 @@
 
 /* Descriptors are -1 and memory is NULL where there is none. */
 struct backend_ends {
-    int channel, figures, requests, grants, bell; /* the process's */
-    int our_channel, our_bell;
+    int channel, figures, requests, grants, bell, log; /* the process's */
+    int our_channel, our_bell, our_log;
     const struct figures_page *our_figures;
     const struct grant_requests *our_requests;
     struct grants *our_grants;

@@ -115,6 +115,15 @@ static void handle_close(uv_handle_t *handle)
     }
 }
 
+static void log_close(struct backend_process *process)
+{
+    backend_log_end(&process->log);
+    if (process->log.watched) {
+        handle_close((uv_handle_t *)&process->log.poll);
+    }
+    handle_close((uv_handle_t *)&process->log.timer);
+}
+
 static void channel_close(struct backend_process *process)
 {
     shares_close(process);
@@ -145,6 +154,22 @@ static void request_take(struct backend_process *process, const union channel_pa
     explicit_bzero(&answer, sizeof answer);
 }
 
+void backend_process_kill(struct backend_process *process)
+{
+    (void)uv_process_kill(&process->child, SIGKILL);
+}
+
+static void backend_process_overdue(uv_timer_t *timer)
+{
+    struct backend_process *process = timer->data;
+    if (!process->ending && !process->warm) {
+        snprintf(process->why, sizeof process->why, "the backend process is not ready in time");
+        ga_warn_of(client_of(process), "backend process %d of %s is not ready in time",
+                   process->child.pid, label_of(process));
+    }
+    backend_process_kill(process);
+}
+
 /* What is wrong with the process is wrong for all that wait for it. */
 static void failure_take(struct backend_process *process, const union channel_packet *packet)
 {
@@ -156,12 +181,16 @@ static void failure_take(struct backend_process *process, const union channel_pa
     }
 }
 
-/* It ends by itself. */
+/* It ends by itself, or it has lied. */
 static void forbidden_take(struct backend_process *process, const struct channel_forbidden *packet)
 {
-    snprintf(process->why, sizeof process->why,
-             "the backend process made a system call that its sandbox does not allow");
-    forbidden_log(client_of(process), process->child.pid, label_of(process), packet->call);
+    if (!process->forbidden) {
+        process->forbidden = true;
+        snprintf(process->why, sizeof process->why,
+                 "the backend process made a system call that its sandbox does not allow");
+        forbidden_log(client_of(process), process->child.pid, label_of(process), packet->call);
+        (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
+    }
 }
 
 static void packet_take(struct backend_process *process, const union channel_packet *packet)
@@ -200,6 +229,7 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
     struct backend_process *process = child->data;
     (void)GA_FAILPOINT("gpuaasd: backend process ended");
     channel_drain(process);
+    log_close(process);
     char why[sizeof process->why + 16];
     if (process->why[0] != 0) {
         snprintf(why, sizeof why, "%s", process->why);
@@ -224,22 +254,6 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
     process->owner = NULL;
     handle_close((uv_handle_t *)&process->timer);
     handle_close((uv_handle_t *)&process->child);
-}
-
-void backend_process_kill(struct backend_process *process)
-{
-    (void)uv_process_kill(&process->child, SIGKILL);
-}
-
-static void backend_process_overdue(uv_timer_t *timer)
-{
-    struct backend_process *process = timer->data;
-    if (!process->ending && !process->warm) {
-        snprintf(process->why, sizeof process->why, "the backend process is not ready in time");
-        ga_warn_of(client_of(process), "backend process %d of %s is not ready in time",
-                   process->child.pid, label_of(process));
-    }
-    backend_process_kill(process);
 }
 
 static void channel_read(struct backend_process *process, int status)
@@ -332,7 +346,7 @@ static int backend_process_spawn(struct backend_process *process, const struct b
     uv_stdio_container_t stdio[] = {
         {.flags = UV_IGNORE},
         {.flags = UV_IGNORE},
-        {.flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO},
+        {.flags = UV_INHERIT_FD, .data.fd = ends->log},
         [CHANNEL_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->channel},
         [FIGURES_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->figures},
         [GRANTS_REQUEST_FD] = {.flags = UV_INHERIT_FD, .data.fd = ends->requests},
@@ -354,15 +368,16 @@ static int backend_process_spawn(struct backend_process *process, const struct b
 }
 
 /* All that can fail before there is a process. On failure nothing is left but the ends. */
-static enum ga_status process_prepare(struct backend_process *process, bool turns, char *why,
-                                      size_t why_size)
+static enum ga_status process_prepare(struct backend_process *process,
+                                      const struct channel_setup *setup, char *why, size_t why_size)
 {
     uv_loop_t *loop = process->table->loop;
     channel_queue_init(&process->queue, WAITING_MAX, WAITING_PASSED_MAX);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;
-    if (turns && backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
+    if (setup->turns != 0 &&
+        backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
         return GA_NO_MEMORY;
     }
     int rc = GA_FAILPOINT("gpuaasd: before a channel is watched")
@@ -376,6 +391,8 @@ static enum ga_status process_prepare(struct backend_process *process, bool turn
         return GA_NO_MEMORY;
     }
     (void)uv_timer_init(loop, &process->timer);
+    process->handles = 3 + backend_log_begin(process, process->ends.our_log, setup->record != 0);
+    process->ends.our_log = -1; /* the log's */
     return GA_OK;
 }
 
@@ -403,9 +420,8 @@ enum ga_status backend_process_start(struct backend_process_table *table,
                                         .number = ++last_number,
                                         .started_ns = ga_clock_ns(),
                                         .seat_limit = setup->seats,
-                                        .outlives = setup->outlives != 0,
-                                        .handles = 3};
-    if (process_prepare(process, setup->turns != 0, why, why_size) != GA_OK) {
+                                        .outlives = setup->outlives != 0};
+    if (process_prepare(process, setup, why, why_size) != GA_OK) {
         backend_ends_undo(&process->ends);
         free(process);
         return GA_NO_MEMORY;
@@ -421,6 +437,7 @@ enum ga_status backend_process_start(struct backend_process_table *table,
         process->owner = NULL;
         process->ending = true;
         channel_close(process);
+        log_close(process);
         handle_close((uv_handle_t *)&process->timer);
         handle_close((uv_handle_t *)&process->child);
         return GA_LOST;
@@ -435,39 +452,6 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     }
     *out = process;
     return GA_OK;
-}
-
-static void process_status(const struct backend_process *process, const struct seat *seat,
-                           const struct status_sink *sink)
-{
-    const struct status_process status = {
-        .pid = process->child.pid,
-        .client = seat != NULL ? seat->application->address : NULL,
-        .label = seat != NULL ? seat->application->label : "gpuaasd",
-        .state = process->ending ? "ending"
-                 : seat != NULL  ? (seat->left    ? "ending"
-                                    : seat->ready ? "ready"
-                                                  : "starting")
-                 : process->warm ? "spare"
-                                 : "spare, starting",
-        .tickets = seat != NULL ? seat->tickets_sent : 0};
-    sink->process(sink->user, &status);
-}
-
-void backend_process_status(const struct backend_process_table *table,
-                            const struct status_sink *sink)
-{
-    ga_list_each (at, next, &table->processes) {
-        const struct backend_process *process = ga_container(at, struct backend_process, link);
-        if (backend_process_seats(process) == 0) {
-            process_status(process, NULL, sink);
-        }
-        for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-            if (process->seats[i] != NULL) {
-                process_status(process, process->seats[i], sink);
-            }
-        }
-    }
 }
 
 void backend_process_end(struct backend_process *process)

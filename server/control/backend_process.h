@@ -15,6 +15,7 @@
 #include "server/channel.h"
 #include "server/channel_queue.h"
 #include "server/control/backend_ends.h"
+#include "server/control/backend_log.h"
 #include "server/figures.h"
 #include "server/control/images.h"
 #include "server/control/sharing.h"
@@ -59,6 +60,7 @@ struct backend_process {
     uint64_t started_ns;
     bool warm; /* its driver is open */
     bool ending;
+    bool forbidden; /* it has made a system call that its sandbox does not allow */
     const struct figures_page *figures; /* which the process writes: a stranger's */
     struct backend_ends ends;           /* ours: that memory, and, until `turns`, what is for it */
     struct scheduler_process *turns;    /* NULL: its sessions need no turns */
@@ -70,7 +72,8 @@ struct backend_process {
     bool deaf;                  /* so much waited that some was lost */
     uv_process_t child;
     uv_poll_t poll;
-    uv_timer_t timer;               /* until warm: the limit; when ending: until it is killed */
+    uv_timer_t timer; /* until warm: the limit; when ending: until it is killed */
+    struct backend_log log;
     unsigned handles;               /* of libuv, still open */
     char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */
 };

@@ -160,7 +160,7 @@ char **devices_env(const struct devices *devices, const struct conf *conf, enum 
         used += complete;
     }
     const char *logs[] = {"GPUAAS_LOG", ga_log_level_name(conf->server.log_level),
-                          "GPUAAS_LOG_FORMAT", ga_log_format_name(conf->server.log_format)};
+                          "GPUAAS_LOG_FORMAT", GA_LOG_RECORD_WORD};
     for (size_t i = 0; i < 4 && complete; i += 2) { /* of the process, and of our drivers in it */
         complete = asprintf(&env[used], "%s=%s", logs[i], logs[i + 1]) >= 0;
         used += complete;

@@ -69,7 +69,7 @@ struct server_context {
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
     struct meter_context meter;
     struct waiting_count waiting; /* for objects of the context */
-    CUevent clock; /* an event that was done at clock_ns; NULL: none is needed */
+    CUevent clock;                /* an event that was done at clock_ns; NULL: none is needed */
     uint64_t clock_ns;
 };
 

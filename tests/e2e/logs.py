@@ -63,7 +63,8 @@ def check_records(program, records):
         expect(record.get("client") == connected["client"], f"{record}, {connected}")
         expect(record["level"] == level, f"{record}")
     expect("client" not in found("gpuaasd", "^ready "), "nobody's line names a client")
-    expect("KERNELS ARE NOT RUN" in found("gpuaas", "execute = no")["msg"], "the driver's own")
+    own = found("gpuaasd-backend", "execute = no")
+    expect("KERNELS ARE NOT RUN" in own["msg"], f"the driver's own: {own}")
 
 
 def test_text(build):

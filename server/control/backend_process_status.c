@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of backend processes. */
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/seat.h"
+
+static void process_status(const struct backend_process *process, const struct seat *seat,
+                           const struct status_sink *sink)
+{
+    const struct status_process status = {
+        .pid = process->child.pid,
+        .client = seat != NULL ? seat->application->address : NULL,
+        .label = seat != NULL ? seat->application->label : "gpuaasd",
+        .state = process->ending ? "ending"
+                 : seat != NULL  ? (seat->left    ? "ending"
+                                    : seat->ready ? "ready"
+                                                  : "starting")
+                 : process->warm ? "spare"
+                                 : "spare, starting",
+        .tickets = seat != NULL ? seat->tickets_sent : 0};
+    sink->process(sink->user, &status);
+}
+
+void backend_process_status(const struct backend_process_table *table,
+                            const struct status_sink *sink)
+{
+    ga_list_each (at, next, &table->processes) {
+        const struct backend_process *process = ga_container(at, struct backend_process, link);
+        if (backend_process_seats(process) == 0) {
+            process_status(process, NULL, sink);
+        }
+        for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
+            if (process->seats[i] != NULL) {
+                process_status(process, process->seats[i], sink);
+            }
+        }
+    }
+}
