@@ -34,7 +34,7 @@ struct cuda_module_layout {
     uint64_t code_base; /* pointers to functions lie in [code_base, code_base + code_bytes) */
     uint64_t code_bytes;
     uint64_t runtime_base;  /* memory of the device run time, for kernels that launch kernels; */
-    uint64_t runtime_bytes; /* 0: not made yet. Nothing in it needs to be copied */
+    uint64_t runtime_bytes; /* 0: there are none. Nothing in it needs to be copied */
     size_t variable_count;  /* the same for all modules of an image */
     /* The address of each variable, in the order of module_variable. module_layout does not touch
      * it; module_place reads it. */
@@ -113,6 +113,11 @@ struct cuda_driver_places {
     int (*context_state)(void *context, struct cuda_context_state *state);
     /* From now on the context is one whose kernels may have printed. */
     int (*context_prints)(void *context);
+
+    /* How much memory of the device (CUdevice) this process has, whoever has asked for it: whole
+     * granules, and parts of those that small allocations share. Memory that it has
+     * freed and other processes still have open is theirs. */
+    int (*memory_held)(int device, uint64_t *bytes);
 };
 
 #endif

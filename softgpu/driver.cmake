@@ -11,7 +11,7 @@ gpuaas_library(softgpu_driver
     memory/ranges.c memory/spans.c memory/vmm.c
     module/code.c module/device_launch.c module/fault_log.c module/image_text.c
     module/kernel_heap.c module/launch.c module/library.c module/managed.c module/module.c
-    module/occupancy.c module/timed.c
+    module/occupancy.c module/timed.c module/workspace.c
     node/event_page.c node/memory_file.c node/memory_ledger.c node/node.c node/node_devices.c
     node/node_lock.c node/node_segment.c node/physical.c node/time_slices.c
     process/attributes.c process/config.c process/context.c process/device.c process/placement.c

@@ -3,7 +3,9 @@
 #include "softgpu/calls/places.h"
 
 #include "softgpu/calls/call.h"
+#include "softgpu/memory/heap.h"
 #include "softgpu/memory/kept.h"
+#include "softgpu/memory/vmm.h"
 #include "softgpu/module/code.h"
 #include "softgpu/module/kernel_heap.h"
 #include "softgpu/module/module.h"
@@ -182,6 +184,17 @@ static int context_prints(void *handle)
     return (int)sg_leave(CUDA_SUCCESS);
 }
 
+static int memory_held(int ordinal, uint64_t *bytes)
+{
+    struct sg_device *device;
+    CU_TRY(sg_call_device(ordinal, &device));
+    sg_lock();
+    *bytes = sg_node_held(device->node) * SG_CHUNK_BYTES - sg_heap_spare(device) -
+             sg_vmm_lingering(device);
+    sg_unlock();
+    return CUDA_SUCCESS;
+}
+
 const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places,
                                                   .module_layout = module_layout,
                                                   .module_variable = module_variable,
@@ -194,4 +207,5 @@ const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places
                                                   .heap_read = heap_read,
                                                   .heap_place = heap_place,
                                                   .context_state = context_state,
-                                                  .context_prints = context_prints};
+                                                  .context_prints = context_prints,
+                                                  .memory_held = memory_held};

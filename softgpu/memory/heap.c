@@ -17,7 +17,9 @@
 #include "front/front.h"
 
 #define HEAP_UNITS       ((unsigned)(SG_CHUNK_BYTES / SG_ALLOC_ALIGN))
-#define HEAP_SMALL_BYTES ((uint64_t)1 << 20)
+#define HEAP_SMALL_BYTES API_EXTENT_SMALL
+
+_Static_assert(SG_CHUNK_BYTES == API_EXTENT_CHUNK, "what it takes is what is charged");
 
 struct sg_slab {
     struct ga_list link;
@@ -291,6 +293,15 @@ const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, ui
     *count = small ? 1 : range->chunk_count;
     *base = small ? range->slab->base : range->space_base;
     return small ? &range->slab->chunk : range->chunks;
+}
+
+uint64_t sg_heap_spare(const struct sg_device *device)
+{
+    uint64_t units = 0;
+    ga_list_each (at, following, &device->slabs) {
+        units += HEAP_UNITS - ga_container(at, struct sg_slab, link)->used;
+    }
+    return units * SG_ALLOC_ALIGN;
 }
 
 void sg_heap_return(struct sg_range *range)

@@ -4,9 +4,10 @@
 #ifndef SOFTGPU_MEMORY_HEAP_H
 #define SOFTGPU_MEMORY_HEAP_H
 
+#include "api/extent.h"
 #include "softgpu/memory/ranges.h"
 
-#define SG_ALLOC_ALIGN 512
+#define SG_ALLOC_ALIGN API_EXTENT_UNIT
 
 CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
                        struct sg_range **range);
@@ -22,6 +23,9 @@ const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, ui
 
 /* `range` is LARGE, SMALL or IMPORTED, and is freed. */
 void sg_heap_free(struct sg_range *range);
+
+/* Bytes of the slabs of the device that no allocation has. */
+uint64_t sg_heap_spare(const struct sg_device *device);
 
 /* Gives back the memory of a range that has been freed while its place was kept. */
 void sg_heap_return(struct sg_range *range);

@@ -171,6 +171,16 @@ void sg_vmm_sweep(void)
     }
 }
 
+uint64_t sg_vmm_lingering(const struct sg_device *device)
+{
+    uint64_t chunks = 0;
+    ga_list_each (at, following, &sg_memory.lingering) {
+        const struct sg_allocation *allocation = ga_container(at, struct sg_allocation, lingering);
+        chunks += allocation->device == device ? allocation->count : 0;
+    }
+    return chunks * SG_CHUNK_BYTES;
+}
+
 /* ---- other processes ---- */
 
 void sg_vmm_allow_export(uint64_t handle)

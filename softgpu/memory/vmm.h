@@ -32,6 +32,8 @@ CUresult sg_vmm_import(int fd, uint64_t *handle);
 
 /* Frees exported allocations that no process uses any more. Called before free memory is needed. */
 void sg_vmm_sweep(void);
+/* Bytes of the device of allocations that only other processes still use. */
+uint64_t sg_vmm_lingering(const struct sg_device *device);
 
 /* The handle of the allocation that is mapped there; it has to be released once more. */
 CUresult sg_vmm_retain(uint64_t address, uint64_t *handle);

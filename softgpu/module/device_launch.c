@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules whose kernels launch kernels: memory for the parameters of those launches, made by the
- * first launch from the host, and the properties of the device that kernels may query. */
+/* Modules whose kernels launch kernels: memory for the parameters of those launches, made with
+ * the module, and the properties of the device that kernels may query. */
 #include "softgpu/module/device_launch.h"
 
 #include "base/log.h"
@@ -76,9 +76,6 @@ void sg_device_launch_facts_read(struct sg_device_launch_facts *facts,
 
 CUresult sg_device_launch_make(struct sg_module *module, uint64_t address)
 {
-    if (module->launcher != NULL) {
-        return CUDA_SUCCESS;
-    }
     uint64_t bytes = launcher_bytes(module->context->device);
     CUresult rc = sg_heap_alloc_at(module->context->device, module->context, bytes, address,
                                    &module->launcher_memory);

@@ -16,8 +16,8 @@ struct sg_device_launch_facts {
 
 void sg_device_launch_facts_read(struct sg_device_launch_facts *facts,
                                  const struct sg_context *context);
-/* Makes the module's launcher unless it has one. `address`: of its memory; 0: anywhere.
- * CUDA_ERROR_OUT_OF_MEMORY, and those of sg_heap_alloc_at. */
+/* Makes the module's launcher. `address`: of its memory; 0: anywhere. CUDA_ERROR_OUT_OF_MEMORY, and
+ * those of sg_heap_alloc_at. */
 CUresult sg_device_launch_make(struct sg_module *module, uint64_t address);
 /* Called when the module's last launch is over. */
 void sg_device_launch_drop(struct sg_module *module);

@@ -8,11 +8,11 @@
 #include "front/front.h"
 #include "softgpu/engine/budget.h"
 #include "model/counts.h"
-#include "softgpu/memory/heap.h"
 #include "softgpu/module/device_launch.h"
 #include "softgpu/module/fault_log.h"
 #include "softgpu/module/occupancy.h"
 #include "softgpu/module/timed.h"
+#include "softgpu/module/workspace.h"
 #include "softgpu/node/time_slices.h"
 #include "softgpu/process/attributes.h"
 #include "softgpu/process/print.h"
@@ -31,7 +31,7 @@ struct launch {
     int carveout;
     struct sg_print *print;              /* held */
     struct sg_device_launch_facts facts; /* for kernels that launch kernels */
-    struct sg_range *workspace;          /* of a cooperative grid; otherwise NULL */
+    uint64_t workspace;                  /* of a cooperative grid; otherwise 0 */
     _Alignas(16) uint8_t params[];       /* kernel->param_bytes */
 };
 
@@ -126,9 +126,7 @@ static CUresult launch_run(struct sg_item *item)
                             .pending_launches = (uint32_t)launch->facts.launch_count,
                             .facts = &launch->facts.public,
                             .printer = sg_print_printer(launch->print)};
-    if (launch->workspace != NULL) {
-        run.workspace = (void *)(uintptr_t)launch->workspace->span.base;
-    }
+    run.workspace = (void *)(uintptr_t)launch->workspace;
     struct model_counts counts = {0};
     struct sg_fault fault = {.code = SG_FAULT_NONE};
     if (device->config.execute) {
@@ -149,8 +147,8 @@ static CUresult launch_run(struct sg_item *item)
 static void launch_item_drop(struct sg_item *item)
 {
     struct launch *launch = ga_container(item, struct launch, item);
-    if (launch->workspace != NULL) {
-        sg_heap_free(launch->workspace);
+    if (launch->workspace != 0) {
+        sg_workspace_give(launch->workspace);
     }
     sg_module_drop(launch->module);
     sg_print_drop(launch->print);
@@ -294,17 +292,6 @@ static CUresult params_copy(const struct sg_kernel *kernel, void **params, void 
     return CUDA_SUCCESS;
 }
 
-/* Each grid has a workspace of its own, since grids may run side by side. It is not the program's
- * allocation: cuMemFree refuses it. */
-static CUresult workspace_make(struct sg_context *context, struct sg_range **workspace)
-{
-    CUresult rc = sg_heap_alloc(context->device, context, SG_GRID_WORKSPACE, workspace);
-    if (rc == CUDA_SUCCESS) {
-        (*workspace)->variable = true;
-    }
-    return rc;
-}
-
 CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
                         void **params, void **extra, struct sg_item **item)
 {
@@ -328,11 +315,9 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
     if (rc == CUDA_SUCCESS && sg_timed_is(context->device, function->kernel)) {
         rc = sg_timed_check(function->kernel, launch->params);
     }
-    if (rc == CUDA_SUCCESS && function->kernel->launches) {
-        rc = sg_device_launch_make(function->module, 0);
-    }
     if (rc == CUDA_SUCCESS && shape->cooperative) {
-        rc = workspace_make(context, &launch->workspace);
+        launch->workspace = sg_workspace_take();
+        rc = launch->workspace != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS) {
         free(launch);

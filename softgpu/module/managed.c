@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/memory/host_memory.h"
 
 static CUresult initialise(const struct sg_program *program, const struct sg_managed *managed)
@@ -27,6 +28,20 @@ static CUresult initialise(const struct sg_program *program, const struct sg_man
     return CUDA_SUCCESS;
 }
 
+/* It is memory of this machine, which a short text can make large. */
+static CUresult variable_alloc(uint64_t place, uint64_t bytes, struct sg_range **range)
+{
+    if (!sg_budget_take(bytes, "managed variables")) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult rc = place == 0 ? sg_managed_alloc(NULL, bytes, range)
+                             : sg_managed_alloc_at(place, bytes, range);
+    if (rc != CUDA_SUCCESS) {
+        sg_budget_give(bytes);
+    }
+    return rc;
+}
+
 CUresult sg_managed_make(const struct sg_program *program, const uint64_t *places,
                          struct sg_managed **managed)
 {
@@ -36,8 +51,7 @@ CUresult sg_managed_make(const struct sg_program *program, const uint64_t *place
     for (size_t i = 0; rc == CUDA_SUCCESS && i < count; i++) {
         const struct sg_variable *variable = sg_program_variable_at(program, i);
         if (variable->managed && !variable->external && variable->bytes != 0) {
-            rc = places == NULL ? sg_managed_alloc(NULL, variable->bytes, &made->ranges[i])
-                                : sg_managed_alloc_at(places[i], variable->bytes, &made->ranges[i]);
+            rc = variable_alloc(places != NULL ? places[i] : 0, variable->bytes, &made->ranges[i]);
         }
         if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
             ga_error("softgpu: no memory for managed variable %s (%llu bytes)", variable->name,
@@ -64,6 +78,7 @@ void sg_managed_drop(struct sg_managed *managed, const struct sg_program *progra
     size_t count = sg_program_variable_count(program);
     for (size_t i = 0; i < count; i++) {
         if (managed->ranges[i] != NULL) {
+            sg_budget_give(managed->ranges[i]->span.bytes);
             sg_host_free(managed->ranges[i]);
         }
     }

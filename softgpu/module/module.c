@@ -84,6 +84,15 @@ static void variables_free(struct sg_module *module)
     }
 }
 
+/* A heap that no kernel has used goes with the last module that needs it. */
+static void heap_leave(struct sg_module *module)
+{
+    struct sg_context *context = module->context;
+    if (module->mallocs && --context->heap_modules == 0 && !context->heap_used) {
+        sg_context_heap_drop(context);
+    }
+}
+
 static void module_free(struct sg_module *module)
 {
     if (module->image != NULL) {
@@ -92,6 +101,7 @@ static void module_free(struct sg_module *module)
     sg_device_launch_drop(module);
     variables_free(module);
     sg_managed_drop(module->managed, module->code->program);
+    heap_leave(module);
     free(module->variables);
     free(module->functions);
     sg_code_drop(module->code);
@@ -102,16 +112,28 @@ static void module_free(struct sg_module *module)
 static CUresult heap_make(struct sg_module *module)
 {
     const struct sg_program *program = module->code->program;
-    bool mallocs = false;
     for (size_t i = 0; i < sg_program_kernel_count(program); i++) {
-        mallocs |= sg_program_kernel_at(program, i)->mallocs;
+        module->mallocs |= sg_program_kernel_at(program, i)->mallocs;
     }
-    CUresult rc = mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
+    module->context->heap_modules += module->mallocs;
+    CUresult rc = module->mallocs ? sg_context_heap_make(module->context) : CUDA_SUCCESS;
     if (rc != CUDA_SUCCESS) {
         sg_tell("no device memory for the heap of kernels (%zu bytes)",
                 module->context->heap_bytes);
     }
     return rc;
+}
+
+/* Makes the memory of kernels that launch kernels. */
+static CUresult launcher_make(struct sg_module *module, const struct cuda_module_layout *layout)
+{
+    const struct sg_program *program = module->code->program;
+    bool launches = false;
+    for (size_t i = 0; i < sg_program_kernel_count(program); i++) {
+        launches |= sg_program_kernel_at(program, i)->launches;
+    }
+    return launches ? sg_device_launch_make(module, layout != NULL ? layout->runtime_base : 0)
+                    : CUDA_SUCCESS;
 }
 
 /* Whether it may be one of this program. */
@@ -209,8 +231,8 @@ CUresult sg_module_make(struct sg_context *context, struct sg_code *code,
     if (rc == CUDA_SUCCESS) {
         rc = image_make(made, layout);
     }
-    if (rc == CUDA_SUCCESS && layout != NULL && layout->runtime_base != 0) {
-        rc = sg_device_launch_make(made, layout->runtime_base);
+    if (rc == CUDA_SUCCESS) {
+        rc = launcher_make(made, layout);
     }
     if (rc == CUDA_SUCCESS) {
         rc = functions_make(made);

@@ -54,8 +54,9 @@ struct sg_module {
     struct sg_image *image;
     struct sg_range **variables;  /* NULL where a variable needs no memory */
     struct sg_managed *managed;   /* the set that managed variables belong to */
-    struct sg_launcher *launcher; /* device_launch.h; NULL: not needed yet */
+    struct sg_launcher *launcher; /* device_launch.h; NULL: not needed */
     struct sg_range *launcher_memory;
+    bool mallocs;                  /* a kernel may call malloc or free */
     struct sg_function *functions; /* one per kernel of the program */
     unsigned references;           /* of the handle, and of every launch that has not finished */
 };

@@ -92,8 +92,9 @@ void sg_node_device_close(struct sg_node_device *device);
 GA_CHECKED enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks);
 void sg_node_give(struct sg_node_device *device, uint64_t chunks);
 
-/* Chunks that no living process holds. */
+/* Chunks that no living process holds; that this process holds. */
 uint64_t sg_node_free(struct sg_node_device *device);
+uint64_t sg_node_held(struct sg_node_device *device);
 
 /* ---- for whoever shares more than this ---- */
 

@@ -192,6 +192,14 @@ void sg_node_give(struct sg_node_device *device, uint64_t chunks)
     sg_node_unlock();
 }
 
+uint64_t sg_node_held(struct sg_node_device *device)
+{
+    sg_node_lock();
+    uint64_t chunks = own_of(device)->held;
+    sg_node_unlock();
+    return chunks;
+}
+
 uint64_t sg_node_free(struct sg_node_device *device)
 {
     sg_node_lock();

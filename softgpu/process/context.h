@@ -47,6 +47,7 @@ struct sg_context {
     bool printed; /* a kernel that may print was launched: the size of the FIFO is fixed */
     struct sg_kernel_heap *heap; /* for malloc in its kernels; NULL: no module has needed one */
     struct sg_range *heap_range;
+    unsigned heap_modules;            /* that may call malloc or free */
     bool heap_used;                   /* a kernel that may use it was launched: its size is fixed */
     _Atomic uint64_t kernel_limit_ns; /* its kernels may run for so long; 0: for ever */
     unsigned sm_limit;                /* multiprocessors that its kernels may use; 0: all */

@@ -147,6 +147,15 @@ def test_modules_that_are_loaded_count(build):
         expect(greedy.get("copies()"), "it goes on, too")
 
 
+def test_managed_variables_count(build):
+    with two(build) as (server, greedy):
+        text = f".visible .global .attribute(.managed) .b8 large[{2 * BUDGET * MIB}];"
+        expect(greedy.get(f"load({quoted(text)})") == OUT_OF_MEMORY, greedy.report())
+        server.wait_for_line("no memory for managed variables: .*application_host_memory", 10,
+                             server.err)
+        expect(greedy.get("copies()"), "it goes on, too")
+
+
 def test_local_memory_of_blocks_counts(build):
     with two(build) as (server, greedy):
         expect(greedy.get(f"launch({quoted(WIDE.format(bytes=32768))}, 1024, 20)") == 0,
