@@ -17,10 +17,9 @@
 #define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
- * second to who sends. Device memory: what calls ask for by size, and variables whose size has been
- * asked for; not what a driver takes by itself (contexts, code, heaps and stacks of kernels,
- * padding of arrays), nor memory of another application that this one has opened (gpuaasd knows
- * what of that is charged to it: control/lender.h). Host memory of the node: staging slots and
+ * second to who sends. Device memory: all that the application makes its driver take, by the table
+ * of docs/quotas.md, but memory of another application that this one has opened (gpuaasd knows what
+ * of that is charged to it: control/lender.h). Host memory of the node: staging slots and
  * overflow, words of host calls, images of modules, logs of their loading, objects and nodes of
  * graphs (for each a fixed amount, for what server and driver keep of it); not what the program
  * shares, which is its own. Ways of bytes, to the node (in) and from it (out): frames of the data

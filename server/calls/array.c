@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/extent.h"
 #include "api/range.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
@@ -42,7 +43,16 @@ uint64_t array_element_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape)
     return channel_bytes(shape->Format) * shape->NumChannels;
 }
 
-/* The bytes of the elements of all levels: a driver may take more. */
+/* Rows are whole units of so many bytes; where there are several, they come in groups. */
+#define ROW_BYTES 64u
+#define ROW_GROUP 8u
+
+static uint64_t round_to(uint64_t value, uint64_t unit)
+{
+    return value > UINT64_MAX - unit ? UINT64_MAX : (value + unit - 1) / unit * unit;
+}
+
+/* Of all levels, by estimate: GPUs lay texels out in such blocks. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
 {
     uint64_t all = 0;
@@ -51,12 +61,12 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t level
         uint64_t width = shape->Width >> level, height = shape->Height >> level;
         uint64_t depth = layers ? shape->Depth : shape->Depth >> level;
         uint64_t bytes = array_element_bytes(shape);
-        bytes = api_range_times(bytes, width != 0 ? width : 1);
-        bytes = api_range_times(bytes, height != 0 ? height : 1);
-        bytes = api_range_times(bytes, depth != 0 ? depth : 1);
+        bytes = round_to(api_range_times(bytes, width != 0 ? width : 1), ROW_BYTES);
+        bytes = api_range_times(bytes, height > 1 ? round_to(height, ROW_GROUP) : 1);
+        bytes = round_to(api_range_times(bytes, depth != 0 ? depth : 1), API_EXTENT_UNIT);
         all = bytes < UINT64_MAX - all ? all + bytes : UINT64_MAX;
     }
-    return all;
+    return api_extent(all);
 }
 
 /* ---- making */

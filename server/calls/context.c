@@ -26,20 +26,11 @@ CUresult server_do_ga_context_create(struct server_conn *conn,
     return context_open(conn, conn->call.session, args);
 }
 
-/* Remembers what the limit was, for a reset. */
 CUresult server_do_cuCtxSetLimit(struct server_conn *conn, const struct cuCtxSetLimit_args *args)
 {
-    size_t before = 0;
-    struct server_context *context = conn->current;
-    bool first = context != NULL && (unsigned)args->limit < CU_LIMIT_MAX &&
-                 (context->limits_set >> args->limit & 1) == 0 &&
-                 conn->driver->cuCtxGetLimit(&before, args->limit) == CUDA_SUCCESS;
-    CUresult rc = conn->driver->cuCtxSetLimit(args->limit, args->value);
-    if (first && rc == CUDA_SUCCESS) {
-        context->limits[args->limit] = before;
-        context->limits_set |= 1u << args->limit;
-    }
-    return rc;
+    return conn->current != NULL
+               ? kernel_memory_limit(conn, conn->current, args->limit, args->value)
+               : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult server_do_ga_context_destroy(struct server_conn *conn,

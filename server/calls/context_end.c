@@ -149,6 +149,7 @@ CUresult context_clear(struct server_conn *conn, struct server_context *context,
     keep_first(&first, objects_free(conn, context));
     if (keep) {
         context_settings_reset(conn, context);
+        (void)kernel_memory_settle(conn, context);
         context_apply(conn, before);
         return first;
     }

@@ -48,6 +48,15 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
     return CUDA_SUCCESS;
 }
 
+/* What a launch of it may make the driver take for the local memory of its threads. */
+static CUresult local_charge(struct server_conn *conn, const struct server_function *function)
+{
+    int bytes = 0;
+    CU_TRY(conn->driver->cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                            function->real));
+    return kernel_memory_local(conn, function->module->context, bytes > 0 ? (uint64_t)bytes : 0);
+}
+
 static CUresult function_make(struct server_conn *conn, const struct ga_module_function_args *args,
                               struct server_function **out)
 {
@@ -62,6 +71,9 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
     function->handle = args->function;
     function->module = module;
     CUresult rc = conn->driver->cuModuleGetFunction(&function->real, module->real, args->name);
+    if (rc == CUDA_SUCCESS) {
+        rc = local_charge(conn, function);
+    }
     if (rc == CUDA_SUCCESS) {
         rc = params_read(conn, function);
     }

@@ -11,12 +11,15 @@
 
 #include "api/calls.h"
 #include "api/driver_places.h"
+#include "api/extent.h"
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
 #include "server/calls/graph_record.h"
 #include "server/session/handles.h"
+#include "server/session/mapped_memory.h"
 
-#define CONDITIONS_MAX 1048576u
+#define CONDITIONS_MAX  1048576u
+#define CONDITION_BYTES 1024u /* of this machine, for one: what server and driver keep of it */
 
 struct server_condition_graph {
     struct ga_number_node by_number; /* first; the client's */
@@ -25,6 +28,8 @@ struct server_condition_graph {
     bool busy;              /* it is captured to, or has an executable */
     bool spoilt;            /* its nodes could not be removed: nothing more is captured to it */
     struct ga_list dropped; /* variables that the client has dropped, which its executable has */
+    uint32_t charged[CONF_GPUS_MAX]; /* variables on each GPU: the driver has them as long as it */
+    uint32_t charged_all;
 };
 
 struct server_condition {
@@ -44,6 +49,44 @@ CUgraph condition_graph_real(const struct server_condition_graph *of)
 uint64_t condition_graph_number(const struct server_condition_graph *of)
 {
     return of->by_number.number;
+}
+
+/* ---- what variables take */
+
+static uint64_t variables_extent(uint32_t count)
+{
+    return count * api_extent(sizeof(uint32_t));
+}
+
+static CUresult variable_charge(struct server_conn *conn, struct server_condition_graph *of)
+{
+    const struct server_session *session = conn->current->session;
+    CU_TRY(ledger_charge(conn->ledger, FIGURE_OBJECTS, 1));
+    CUresult rc = ledger_charge(conn->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
+    if (rc == CUDA_SUCCESS) {
+        rc = memory_charge(conn, session, variables_extent(1));
+        if (rc != CUDA_SUCCESS) {
+            ledger_return(conn->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
+        }
+    }
+    if (rc != CUDA_SUCCESS) {
+        ledger_return(conn->ledger, FIGURE_OBJECTS, 1);
+        return rc;
+    }
+    of->charged[session->gpu]++;
+    of->charged_all++;
+    return CUDA_SUCCESS;
+}
+
+static void variables_return(struct server_conn *conn, struct server_condition_graph *of)
+{
+    for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
+        if (of->charged[gpu] != 0) {
+            ledger_return_device(conn->ledger, gpu, variables_extent(of->charged[gpu]));
+        }
+    }
+    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)of->charged_all * CONDITION_BYTES);
+    ledger_return(conn->ledger, FIGURE_OBJECTS, of->charged_all);
 }
 
 /* ---- variables */
@@ -67,6 +110,7 @@ static void graph_drop_unused(struct server_conn *conn, struct server_condition_
     if (of->conditions == 0) {
         ga_number_map_remove(&conn->objects.condition_graphs, &of->by_number);
         (void)conn->driver->cuGraphDestroy(of->real);
+        variables_return(conn, of);
         free(of);
     }
 }
@@ -113,8 +157,11 @@ static CUresult condition_make(struct server_conn *conn, const struct ga_graph_c
         free(made);
         return rc;
     }
-    rc = conn->driver->cuGraphConditionalHandleCreate(handle, of->real, conn->current->real,
-                                                      args->value, args->flags);
+    rc = variable_charge(conn, of);
+    if (rc == CUDA_SUCCESS) { /* what fails then stays charged, as long as the graph is there */
+        rc = conn->driver->cuGraphConditionalHandleCreate(handle, of->real, conn->current->real,
+                                                          args->value, args->flags);
+    }
     if (rc != CUDA_SUCCESS) {
         free(made);
         graph_drop_unused(conn, of);

@@ -13,9 +13,11 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/stream.h"
+#include "server/driver/driver.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
+#include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 
 static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
@@ -133,6 +135,21 @@ CUresult green_real_make(struct server_conn *conn, struct server_green *green)
     return rc;
 }
 
+/* By estimate: as much as a context. A driver that counts takes nothing for it. */
+static CUresult green_charge(struct server_conn *conn, struct server_green *green)
+{
+    const struct server_session *session = green->context->session;
+    uint64_t bytes = driver_counts(conn->driver) == NULL ? session->context_bytes : 0;
+    CU_TRY(memory_charge(conn, session, bytes));
+    green->bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+static void green_return(struct server_conn *conn, const struct server_green *green)
+{
+    ledger_return_device(conn->ledger, green->context->session->gpu, green->bytes);
+}
+
 CUresult server_do_ga_green_create(struct server_conn *conn,
                                    const struct ga_green_create_args *args)
 {
@@ -150,14 +167,19 @@ CUresult server_do_ga_green_create(struct server_conn *conn,
     green->context = context;
     green->handle = args->green;
     memcpy(green->made_from.pairs, args->pairs, sizeof green->made_from.pairs);
-    CUresult rc = green_real_make(conn, green);
+    CUresult rc = green_charge(conn, green);
+    if (rc == CUDA_SUCCESS) {
+        rc = green_real_make(conn, green);
+    }
     if (rc != CUDA_SUCCESS) {
+        green_return(conn, green);
         free(green);
         return rc;
     }
     enum ga_status status = ga_handle_table_take(&conn->objects.greens, args->green, green);
     if (status != GA_OK) {
         (void)conn->driver->cuGreenCtxDestroy(green->real);
+        green_return(conn, green);
         free(green);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -181,6 +203,7 @@ CUresult green_free(struct server_conn *conn, struct server_green *green)
         }
     }
     CUresult rc = driver->cuGreenCtxDestroy(green->real);
+    green_return(conn, green);
     (void)ga_handle_table_remove(&conn->objects.greens, green->handle);
     ga_list_remove(&green->link);
     free(green);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/extent.h"
 #include "api/server_dispatch.h"
 #include "base/clock.h"
 #include "server/calls/ipc.h"
@@ -50,7 +51,7 @@ static struct completer_entry *freeing(struct server_conn *conn, const struct ra
     entry->waits = (struct waiting_call){.make = address_free, .object = range->base};
     entry->job = address_gone;
     entry->job_values[0] = conn->sessions[range->session]->gpu;
-    entry->job_values[1] = range->bytes;
+    entry->job_values[1] = api_extent(range->bytes);
     return entry;
 }
 
@@ -74,11 +75,12 @@ static CUresult memory_allocate(struct server_conn *conn, const struct server_se
     if (session->window.bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CU_TRY(memory_charge(conn, session, bytes));
+    uint64_t extent = api_extent(bytes);
+    CU_TRY(memory_charge(conn, session, extent));
     CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
     memory_answered(conn, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, session->gpu, bytes);
+        ledger_return_device(conn->ledger, session->gpu, extent);
         return rc;
     }
     const struct range range = {.base = got,
@@ -132,7 +134,8 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
     } else if (range.shared) {
         ipc_return(conn, CHANNEL_MEMORY, range.base, gpu, range.bytes);
     } else {
-        ledger_return_device(conn->ledger, gpu, range.bytes);
+        ledger_return_device(conn->ledger, gpu,
+                             range.allocated ? api_extent(range.bytes) : range.bytes);
     }
     return rc;
 }

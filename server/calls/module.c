@@ -24,14 +24,11 @@ static void module_forget(struct server_conn *conn, struct server_module *module
         free(function);
     }
     ga_list_init(&module->functions);
-    uint64_t bytes = module->variable_bytes;
     for (size_t i = conn->ranges.count; i-- > 0;) {
         if (conn->ranges.items[i].owner == module) {
-            bytes += module->counted ? 0 : conn->ranges.items[i].bytes;
             range_table_remove(&conn->ranges, conn->ranges.items[i].base);
         }
     }
-    ledger_return_device(conn->ledger, module->context->session->gpu, bytes);
     (void)ga_handle_table_remove(&conn->objects.modules, module->handle);
     module->leaving = true;
 }
@@ -52,29 +49,58 @@ static struct waiting_call module_leave(struct server_module *module)
     return unload;
 }
 
+/* A heap of kernels may have gone with it, which then is no more charged. The context is current.
+ */
+static void memory_gone(struct server_conn *conn, struct server_context *context, uint64_t bytes)
+{
+    ledger_return_device(conn->ledger, context->session->gpu, bytes);
+    if (context->kernel_memory.charged[KERNEL_MEMORY_HEAP] != 0) {
+        (void)kernel_memory_settle(conn, context);
+    }
+}
+
+static void unloaded(struct server_conn *conn, struct completer_entry *entry)
+{
+    struct server_context *context = (struct server_context *)(uintptr_t)entry->job_values[0];
+    context_apply(conn, context);
+    memory_gone(conn, context, entry->job_values[1]);
+    context_apply(conn, conn->current);
+    server_check_fault(conn, entry->rc);
+}
+
 CUresult module_free(struct server_conn *conn, struct server_module *module)
 {
     if (!module->leaving) {
         module_forget(conn, module);
     }
+    struct server_context *context = module->context;
+    uint64_t bytes = module->bytes;
     const struct waiting_call unload = module_leave(module);
     conn_flush(conn);
-    return unload.make(conn->driver, unload.object);
+    CUresult rc = unload.make(conn->driver, unload.object);
+    memory_gone(conn, context, bytes);
+    return rc;
 }
 
-static void unloaded(struct server_conn *conn, struct completer_entry *entry)
+/* The job behind unloading. */
+static struct completer_entry *unloading(struct completer_entry *entry,
+                                         struct server_context *context, struct waiting_call call,
+                                         uint64_t bytes)
 {
-    server_check_fault(conn, entry->rc);
+    entry->waits = call;
+    entry->job = unloaded;
+    entry->job_values[0] = (uint64_t)(uintptr_t)context; /* which does not end before */
+    entry->job_values[1] = bytes;
+    return entry;
 }
 
-void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real)
+void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real,
+                   uint64_t bytes)
 {
+    const struct waiting_call unload = {.make = module_unload, .object = (uint64_t)(uintptr_t)real};
     struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
     if (entry != NULL) {
-        entry->waits =
-            (struct waiting_call){.make = module_unload, .object = (uint64_t)(uintptr_t)real};
-        entry->job = unloaded;
-        waiting_call_make(conn, context, entry);
+        waiting_call_make(conn, context, unloading(entry, context, unload, bytes));
     }
 }
 
@@ -93,9 +119,9 @@ static void unload_later(struct server_conn *conn, struct completer_entry *entry
     ga_list_each (at, next, &context->modules) {
         struct server_module *module = ga_container(at, struct server_module, link);
         if (module->leaving && module->handle == entry->job_values[1]) {
-            after->waits = module_leave(module);
-            after->job = unloaded;
-            waiting_call_make(conn, context, after);
+            uint64_t bytes = module->bytes;
+            waiting_call_make(conn, context,
+                              unloading(after, context, module_leave(module), bytes));
             return;
         }
     }
@@ -148,15 +174,8 @@ CUresult server_do_ga_module_global(struct server_conn *conn,
                                 .bytes = bytes,
                                 .owner =
                                     ga_handle_table_find(&conn->objects.modules, args->module)};
-    const struct server_module *module = range.owner;
-    uint32_t gpu = module->context->session->gpu;
-    uint64_t charged = module->counted ? 0 : bytes;
-    CU_TRY(ledger_charge_device(conn->ledger, gpu, charged));
-    if (range_table_add(&conn->ranges, &range) != GA_OK) {
-        ledger_return_device(conn->ledger, gpu, charged);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    return CUDA_SUCCESS;
+    return range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
+                                                           : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult server_do_ga_variable_managed(struct server_conn *conn,

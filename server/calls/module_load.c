@@ -8,6 +8,7 @@
 #include "api/bundle.h"
 #include "api/calls.h"
 #include "api/driver_places.h"
+#include "api/extent.h"
 #include "api/server_dispatch.h"
 #include "base/failpoint.h"
 #include "server/calls/module.h"
@@ -15,6 +16,7 @@
 #include "server/session/conn.h"
 #include "server/session/image.h"
 #include "server/session/image_variables.h"
+#include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 
 /* ---- options */
@@ -176,65 +178,107 @@ CUresult module_real_load(struct server_conn *conn, struct server_module *module
     return driver_load(conn, module->image, &options, &module->real);
 }
 
-/* ---- its variables */
+/* ---- its memory */
 
-/* NULL: the driver does not tell them. */
-static const struct cuda_driver_places *module_places(const struct server_conn *conn)
+static CUresult module_charge(struct server_conn *conn, struct server_module *module,
+                              uint64_t bytes)
 {
-    return GA_FAILPOINT("backend: variables are told") ? NULL : driver_places(conn->driver);
-}
-
-static CUresult variables_charge(struct server_conn *conn, struct server_module *module,
-                                 uint64_t bytes)
-{
-    CU_TRY(ledger_charge_device(conn->ledger, module->context->session->gpu, bytes));
-    module->counted = true;
-    module->variable_bytes = bytes;
+    if (bytes < module->bytes) {
+        ledger_return_device(conn->ledger, module->context->session->gpu, module->bytes - bytes);
+    } else {
+        CU_TRY(memory_charge(conn, module->context->session, bytes - module->bytes));
+    }
+    module->bytes = bytes;
     return CUDA_SUCCESS;
 }
 
-/* Before the driver loads it: what the image says. What cannot be read so is charged later, each
- * variable when the program asks for it. */
-static CUresult variables_guess(struct server_conn *conn, struct server_module *module,
-                                const struct image *image)
+/* CUDA_ERROR_NOT_FOUND: the image does not tell. */
+static CUresult image_memory_of(struct server_conn *conn, const struct server_module *module,
+                                const struct image *image, struct image_memory *memory)
 {
     CUdevice device = module->context->session->real;
     int major = 0, minor = 0;
-    uint64_t bytes;
     struct api_image opened;
-    if (module_places(conn) != NULL ||
-        conn->driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                                           device) != CUDA_SUCCESS ||
-        conn->driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                                           device) != CUDA_SUCCESS ||
-        api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
-        return CUDA_SUCCESS;
+    (void)conn->driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                             device);
+    (void)conn->driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                             device);
+    const struct image_reader reader = {.sm = (unsigned)(10 * major + minor),
+                                        .ptx_only = driver_counts(conn->driver) != NULL,
+                                        .ledger = conn->ledger};
+    if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
+        return CUDA_ERROR_NOT_FOUND;
     }
-    enum ga_status status =
-        image_variables(&opened, (unsigned)(10 * major + minor), conn->ledger, &bytes);
-    if (status == GA_NO_MEMORY) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    return status == GA_OK ? variables_charge(conn, module, bytes) : CUDA_SUCCESS;
+    enum ga_status status = image_variables(&opened, &reader, memory);
+    return status == GA_OK          ? CUDA_SUCCESS
+           : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                    : CUDA_ERROR_NOT_FOUND;
 }
 
-/* When it is loaded: what the driver says, if it does; those in managed memory are not the
- * device's. */
-static CUresult variables_count(struct server_conn *conn, struct server_module *module)
+/* Before the driver loads it: what the image says. `told`: it does. */
+static CUresult module_guess(struct server_conn *conn, struct server_module *module,
+                             const struct image *image, bool *told)
 {
-    const struct cuda_driver_places *places = module_places(conn);
-    struct cuda_module_layout layout;
-    uint64_t bytes = 0;
-    if (places == NULL) {
+    struct image_memory memory = {0};
+    CUresult rc = image_memory_of(conn, module, image, &memory);
+    *told = rc == CUDA_SUCCESS;
+    if (rc == CUDA_ERROR_NOT_FOUND) {
         return CUDA_SUCCESS;
     }
+    CU_TRY(rc);
+    CU_TRY(module_charge(
+        conn, module, memory.variables + (driver_counts(conn->driver) != NULL ? 0 : memory.code)));
+    return memory.heap ? kernel_memory_heap(conn, module->context) : CUDA_SUCCESS;
+}
+
+/* When it is loaded: what a driver says that counts. */
+static CUresult module_count(struct server_conn *conn, struct server_module *module)
+{
+    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    struct cuda_module_layout layout;
     CU_TRY((CUresult)places->module_layout(module->real, &layout));
+    uint64_t bytes = api_extent(layout.runtime_bytes);
     for (size_t i = 0; i < layout.variable_count; i++) {
         struct cuda_module_variable variable;
         CU_TRY((CUresult)places->module_variable(module->real, i, &variable));
-        bytes += variable.kind != CUDA_VARIABLE_MANAGED ? variable.bytes : 0;
+        bytes += api_extent(variable.bytes);
     }
-    return variables_charge(conn, module, bytes);
+    CU_TRY(module_charge(conn, module, bytes));
+    return kernel_memory_settle(conn, module->context);
+}
+
+static uint64_t memory_free_now(const struct server_conn *conn)
+{
+    size_t bytes = 0, all;
+    return conn->driver->cuMemGetInfo_v2(&bytes, &all) == CUDA_SUCCESS ? bytes : 0;
+}
+
+/* Loads it, charged before as far as its image tells, and else with what the GPU has less. */
+static CUresult load_charged(struct server_conn *conn, struct server_module *module,
+                             const struct image *image, struct module_options *options)
+{
+    bool told;
+    CU_TRY(module_guess(conn, module, image, &told));
+    bool measured = !told && driver_counts(conn->driver) == NULL;
+    uint64_t before = measured ? memory_free_now(conn) : 0;
+    CU_TRY(driver_load(conn, image, options, &module->real));
+    uint64_t after = measured ? memory_free_now(conn) : 0;
+    if (measured) {
+        return module_charge(conn, module, before > after ? before - after : 0);
+    }
+    return driver_counts(conn->driver) != NULL ? module_count(conn, module) : CUDA_SUCCESS;
+}
+
+/* Unloads it, if it is loaded. */
+static void module_undo(struct server_conn *conn, struct server_module *module)
+{
+    if (module->real != NULL) {
+        module_unmake(conn, module->context, module->real, module->bytes);
+    } else {
+        ledger_return_device(conn->ledger, module->context->session->gpu, module->bytes);
+        (void)kernel_memory_settle(conn, module->context);
+    }
+    free(module);
 }
 
 /* ---- */
@@ -252,16 +296,7 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     module->context = conn->current;
-    CUresult rc = variables_guess(conn, module, image);
-    if (rc == CUDA_SUCCESS) {
-        rc = driver_load(conn, image, options, &module->real);
-    }
-    if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, module->context->session->gpu, module->variable_bytes);
-        free(module);
-        return rc;
-    }
-    rc = variables_count(conn, module);
+    CUresult rc = load_charged(conn, module, image, options);
     if (rc == CUDA_SUCCESS) {
         enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
         rc = status == GA_OK        ? CUDA_SUCCESS
@@ -269,9 +304,7 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
                                     : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, module->context->session->gpu, module->variable_bytes);
-        module_unmake(conn, conn->current, module->real);
-        free(module);
+        module_undo(conn, module);
         return rc;
     }
     module->handle = handle;

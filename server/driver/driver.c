@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/driver_places.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/driver/context_bytes.h"
 
 /* Usual places of NVIDIA's driver on x86-64: Debian and Ubuntu, Red Hat and SUSE, WSL, containers.
  */
@@ -113,26 +115,6 @@ static CUresult facts_memory(const struct cuda_driver *driver, CUdevice device,
     return rc;
 }
 
-/* What one more context takes of the device's memory. It is measured again while somebody else
- * takes or frees memory meanwhile, which nobody should do where gpuaasd begins. */
-#define CONTEXT_MEASURES 3u
-
-static CUresult context_measure(const struct cuda_driver *driver, CUdevice device, uint64_t *bytes)
-{
-    size_t before = 0, with = 1, after = 1, total;
-    for (unsigned i = 0; i < CONTEXT_MEASURES && before != after; i++) {
-        CUcontext another;
-        CU_TRY(driver->cuMemGetInfo_v2(&before, &total));
-        CU_TRY(driver->cuCtxCreate_v2(&another, 0, device));
-        CUresult rc = driver->cuMemGetInfo_v2(&with, &total);
-        CUresult end = driver->cuCtxDestroy_v2(another); /* the one before is current again */
-        CU_TRY(rc != CUDA_SUCCESS ? rc : end);
-        CU_TRY(driver->cuMemGetInfo_v2(&after, &total));
-    }
-    *bytes = before > with ? before - with : 0;
-    return CUDA_SUCCESS;
-}
-
 static CUresult facts_context(const struct cuda_driver *driver, CUdevice device,
                               struct channel_facts *facts)
 {
@@ -142,7 +124,7 @@ static CUresult facts_context(const struct cuda_driver *driver, CUdevice device,
     CUresult rc = driver->cuCtxSetCurrent(context);
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuCtxGetStreamPriorityRange(&facts->priority_least, &facts->priority_greatest);
-        CUresult measured = context_measure(driver, device, &facts->context_bytes);
+        CUresult measured = context_bytes_measure(driver, device, &facts->context_bytes);
         if (measured != CUDA_SUCCESS) {
             ga_warn("%s: what memory a context takes is not known, and not charged: %s",
                     facts->name, driver_result_name(driver, measured, room));
@@ -200,6 +182,16 @@ const struct cuda_driver_places *driver_places(const struct cuda_driver *driver)
     bool tells = ours != NULL &&
                  ours->bytes >= offsetof(struct cuda_driver_traits, places) + sizeof ours->places;
     return tells ? ours->places() : NULL;
+}
+
+const struct cuda_driver_places *driver_counts(const struct cuda_driver *driver)
+{
+    const struct cuda_driver_places *places =
+        GA_FAILPOINT("backend: variables are told") ? NULL : driver_places(driver);
+    bool counts =
+        places != NULL && places->bytes >= offsetof(struct cuda_driver_places, memory_held) +
+                                               sizeof places->memory_held;
+    return counts ? places : NULL;
 }
 
 const struct cuda_driver_traits *driver_event_files(const struct cuda_driver *driver)

@@ -31,6 +31,10 @@ void *(*driver_output_context(const struct cuda_driver *driver))(void);
  * cannot. */
 const struct cuda_driver_places *driver_places(const struct cuda_driver *driver);
 
+/* The same table, if the driver counts what it takes of a GPU by itself (module_layout, heap_read);
+ * NULL: that has to be estimated. */
+const struct cuda_driver_places *driver_counts(const struct cuda_driver *driver);
+
 /* Name of a result code, or its number. */
 const char *driver_result_name(const struct cuda_driver *driver, CUresult rc, char room[16]);
 

@@ -24,6 +24,7 @@ struct ledger_primary {
     uint32_t gpu;
     uint32_t holds; /* 0: it is not charged */
     uint64_t context_bytes;
+    uint64_t kernel_bytes; /* that it has kept for kernels of a context which is no more */
 };
 
 struct ledger {

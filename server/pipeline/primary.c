@@ -47,6 +47,27 @@ void primary_drop(struct ledger *ledger, CUdevice device)
 {
     struct ledger_primary *primary = primary_of(ledger, device);
     if (primary != NULL && --primary->holds == 0) {
-        ledger_return_device(ledger, primary->gpu, primary->context_bytes);
+        ledger_return_device(ledger, primary->gpu, primary->context_bytes + primary->kernel_bytes);
+        primary->kernel_bytes = 0;
     }
+}
+
+bool primary_keep(struct ledger *ledger, CUdevice device, uint64_t kernel_bytes)
+{
+    struct ledger_primary *primary = primary_of(ledger, device);
+    if (primary == NULL || primary->holds == 0) {
+        return false;
+    }
+    primary->kernel_bytes += kernel_bytes;
+    return true;
+}
+
+uint64_t primary_take_over(struct ledger *ledger, CUdevice device)
+{
+    struct ledger_primary *primary = primary_of(ledger, device);
+    uint64_t bytes = primary != NULL ? primary->kernel_bytes : 0;
+    if (primary != NULL) {
+        primary->kernel_bytes = 0;
+    }
+    return bytes;
 }

@@ -24,5 +24,10 @@ CUresult primary_hold(struct ledger *ledger, CUdevice device);
 void primary_hold_charged(struct ledger *ledger, CUdevice device);
 /* Gives up a hold; the last one returns the charge. */
 void primary_drop(struct ledger *ledger, CUdevice device);
+/* The program has given up its context, for whose kernels so many bytes are charged. Where the
+ * server still holds the driver's they stay charged (true), until that ends or the program has a
+ * context again, which takes them over. */
+bool primary_keep(struct ledger *ledger, CUdevice device, uint64_t kernel_bytes);
+uint64_t primary_take_over(struct ledger *ledger, CUdevice device);
 
 #endif

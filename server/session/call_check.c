@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "api/call_info.h"
+#include "api/driver_places.h"
 #include "base/log.h"
+#include "server/driver/driver.h"
+#include "server/session/conn.h"
 
 #ifdef GPUAAS_FAILPOINTS
 
@@ -33,10 +36,40 @@ static bool has_risen(const struct call_check *check, const struct ledger *ledge
     return atomic_load(&ledger->figures->of[i]) > check->before[i];
 }
 
+/* ---- what the driver holds by its own count */
+
+/* Where several applications share the process, it is not known whose it is. */
+static uint64_t memory_over(const struct server_conn *conn, const struct server_session *session)
+{
+    const struct cuda_driver_places *places = driver_places(conn->driver);
+    uint64_t held = 0;
+    if (session == NULL || session->number == 0 || places == NULL || conn->ledger->memory == NULL ||
+        conn->host->shares_process || places->memory_held(session->real, &held) != CUDA_SUCCESS) {
+        return 0;
+    }
+    uint64_t charged = atomic_load(&conn->ledger->memory[session->gpu].bytes);
+    return held > charged ? held - charged : 0;
+}
+
+static void held_check(const struct server_conn *conn, uint16_t op)
+{
+    for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
+        uint64_t over = memory_over(conn, conn->sessions[i]);
+        if (over > 0) {
+            ga_error("after %s the driver holds %llu bytes of a GPU more than are charged",
+                     api_op_name(op), (unsigned long long)over);
+            abort();
+        }
+    }
+}
+
+/* ---- figures */
+
 /* Figures of memory also fall when the completion thread or a job gives some back.
  * Memory that is pinned may bring the context that it is pinned in (pipeline/primary.h). */
-void call_check_end(const struct call_check *check, const struct ledger *ledger, uint16_t op)
+void call_check_end(const struct call_check *check, const struct server_conn *conn, uint16_t op)
 {
+    const struct ledger *ledger = conn->ledger;
     const struct api_op_facts facts = api_facts(op);
     bool pins = has_risen(check, ledger, FIGURE_PINNED_BYTES) ||
                 has_risen(check, ledger, FIGURE_SHARED_BYTES);
@@ -55,6 +88,7 @@ void call_check_end(const struct call_check *check, const struct ledger *ledger,
             abort();
         }
     }
+    held_check(conn, op);
 }
 
 #endif

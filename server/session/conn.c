@@ -169,7 +169,7 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
     struct call_check check;
     call_check_begin(&check, conn->ledger);
     bool good = handler(conn, header, reader);
-    call_check_end(&check, conn->ledger, header->opcode);
+    call_check_end(&check, conn, header->opcode);
     (void)GA_FAILPOINT("backend: after a call");
     return good;
 }

@@ -90,6 +90,10 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
     ga_list_append(&conn->objects.context_list, &context->link);
     output_context_add(conn->host->output, &conn->output, &context->output, real);
     context_limit_kernels(conn, context);
+    if (is_drivers_primary(conn, context->primary)) {
+        context->kernel_memory.charged[KERNEL_MEMORY_HEAP] =
+            primary_take_over(conn->ledger, session->real);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -133,11 +137,17 @@ CUresult context_make(struct server_conn *conn, struct server_session *session, 
     return rc;
 }
 
-CUresult context_end(struct server_conn *conn, const struct server_context *context)
+CUresult context_end(struct server_conn *conn, struct server_context *context)
 {
     const struct server_session *session = context->session;
     CU_TRY(context_unmake(conn, session, context->primary, context->real));
     context_return(conn, session, context->primary);
+    bool stays = is_drivers_primary(conn, context->primary) &&
+                 primary_keep(conn->ledger, session->real, kernel_memory_bytes(context));
+    if (stays) {
+        context->kernel_memory = (struct kernel_memory){0};
+    }
+    kernel_memory_return(conn, context);
     return CUDA_SUCCESS;
 }
 

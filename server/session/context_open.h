@@ -23,7 +23,7 @@ CUresult context_open(struct server_conn *conn, struct server_session *session,
 CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
                       uint32_t kind, const struct made_context *made, uint32_t *given);
 /* Ends the context of the driver, which then is no more charged; the rest of `context` stays. */
-CUresult context_end(struct server_conn *conn, const struct server_context *context);
+CUresult context_end(struct server_conn *conn, struct server_context *context);
 
 /* Makes a context of the driver alone, current or not, charged or not. */
 CUresult context_real_make(struct server_conn *conn, const struct server_session *session,

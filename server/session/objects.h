@@ -19,6 +19,7 @@
 #include "server/figures.h"
 #include "server/session/creation.h"
 #include "server/session/image.h"
+#include "server/session/kernel_memory.h"
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
 #include "server/session/turn_gate.h"
@@ -67,6 +68,7 @@ struct server_context {
     struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
+    struct kernel_memory kernel_memory;
     struct meter_context meter;
     struct waiting_count waiting; /* for objects of the context */
     CUevent clock;                /* an event that was done at clock_ns; NULL: none is needed */
@@ -105,6 +107,7 @@ struct server_green {
     uint64_t handle;
     CUgreenCtx real;
     CUcontext as_context; /* what becomes current for its default stream */
+    uint64_t bytes;       /* of device memory, as charged */
     struct made_green made_from;
 };
 
@@ -127,10 +130,7 @@ struct server_module {
     bool leaving; /* unloaded by the client: found no more */
     CUmodule real;
     struct image *image; /* what it was loaded from; a use of it */
-    /* The driver or the image has told all its variables, which are charged: so many bytes. Else
-     * each is charged when the program asks for its address. */
-    bool counted;
-    uint64_t variable_bytes;
+    uint64_t bytes;      /* of device memory that its variables and code take, as charged */
     struct made_module made_from;
     struct ga_list functions;
 };

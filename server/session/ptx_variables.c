@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/extent.h"
+
 #define BYTES_MAX (UINT64_C(1) << 48)
 
 struct scan {
@@ -127,7 +129,6 @@ struct declaration {
     uint64_t element; /* bytes, vectors included */
     uint64_t count;   /* of the variable that is being read */
     bool unsized;     /* its initializer tells the first dimension */
-    bool managed;
     bool understood;
     uint64_t bytes; /* of those before it */
 };
@@ -136,7 +137,7 @@ static void variable_end(struct declaration *declaration)
 {
     uint64_t bytes = declaration->element;
     bytes_multiply(&bytes, declaration->count);
-    declaration->bytes += bytes;
+    declaration->bytes += api_extent(bytes);
     declaration->understood = declaration->understood && declaration->bytes <= BYTES_MAX;
     declaration->count = 1;
     declaration->unsized = false;
@@ -155,16 +156,6 @@ static void dimension_read(struct scan *scan, struct declaration *declaration)
     }
 }
 
-static void attribute_read(struct scan *scan, struct declaration *declaration)
-{
-    if (token_is(token_next(scan), "(")) {
-        struct token token;
-        while ((token = token_next(scan)).length != 0 && !token_is(token, ")")) {
-            declaration->managed = declaration->managed || token_is(token, ".managed");
-        }
-    }
-}
-
 /* What stands behind the state space, up to the semicolon. */
 static enum ga_status declaration_read(struct scan *scan, uint64_t *bytes)
 {
@@ -173,7 +164,7 @@ static enum ga_status declaration_read(struct scan *scan, uint64_t *bytes)
     uint64_t vector = 1;
     while ((token = token_next(scan)).length != 0 && !token_is(token, ";")) {
         if (token_is(token, ".attribute")) {
-            attribute_read(scan, &declaration);
+            (void)(token_is(token_next(scan), "(") ? skip_to(scan, "(", ")") : 0);
         } else if (token_is(token, ".align")) {
             (void)token_next(scan);
         } else if (token_is(token, ".v2") || token_is(token, ".v4")) {
@@ -192,16 +183,30 @@ static enum ga_status declaration_read(struct scan *scan, uint64_t *bytes)
         }
     }
     variable_end(&declaration);
-    *bytes = declaration.managed ? 0 : declaration.bytes;
+    *bytes = declaration.bytes;
     return declaration.understood ? GA_OK : GA_INVALID;
 }
 
-enum ga_status ptx_variables(const char *text, size_t size, uint64_t *bytes)
+/* A function of the device run time that takes or gives memory of the heap: malloc, cudaMalloc,
+ * __cuda_syscall_aligned_malloc, and so on. */
+static bool names_heap(struct token token)
+{
+    static const char *const words[] = {"alloc", "free", "Free"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (memmem(token.text, token.length, words[i], strlen(words[i])) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum ga_status ptx_variables(const char *text, size_t size, uint64_t *bytes, bool *heap)
 {
     struct scan scan = {text, text + size};
     struct token token;
     uint64_t all = 0, some = 0;
-    bool external = false;
+    bool external = false, function = false;
+    *heap = false;
     while ((token = token_next(&scan)).length != 0) {
         if (token_is(token, "{")) {
             (void)skip_to(&scan, "{", "}");
@@ -216,6 +221,8 @@ enum ga_status ptx_variables(const char *text, size_t size, uint64_t *bytes)
                 return GA_INVALID;
             }
         } else {
+            function = (function || token_is(token, ".func")) && !token_is(token, ";");
+            *heap = *heap || (function && names_heap(token));
             external = (external || token_is(token, ".extern")) && !token_is(token, ";");
         }
     }

@@ -7,13 +7,15 @@
 #ifndef SERVER_SESSION_PTX_VARIABLES_H
 #define SERVER_SESSION_PTX_VARIABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-/* Without those that are .extern, or managed memory. Takes time for `size` bytes, and no memory.
- * GA_INVALID: a declaration is not understood, or they are more than 2^48 bytes. */
-GA_CHECKED enum ga_status ptx_variables(const char *text, size_t size, uint64_t *bytes);
+/* Without those that are .extern; each in an extent of its own (api/extent.h). `heap`: the text may
+ * use the heap of kernels. Takes time for `size` bytes, and no memory. GA_INVALID: a declaration is
+ * not understood, or they are more than 2^48 bytes. */
+GA_CHECKED enum ga_status ptx_variables(const char *text, size_t size, uint64_t *bytes, bool *heap);
 
 #endif

@@ -288,8 +288,10 @@ static uint64_t device_bytes(void)
     return fake_figure(FIGURE_DEVICE_BYTES);
 }
 
-/* Each call of the driver fails once, then the limit is too low, then all is well. */
-static void check_once(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
+/* Each call of the driver fails once, then the limit is too low, then all is well. `contents` of
+ * the bytes are zeroed. */
+static void check_once(CUresult (*make)(void), uint64_t bytes, uint64_t contents,
+                       CUresult (*end)(void))
 {
     int failed = 0;
     uint64_t most = fake_ledger.most[FIGURE_DEVICE_BYTES];
@@ -304,7 +306,7 @@ static void check_once(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(v
         cr_assert_eq(held, 0);
     }
     cr_assert_gt(failed, 0);
-    cr_assert_eq(zeroed, host.scrubs ? bytes : 0);
+    cr_assert_eq(zeroed, host.scrubs ? contents : 0);
     calls_left = -1;
     cr_assert_eq(device_bytes(), bytes);
     cr_assert_eq(held, 1);
@@ -322,12 +324,18 @@ static void check_once(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(v
 }
 
 /* In a process of its own, and in one that others have used. */
+static void check_part(CUresult (*make)(void), uint64_t bytes, uint64_t contents,
+                       CUresult (*end)(void))
+{
+    check_once(make, bytes, contents, end);
+    host.scrubs = true;
+    check_once(make, bytes, contents, end);
+    host.scrubs = false;
+}
+
 static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
 {
-    check_once(make, bytes, end);
-    host.scrubs = true;
-    check_once(make, bytes, end);
-    host.scrubs = false;
+    check_part(make, bytes, bytes, end);
 }
 
 static CUresult end_range(void)
@@ -397,7 +405,7 @@ static CUresult end_array(void)
 
 Test(device_memory, arrays)
 {
-    check(make_array, 100 * 50 * 2 * 4, end_array);
+    check_part(make_array, 832 * 56, 100 * 50 * 2 * 4, end_array);
     cr_assert_eq(make_array(), CUDA_SUCCESS);
     const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, array_handle);
     const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
@@ -426,7 +434,7 @@ static CUresult end_mipmap(void)
 
 Test(device_memory, mipmapped_arrays_with_all_levels)
 {
-    check(make_mipmap, (8 * 4 + 4 * 2 + 2 + 1) * 4, end_mipmap);
+    check_part(make_mipmap, 4 * 512, (8 * 4 + 4 * 2 + 2 + 1) * 4, end_mipmap);
     cr_assert_eq(make_mipmap(), CUDA_SUCCESS);
     const struct server_array *mipmap = ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle);
     cr_assert(mipmap->made_from.shape.Width == 8 && mipmap->made_from.levels == 4);

@@ -372,7 +372,7 @@ def variables_are_charged(build, server):
     command = [build.program("big_variable")]
     process = harness.run(command, build.remote([server]), status=1)
     expect("cudaGetLastError(): cudaErrorMemoryAllocation" in process.out.text, process.report())
-    expect_note(process, "gpu-mem", "64 ?MiB allowed, .* 80 ?MiB more asked for")
+    expect_note(process, "gpu-mem", "64 ?MiB allowed, .* (80 ?MiB|8192\\dKiB) more asked for")
     server.limit("gpu-mem=100MiB")
     harness.run_passing(command, build.remote([server]))
 
