@@ -209,6 +209,13 @@ bool transport_is_here(const struct transport_conn *conn)
     return socket_is_here(conn->fd, &here) == GA_OK && here;
 }
 
+bool transport_is_taken(const struct transport_conn *conn)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    return getpeername(conn->fd, (struct sockaddr *)&peer, &size) == 0;
+}
+
 uint64_t transport_round_trip_ns(const struct transport_conn *conn)
 {
     struct tcp_info info = {0};

@@ -226,6 +226,8 @@ bool transport_address_is(const struct transport_address *address, const char *s
 struct transport_conn transport_of_socket(int fd);
 /* Whether sent bytes stay on this machine, as far as the socket knows. */
 bool transport_is_here(const struct transport_conn *conn);
+/* Whether the other machine has taken the connection that connect_begin has begun. */
+bool transport_is_taken(const struct transport_conn *conn);
 /* The shortest round trip of the TCP connection (1: none measured); 0: there is no TCP
  * connection. */
 uint64_t transport_round_trip_ns(const struct transport_conn *conn);

@@ -102,7 +102,7 @@ static uint64_t variable_value(enum variable_id id)
     return variable_parse(variable, variable->standard, &value) ? value : variable->most;
 }
 
-static unsigned dead_after_s;
+static unsigned dead_after_s, connect_s;
 static enum client_transport transport;
 static enum compression_mode compression;
 static uint64_t cache_bytes;
@@ -110,6 +110,7 @@ static uint64_t cache_bytes;
 void client_environment_apply(void)
 {
     dead_after_s = (unsigned)variable_value(VARIABLE_GPUAAS_DEAD_AFTER);
+    connect_s = (unsigned)variable_value(VARIABLE_GPUAAS_CONNECT_TIMEOUT);
     transport = (enum client_transport)variable_value(VARIABLE_GPUAAS_TRANSPORT);
     compression = (enum compression_mode)variable_value(VARIABLE_GPUAAS_COMPRESSION);
     cache_bytes = variable_value(VARIABLE_GPUAAS_CLIENT_CACHE);
@@ -119,6 +120,11 @@ void client_environment_apply(void)
 unsigned client_environment_dead_after_s(void)
 {
     return dead_after_s;
+}
+
+unsigned client_environment_connect_s(void)
+{
+    return connect_s;
 }
 
 enum client_transport client_environment_transport(void)

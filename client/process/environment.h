@@ -12,12 +12,15 @@
 
 #define ENVIRONMENT_SERVERS "GPUAAS_SERVERS"
 
-/* Reads GPUAAS_DEAD_AFTER, GPUAAS_TRANSPORT, GPUAAS_COMPRESSION, GPUAAS_CLIENT_CACHE and
- * GPUAAS_TRACE, and warns of each wrong value. The functions below that give one of them must be
- * called after it. */
+/* Reads GPUAAS_DEAD_AFTER, GPUAAS_CONNECT_TIMEOUT, GPUAAS_TRANSPORT, GPUAAS_COMPRESSION,
+ * GPUAAS_CLIENT_CACHE and GPUAAS_TRACE, and warns of each wrong value. The functions below that
+ * give one of them must be called after it. */
 void client_environment_apply(void);
 /* GPUAAS_DEAD_AFTER: seconds without a sign of life after which a server counts as gone. */
 unsigned client_environment_dead_after_s(void);
+/* GPUAAS_CONNECT_TIMEOUT: seconds to wait for the greeting of a server that has taken the
+ * connection. */
+unsigned client_environment_connect_s(void);
 /* GPUAAS_TRANSPORT, in the order of the words in the table: which way data goes. If that way is
  * not possible, data goes over TCP. */
 enum client_transport {
