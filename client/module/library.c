@@ -125,7 +125,8 @@ static bool is_preserved(unsigned count, const CUlibraryOption *options, void **
     return false;
 }
 
-/* With a current context it is loaded there, and errors come from this call. */
+/* With a current context it is loaded there, and errors of the image come from this call. What the
+ * context lacks is an error of who uses the library there. */
 static CUresult load_here(struct client_library *library, struct front_jit *jit)
 {
     struct client_context *context;
@@ -134,7 +135,9 @@ static CUresult load_here(struct client_library *library, struct front_jit *jit)
     if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
         return CUDA_SUCCESS;
     }
-    return rc == CUDA_SUCCESS ? load(library, context, jit, &module) : rc;
+    CU_TRY(rc);
+    rc = load(library, context, jit, &module);
+    return rc == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : rc;
 }
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
@@ -311,7 +314,7 @@ CUresult client_library_kernel(const struct client_function *function, CUkernel 
     return rc;
 }
 
-/* Whether the library has it is known as soon as there is a context to load it in. */
+/* Whether the library has it is known as soon as there is a context that it can be loaded in. */
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
     struct client_library *found;
@@ -329,7 +332,8 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
         rc = client_library_module_anywhere(found, &module);
         if (rc == CUDA_SUCCESS) {
             rc = client_module_function(module, name, &function);
-        } else if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        } else if (rc == CUDA_ERROR_INVALID_CONTEXT || rc == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+                   rc == CUDA_ERROR_OUT_OF_MEMORY) {
             rc = CUDA_SUCCESS;
         }
     }
