@@ -20,6 +20,7 @@ def _checks(call):
         elif wanted:
             out.append(f"if ({p.name} == NULL && {p.count} != 0) {{\n"
                        "        return CUDA_ERROR_INVALID_VALUE;\n    }")
+    out += [f"*{p.name} = 0;" for p in call.params if p.zeroed]
     for p, bits in call.masks:
         out.append(f"if (((unsigned)({p.name}) & ~0x{bits:x}u) != 0) {{\n"
                    "        return CUDA_ERROR_INVALID_VALUE;\n    }")

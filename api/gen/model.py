@@ -35,7 +35,7 @@ class Param:
         self.kind = None    # wire kind of the value, pointee or element
         self.handle = None  # noun of a handle type
         self.count = None   # parameter name or int
-        self.optional, self.most, self.line = False, None, None
+        self.optional, self.zeroed, self.most, self.line = False, False, None, None
 
     @property
     def pointer(self):
@@ -144,6 +144,8 @@ def _shape_words(model, call, param, line):
             param.shape = "string"
         elif word == "optional":
             param.optional = True
+        elif word == "zeroed" and param.way == "out" and param.shape == "one":
+            param.zeroed = True
         elif re.fullmatch(r"most=\w+", word):
             param.most = _number(model, word[5:], line)
         else:

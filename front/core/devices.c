@@ -194,6 +194,9 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevic
     return rc;
 }
 
+/* The last one; newer than the oldest cuda.h that we build with. */
+#define P2P_ONLY_PARTIAL_NATIVE_ATOMICS 5
+
 CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
                                          CUdevice srcDevice, CUdevice dstDevice)
 {
@@ -204,7 +207,7 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
                                     : front_host.device(dstDevice, &device);
     }
     if (rc == CUDA_SUCCESS && ((int)attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
-                               attrib > CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)) {
+                               (int)attrib > P2P_ONLY_PARTIAL_NATIVE_ATOMICS)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "api/launch_attributes.h"
 #include "front/front.h"
 #include "front/graph/graph_kinds.h"
 #include "front/graph/graph_model.h"
@@ -110,6 +111,9 @@ static bool attribute_known(CUkernelNodeAttrID id)
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case API_LAUNCH_PREFERRED_CLUSTER_DIMENSION:
+    case API_LAUNCH_DEVICE_UPDATABLE_KERNEL_NODE:
+    case API_LAUNCH_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return true;
     default:
         return false;
@@ -178,6 +182,12 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     unsigned count = kernel->attribute_count;
     if (!attribute_known(attr) || count >= FRONT_NODE_ATTRIBUTES_MAX) {
         return front_graph_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    if ((int)attr == API_LAUNCH_DEVICE_UPDATABLE_KERNEL_NODE) { /* no node is one */
+        int wanted;
+        memcpy(&wanted, value, sizeof wanted);
+        return front_graph_leave(
+            wanted == 0 ? CUDA_SUCCESS : front_unsupported("a kernel node that kernels update"));
     }
     const CUlaunchAttribute *found = attribute_find(kernel, attr);
     unsigned at = found != NULL ? (unsigned)(found - kernel->attributes) : count++;

@@ -6,16 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/launch_attributes.h"
 #include "base/log.h"
-
-/* Newer than the oldest cuda.h that we build with. */
-enum {
-    PREFERRED_CLUSTER_DIMENSION = 11,
-    LAUNCH_COMPLETION_EVENT = 12,
-    DEVICE_UPDATABLE_KERNEL_NODE = 13,
-    PREFERRED_SHARED_MEMORY_CARVEOUT = 14,
-    NVLINK_UTIL_CENTRIC_SCHEDULING = 16,
-};
 
 static CUresult valid(bool condition)
 {
@@ -92,8 +84,8 @@ static CUresult hint(const CUlaunchAttribute *attribute)
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* overlap is allowed, not required
                                                                  */
-    case PREFERRED_CLUSTER_DIMENSION: /* has an effect only with a cluster dimension */
-    case NVLINK_UTIL_CENTRIC_SCHEDULING:
+    case API_LAUNCH_PREFERRED_CLUSTER_DIMENSION: /* has an effect only with a cluster dimension */
+    case API_LAUNCH_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         return valid(value->accessPolicyWindow.hitRatio >= 0 &&
@@ -106,7 +98,7 @@ static CUresult hint(const CUlaunchAttribute *attribute)
         return valid(value->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
         return CUDA_SUCCESS;
-    case PREFERRED_SHARED_MEMORY_CARVEOUT: {
+    case API_LAUNCH_PREFERRED_SHARED_MEMORY_CARVEOUT: {
         int percent = *(const int *)(const void *)value;
         return valid(percent >= -1 && percent <= 100);
     }
@@ -131,13 +123,13 @@ static CUresult launch_option_read(const CUlaunchAttribute *attribute,
         return launch_clusters(value, options->cluster);
     /* Both events may be late: they are recorded when the kernel has ended. */
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-    case LAUNCH_COMPLETION_EVENT: /* begins with the same two members */
+    case API_LAUNCH_COMPLETION_EVENT: /* begins with the same two members */
         options->completion = value->programmaticEvent.event;
         options->event_flags = (unsigned)value->programmaticEvent.flags;
         return valid(options->completion != NULL);
     /* Attributes of streams and of graphs. */
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-    case DEVICE_UPDATABLE_KERNEL_NODE:
+    case API_LAUNCH_DEVICE_UPDATABLE_KERNEL_NODE:
         return CUDA_ERROR_INVALID_VALUE;
     default:
         return hint(attribute);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "api/launch_attributes.h"
+
 const struct front_stream_attributes front_stream_attributes_new = {.policy = CU_SYNC_POLICY_AUTO};
 
 CUresult front_stream_attribute_set(struct front_stream_attributes *kept, CUstreamAttrID attribute,
@@ -42,6 +44,15 @@ CUresult front_stream_attribute_set(struct front_stream_attributes *kept, CUstre
         }
         kept->domain = value->memSyncDomain;
         return CUDA_SUCCESS;
+    case API_LAUNCH_NVLINK_UTIL_CENTRIC_SCHEDULING: {
+        uint32_t wanted;
+        memcpy(&wanted, value, sizeof wanted);
+        if (wanted > 1) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        kept->nvlink_centric = wanted;
+        return CUDA_SUCCESS;
+    }
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -67,6 +78,9 @@ CUresult front_stream_attribute_get(const struct front_stream_attributes *kept,
         break;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         out.memSyncDomain = kept->domain;
+        break;
+    case API_LAUNCH_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        memcpy(&out, &kept->nvlink_centric, sizeof kept->nvlink_centric);
         break;
     default:
         return CUDA_ERROR_INVALID_VALUE;

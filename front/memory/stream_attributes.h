@@ -4,6 +4,8 @@
 #ifndef FRONT_MEMORY_STREAM_ATTRIBUTES_H
 #define FRONT_MEMORY_STREAM_ATTRIBUTES_H
 
+#include <stdint.h>
+
 #include "api/cuda_names.h"
 
 struct front_stream_attributes {
@@ -12,6 +14,7 @@ struct front_stream_attributes {
     CUaccessPolicyWindow window;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
+    uint32_t nvlink_centric;
 };
 
 extern const struct front_stream_attributes front_stream_attributes_new;

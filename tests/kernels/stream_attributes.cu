@@ -148,6 +148,53 @@ static void check_attributes()
     EXPECT_DRIVER(cuStreamCopyAttributes(other, stream), CUDA_ERROR_INVALID_HANDLE);
 }
 
+// Attributes by their numbers, since older headers have no names for them.
+static void check_newer()
+{
+    const int preferred_cluster = 11, updatable = 13, nvlink = 16;
+    CUstream stream;
+    CUgraph graph;
+    CUgraphNode node;
+    CUfunction function;
+    CUstreamAttrValue value = {}, got = {};
+    unsigned one = 1, two = 2, is = 9;
+    CHECK_DRIVER(cuStreamCreate(&stream, 0));
+    memcpy(&value, &one, sizeof one);
+    CHECK_DRIVER(cuStreamSetAttribute(stream, (CUstreamAttrID)nvlink, &value));
+    CHECK_DRIVER(cuStreamGetAttribute(stream, (CUstreamAttrID)nvlink, &got));
+    memcpy(&is, &got, sizeof is);
+    if (is != 1)
+        fail("the scheduling for NVLink is %u", is);
+    memcpy(&value, &two, sizeof two);
+    EXPECT_DRIVER(cuStreamSetAttribute(stream, (CUstreamAttrID)nvlink, &value),
+                  CUDA_ERROR_INVALID_VALUE);
+    CHECK(cudaGetFuncBySymbol((cudaFunction_t *)&function, (const void *)take_rank));
+    CUDA_KERNEL_NODE_PARAMS params = {};
+    int *nothing = nullptr;
+    void *arguments[] = {&nothing, &nothing};
+    params.func = function;
+    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
+    params.blockDimX = params.blockDimY = params.blockDimZ = 1;
+    params.kernelParams = arguments;
+    CHECK_DRIVER(cuGraphCreate(&graph, 0));
+    CHECK_DRIVER(cuGraphAddKernelNode(&node, graph, NULL, 0, &params));
+    for (int number : {preferred_cluster, nvlink}) {
+        CUkernelNodeAttrValue wanted = {}, kept = {};
+        wanted.clusterDim.x = wanted.clusterDim.y = wanted.clusterDim.z = 1;
+        CHECK_DRIVER(cuGraphKernelNodeSetAttribute(node, (CUkernelNodeAttrID)number, &wanted));
+        CHECK_DRIVER(cuGraphKernelNodeGetAttribute(node, (CUkernelNodeAttrID)number, &kept));
+        if (kept.clusterDim.x != 1)
+            fail("attribute %d of a node is %u", number, kept.clusterDim.x);
+    }
+    CUkernelNodeAttrValue wanted = {};
+    CHECK_DRIVER(cuGraphKernelNodeSetAttribute(node, (CUkernelNodeAttrID)updatable, &wanted));
+    memcpy(&wanted, &one, sizeof one);
+    EXPECT_DRIVER(cuGraphKernelNodeSetAttribute(node, (CUkernelNodeAttrID)updatable, &wanted),
+                  CUDA_ERROR_NOT_SUPPORTED);
+    CHECK_DRIVER(cuGraphDestroy(graph));
+    CHECK_DRIVER(cuStreamDestroy(stream));
+}
+
 int main()
 {
     CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -157,5 +204,6 @@ int main()
     for (int how = 0; how < 3; how++)
         check_order(how);
     check_attributes();
+    check_newer();
     return passed();
 }
