@@ -50,7 +50,7 @@ def flood(build, sources, pending, seconds):
         checker = Checker(build, server)
         with players(build, build.remote([server], GPUAAS_TRANSPORT="tcp"), 1) as (player,):
             expect(player.ask("copy 1") == "copied", player.report())
-            doors = [server.place, f"{host}:{data_port(server)}", web,
+            doors = [server.place, *data_doors(server, host), web,
                      f"unix:@gpuaas/{os.path.basename(folder)}", f"unix:{folder}/admin.sock"]
             # One process cannot have so many descriptors for all doors.
             groups = [[door] for door in doors] if sources > 1000 else [doors]
@@ -68,17 +68,22 @@ def flood(build, sources, pending, seconds):
         checker.check()
 
 
-def data_port(server):
-    """Where the only backend process listens."""
-    links = set()
+def data_doors(server, host):
+    """Where the only backend process listens: over TCP, and for shared memory."""
+    links, found = set(), []
     pid, = server.backends()
     for name in os.listdir(f"/proc/{pid}/fd"):
         links.add(os.readlink(f"/proc/{pid}/fd/{name}"))
     with open("/proc/net/tcp", encoding="ascii") as table:
         for words in (line.split() for line in list(table)[1:]):
             if words[3] == "0A" and f"socket:[{words[9]}]" in links:
-                return int(words[1].split(":")[1], 16)
-    raise harness.Failure("it listens nowhere")
+                found.append(f"{host}:{int(words[1].split(':')[1], 16)}")
+    with open("/proc/net/unix", encoding="utf-8") as table:
+        for words in (line.split() for line in list(table)[1:]):
+            if len(words) == 8 and f"socket:[{words[6]}]" in links and "@gpuaas/" in words[7]:
+                found.append(f"unix:{words[7]}")
+    expect(len(found) == 2, f"{found}")
+    return found
 
 
 def test_few_addresses(build):
@@ -86,7 +91,7 @@ def test_few_addresses(build):
 
 
 def test_many_addresses(build):
-    flood(build, 1000, 500, 4)
+    flood(build, 1000, 500, 6)
 
 
 def test_very_many_addresses(build):

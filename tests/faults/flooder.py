@@ -166,15 +166,25 @@ class Place:
             if self.all:
                 self.act(self.chance.choice(self.all))
 
-    def fill(self, full, most, seconds):
-        """They come and say a byte, and the server has time to hear it."""
-        until, self.begun = time.monotonic() + seconds, 0
+    def begin_all(self, full, most, until):
+        """From as many addresses as may wait."""
+        self.begun = 0
         while self.begun < full and len(self.all) < most and time.monotonic() < until:
             self.begin(b"\x16")
-        time.sleep(0.1)
+
+    def say_all(self):
         for one in list(self.all):
             self.say(one, 1)
-        time.sleep(0.1)
+
+
+def fill(places, full, most, seconds):
+    """They come and say a byte, and the servers have time to hear it."""
+    for place in places:
+        place.begin_all(full, most, time.monotonic() + seconds / len(places))
+    time.sleep(0.1)
+    for place in places:
+        place.say_all()
+    time.sleep(0.1)
 
 
 def main():
@@ -187,9 +197,8 @@ def main():
     chance, until = random.Random(int(seed)), time.monotonic() + float(seconds)
     with selectors.EpollSelector() as poll:
         places = [Place(poll, name, int(sources), count, chance) for name in names]
-        for place in places:
-            for _ in range(2):
-                place.fill(int(full), most, float(seconds) / 4 / len(places))
+        for _ in range(2):
+            fill(places, int(full), most, float(seconds) / 4)
         while time.monotonic() < until:
             for place in places:
                 place.turn()
