@@ -9,6 +9,7 @@
 #include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
+#include "client/memory/device_free.h"
 #include "client/module/image.h"
 #include "client/module/module.h"
 #include "front/front.h"
@@ -138,6 +139,12 @@ static CUresult load_named(const struct client_loading *loading)
     return rc;
 }
 
+static CUresult load_once(const struct client_loading *loading)
+{
+    CUresult rc = load_named(loading);
+    return rc == CUDA_ERROR_NOT_FOUND ? load_bytes(loading) : rc;
+}
+
 CUresult client_module_load(struct client_context *context, const void *image, uint64_t bytes,
                             struct front_jit *jit, struct client_module **out)
 {
@@ -149,9 +156,10 @@ CUresult client_module_load(struct client_context *context, const void *image, u
     if (loading.module == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = load_named(&loading);
-    if (rc == CUDA_ERROR_NOT_FOUND) {
-        rc = load_bytes(&loading);
+    CUresult rc = load_once(&loading);
+    for (unsigned step = 0;
+         rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(context->session, step); step++) {
+        rc = load_once(&loading);
     }
     if (rc != CUDA_SUCCESS) {
         client_object_drop(loading.module);

@@ -4,10 +4,13 @@
 #include <stddef.h>
 
 #include "api/calls.h"
+#include "api/client_calls.h"
 #include "base/log.h"
+#include "client/call/call.h"
 #include "client/context/context.h"
 #include "client/context/object.h"
 #include "client/memory/context_wait.h"
+#include "client/memory/device_free.h"
 #include "client/memory/mempool.h"
 #include "client/memory/mirror.h"
 #include "client/process/process.h"
@@ -293,6 +296,24 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     } else if (rc == CUDA_SUCCESS) {
         rc = client_context_synchronize(context);
         front_mempool_synchronized();
+    }
+    return rc;
+}
+
+/* ---- limits */
+
+/* A greater one may need memory of the GPU. */
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct client_call call;
+    const struct cuCtxSetLimit_args args = {.limit = (uint32_t)limit, .value = value};
+    CU_TRY(client_call_enter(&call, API_OP_cuCtxSetLimit));
+    const struct client_session *session = call.context->session;
+    CUresult rc = client_wait_cuCtxSetLimit(&call, &args, false);
+    for (unsigned step = 0; rc == CUDA_ERROR_OUT_OF_MEMORY && client_memory_reclaim(session, step);
+         step++) {
+        CU_TRY(client_call_enter(&call, API_OP_cuCtxSetLimit));
+        rc = client_wait_cuCtxSetLimit(&call, &args, false);
     }
     return rc;
 }
