@@ -73,6 +73,33 @@ static void memlock_keep(void)
     }
 }
 
+/* Bytes that the process may write to and shares with nobody (mm->data_vm), now. False: the kernel
+ * does not tell. */
+static bool data_now(uint64_t *bytes)
+{
+    unsigned long long pages;
+    FILE *file = fopen("/proc/self/statm", "re");
+    bool told = file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) == 1;
+    if (file != NULL) {
+        fclose(file);
+    }
+    *bytes = told ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    return told;
+}
+
+/* The last fence for memory of this machine: the server's part and the GPU's have bounds of their
+ * own, which count what an application asks for. */
+static void data_limit(const struct channel_setup *setup)
+{
+    uint64_t now, spare = PRIVILEGES_DATA_SPARE +
+                          (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * PRIVILEGES_DATA_PROCESSOR;
+    if (data_now(&now) && setup->host_memory_bytes < (RLIM_INFINITY - now - spare) / 2) {
+        const rlim_t most = now + 2 * setup->host_memory_bytes + spare;
+        const struct rlimit limit = {most, most};
+        (void)setrlimit(RLIMIT_DATA, &limit);
+    }
+}
+
 /* NVIDIA's driver may start a program that belongs to root, to make its devices. */
 static bool limits_early(const struct channel_setup *setup)
 {
@@ -118,6 +145,7 @@ enum ga_status privileges_limit(const struct channel_setup *setup, char *why, si
 {
     memlock_keep();
     if (limits_early(setup)) {
+        data_limit(setup); /* nobody knows what NVIDIA's driver maps */
         bounds_drop();
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     }

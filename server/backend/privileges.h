@@ -10,6 +10,12 @@
  * left, in thousandths of its memory: of several the largest one goes first, and gpuaasd last. */
 #define PRIVILEGES_OOM_SCORE 500
 
+/* What a process of a software GPU may have of memory of this machine that it shares with nobody,
+ * above twice application_host_memory and what it has when it starts: for itself, and for each
+ * processor, which has threads. */
+#define PRIVILEGES_DATA_SPARE     ((uint64_t)1 << 30)
+#define PRIVILEGES_DATA_PROCESSOR ((uint64_t)32 << 20)
+
 /* Before SETUP is read: closes descriptors that gpuaasd has not meant it to have, and takes its
  * place for the kernel's memory killer. */
 void privileges_begin(void);

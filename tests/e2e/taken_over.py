@@ -58,6 +58,17 @@ def test_start_a_program(build):
         server.wait_for_line(forbidden("execve"), 10, server.err)
 
 
+def test_take_memory(build):
+    """Of this machine it has what its application may have, twice, and the spare."""
+    with attacked_config(build, "take_memory", "application_host_memory = 64MiB") as config, \
+            harness.serving(build, config=config) as server:
+        with others(build, build.remote([server])):
+            launch(build, build.remote([server]))
+        took = int(server.wait_for_line(r"has (\d+) MiB", 10, server.err).group(1))
+        print(f"  {took} MiB")
+        expect(took <= 2 * 64 + 1024 + 32 * os.cpu_count(), f"{took} MiB")
+
+
 # ---- the log
 
 @contextlib.contextmanager

@@ -148,6 +148,18 @@ static void say_forbidden_without_being_it(void)
     (void)pause();
 }
 
+#define BLOCK_MIB 64u
+
+static void take_memory(void)
+{
+    unsigned mib = 0;
+    while (mib < 65536 && mmap(NULL, (size_t)BLOCK_MIB << 20, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED) {
+        mib += BLOCK_MIB;
+    }
+    say("has %u MiB\n", mib);
+}
+
 static const struct {
     const char *name;
     void (*make)(void);
@@ -159,6 +171,7 @@ static const struct {
     {"forge_lines", forge_lines},
     {"fill_the_log", fill_the_log},
     {"write_the_grants", write_the_grants},
+    {"take_memory", take_memory},
     {"say_forbidden_without_being_it", say_forbidden_without_being_it},
 };
 
