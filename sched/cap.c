@@ -45,6 +45,16 @@ void sched_bucket_take(struct sched_bucket *bucket, double used_ns, uint64_t win
     }
 }
 
+double sched_bucket_lacks(const struct sched_bucket *bucket, uint64_t window_ns, uint64_t now)
+{
+    struct sched_bucket then = *bucket;
+    if (then.percent == 0) {
+        return 0;
+    }
+    bucket_fill(&then, window_ns, now);
+    return bucket_room(&then, window_ns) - then.tokens;
+}
+
 uint64_t sched_bucket_open_until(struct sched_bucket *bucket, uint64_t window_ns, uint64_t now,
                                  uint64_t *again)
 {

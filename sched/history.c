@@ -3,12 +3,23 @@
 
 #include <math.h>
 
-#define SCHED_LAS_K 0.8
+#define SCHED_LAS_K         0.8
+#define SCHED_LAS_FORGOTTEN 32u /* quanta, after which an hour of service is less than nothing */
 
 static void history_roll_one(double *gs, double *cgs, double fades)
 {
     *cgs = (SCHED_LAS_K * *gs + (1 - SCHED_LAS_K) * *cgs) * fades;
     *gs = 0;
+}
+
+void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint64_t passed_ns)
+{
+    uint64_t quanta = passed_ns / sched->settings.quantum_ns;
+    if (quanta > SCHED_LAS_FORGOTTEN) {
+        *gs = *cgs = 0;
+    } else if (quanta != 0) {
+        history_roll_one(gs, cgs, pow(1 - SCHED_LAS_K, (double)(quanta - 1)));
+    }
 }
 
 /* A quantum of tenants is at least as long as the longest operation of this one and the last:

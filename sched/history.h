@@ -8,6 +8,8 @@
 
 #include "sched/policy.h"
 
+/* What GS and CGS of a tenant are after so long without service. */
+void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint64_t passed_ns);
 /* Ends the quanta that are over. */
 void sched_history_roll(struct sched *sched, uint64_t now);
 

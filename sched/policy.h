@@ -43,8 +43,9 @@ struct sched_session {
 };
 
 struct sched_tenant {
-    uint32_t number, weight;
-    uint32_t sessions; /* that are here; 0: the row is free if nothing is owed */
+    uint64_t number;
+    uint32_t weight;
+    uint32_t sessions; /* that are here; 0: another tenant may take the row (absent.h) */
     double debt;       /* TFS: overshoot of past epochs, ns */
     double due;        /* FS and TFS: what its turn in this epoch may take */
     double gs, cgs;    /* of all its sessions, as theirs */
@@ -67,6 +68,8 @@ struct sched_mix {
     double kernels, places, copies[2];
 };
 
+struct sched_absent;
+
 struct sched {
     const struct sched_policy *policy;
     const struct sched_policy *acting; /* the same, but for auto */
@@ -78,6 +81,8 @@ struct sched {
     uint32_t session_count, session_room; /* slots in use are below the count */
     struct sched_tenant *tenants;
     uint32_t tenant_count, tenant_room;
+    struct sched_absent *absent;
+    uint32_t absent_count, absent_room;
     struct sched_awake *awake; /* session_room of them */
     uint32_t awake_count;
     uint64_t again;

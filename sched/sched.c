@@ -29,6 +29,7 @@ void sched_destroy(struct sched *sched)
     if (sched != NULL) {
         free(sched->sessions);
         free(sched->tenants);
+        free(sched->absent);
         free(sched->awake);
         free(sched->group_demands);
         free(sched);

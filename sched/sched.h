@@ -30,7 +30,7 @@ enum sched_phase { SCHED_PHASE_DFL, SCHED_PHASE_KL, SCHED_PHASE_H2D, SCHED_PHASE
 
 /* What a session is and asks for: a row of the Request Control Block (Strings III-D). */
 struct sched_request {
-    uint32_t tenant;           /* sessions of the same number share its weight, debt and cap */
+    uint64_t tenant;           /* sessions of the same number share its weight, debt and cap */
     uint32_t weight;           /* of the tenant, from 1 to SCHED_WEIGHT_MAX */
     uint32_t priority;         /* greater goes first (policy `priority`) */
     uint32_t cap_percent;      /* of the GPU's compute time for the tenant; 0 or 100: no cap */

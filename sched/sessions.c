@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions join and change what they ask for, and bring their tenants along.
  *
- * Note: a tenant's row outlives its sessions while he owes something, so that nobody gets rid of a
- * debt or a cap by a new session; rows are used again, those that owe least first. */
+ * Note: a tenant's row outlives its sessions, so that nobody gets rid of a debt or a cap by a new
+ * session; rows are used again, those that owe least first, and what they owe is kept (absent.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/absent.h"
 #include "sched/policy.h"
 
 #define SCHED_ROOM_MIN 8u
 
-/* Room for `count` sessions and as many tenants. */
+/* Room for `count` sessions and two more tenants: one that has none any more, and a new one. */
 static enum ga_status sessions_reserve(struct sched *sched, uint32_t count)
 {
     if (count <= sched->session_room) {
@@ -21,29 +23,21 @@ static enum ga_status sessions_reserve(struct sched *sched, uint32_t count)
     sched->sessions = sessions != NULL ? sessions : sched->sessions;
     struct sched_awake *awake = reallocarray(sched->awake, room, sizeof(*awake));
     sched->awake = awake != NULL ? awake : sched->awake;
-    struct sched_tenant *tenants = reallocarray(sched->tenants, room, sizeof(*tenants));
+    struct sched_tenant *tenants = reallocarray(sched->tenants, room + 2, sizeof(*tenants));
     sched->tenants = tenants != NULL ? tenants : sched->tenants;
     uint64_t *demands = reallocarray(sched->group_demands, room, sizeof(*demands));
     sched->group_demands = demands != NULL ? demands : sched->group_demands;
     if (sessions == NULL || awake == NULL || tenants == NULL || demands == NULL) {
         return GA_NO_MEMORY;
     }
-    sched->session_room = sched->tenant_room = room;
+    sched->session_room = room;
+    sched->tenant_room = room + 2;
     return GA_OK;
 }
 
-/* How much would be forgiven with the row; greater is worse. */
-static double tenant_owes(const struct sched *sched, const struct sched_tenant *tenant)
-{
-    double window = (double)sched->settings.cap_window_ns / 100;
-    double cap = window * tenant->cap.percent - tenant->cap.tokens;
-    double throttle = window * tenant->throttle.percent - tenant->throttle.tokens;
-    return tenant->debt + (tenant->cap.percent != 0 ? cap : 0) +
-           (tenant->throttle.percent != 0 ? throttle : 0);
-}
-
-/* The row of the tenant of this number; there is always one: as many rows as sessions have room. */
-static uint32_t tenant_row(struct sched *sched, uint32_t number)
+/* The row of the tenant of this number; there is always one, for there are more than sessions.
+ * Of FS and TFS the tenant of the last turn keeps his, which may have to be accounted for. */
+static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
 {
     uint32_t free_row = SCHED_NONE;
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
@@ -51,16 +45,19 @@ static uint32_t tenant_row(struct sched *sched, uint32_t number)
         if (tenant->number == number) {
             return row;
         }
-        if (tenant->sessions == 0 &&
+        if (tenant->sessions == 0 && row != sched->epoch_tenant &&
             (free_row == SCHED_NONE ||
-             tenant_owes(sched, tenant) < tenant_owes(sched, &sched->tenants[free_row]))) {
+             sched_absent_owes(sched, tenant, now) <
+                 sched_absent_owes(sched, &sched->tenants[free_row], now))) {
             free_row = row;
         }
     }
     if (sched->tenant_count < sched->tenant_room) {
         free_row = sched->tenant_count++;
+    } else {
+        sched_absent_keep(sched, &sched->tenants[free_row], now);
     }
-    sched->tenants[free_row] = (struct sched_tenant){.number = number};
+    sched->tenants[free_row] = sched_absent_take(sched, number, now);
     return free_row;
 }
 
@@ -75,7 +72,7 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
     struct sched_session *session = &sched->sessions[slot];
     struct sched_tenant *tenant = &sched->tenants[session->tenant];
     const uint8_t engines = (1u << SCHED_ENGINES) - 1;
-    uint32_t number = session->request.tenant; /* it stays */
+    uint64_t number = session->request.tenant; /* it stays */
     session->request = *request;
     session->request.tenant = number;
     session->request.weight = sessions_within(request->weight, 1, SCHED_WEIGHT_MAX);
@@ -109,7 +106,7 @@ enum ga_status sched_join(struct sched *sched, const struct sched_request *reque
     if (slot == sched->session_count) {
         sched->session_count++;
     }
-    uint32_t row = tenant_row(sched, request->tenant);
+    uint32_t row = tenant_row(sched, request->tenant, now);
     sched->tenants[row].sessions++;
     sched->sessions[slot] = (struct sched_session){.joined = true,
                                                    .request.tenant = request->tenant,

@@ -29,12 +29,21 @@ static uint64_t used_ms(const struct tenant *tenant, const struct member *member
            GA_NS_PER_MS;
 }
 
+/* Of the tenant (`member` NULL), or of one of his users, if that one has a limit of his own: what
+ * becomes of him at the tenant's is for the tenant's terms to say. */
+static uint64_t gpu_time_most(const struct tenant *tenant, const struct member *member,
+                              enum limit limit)
+{
+    bool counts = member == NULL || member_has_own(tenant, member, limit);
+    return counts ? member_limits(tenant, member)->of[limit] : LIMIT_NONE;
+}
+
 static bool gpu_time_left(const struct tenant *tenant, const struct member *member, char *why,
                           size_t why_size)
 {
     for (unsigned i = 0; i < sizeof periods / sizeof *periods; i++) {
         enum limit limit = periods[i].limit;
-        uint64_t most = member_limits(tenant, member)->of[limit];
+        uint64_t most = gpu_time_most(tenant, member, limit);
         uint64_t used = most != LIMIT_NONE ? used_ms(tenant, member, periods[i].period) : 0;
         if (most != LIMIT_NONE && used >= most) {
             char allowed_text[LIMITS_TEXT_MAX], used_text[LIMITS_TEXT_MAX];
@@ -61,6 +70,28 @@ bool gpu_time_admits(const struct tenant *tenant, const struct member *member, c
            (member == NULL || gpu_time_left(tenant, member, why, why_size));
 }
 
+static bool time_is_limited(const struct tenant *tenant, const struct member *member)
+{
+    return gpu_time_most(tenant, member, LIMIT_GPU_TIME_DAY) != LIMIT_NONE ||
+           gpu_time_most(tenant, member, LIMIT_GPU_TIME_MONTH) != LIMIT_NONE;
+}
+
+static void throttled_log(const struct tenant *tenant, const char *why)
+{
+    ga_info("%s; its programs go on with %llu %% of each GPU", why,
+            (unsigned long long)tenant->terms.limits.of[LIMIT_THROTTLE]);
+}
+
+void gpu_time_begin(struct tenant *tenant)
+{
+    char why[WIRE_NOTICE_MAX + 1];
+    if (tenant->terms.limits.of[LIMIT_THROTTLE] != LIMIT_NONE && time_is_limited(tenant, NULL) &&
+        !gpu_time_left(tenant, NULL, why, sizeof why)) {
+        tenant->throttled = true;
+        throttled_log(tenant, why);
+    }
+}
+
 /* What is written about used-up time is told once, and with the day or month it is over. */
 static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
 {
@@ -69,19 +100,11 @@ static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
     }
     tenant->throttled = throttled;
     if (throttled) {
-        ga_info("%s; its programs go on with %llu %% of each GPU", why,
-                (unsigned long long)tenant->terms.limits.of[LIMIT_THROTTLE]);
+        throttled_log(tenant, why);
     } else {
         ga_info("tenant %s: its programs are not throttled any more", tenant->terms.name);
     }
     scheduling_tenant_changed(tenant);
-}
-
-static bool time_is_limited(const struct tenant *tenant, const struct member *member)
-{
-    const struct limits *limits = member_limits(tenant, member);
-    return limits->of[LIMIT_GPU_TIME_DAY] != LIMIT_NONE ||
-           limits->of[LIMIT_GPU_TIME_MONTH] != LIMIT_NONE;
 }
 
 /* Ends the programs of the tenant (`member` NULL), or of one of his users, if no time is left. */

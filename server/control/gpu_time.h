@@ -15,6 +15,8 @@ struct tenant;
  * his programs go on with a throttle. False: `why` names the limit, in one sentence. */
 bool gpu_time_admits(const struct tenant *tenant, const struct member *member, char *why,
                      size_t why_size);
+/* The tenant comes: if his time is used up, he is throttled from the start. */
+void gpu_time_begin(struct tenant *tenant);
 /* Looks once a second. Where none is left, all programs of the tenant are throttled or ended, and
  * those of a user ended, if the terms say so. Whether it must look again. */
 bool gpu_time_turn(struct tenant *tenant, uint64_t now);

@@ -295,7 +295,7 @@ void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
     scheduler_wake(scheduler);
 }
 
-void scheduler_terms_change(struct scheduler *scheduler, uint32_t tenant,
+void scheduler_terms_change(struct scheduler *scheduler, uint64_t tenant,
                             const struct scheduler_terms *terms)
 {
     pthread_mutex_lock(&scheduler->lock);
@@ -438,7 +438,7 @@ static enum ga_status session_join(struct scheduler_process *process, uint32_t g
 
 enum ga_status scheduler_session_begin(struct scheduler_process *process, uint32_t seat,
                                        uint32_t gpu, uint32_t ordinal,
-                                       const struct figures *figures, uint32_t tenant,
+                                       const struct figures *figures, uint64_t tenant,
                                        const struct scheduler_terms *terms)
 {
     const struct scheduler_member first = {.process = process,

@@ -34,8 +34,9 @@ struct scheduler_terms {
 
 /* A session, for people who look. */
 struct scheduler_session {
-    uint64_t process;      /* number of the backend process */
-    uint32_t seat, tenant; /* there; and the tenant's number */
+    uint64_t process; /* number of the backend process */
+    uint32_t seat;    /* there */
+    uint64_t tenant;  /* its number */
     struct scheduler_terms terms;
     struct sched_account account;
     bool waits, holds; /* for a turn; one, which it has not returned */
@@ -54,7 +55,7 @@ uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu);
 void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
                       const struct scheduler_settings *settings);
 /* New terms of a tenant, by his number; nothing happens if no session of his is here. */
-void scheduler_terms_change(struct scheduler *scheduler, uint32_t tenant,
+void scheduler_terms_change(struct scheduler *scheduler, uint64_t tenant,
                             const struct scheduler_terms *terms);
 /* Tells the sessions of a GPU, of which `room` fit; returns how many there are. */
 uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
@@ -74,7 +75,7 @@ void scheduler_process_end(struct scheduler_process *process);
  * happens if that is known. `figures` are the seat's, and are there as long as the process. */
 GA_CHECKED enum ga_status scheduler_session_begin(struct scheduler_process *process, uint32_t seat,
                                                   uint32_t gpu, uint32_t ordinal,
-                                                  const struct figures *figures, uint32_t tenant,
+                                                  const struct figures *figures, uint64_t tenant,
                                                   const struct scheduler_terms *terms);
 /* The session of a seat on a GPU. False: it has none. */
 bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, uint32_t gpu,

@@ -319,6 +319,7 @@ enum ga_status scheduler_gpu_join(struct scheduler_gpu *gpu, struct scheduler_me
 void scheduler_gpu_leave(struct scheduler_member *member, uint64_t now)
 {
     struct scheduler_gpu *gpu = member->gpu;
+    member_charge(member, now); /* its last work, which nobody looks at any more */
     sched_leave(gpu->sched, member->slot, now);
     gpu->by_slot[member->slot] = NULL;
     ga_list_remove(&member->link);

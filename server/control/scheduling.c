@@ -13,6 +13,7 @@
 #include "server/control/seat.h"
 
 #define WEIGHT_DEFAULT 100u
+#define ALONE          (UINT64_C(1) << 63) /* the store numbers nobody so */
 
 static bool policy_is_none(const struct sched_policy *policy)
 {
@@ -169,10 +170,10 @@ static struct scheduler_terms terms_of(const struct tenant *tenant)
         .goal_ns = limit_or(limits, LIMIT_LATENCY_GOAL, 0) * GA_NS_PER_MS};
 }
 
-uint32_t scheduling_tenant_of(const struct control_application *application)
+uint64_t scheduling_tenant_of(const struct control_application *application)
 {
     bool known = application->control->conf->server.auth;
-    return known ? application->tenant->number : application->alone_number;
+    return known ? application->tenant->terms.number : ALONE | application->alone_number;
 }
 
 struct scheduler_terms scheduling_terms_of(const struct control_application *application)
@@ -194,7 +195,7 @@ void scheduling_tenant_changed(struct tenant *tenant)
                  tenant->terms.name);
     }
     if (control->processes.scheduler != NULL) {
-        scheduler_terms_change(control->processes.scheduler, tenant->number, &terms);
+        scheduler_terms_change(control->processes.scheduler, tenant->terms.number, &terms);
     }
 }
 

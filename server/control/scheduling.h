@@ -44,9 +44,10 @@ void scheduling_reload(struct control *control, const struct conf *fresh);
 /* GPUs whose policy does not know latency goals. */
 uint32_t scheduling_goalless(const struct control *control);
 
-/* Whose an application is, for the scheduler. With auth = off nobody says whose he is: then each is
- * for itself, and has no cap. */
-uint32_t scheduling_tenant_of(const struct control_application *application);
+/* Whose an application is, for the scheduler: its tenant's number in the store, so that no new
+ * session is one of a new tenant. With auth = off nobody says whose he is: then each is for itself,
+ * and has no cap. */
+uint64_t scheduling_tenant_of(const struct control_application *application);
 struct scheduler_terms scheduling_terms_of(const struct control_application *application);
 /* A tenant is here, or has other terms, or is throttled or no more. */
 void scheduling_tenant_changed(struct tenant *tenant);

@@ -108,6 +108,7 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
     ga_list_init(&tenant->applications);
     ga_list_init(&tenant->members);
     ga_list_append(&control->tenants.all, &tenant->link);
+    gpu_time_begin(tenant);
     scheduling_tenant_changed(tenant);
     return tenant;
 }

@@ -27,15 +27,21 @@ static struct scheduler_settings settings_of(const char *policy)
     return settings;
 }
 
+static void member_join_capped(unsigned i, uint32_t cap_percent)
+{
+    members[i] =
+        (struct scheduler_member){.seat = i,
+                                  .ordinal = 3,
+                                  .request = &requests[i],
+                                  .grant = &grants[i],
+                                  .figures = &figures[i],
+                                  .asks = {.tenant = i, .weight = 1, .cap_percent = cap_percent}};
+    cr_assert_eq(scheduler_gpu_join(&gpu, &members[i], now), GA_OK);
+}
+
 static void member_join(unsigned i)
 {
-    members[i] = (struct scheduler_member){.seat = i,
-                                           .ordinal = 3,
-                                           .request = &requests[i],
-                                           .grant = &grants[i],
-                                           .figures = &figures[i],
-                                           .asks = {.tenant = i, .weight = 1}};
-    cr_assert_eq(scheduler_gpu_join(&gpu, &members[i], now), GA_OK);
+    member_join_capped(i, 0);
 }
 
 static void begin(const char *policy)
@@ -303,6 +309,30 @@ Test(scheduler, a_cap_ends_the_turn_of_who_is_free)
     passes(110 * MS);
     cr_assert_not(member_may(0, GRANT_KL), "its turn is over");
     cr_assert(member_may(1, GRANT_KL), "others have no cap");
+    end();
+}
+
+/* What the last look has not seen, and a new session of the same tenant. */
+Test(scheduler, a_session_that_ends_is_charged_and_so_is_its_tenant)
+{
+    const struct scheduler_terms tenth = {.weight = 1, .cap_percent = 10};
+    begin("none");
+    scheduler_gpu_terms(&members[0], &tenth, now);
+    member_asks(0, GRANT_KL);
+    turn();
+    cr_assert(member_may(0, GRANT_KL));
+    member_uses(0, FIGURE_ENGINE_COMPUTE, 100 * MS);
+    now += 100 * MS;
+    scheduler_gpu_leave(&members[0], now);
+    memset(&figures[0], 0, sizeof figures[0]);
+    member_join_capped(0, 10);
+    member_asks(0, GRANT_KL);
+    turn();
+    cr_assert_not(member_may(0, GRANT_KL));
+    passes(800 * MS);
+    cr_assert_not(member_may(0, GRANT_KL));
+    passes(200 * MS);
+    cr_assert(member_may(0, GRANT_KL));
     end();
 }
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tenant that has gone is the same one when he comes again: caps, debts and attained service are
+ * his, however many others have come meanwhile, and in bounded memory. */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "sched/absent.h"
+
+#define MS GA_NS_PER_MS
+
+static struct sched *sched;
+static uint64_t now;
+static const struct sched_settings *settings;
+
+static void begin(const char *policy)
+{
+    static struct sched_settings values;
+    const struct sched_gpu gpu = {.copy_engines = 2};
+    values = sched_settings_default();
+    settings = &values;
+    now = 1000 * MS;
+    cr_assert_eq(sched_create(&sched, sched_policy_find(policy), &values, &gpu, now), GA_OK);
+}
+
+static uint32_t join(uint64_t tenant, uint32_t cap_percent)
+{
+    uint32_t slot;
+    const struct sched_request request = {.tenant = tenant,
+                                          .weight = 100,
+                                          .cap_percent = cap_percent,
+                                          .wants = SCHED_BIT(SCHED_COMPUTE)};
+    cr_assert_eq(sched_join(sched, &request, now, &slot), GA_OK);
+    return slot;
+}
+
+static void uses(uint32_t slot, uint64_t ns)
+{
+    now += ns;
+    sched_charge(sched, slot, SCHED_COMPUTE, ns, now);
+}
+
+static bool may_work(uint32_t slot)
+{
+    const struct sched_decision decision = sched_decide(sched, now);
+    for (uint32_t i = 0; i < decision.count; i++) {
+        if (decision.awake[i].slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* So many others are here at once, and go. */
+static void crowd(uint64_t first, uint32_t count)
+{
+    uint32_t *slots = calloc(count, sizeof *slots);
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i] = join(first + i, 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sched_leave(sched, slots[i], now);
+    }
+    free(slots);
+}
+
+Test(absent, a_cap_is_remembered_until_it_is_paid)
+{
+    begin("none");
+    uint32_t slot = join(7, 10);
+    cr_assert(may_work(slot));
+    uses(slot, 100 * MS); /* the window's 10 ms, and 90 more: paid back in 900 ms */
+    sched_leave(sched, slot, now);
+    crowd(1000, 500);
+    slot = join(7, 10);
+    cr_assert_not(may_work(slot));
+    sched_leave(sched, slot, now);
+    now += 850 * MS;
+    crowd(2000, 500);
+    slot = join(7, 10);
+    cr_assert_not(may_work(slot));
+    now += 100 * MS;
+    cr_assert(may_work(slot));
+    sched_leave(sched, slot, now);
+    now += 2000 * MS;
+    crowd(3000, 1500); /* by then nobody need know him */
+    for (uint32_t i = 0; i < sched->absent_count; i++) {
+        cr_assert_leq(sched->absent_room, 32u);
+    }
+    sched_destroy(sched);
+}
+
+/* Each of very many tenants owes something: those that owe most are remembered. */
+Test(absent, a_flood_takes_bounded_memory_and_hides_no_large_debt)
+{
+    enum { FLOOD = 3 * SCHED_ABSENT_MAX };
+    begin("none");
+    uint32_t slot = join(7, 10);
+    uses(slot, 1000 * MS);
+    sched_leave(sched, slot, now);
+    crowd(1000, 100);
+    for (uint64_t i = 0; i < FLOOD; i++) {
+        slot = join(5000 + i, 1);
+        sched_charge(sched, slot, SCHED_COMPUTE, 2 * MS, now);
+        sched_leave(sched, slot, now);
+    }
+    crowd(1000, 100);
+    cr_assert_leq(sched->absent_count, SCHED_ABSENT_MAX);
+    cr_assert_leq(sched->absent_room, SCHED_ABSENT_MAX);
+    cr_assert_not(may_work(join(7, 10)));
+    sched_destroy(sched);
+}
+
+Test(absent, attained_service_fades_as_if_he_were_here)
+{
+    double cgs[2];
+    for (unsigned i = 0; i < 2; i++) {
+        begin("las_fcfs");
+        uint32_t slot = join(7, 0);
+        uses(slot, 30 * MS);
+        if (i == 0) {
+            sched_leave(sched, slot, now);
+        }
+        crowd(1000, 100);
+        now += 3 * settings->quantum_ns;
+        slot = i == 0 ? join(7, 0) : slot;
+        (void)sched_decide(sched, now);
+        cgs[i] = sched->tenants[sched->sessions[slot].tenant].cgs;
+        sched_destroy(sched);
+    }
+    cr_assert_gt(cgs[1], 0);
+    cr_assert_geq(cgs[0], cgs[1] / 8); /* quanta end at times that it has not seen */
+    cr_assert_leq(cgs[0], cgs[1] * 8);
+}
+
+Test(absent, a_debt_is_paid_by_who_has_made_it)
+{
+    begin("tfs");
+    uint32_t slot = join(7, 0), other = join(8, 0);
+    uint32_t turn = may_work(slot) ? slot : other;
+    uses(turn, 500 * MS);
+    struct sched_request idle = sched->sessions[turn].request;
+    idle.wants = idle.busy = 0;
+    idle.idle_ns = settings->hold_ns;
+    sched_update(sched, turn, &idle, now);
+    (void)sched_decide(sched, now); /* its turn is over: it owes what it took too much */
+    double debt = sched_account(sched, turn, now).debt_ns;
+    uint64_t number = sched->sessions[turn].request.tenant;
+    cr_assert_gt(debt, 100.0 * MS);
+    sched_leave(sched, turn, now);
+    crowd(1000, 500);
+    turn = join(number, 0);
+    cr_assert_float_eq(sched_account(sched, turn, now).debt_ns, debt, 1);
+    sched_destroy(sched);
+}

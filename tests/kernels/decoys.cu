@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that fill the GPU, and among them launches that do next to nothing: who counts launches
+// instead of time finds the GPU empty. For GPUs that only keep time (execute = no), where a kernel
+// takes as long as its threads are many.
+//
+// decoys stream|streams|graph EMPTY BLOCKS ROUNDS
+//   EMPTY launches of one warp before each kernel of so many blocks, so often; 0 rounds: for ever.
+//   streams: the empty ones are in another stream; graph: the kernel is in a graph.
+#include <cstdlib>
+#include <cstring>
+
+#include "check.h"
+
+__global__ void work(float *out)
+{
+    float value = threadIdx.x;
+#pragma unroll
+    for (int round = 0; round < 64; round++)
+        value = value * 1.5f + 0.5f;
+    *out = value;
+}
+
+__global__ void nothing()
+{
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 5)
+        fail("decoys stream|streams|graph EMPTY BLOCKS ROUNDS");
+    const char *way = arguments[1];
+    int empty = atoi(arguments[2]), blocks = atoi(arguments[3]), rounds = atoi(arguments[4]);
+    cudaStream_t stream, other;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    float *out;
+    CHECK(cudaMalloc(&out, sizeof *out));
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreate(&other));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    work<<<blocks, 256, 0, stream>>>(out);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    printf("begins\n");
+    fflush(stdout);
+    for (int round = 0; rounds == 0 || round < rounds; round++) {
+        for (int i = 0; i < empty; i++)
+            nothing<<<1, 32, 0, strcmp(way, "streams") == 0 ? other : stream>>>();
+        if (strcmp(way, "graph") == 0)
+            CHECK(cudaGraphLaunch(exec, stream));
+        else
+            work<<<blocks, 256, 0, stream>>>(out);
+        CHECK(cudaDeviceSynchronize());
+    }
+    passed();
+    return 0;
+}
