@@ -12,6 +12,7 @@ __asm__(".symver pthread_detach,pthread_detach@GLIBC_2.2.5");
 __asm__(".symver pthread_getspecific,pthread_getspecific@GLIBC_2.2.5");
 __asm__(".symver pthread_setspecific,pthread_setspecific@GLIBC_2.2.5");
 __asm__(".symver pthread_key_create,pthread_key_create@GLIBC_2.2.5");
+__asm__(".symver pthread_mutex_trylock,pthread_mutex_trylock@GLIBC_2.2.5");
 __asm__(".symver pthread_once,pthread_once@GLIBC_2.2.5");
 __asm__(".symver pthread_key_delete,pthread_key_delete@GLIBC_2.2.5");
 __asm__(".symver pthread_rwlock_init,pthread_rwlock_init@GLIBC_2.2.5");

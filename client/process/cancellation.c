@@ -95,8 +95,10 @@ UNCANCELLED(write, ssize_t, (int fd, const void *from, size_t size), (fd, from, 
 UNCANCELLED_BY(fcntl, int, (int fd, int command, ...))
 UNCANCELLED_BY(fprintf, int, (FILE * file, const char *format, ...))
 UNCANCELLED_BY(open, int, (const char *path, int flags, ...))
+UNCANCELLED_BY(openat, int, (int folder, const char *path, int flags, ...))
 int __real_fcntl(int fd, int command, ...);
 int __real_open(const char *path, int flags, ...);
+int __real_openat(int folder, const char *path, int flags, ...);
 
 int __wrap_fcntl(int fd, int command, ...)
 {
@@ -125,6 +127,17 @@ int __wrap_open(const char *path, int flags, ...)
     mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
     va_end(list);
     int before = ga_cancel_off(), result = __real_open(path, flags, mode);
+    ga_cancel_back(before);
+    return result;
+}
+
+int __wrap_openat(int folder, const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    int before = ga_cancel_off(), result = __real_openat(folder, path, flags, mode);
     ga_cancel_back(before);
     return result;
 }
