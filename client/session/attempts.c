@@ -268,7 +268,9 @@ static uint64_t attempts_give_up(struct attempt *attempts, int count, uint64_t b
                      ? "it takes connections, but is it gpuaasd? (GPUAAS_CONNECT_TIMEOUT)"
                      : "is it up, does a firewall let this port through?");
         client_attempt_fail(attempt, why);
-        client_silent_servers_add(attempt->text);
+        if (due_ns - begin_ns != SILENT_NS) { /* a short wait proves nothing new */
+            client_silent_servers_add(attempt->text);
+        }
     }
     return next_ns;
 }

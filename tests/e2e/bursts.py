@@ -94,8 +94,10 @@ def test_a_silent_server_costs_time_once(build):
         info = os.stat(f"{folder}/gpuaas")
         expect(stat.S_IMODE(info.st_mode) == 0o700 and
                os.stat(f"{folder}/gpuaas/{made}").st_size == 0, f"{info}")
+        found = os.stat(f"{folder}/gpuaas/{made}").st_mtime_ns
         for _ in range(2):
             expect(SHORTLY in run_hello(build, env), "then")
+        expect(os.stat(f"{folder}/gpuaas/{made}").st_mtime_ns == found, "which proves nothing new")
         # A minute later
         long_ago = time.time() - 61
         os.utime(f"{folder}/gpuaas/{made}", (long_ago, long_ago))
