@@ -123,7 +123,9 @@ static void expect_register(size_t which, int number)
         cr_expect_eq(strncmp(said, due, strlen(due)), 0, "%s: %s", name, said);
     }
     if (all[which].sm > 0) {
-        memcpy(strstr(text, "sm_90"), "sm_75", 5);
+        char *sm = strstr(text, "sm_90");
+        sm[3] = '7';
+        sm[4] = '5';
         snprintf(due, sizeof due, "special register '%s' requires .target sm_%u or higher", name,
                  all[which].sm);
         cr_expect_eq(load(text), SG_LOAD_SYNTAX);

@@ -11,8 +11,8 @@
 static const char *const declared[SIGNATURES] = {
     [PLAIN] = "(.param .b32 r) %s (.param .b32 a, .param .b32 b, .param .b32 s)",
     [REGISTERS] = "(.reg .b32 r, .reg .b64 h) %s (.reg .b32 a, .reg .b64 b, .reg .b32 s)",
-    [ARRAY] = "(.param .align 8 .b8 r[16]) %s "
-              "(.param .align 8 .b8 block[16], .param .b32 b, .param .b32 s)",
+    [ARRAY] =
+        "(.param .align 8 .b8 r[16]) %s(.param .align 8 .b8 block[16], .param.b32 b, .param.b32 s)",
     [PREDICATE] = "(.reg .pred r) %s (.reg .pred a, .reg .b32 b, .reg .b32 s)",
     [NOTHING] = "%s (.param .b64 a, .param .b32 s)",
 };
