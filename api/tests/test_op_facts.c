@@ -51,7 +51,7 @@ Test(op_facts, of_each_record)
     leaves(API_OP_cuStreamCreate, API_CHARGE_OBJECT, API_RECORD_MAKES);
     leaves(API_OP_ga_module_load, API_CHARGE_DEVICE | API_CHARGE_HOST | API_CHARGE_OBJECT,
            API_RECORD_MAKES);
-    leaves(API_OP_cuCtxSetLimit, 0, API_RECORD_SETS);
+    leaves(API_OP_cuCtxSetLimit, API_CHARGE_DEVICE, API_RECORD_SETS);
     leaves(API_OP_cuEventDestroy_v2, 0, API_RECORD_DROPS);
     leaves(API_OP_ga_memory_map, API_CHARGE_DEVICE, API_RECORD_MEMORY);
     leaves(API_OP_ga_launch, 0, API_RECORD_WORK);

@@ -26,7 +26,7 @@ from stranger import Strangers
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1" and "none" in sys.argv
 STRANGERS = 10000 if FULL else 500 if harness.TRANSPORT == "tls" else 2000
 PROGRAMS = 128 if FULL else 12
-# A server must answer within two seconds, and here programs and server share few processors.
+# Here programs and server share few processors.
 AT_ONCE = 4 if harness.TRANSPORT == "tls" else 16
 DATA_PORTS = (27100, 27399)
 ADDED_SECONDS = 3  # of noise, beside twice the time
@@ -51,14 +51,8 @@ def port_of(server):
 
 
 def start_program(build, server):
-    """With TLS again, if the machine is so busy that two seconds are not enough for a handshake."""
-    for left in reversed(range(3 if harness.TRANSPORT == "tls" else 1)):
-        process = harness.run([build.program("vector_add")], build.remote([server]),
-                              status=None if left else 0)
-        if process.status == 0:
-            expect(process.out.lines[-1:] == ["PASSED"], process.report())
-            return
-        expect("no answer within 2 s" in process.err.text, process.report())
+    process = harness.run([build.program("vector_add")], build.remote([server]), status=0)
+    expect(process.out.lines[-1:] == ["PASSED"], process.report())
 
 
 def start_programs(build, server, count):
