@@ -343,11 +343,13 @@ static CUresult call_finish(struct client_call *call, bool keep_late, struct ga_
     reader->at = record->results_size < 8 ? record->results_size : 8;
     CUresult rc = (CUresult)record->result;
     /* A handle that the server does not know is one whose making has failed: that is the error. */
-    if ((rc == CUDA_SUCCESS || rc == CUDA_ERROR_INVALID_HANDLE) && !keep_late &&
-        atomic_load(&call->context->late) != 0) {
-        int late = atomic_exchange(&call->context->late, 0);
-        rc = late != 0 ? (CUresult)late : rc;
+    bool unknown = rc == CUDA_ERROR_INVALID_HANDLE;
+    int late =
+        unknown || (rc == CUDA_SUCCESS && !keep_late) ? atomic_load(&call->context->late) : 0;
+    if (late != 0 && !keep_late) {
+        late = atomic_exchange(&call->context->late, 0);
     }
+    rc = late != 0 ? (CUresult)late : rc;
     return rc;
 }
 

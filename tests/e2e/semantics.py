@@ -185,6 +185,57 @@ def test_refused_after_it_returned(build):
                    f"one line\n{process.report()}")
 
 
+# Uses what the server has refused to make, after that call has returned.
+REFUSED = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+handle = ctypes.c_void_p
+def call(name, *words):
+    code = getattr(cuda, name)(*words)
+    assert code == 0, f"{name}: {code}"
+context, module, memory = handle(), handle(), ctypes.c_uint64()
+size, room, host = ctypes.c_size_t(64), ctypes.c_size_t(), ctypes.create_string_buffer(64)
+call("cuInit", 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+call("cuCtxSetCurrent", context)
+call("cuMemAlloc_v2", ctypes.byref(memory), size)
+begin = b".version 7.0\\n.target sm_52\\n.address_size 64\\n// %d"
+fill, count = 8 << 20, 0
+while fill >= 1024: # no memory is left for objects
+    image = begin % count + b" " * fill + b"\\n\\0"
+    count += 1
+    if cuda.cuModuleLoadData(ctypes.byref(module), image) != 0:
+        fill //= 2
+def refused(make, flags):
+    made = handle()
+    for _ in range(100):
+        call(make, ctypes.byref(made), flags)
+        if cuda.cuMemGetInfo_v2(ctypes.byref(room), ctypes.byref(room)) != 0: # it waits
+            call(make, ctypes.byref(made), flags)
+            return made
+    raise SystemExit("all are made")
+def stream():
+    return refused("cuStreamCreate", 1)
+def event():
+    return refused("cuEventCreate", 6) # for other programs
+print(cuda.cuStreamSynchronize(stream()), cuda.cuStreamQuery(stream()),
+      cuda.cuMemcpyDtoHAsync_v2(host, memory, size, stream()),
+      cuda.cuMemsetD8Async(memory, 0, size, stream()) or cuda.cuCtxSynchronize(),
+      cuda.cuEventRecord(event(), None), cuda.cuStreamWaitEvent(None, event(), 0),
+      cuda.cuEventQuery(event()), cuda.cuIpcGetEventHandle(host, event()))
+"""
+
+
+def test_what_was_refused(build):
+    """semantics S37: every call that needs it says why it was refused, not that it does not know
+    it."""
+    config = harness.configuration(1).replace(
+        "[server]\n", "[server]\napplication_host_memory = 64MiB\n", 1)
+    with harness.serving(build, config=config) as server:
+        process = harness.run([sys.executable, "-c", REFUSED], build.remote([server]))
+        expect(process.out.text == " ".join(8 * "2"), process.report())
+
+
 def test_between_servers(build):
     """semantics S19"""
     with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:

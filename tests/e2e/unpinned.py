@@ -33,6 +33,14 @@ def test_driver_without_virtual_memory(build):
         traces.expect_none()
 
 
+def test_freeing_keeps_nobody(build):
+    """semantics S180: the driver may wait when it frees what it has allocated, the server does
+    not."""
+    with harness.serving(build, config=without_virtual_memory(2)) as server:
+        for what in ("memory", "managed", "array", "context"):
+            harness.run_passing([build.program("held_ends"), what], build.remote([server]))
+
+
 def test_one_device_of_two(build):
     with harness.serving(build, config=without_virtual_memory(2, only=1)) as server:
         lines = run_traced(build, server, [build.program("two_devices")])
