@@ -34,7 +34,7 @@ __global__ void no_grid(unsigned *out)
 {
     const unsigned long long grid = cudaCGGetIntrinsicHandle(cudaCGScopeGrid);
     out[0] = grid == 0;
-    out[1] = cudaCGSynchronize(grid, 0) == cudaErrorInvalidValue;
+    out[1] = cudaCGSynchronize(grid, 0) != cudaSuccess;
     out[2] = cudaCGGetIntrinsicHandle(cudaCGScopeInvalid) == 0;
 }
 
