@@ -8,7 +8,7 @@
 #include "base/shared_memory.h"
 #include "server/control/backend_ends.h"
 
-#define WITH_TURNS 7u /* descriptors */
+#define WITH_TURNS 9u /* descriptors */
 
 static unsigned descriptors(void)
 {
@@ -73,7 +73,7 @@ Test(backend_ends, both_ends_are_there)
     cr_assert_eq(write(ends.bell, "x", 1), 1);
     cr_assert_eq(read(ends.our_bell, why, sizeof why), 1);
     backend_ends_close_theirs(&ends);
-    cr_assert_eq(descriptors(), before + 2);
+    cr_assert_eq(descriptors(), before + 3);
     backend_ends_undo(&ends);
     cr_assert_eq(descriptors(), before);
 }
