@@ -36,13 +36,14 @@ static struct pending_entry *steps_next_slow(struct control *control)
     return pending_table_next_step(table, true);
 }
 
-/* As many as there are threads. */
+/* As many as there are threads. Slow ones are few, and go first: the others may be so many that
+ * some wait at any time. */
 static void steps_give(struct control *control)
 {
     while (workers_have_room(&control->workers)) {
-        struct pending_entry *entry = pending_table_next_step(&control->pending.table, false);
+        struct pending_entry *entry = steps_next_slow(control);
         if (entry == NULL) {
-            entry = steps_next_slow(control);
+            entry = pending_table_next_step(&control->pending.table, false);
         }
         if (entry == NULL) {
             return;
