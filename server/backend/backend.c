@@ -238,7 +238,8 @@ _Noreturn void backend_main(void)
     char why[600];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)prctl(PR_SET_NAME, "gpuaasd-start");
-    signal(SIGINT, SIG_IGN); /* of a terminal: gpuaasd decides */
+    (void)
+        setsid(); /* no terminal: neither its signals, which gpuaasd decides about, nor its keys */
     privileges_begin();
     ga_log_set_name("gpuaasd-backend");
     ga_log_begin(); /* as gpuaasd has it: devices_env() */

@@ -4,32 +4,20 @@
 #include "server/backend/sandbox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "server/backend/sandbox_arguments.h"
 #include "server/backend/sandbox_list.h"
 #include "server/channel.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* What a rule wants of an argument. */
-#define IS(index, value)     SCMP_CMP(index, SCMP_CMP_EQ, (scmp_datum_t)(value))
-#define WITHOUT(index, bits) SCMP_CMP(index, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), 0)
-#define WITH(index, bits)    SCMP_CMP(index, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), (bits))
-#define IS_STREAM(index)     SCMP_CMP(index, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM)
-
-#define FILES_ARE_MADE  (O_WRONLY | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
-#define NAMES_OF_MEMORY 0x53564d41 /* PR_SET_VMA, which glibc calls if the kernel knows it */
-
-static bool listens_too; /* these calls can be taken away, too */
+static bool soft, rdma; /* as sandbox_calls has been told; without it, neither */
 
 static void forbidden(int number, siginfo_t *info, void *context)
 {
@@ -52,84 +40,71 @@ static int calls_add(scmp_filter_ctx filter, uint32_t action, const int *calls, 
     return rc;
 }
 
-struct argument_rule {
-    int call;
-    unsigned count;
-    struct scmp_arg_cmp arguments[2];
-};
-
-static int rules_add(scmp_filter_ctx filter, const struct argument_rule *rules, size_t count)
+static int rules_add(scmp_filter_ctx filter, uint32_t action, const struct argument_rule *rules,
+                     size_t count)
 {
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, rules[i].count,
+        rc = seccomp_rule_add_array(filter, action, rules[i].call, rules[i].count,
                                     rules[i].arguments);
+        rc = rc == -EEXIST ? 0 : rc; /* a call that is allowed altogether */
     }
     return rc;
 }
 
-/* Files are not made, and not opened for writing alone. (Memory files, which have no name, are
- * opened again for reading and writing.) Sockets do not connect, but those that listen are made.
- * Threads start, processes do not. A node continues and stops other processes that stand still. */
-static int narrow_add(scmp_filter_ctx filter)
+#define RULES_ADD(filter, action, rules) rules_add(filter, action, rules, COUNT(rules))
+
+/* Signals to oneself, and looking whether an address is there. */
+static int self_add(scmp_filter_ctx filter)
 {
     const struct argument_rule rules[] = {
-        {SCMP_SYS(openat), 1, {WITHOUT(2, FILES_ARE_MADE)}},
-        {SCMP_SYS(open), 1, {WITHOUT(1, FILES_ARE_MADE)}},
-        {SCMP_SYS(socket), 2, {IS(0, AF_INET), IS_STREAM(1)}},
-        {SCMP_SYS(socket), 2, {IS(0, AF_INET6), IS_STREAM(1)}},
-        {SCMP_SYS(socket), 2, {IS(0, AF_UNIX), IS_STREAM(1)}},
-        {SCMP_SYS(socketpair), 1, {IS(0, AF_UNIX)}},
-        {SCMP_SYS(sendto), 1, {WITHOUT(3, MSG_FASTOPEN)}}, /* which connects */
-        {SCMP_SYS(sendmsg), 1, {WITHOUT(2, MSG_FASTOPEN)}},
-        {SCMP_SYS(sendmmsg), 1, {WITHOUT(3, MSG_FASTOPEN)}},
-        {SCMP_SYS(ioctl), 1, {IS(1, FIONREAD)}},
-        {SCMP_SYS(ioctl), 1, {IS(1, FIONBIO)}},
-        {SCMP_SYS(ioctl), 1, {IS(1, TCGETS)}},
-        {SCMP_SYS(prlimit64), 1, {IS(2, 0)}},
-        {SCMP_SYS(clone), 1, {WITH(0, CLONE_THREAD)}},
-        {SCMP_SYS(kill), 1, {IS(1, 0)}},
-        {SCMP_SYS(kill), 1, {IS(1, SIGCONT)}},
-        {SCMP_SYS(kill), 1, {IS(1, SIGSTOP)}},
         {SCMP_SYS(tgkill), 1, {IS(0, getpid())}},
         {SCMP_SYS(process_vm_readv), 1, {IS(0, getpid())}},
-        {SCMP_SYS(prctl), 1, {IS(0, PR_SET_NAME)}},
-        {SCMP_SYS(prctl), 1, {IS(0, PR_GET_NAME)}},
-        {SCMP_SYS(prctl), 1, {IS(0, PR_SET_TIMERSLACK)}},
-        {SCMP_SYS(prctl), 1, {IS(0, PR_SET_NO_NEW_PRIVS)}},
-        {SCMP_SYS(prctl), 1, {IS(0, NAMES_OF_MEMORY)}},
     };
-    return rules_add(filter, rules, COUNT(rules));
+    return RULES_ADD(filter, SCMP_ACT_ALLOW, rules);
 }
 
-/* Code is not made while the process runs. libibverbs loads what is for the card when a connection
- * asks for it, and talks with it and the kernel. */
-static int rdma_add(scmp_filter_ctx filter, bool rdma)
+static int tests_add(scmp_filter_ctx filter)
 {
-    const struct argument_rule without[] = {
-        {SCMP_SYS(mmap), 1, {WITHOUT(2, PROT_EXEC)}},
-        {SCMP_SYS(mprotect), 1, {WITHOUT(2, PROT_EXEC)}},
-    };
-    const struct argument_rule with[] = {
-        {SCMP_SYS(mmap), 0, {{0}}},
-        {SCMP_SYS(mprotect), 0, {{0}}},
-        {SCMP_SYS(ioctl), 0, {{0}}},
-        {SCMP_SYS(socket), 1, {IS(0, AF_NETLINK)}},
-    };
-    return rdma ? rules_add(filter, with, COUNT(with)) : rules_add(filter, without, COUNT(without));
+#ifdef GPUAAS_FAILPOINTS
+    int rc = calls_add(filter, SCMP_ACT_ALLOW, sandbox_for_tests, COUNT(sandbox_for_tests));
+    return rc == 0 ? RULES_ADD(filter, SCMP_ACT_ALLOW, tests_allowed) : rc;
+#else
+    (void)filter;
+    return 0;
+#endif
 }
 
-static int soft_add(scmp_filter_ctx filter, bool rdma)
+static int soft_add(scmp_filter_ctx filter)
 {
     /* libc asks whether it may look at the flags in memory, and then makes threads by clone. */
     int rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     rc = rc == 0 ? calls_add(filter, SCMP_ACT_ALLOW, sandbox_allowed, COUNT(sandbox_allowed)) : rc;
-#ifdef GPUAAS_FAILPOINTS
-    rc = rc == 0 ? calls_add(filter, SCMP_ACT_ALLOW, sandbox_for_tests, COUNT(sandbox_for_tests))
-                 : rc;
-#endif
-    rc = rc == 0 ? narrow_add(filter) : rc;
-    return rc == 0 ? rdma_add(filter, rdma) : rc;
+    rc = rc == 0 ? tests_add(filter) : rc;
+    rc = rc == 0 ? RULES_ADD(filter, SCMP_ACT_ALLOW, arguments_allowed) : rc;
+    rc = rc == 0 ? RULES_ADD(filter, SCMP_ACT_ERRNO(EPERM), arguments_refused) : rc;
+    rc = rc == 0 ? self_add(filter) : rc;
+    if (rc == 0) {
+        rc = rdma ? RULES_ADD(filter, SCMP_ACT_ALLOW, rdma_allowed)
+                  : RULES_ADD(filter, SCMP_ACT_ALLOW, memory_allowed);
+    }
+    return rc;
+}
+
+/* A driver that is not ours: signals to others, and looking into them, are refused, too. */
+static int driver_add(scmp_filter_ctx filter)
+{
+    const struct argument_rule others[] = {
+        {SCMP_SYS(kill), 2, {IS_NOT(0, getpid()), IS_NOT(1, 0)}},
+        {SCMP_SYS(tgkill), 1, {IS_NOT(0, getpid())}},
+        {SCMP_SYS(rt_sigqueueinfo), 1, {IS_NOT(0, getpid())}},
+        {SCMP_SYS(rt_tgsigqueueinfo), 1, {IS_NOT(0, getpid())}},
+        {SCMP_SYS(process_vm_readv), 1, {IS_NOT(0, getpid())}},
+    };
+    const uint32_t refuse = SCMP_ACT_ERRNO(EPERM);
+    int rc = calls_add(filter, refuse, sandbox_refused, COUNT(sandbox_refused));
+    rc = rc == 0 ? RULES_ADD(filter, refuse, driver_refused) : rc;
+    return rc == 0 ? RULES_ADD(filter, refuse, others) : rc;
 }
 
 /* Takes it for all threads. */
@@ -144,11 +119,8 @@ enum ga_status sandbox_calls(const struct sandbox_needs *needs, char *why, size_
     const struct sigaction action = {.sa_sigaction = forbidden, .sa_flags = SA_SIGINFO};
     scmp_filter_ctx filter = seccomp_init(needs->soft ? SCMP_ACT_TRAP : SCMP_ACT_ALLOW);
     int rc = filter == NULL || sigaction(SIGSYS, &action, NULL) != 0 ? -ENOMEM : 0;
-    if (rc == 0 && needs->soft) {
-        rc = soft_add(filter, needs->rdma);
-    } else if (rc == 0) {
-        rc = calls_add(filter, SCMP_ACT_ERRNO(EPERM), sandbox_refused, COUNT(sandbox_refused));
-    }
+    rdma = needs->soft && needs->rdma;
+    rc = rc != 0 ? rc : needs->soft ? soft_add(filter) : driver_add(filter);
     (void)(rc == 0 && seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)); /* if it can */
     rc = rc == 0 ? filter_load(filter) : rc;
     seccomp_release(filter);
@@ -159,15 +131,32 @@ enum ga_status sandbox_calls(const struct sandbox_needs *needs, char *why, size_
                  strerror(-rc));
         return GA_UNSUPPORTED;
     }
-    listens_too = needs->soft && !needs->rdma;
+    soft = needs->soft;
     return GA_OK;
+}
+
+/* Without a card, no socket is made any more. */
+static int listens_add(scmp_filter_ctx filter)
+{
+    static const int calls[] = {SCMP_SYS(listen), SCMP_SYS(seccomp)};
+    static const int sockets[] = {SCMP_SYS(socket), SCMP_SYS(bind)};
+    static const struct argument_rule families[] = {
+        {SCMP_SYS(socket), 1, {LOW(0, AF_INET)}},
+        {SCMP_SYS(socket), 1, {LOW(0, AF_INET6)}},
+        {SCMP_SYS(socket), 1, {LOW(0, AF_UNIX)}},
+    };
+    int rc = calls_add(filter, SCMP_ACT_TRAP, calls, COUNT(calls));
+    if (rc == 0) {
+        rc = rdma ? RULES_ADD(filter, SCMP_ACT_TRAP, families)
+                  : calls_add(filter, SCMP_ACT_TRAP, sockets, COUNT(sockets));
+    }
+    return rc;
 }
 
 void sandbox_listens(void)
 {
-    static const int calls[] = {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)};
-    scmp_filter_ctx filter = listens_too ? seccomp_init(SCMP_ACT_ALLOW) : NULL;
-    if (filter != NULL && calls_add(filter, SCMP_ACT_TRAP, calls, COUNT(calls)) == 0) {
+    scmp_filter_ctx filter = soft ? seccomp_init(SCMP_ACT_ALLOW) : NULL;
+    if (filter != NULL && listens_add(filter) == 0) {
         (void)filter_load(filter);
     }
     seccomp_release(filter);

@@ -30,6 +30,7 @@
 #define TRUNCATE          (UINT64_C(1) << 14)    /* version 3 */
 #define CONNECT_TCP       (UINT64_C(1) << 1)     /* version 4 */
 #define ABSTRACT_SOCKETS  (UINT64_C(1) << 0)     /* version 6: connecting to those of others */
+#define SIGNALS           (UINT64_C(1) << 1)     /* the same: to others, also for a descriptor */
 
 struct ruleset {
     uint64_t handled_files, handled_net, scoped;
@@ -69,7 +70,7 @@ void sandbox_files(void)
     uint64_t later = (version >= 2 ? REFER : 0) | (version >= 3 ? TRUNCATE : 0);
     const struct ruleset set = {.handled_files = EXECUTE | WRITE_FILE | REMOVE_AND_MAKE | later,
                                 .handled_net = CONNECT_TCP,
-                                .scoped = ABSTRACT_SOCKETS};
+                                .scoped = ABSTRACT_SOCKETS | SIGNALS};
     const uint64_t file = WRITE_FILE | MAKE_REGULAR | (later & TRUNCATE);
     int rules =
         (int)syscall(SYS_landlock_create_ruleset, &set, sizes[version < 6 ? version : 6], 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process in the sandbox: what ends it, what fails, and what goes on as before. Builds with a
- * sanitizer allow some calls that users' builds do not. */
+/* A process in the sandbox: what ends it, what fails, and what goes on as before. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +19,9 @@
 #include <unistd.h>
 
 #include "base/readable.h"
-#include "server/backend/sandbox.h"
-#include "server/channel.h"
+#include "server/tests/confined.h"
 
-#ifdef GPUAAS_FAILPOINTS
-#define FOR_USERS false
-#else
-#define FOR_USERS true
-#endif
+static const struct sandbox_needs needs = {.soft = true};
 
 static int prepared; /* a descriptor that the child makes before */
 
@@ -176,7 +170,7 @@ static const struct {
     {look_into_another, SYS_ptrace, true},
     {write_into_another, SYS_process_vm_writev, false},
     {read_from_another, SYS_process_vm_readv, false},
-    {kill_another, SYS_kill, true},
+    {kill_another, SYS_kill, false},
     {mount_something, SYS_mount, false},
     {use_bpf, SYS_bpf, false},
     {use_keys, SYS_keyctl, false},
@@ -191,46 +185,12 @@ static const struct {
     {make_file_without_name, SYS_openat, false},
     {remove_file, SYS_unlink, true},
     {make_folder, SYS_mkdir, false},
-    {make_code, SYS_mmap, true},
-    {make_memory_code, SYS_mprotect, true},
+    {make_code, SYS_mmap, false},
+    {make_memory_code, SYS_mprotect, false},
     {raise_limit, SYS_prlimit64, false},
     {be_dumpable, SYS_prctl, true},
     {take_terminal_input, SYS_ioctl, false},
 };
-
-static void enter(void)
-{
-    const struct sandbox_needs needs = {.soft = true};
-    char why[300];
-    if (sandbox_calls(&needs, why, sizeof why) != GA_OK) {
-        fprintf(stderr, "%s\n", why);
-        _exit(90);
-    }
-}
-
-/* Runs `work` in the sandbox, in a process with a channel, and returns its wait status; `*call` is
- * what it has told gpuaasd, or -1. */
-static int confined(void (*work)(void), int *call)
-{
-    int ends[2], status;
-    union channel_packet packet;
-    cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-    pid_t pid = fork();
-    cr_assert_geq(pid, 0);
-    if (pid == 0) {
-        (void)dup2(ends[1], CHANNEL_FD);
-        enter();
-        work();
-        _exit(0);
-    }
-    close(ends[1]);
-    cr_assert_eq(waitpid(pid, &status, 0), pid);
-    *call = channel_receive(ends[0], &packet) == GA_OK && packet.kind == CHANNEL_FORBIDDEN
-                ? packet.forbidden.call
-                : -1;
-    close(ends[0]);
-    return status;
-}
 
 Test(sandbox, a_call_that_nobody_needs_ends_the_process_and_is_named, .timeout = 60)
 {
@@ -239,7 +199,7 @@ Test(sandbox, a_call_that_nobody_needs_ends_the_process_and_is_named, .timeout =
             continue;
         }
         int call;
-        int status = confined(forbidden_calls[i].make, &call);
+        int status = confined(&needs, NULL, forbidden_calls[i].make, &call);
         cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "call %ld: status %x",
                   forbidden_calls[i].call, (unsigned)status);
         cr_assert_eq(call, forbidden_calls[i].call, "%d is told, it was %ld", call,
@@ -251,14 +211,6 @@ static void *nothing(void *data)
 {
     return data;
 }
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "not allowed: %s (%s)\n", #condition, strerror(errno));                \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
 
 static void work_honestly(void)
 {
@@ -297,7 +249,7 @@ static void listen_again(void)
 Test(sandbox, what_a_backend_process_does_goes_on, .timeout = 60)
 {
     int call;
-    int status = confined(work_honestly, &call);
+    int status = confined(&needs, NULL, work_honestly, &call);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x, call %d", (unsigned)status,
               call);
 }
@@ -305,7 +257,7 @@ Test(sandbox, what_a_backend_process_does_goes_on, .timeout = 60)
 Test(sandbox, listeners_are_made_once, .timeout = 60)
 {
     int call;
-    int status = confined(listen_again, &call);
+    int status = confined(&needs, NULL, listen_again, &call);
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS && call == SYS_socket,
               "status %x, call %d", (unsigned)status, call);
 }
@@ -329,7 +281,7 @@ Test(sandbox, threads_that_were_there_before_are_in_it, .timeout = 60)
     if (pid == 0) {
         pthread_t thread;
         MUST(pipe(gate) == 0 && pthread_create(&thread, NULL, call_when_told, NULL) == 0);
-        enter();
+        enter(&needs);
         MUST(write(gate[1], "x", 1) == 1);
         (void)pthread_join(thread, NULL);
         _exit(0);
@@ -340,21 +292,45 @@ Test(sandbox, threads_that_were_there_before_are_in_it, .timeout = 60)
 
 /* ---- NVIDIA's driver */
 
+/* Whatever stands in the upper half of an argument. */
+static void others_are_safe(void)
+{
+    const long above = 1L << 32;
+    const pid_t parent = getppid();
+    int ends[2];
+    MUST(pipe(ends) == 0);
+    for (long more = 0; more <= above; more += above) {
+        MUST(syscall(SYS_fcntl, ends[0], F_SETOWN | more, (long)parent) == -1 && errno == EPERM);
+        MUST(syscall(SYS_fcntl, ends[0], 10 /* F_SETSIG */ | more, 9) == -1 && errno == EPERM);
+        MUST(syscall(SYS_fcntl, ends[0], 15 /* F_SETOWN_EX */ | more, &parent) == -1);
+        MUST(errno == EPERM);
+        MUST(syscall(SYS_ioctl, ends[0], 0x8901 /* FIOSETOWN */ | more, &parent) == -1);
+        MUST(errno == EPERM);
+        MUST(syscall(SYS_kill, parent | more, SIGURG) == -1 && errno == EPERM);
+        MUST(syscall(SYS_tgkill, parent | more, parent, SIGURG) == -1 && errno == EPERM);
+        MUST(syscall(SYS_tkill, parent | more, SIGURG) == -1 && errno == EPERM);
+        MUST(syscall(SYS_prlimit64, parent | more, RLIMIT_NOFILE, ends, NULL) == -1);
+        MUST(errno == EPERM);
+    }
+    MUST(syscall(434 /* pidfd_open */, parent, 0) == -1 && errno == EPERM);
+    MUST(kill(parent, 0) == 0 && raise(0) == 0);
+}
+
 Test(sandbox, a_driver_that_is_not_ours_is_only_refused_what_none_needs, .timeout = 60)
 {
     int status;
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        char why[300];
-        const struct sandbox_needs needs = {.soft = false};
-        MUST(sandbox_calls(&needs, why, sizeof why) == GA_OK);
+        const struct sandbox_needs other = {.soft = false};
+        enter(&other);
         errno = 0;
         run_program();
         MUST(errno == EPERM);
         MUST(ptrace(PTRACE_TRACEME) == -1 && errno == EPERM);
         MUST(open("/dev/null", O_WRONLY) >= 0);
         MUST(mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+        others_are_safe();
         _exit(0);
     }
     cr_assert_eq(waitpid(pid, &status, 0), pid);

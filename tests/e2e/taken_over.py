@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 
 import harness
 from harness import expect, wait_until
@@ -46,6 +47,11 @@ def others(build, env):
         expect(program.running(), f"the other program has ended\n{program.report()}")
 
 
+def stopped(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
 def forbidden(call):
     return (r"error: \S+: backend process \d+ of vector_add .* made the system call "
             rf"{call} \(\d+\), which its sandbox does not allow")
@@ -67,6 +73,33 @@ def test_take_memory(build):
         took = int(server.wait_for_line(r"has (\d+) MiB", 10, server.err).group(1))
         print(f"  {took} MiB")
         expect(took <= 2 * 64 + 1024 + 32 * os.cpu_count(), f"{took} MiB")
+
+
+def test_stop_others(build):
+    """Not even to the software GPUs of a node."""
+    with attacked_config(build, "stop_others") as config, \
+            harness.serving(build, config=config) as server:
+        env = build.remote([server])
+        with others(build, env):
+            victims = harness.children(server.pid)
+            launch(build, env)
+            server.wait_for_line(r"it has tried to stop_others", 10, server.err)
+            tried = re.findall(r"stops (\d+): (\d+)", server.err.text)
+            expect(set(victims) & {int(pid) for pid, _ in tried}, f"{victims}, {tried}")
+            expect(all(error == "1" for _, error in tried), f"not EPERM: {tried}")
+            expect(not [pid for pid in victims if harness.alive(pid) and stopped(pid)],
+                   server.report())
+
+
+def test_kill_others_by_a_descriptor(build):
+    """F_SETOWN, F_SETSIG and O_ASYNC: the kernel would send the signal for it."""
+    with attacked_config(build, "kill_others_by_a_descriptor") as config, \
+            harness.serving(build, config=config) as server:
+        env = build.remote([server])
+        with others(build, env):
+            launch(build, env)
+            server.wait_for_line(forbidden("fcntl"), 10, server.err)
+            time.sleep(0.5)  # in which somebody would die
 
 
 # ---- the log
@@ -96,7 +129,7 @@ def text_of(path):
         return file.read()
 
 
-def log_after(build, attack, *keys, program=launch):
+def log_after(build, attack, *keys, program=launch, until=r"vector_add \(pid \d+\): gone"):
     """What a log file says, after the attack and the end of gpuaasd."""
     with attacked_config(build, attack, *keys) as config, \
             tempfile.NamedTemporaryFile(prefix="gpuaas-log-") as file:
@@ -106,8 +139,7 @@ def log_after(build, attack, *keys, program=launch):
             env = build.environment(build.path("lib", "gpuaas"),
                                     {"GPUAAS_SERVERS": ready.group(1)})
             program(build, env)
-            wait_until(lambda: re.search(r"vector_add \(pid \d+\): gone", text_of(file.name)), 20,
-                       "the program has gone")
+            wait_until(lambda: re.search(until, text_of(file.name)), 60, f"the log says {until!r}")
             expect(server.poll() is None, "gpuaasd has ended")
         return text_of(file.name)
 
@@ -141,7 +173,7 @@ def test_fill_the_log(build):
     def beside(build, env):
         with others(build, env):
             launch(build, env)
-    text = log_after(build, "fill_the_log", program=beside)
+    text = log_after(build, "fill_the_log", program=beside, until="ended: killed by signal 6")
     expect(len(text) < LOG_BYTES, f"{len(text)} bytes")
     expect(max(map(len, text.splitlines())) < 1200, "a line is long")
     expect(re.search(r"\d+ lines of this process were left out", text), text[-3000:])
@@ -177,6 +209,56 @@ def test_say_forbidden_without_being_it(build):
 
 
 # ---- what it has from gpuaasd
+
+PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "isolation.md")
+
+
+def table(head):
+    """The rows of the page's table whose first heading that is; their words in `code`."""
+    with open(PAGE, encoding="utf-8") as file:
+        text = file.read()
+    rows = text[text.index(f"\n| {head} |"):].split("\n\n")[0].splitlines()[3:]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+
+
+def words(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def expect_descriptors(pid):
+    rows = table("descriptor")
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        link = os.readlink(f"/proc/{pid}/fd/{name}")
+        fixed = [row for row in rows if name in row[0].split(", ")]
+        fits = any(link.startswith(start) for row in fixed or rows if fixed or row[0] == "more"
+                   for start in words(row[1]))
+        expect(fits, f"descriptor {name}: {link} is not in docs/isolation.md")
+
+
+def expect_memory(pid):
+    rows = table("memory that it shares")
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+        maps = [line.split(None, 5) for line in file]
+    for _, rights, *_, name in (row for row in maps if row[1][3] == "s"):
+        fits = any(name.startswith(start) and rights[:2] in words(row[1])
+                   for row in rows for start in words(row[0]))
+        expect(fits, f"{rights} {name} is not in docs/isolation.md")
+
+
+def test_descriptors_and_memory(build):
+    """Of a spare and of a process that serves, over each transport: what the page says, no more."""
+    for transport in ("tcp", "auto"):
+        with harness.serving(build, gpus=1) as server:
+            env = {**build.remote([server]), "GPUAAS_TRANSPORT": transport}
+            with others(build, env):
+                server.wait_spares()
+                for pid in harness.children(server.pid):
+                    expect_descriptors(pid)
+                    expect_memory(pid)
+                    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                        _, _, _, session, terminal = file.read().rsplit(")", 1)[1].split()[:5]
+                    expect(session == str(pid) and terminal == "0", f"{session}, {terminal}")
+
 
 def test_write_the_grants(build):
     """It may only read them."""
