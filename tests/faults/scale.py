@@ -92,7 +92,7 @@ def test_descriptors_that_cannot_be_raised_are_told(build):
     prefix = ["prlimit", "--nofile=100:400"]
     with harness.serving(build, config=configuration(500), prefix=prefix) as server:
         expect(descriptors_allowed(server.pid) == 400, "all that are allowed are used")
-        server.wait_for_line("400 descriptors are allowed here, enough for 132 clients", 10,
+        server.wait_for_line("400 descriptors are allowed here, enough for 116 clients", 10,
                              server.err)
         check.run_steps(build, [server])
 
