@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds NVIDIA's library. It searches GPUAAS_JIT_PATH, LD_LIBRARY_PATH, CUDA_PATH and CUDA_HOME,
- * the packages of the running Python, and the folders of the toolkit and of distributions.
+/* Finds NVIDIA's library. It searches GPUAAS_JIT_PATH, then as NVIDIA's cuda-pathfinder does: the
+ * packages of the running Python, its conda environment, LD_LIBRARY_PATH, CUDA_PATH and CUDA_HOME,
+ * and the folders of the toolkit and of distributions. A package was made for the others in its
+ * environment (its nvJitLink reads what its compilers write), a toolkit may be older.
  *
  * Note: dlopen of the plain name would give this library itself, and so may a path (a copied
  * folder): our own file is skipped. */
@@ -100,8 +102,8 @@ static bool called_from(char *folder, size_t size)
 static void *open_of_python(const char *stem)
 {
     static const char *const tails[] = {"/../lib/python3*/site-packages/nvidia/cu*/lib",
-                                        "/../lib/python3*/site-packages/nvidia/*/lib", "/../lib"};
-    char folder[PATH_MAX];
+                                        "/../lib/python3*/site-packages/nvidia/*/lib"};
+    char folder[PATH_MAX], conda[PATH_MAX + 32];
     void *library = NULL;
     if (!called_from(folder, sizeof folder)) {
         return NULL;
@@ -109,29 +111,39 @@ static void *open_of_python(const char *stem)
     for (size_t i = 0; library == NULL && i < sizeof tails / sizeof tails[0]; i++) {
         library = open_in(folder, strlen(folder), tails[i], stem);
     }
+    snprintf(conda, sizeof conda, "%s/../conda-meta", folder);
+    if (library == NULL && access(conda, F_OK) == 0) {
+        library = open_in(folder, strlen(folder), "/../lib", stem);
+    }
     return library;
 }
 
-static void *open_anywhere(const char *stem)
+static void *open_of_toolkit(const char *stem)
 {
     static const char *const variables[] = {"CUDA_PATH", "CUDA_HOME"};
     static const char *const folders[] = {"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu",
                                           "/usr/lib64", "/usr/local/cuda-*/lib64", "/usr/lib"};
-    void *library = open_in_list("GPUAAS_JIT_PATH", stem);
-    if (library == NULL) {
-        library = open_in_list("LD_LIBRARY_PATH", stem);
-    }
+    char folder[PATH_MAX];
+    void *library = NULL;
     for (size_t i = 0; library == NULL && i < sizeof variables / sizeof variables[0]; i++) {
         const char *root = getenv(variables[i]);
         library = root != NULL ? open_in(root, strlen(root), "/lib64", stem) : NULL;
     }
-    if (library == NULL) {
-        library = open_of_python(stem);
+    if (library == NULL && called_from(folder, sizeof folder)) {
+        library = open_in(folder, strlen(folder), "/../lib", stem);
     }
     for (size_t i = 0; library == NULL && i < sizeof folders / sizeof folders[0]; i++) {
         library = open_in(folders[i], strlen(folders[i]), "", stem);
     }
     return library;
+}
+
+static void *open_anywhere(const char *stem)
+{
+    void *library = open_in_list("GPUAAS_JIT_PATH", stem);
+    library = library != NULL ? library : open_of_python(stem);
+    library = library != NULL ? library : open_in_list("LD_LIBRARY_PATH", stem);
+    return library != NULL ? library : open_of_toolkit(stem);
 }
 
 void *jit_real_open(const char *stem)

@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that compile device code at run time get PTX where GPUs run nothing else."""
 
+import os
+import subprocess
+import sys
+import tempfile
+
 import harness
 from harness import expect
 
@@ -42,6 +47,43 @@ def test_chosen(build):
         expect("machine code only" in process.err.text, process.report())
         process = run_with(build, server, "--compilers=quick", status=125)
         expect("auto, ptx or machine" in process.err.text, process.report())
+
+
+WHICH = """
+import ctypes, sys
+library, major, minor = ctypes.CDLL(sys.argv[1]), ctypes.c_uint(), ctypes.c_uint()
+print(library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), minor.value)
+"""
+
+
+def make_library(folder, number):
+    """An nvrtc of that minor version."""
+    os.makedirs(folder)
+    text = f"int nvrtcVersion(unsigned *a, unsigned *b) {{ *a = 13; *b = {number}; return 0; }}"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o",
+                    os.path.join(folder, "libnvrtc.so.13")], input=text, text=True, check=True)
+
+
+def test_which_compiler(build):
+    """That of the running Python's own packages comes before a toolkit's, which may be older; then
+    that of LD_LIBRARY_PATH. GPUAAS_JIT_PATH is before all."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-jit-") as root:
+        def at(*names):
+            return os.path.join(root, *names)
+        places = [at("chosen"), at("env", "lib", "python3.99", "site-packages", "nvidia", "cu13",
+                                   "lib"), at("path"), at("toolkit", "lib64")]
+        for number, place in enumerate(places):
+            make_library(place, number)
+        os.makedirs(at("env", "bin"))
+        os.symlink(os.path.realpath(sys.executable), at("env", "bin", "python"))
+        ours = build.path("lib", "gpuaas", "jit", "libnvrtc.so.13")
+        for number, place in enumerate(places):
+            env = build.environment(extra={"CUDA_HOME": at("toolkit"), "CUDA_PATH": at("toolkit"),
+                                           "LD_LIBRARY_PATH": at("path"),
+                                           "GPUAAS_JIT_PATH": at("chosen")})
+            process = harness.run([at("env", "bin", "python"), "-c", WHICH, ours], env)
+            expect(process.out.text == f"0 {number}", f"{place} is due\n{process.report()}")
+            os.remove(os.path.join(place, "libnvrtc.so.13"))
 
 
 def test_devices(build):
