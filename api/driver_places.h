@@ -118,6 +118,9 @@ struct cuda_driver_places {
      * granules, and parts of those that small allocations share. Memory that it has
      * freed and other processes still have open is theirs. */
     int (*memory_held)(int device, uint64_t *bytes);
+    /* The memory of this machine that the driver has taken for the program and counts, besides that
+     * of GPUs: parsed code, blocks that run, managed variables. */
+    int (*host_held)(uint64_t *bytes);
 };
 
 #endif

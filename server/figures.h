@@ -94,6 +94,9 @@ struct figures {
     _Atomic uint32_t silent;     /* 1: it is ended because it gives no sign of life */
     _Atomic uint64_t busy_at_ns; /* when it was last seen to call or to wait for work */
     _Atomic uint64_t rate_waits; /* how often it has seen that a rate lets it wait */
+    /* Host memory that its driver counts by itself, as it was within the last second; what is shown
+     * of host memory has it besides. */
+    _Atomic uint64_t driver_bytes;
     struct gpu_figures gpus[FIGURES_GPUS];
 };
 

@@ -5,11 +5,13 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
+#include "api/driver_places.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/backend/admission.h"
 #include "server/backend/backend.h"
 #include "server/backend/sandbox.h"
+#include "server/driver/driver.h"
 
 #define TURN_MS     500 /* deadlines are seconds */
 #define END_TURN_MS 20  /* while applications end: the main thread reads gpuaasd's answers */
@@ -77,6 +79,18 @@ static const char *seat_ended(struct application *application)
     return NULL;
 }
 
+/* The driver counts for the process, so what it says is somebody's where he has it for himself. */
+static void driver_bytes_tell(const struct application *application)
+{
+    const struct cuda_driver_places *places = driver_places(&application->backend->driver);
+    uint64_t bytes = 0;
+    if (places != NULL && !application->host.shares_process &&
+        places->host_held(&bytes) == CUDA_SUCCESS) {
+        atomic_store_explicit(&application->ledger.figures->driver_bytes, bytes,
+                              memory_order_relaxed);
+    }
+}
+
 static const char *seat_turn(struct application *application)
 {
     const struct backend *backend = application->backend;
@@ -85,6 +99,7 @@ static const char *seat_turn(struct application *application)
     case APPLICATION_NONE:
         return atomic_exchange(&application->arrived, false) ? seat_begin(application) : NULL;
     case APPLICATION_SERVED:
+        driver_bytes_tell(application);
         why =
             atomic_load(&application->leaving) ? "gpuaasd ends it" : application_turn(application);
         if (why != NULL && backend->setup.outlives == 0) {

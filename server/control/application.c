@@ -402,6 +402,8 @@ static void seat_status(const struct seat *seat, struct status_application *stat
             status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
         }
         status->figures[FIGURE_DEVICE_BYTES] += lender_taken_bytes(seat, UINT32_MAX);
+        status->figures[FIGURE_HOST_BYTES] +=
+            atomic_load_explicit(&seat->figures->driver_bytes, memory_order_relaxed);
     }
 }
 

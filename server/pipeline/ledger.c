@@ -16,6 +16,7 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     atomic_store(&figures->silent, 0);
     atomic_store(&figures->busy_at_ns, 0);
     atomic_store(&figures->rate_waits, 0);
+    atomic_store(&figures->driver_bytes, 0);
     for (unsigned i = 0; i < FIGURES_GPUS; i++) {
         struct gpu_figures *row = &figures->gpus[i];
         for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {

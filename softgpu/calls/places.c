@@ -3,6 +3,7 @@
 #include "softgpu/calls/places.h"
 
 #include "softgpu/calls/call.h"
+#include "softgpu/engine/budget.h"
 #include "softgpu/memory/heap.h"
 #include "softgpu/memory/kept.h"
 #include "softgpu/memory/vmm.h"
@@ -195,6 +196,12 @@ static int memory_held(int ordinal, uint64_t *bytes)
     return CUDA_SUCCESS;
 }
 
+static int host_held(uint64_t *bytes)
+{
+    *bytes = sg_budget_held();
+    return CUDA_SUCCESS;
+}
+
 const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places,
                                                   .module_layout = module_layout,
                                                   .module_variable = module_variable,
@@ -208,4 +215,5 @@ const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places
                                                   .heap_place = heap_place,
                                                   .context_state = context_state,
                                                   .context_prints = context_prints,
-                                                  .memory_held = memory_held};
+                                                  .memory_held = memory_held,
+                                                  .host_held = host_held};

@@ -187,6 +187,17 @@ def test_what_the_node_holds(build):
                 expect(grown <= factor * more + 8 * MIB, f"{action}: {grown} grown, {more} charged")
 
 
+def test_what_the_gpu_keeps_on_the_node(build):
+    """Code of a software GPU, and managed variables, are shown as memory of the node."""
+    with limited(build, "objects=100000") as server, chargers(build, server) as (program,):
+        before = charged(server, program)[1]
+        expect(program.ask(f"variables(1, '.attribute(.managed) .b8 managed{{}}[{30 * MIB}]')") ==
+               "0", program.report())
+        wait_until(lambda: charged(server, program)[1] >= before + 30 * MIB, 10, "they are shown")
+        expect(program.ask("end()") == "ended", program.report())
+        wait_until(lambda: charged(server, program)[1] < before + 30 * MIB, 10, "they are gone")
+
+
 # ---- above the limit
 
 def refused(program, action, limit_used):
