@@ -50,6 +50,8 @@ struct tls_conn {
     uint8_t *gather;          /* collects small pieces into a record; NULL: none yet */
     size_t accepted;          /* plain bytes that are encrypted, but not reported as sent */
     uint64_t records;         /* records sent with the current key */
+    unsigned messages;        /* of the protocol itself, that have come after the handshake */
+    size_t messages_bytes;    /* plain bytes that have come with them; both begin anew */
     _Atomic size_t carried;   /* plain bytes of both directions, until they are many */
     uint8_t ticket[TRANSPORT_TICKET_ID + TRANSPORT_TICKET_KEY]; /* the client's */
     bool ticketed;                  /* a ticket instead of certificates */
@@ -61,6 +63,11 @@ struct tls_conn {
 /* Records after which the key is changed, long before the limit of AES-GCM (RFC 8446, 5.5). A
  * test sets it lower. */
 extern uint64_t tls_key_records;
+
+/* Most messages of the protocol (key updates) for so many plain bytes. OpenSSL goes on reading
+ * behind one, so a receive would last as long as the other end sends them. */
+#define TLS_MESSAGES_MAX   32u
+#define TLS_MESSAGES_BYTES (64u << 10)
 
 extern const struct transport_ops transport_tls;
 
@@ -80,6 +87,10 @@ GA_CHECKED enum ga_status tls_ssl_make(struct tls_conn *state, SSL_CTX *context)
 GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
 /* Writes OpenSSL's reason of a failure, in helpful words, into state->error_text. */
 void tls_error_text(struct tls_conn *state);
+
+/* OpenSSL tells it each message; counts those that come after the handshake. */
+void tls_message(int sent, int version, int type, const void *bytes, size_t size, SSL *ssl,
+                 void *user);
 
 /* ---- tls_stream.c */
 /* The handshake, driven by the first operation, for which there should be bytes at a server; takes

@@ -60,6 +60,7 @@ static SSL_CTX *context_new(bool server, char *why, size_t why_size)
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_default_passwd_cb(context, no_password);
     (void)SSL_CTX_set_num_tickets(context, 0);
+    SSL_CTX_set_msg_callback(context, tls_message);
     return context;
 }
 

@@ -42,6 +42,11 @@ static int in_read(BIO *bio, char *to, int size)
     struct tls_conn *state = BIO_get_data(bio);
     size_t here = state->in.end - state->in.start;
     BIO_clear_retry_flags(bio);
+    if (state->messages > TLS_MESSAGES_MAX) {
+        snprintf(state->error_text, sizeof state->error_text,
+                 "it sends messages of TLS alone, and too many of them");
+        return -1;
+    }
     if (here == 0) {
         return straight_read(bio, to, size);
     }
@@ -87,6 +92,16 @@ static void method_make(void)
         (void)BIO_meth_set_read(method, in_read);
         (void)BIO_meth_set_write(method, out_write);
         (void)BIO_meth_set_ctrl(method, bio_control);
+    }
+}
+
+void tls_message(int sent, int version, int type, const void *bytes, size_t size, SSL *ssl,
+                 void *user)
+{
+    struct tls_conn *state = SSL_get_app_data(ssl);
+    (void)version, (void)bytes, (void)size, (void)user;
+    if (!sent && type == SSL3_RT_HANDSHAKE && atomic_load(&state->ready)) {
+        state->messages++;
     }
 }
 

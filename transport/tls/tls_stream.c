@@ -231,6 +231,16 @@ enum ga_status tls_send(struct transport_conn *conn, const struct iovec *pieces,
 
 /* ---- receiving */
 
+/* Plain bytes have come. */
+static void messages_forget(struct tls_conn *state, size_t bytes)
+{
+    state->messages_bytes += bytes;
+    if (state->messages_bytes >= TLS_MESSAGES_BYTES) {
+        state->messages_bytes = 0;
+        state->messages = 0;
+    }
+}
+
 /* Decrypts received bytes. GA_AGAIN: none. */
 static enum ga_status decrypt(struct tls_conn *state, uint8_t *to, size_t size, size_t *got)
 {
@@ -244,6 +254,7 @@ static enum ga_status decrypt(struct tls_conn *state, uint8_t *to, size_t size, 
         int rc = SSL_read(state->ssl, to + done, (int)part);
         if (rc > 0) {
             done += (size_t)rc;
+            messages_forget(state, (size_t)rc);
         } else {
             error = SSL_get_error(state->ssl, rc);
         }
