@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note: the lock is a POSIX one, because only of those the kernel says which process has it.
  * Nothing else opens the file: POSIX takes away all locks of a process when it closes one
- * descriptor. */
+ * descriptor. SQLite does so with the database, whose lock is therefore one of the open file
+ * description (OFD), at a byte that SQLite does not know. */
 #include "store/lock.h"
 
 #include <errno.h>
@@ -13,13 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LOCK_SUFFIX "-lock"
+#define LOCK_BYTE   ((off_t)1 << 62) /* of the database; SQLite has some behind the first GiB */
 
 struct store_lock {
     int file;
+    int database; /* -1: there was none */
 };
 
 /* The place of the lock: beside the database itself, by whatever link that has been named. */
@@ -92,6 +96,42 @@ static enum ga_status lock_hold(int file, const char *path, const char *place, c
     return GA_OK;
 }
 
+/* A regular file, and another one than `known`. */
+static bool is_new(const char *path, int known)
+{
+    struct stat file, before;
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+           (known < 0 || fstat(known, &before) != 0 || before.st_dev != file.st_dev ||
+            before.st_ino != file.st_ino);
+}
+
+enum ga_status store_lock_database(struct store_lock *lock, const char *path, char *why,
+                                   size_t why_size)
+{
+    struct flock wanted = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+    int file = is_new(path, lock->database) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0) {
+        return GA_OK; /* store_open says what is wrong with it */
+    }
+    if (fcntl(file, F_OFD_SETLK, &wanted) != 0) {
+        bool taken = errno == EAGAIN || errno == EACCES;
+        snprintf(why, why_size,
+                 taken ? "%s is used by another gpuaasd, which knows it by another name, or its "
+                         "file " LOCK_SUFFIX " has been removed: stop that one first, or give each "
+                         "gpuaasd a store of its own"
+                       : "%s cannot be locked: %s",
+                 path, strerror(errno));
+        close(file);
+        return taken ? GA_AGAIN : GA_DENIED;
+    }
+    if (lock->database >= 0) {
+        close(lock->database);
+    }
+    lock->database = file;
+    return GA_OK;
+}
+
 enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
                                size_t why_size)
 {
@@ -109,7 +149,11 @@ enum ga_status store_lock_take(const char *path, struct store_lock **out, char *
         free(lock);
         return GA_DENIED;
     }
+    lock->database = -1;
     enum ga_status status = lock_hold(lock->file, path, place, why, why_size);
+    if (status == GA_OK) {
+        status = store_lock_database(lock, path, why, why_size);
+    }
     if (status != GA_OK) {
         store_lock_free(lock);
         return status;
@@ -121,6 +165,9 @@ enum ga_status store_lock_take(const char *path, struct store_lock **out, char *
 void store_lock_free(struct store_lock *lock)
 {
     if (lock != NULL) {
+        if (lock->database >= 0) {
+            close(lock->database);
+        }
         close(lock->file);
         free(lock);
     }

@@ -6,7 +6,8 @@
  * changes rows (gpuaasctl) needs no lock.
  *
  * It is a lock on a file of its own, PATH-lock, which stays when the lock is given back: the kernel
- * gives it back when the process dies, however that is. */
+ * gives it back when the process dies, however that is. The database itself is locked, too, because
+ * it may have other names (hard links, mounts), and somebody may remove PATH-lock. */
 #ifndef STORE_LOCK_H
 #define STORE_LOCK_H
 
@@ -20,7 +21,11 @@ struct store_lock;
  * `why` says which one, and since when. At most once in a process for each database. */
 GA_CHECKED enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
                                           size_t why_size);
-/* Gives it back; NULL: nothing. */
+/* What store_open has opened is locked, too: the database that it has made, or that has come into
+ * the place of the one before. GA_AGAIN as above, GA_DENIED. */
+GA_CHECKED enum ga_status store_lock_database(struct store_lock *lock, const char *path, char *why,
+                                              size_t why_size);
+/* Gives it back, when the database is closed; NULL: nothing. */
 void store_lock_free(struct store_lock *lock);
 
 #endif

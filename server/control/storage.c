@@ -15,6 +15,14 @@ const char *storage_path(const struct control *control)
     return path[0] != 0 ? path : STORAGE_IN_MEMORY;
 }
 
+/* A database that has just been opened. */
+static enum ga_status storage_lock(struct control *control, char *why, size_t why_size)
+{
+    return control->store_lock != NULL
+               ? store_lock_database(control->store_lock, storage_path(control), why, why_size)
+               : GA_OK;
+}
+
 enum ga_status storage_start(struct control *control)
 {
     char why[600];
@@ -24,6 +32,9 @@ enum ga_status storage_start(struct control *control)
     }
     if (status == GA_OK) {
         status = store_open(storage_path(control), &control->store, why, sizeof why);
+    }
+    if (status == GA_OK) {
+        status = storage_lock(control, why, sizeof why);
     }
     if (status != GA_OK) {
         ga_error("[server] store: %s", why);
@@ -52,6 +63,11 @@ enum ga_status storage_get(struct control *control, struct store **out, char *wh
 {
     if (control->store == NULL) {
         GA_TRY(store_open_again(storage_path(control), &control->store, why, why_size));
+        enum ga_status status = storage_lock(control, why, why_size);
+        if (status != GA_OK) {
+            storage_close(control);
+            return status;
+        }
         store_set_patience(control->store, PATIENCE_MS);
         ga_info("the database %s is open again", storage_path(control));
     }

@@ -70,6 +70,40 @@ Test(lock, of_the_living_alone)
     lock_holder_end(pid);
 }
 
+/* By a hard link, beside which SQLite would keep another journal, and without the file of the lock.
+ */
+Test(lock, of_the_database_itself)
+{
+    const char *path = scratch_path("db"), *other = scratch_path("hard");
+    store_close(scratch_open(path));
+    pid_t pid = lock_holder(path);
+    cr_assert_eq(link(path, other), 0);
+    lock_expect(other, GA_AGAIN, "by another name");
+    cr_assert_eq(unlink(scratch_path("db-lock")), 0);
+    lock_expect(path, GA_AGAIN, "has been removed");
+    store_close(scratch_open(path)); /* who needs no lock is not in its way, nor takes it away */
+    lock_expect(path, GA_AGAIN, "has been removed");
+    lock_holder_end(pid);
+    lock_expect(path, GA_OK, NULL);
+}
+
+/* A database that is made, or takes the place of another one, behind the lock of the file. */
+Test(lock, of_what_has_been_opened)
+{
+    struct store_lock *lock;
+    char why[600];
+    const char *path = scratch_path("db");
+    cr_assert_eq(store_lock_take(path, &lock, why, sizeof why), GA_OK, "%s", why);
+    for (unsigned i = 0; i < 2; i++) {
+        store_close(scratch_open(path));
+        cr_assert_eq(store_lock_database(lock, path, why, sizeof why), GA_OK, "%s", why);
+        cr_assert_eq(unlink(scratch_path("db-lock")), 0);
+        lock_expect(path, GA_AGAIN, "by another name");
+        cr_assert_eq(unlink(path), 0);
+    }
+    store_lock_free(lock);
+}
+
 Test(lock, what_the_file_says_is_only_words)
 {
     const char *path = scratch_path("db"), *place = scratch_path("db-lock");

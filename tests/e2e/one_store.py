@@ -81,13 +81,19 @@ def beside(here):
 
 
 def test_a_second_one(build):
-    """By the same path, by a link, and when the first one's database was not there yet."""
+    """By the same path, by links, without the file of the lock, and when the first one's database
+    was not there yet."""
     with node(build) as here:
         link = os.path.join(here.folder, "link.db")
         os.symlink(here.store, link)
         with here.serving() as server, running_session(build, here, server) as player:
             for store in (here.store, link):
                 here.refused(here.used(server), store=store)
+            hard = os.path.join(here.folder, "hard.db")
+            os.link(here.store, hard)
+            here.refused("is used by another gpuaasd, which knows it by another name", store=hard)
+            os.unlink(here.store + "-lock")
+            here.refused("is used by another gpuaasd, .* has been removed")
             beside(here)
             here.admin.run("db", "backup", os.path.join(here.folder, "copy"))
             here.admin.wrong(1, "db", "restore", os.path.join(here.folder, "copy"), "--store",
