@@ -22,6 +22,8 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 
+#define READ_FILLS 4u /* of its buffer, in a turn of the loop */
+
 static void control_client_ready(uv_poll_t *poll, int status, int events);
 
 enum ga_status control_clients_init(struct control *control)
@@ -135,7 +137,7 @@ static bool control_client_watch(struct control_client *client, short wanted)
 {
     struct pollfd at[TRANSPORT_POLL_MAX];
     control_client_idle(client);
-    while (client->conn.ops->poll_prepare(&client->conn, wanted, at) == 0) {
+    while (!client->more && client->conn.ops->poll_prepare(&client->conn, wanted, at) == 0) {
         if (control_client_is_stepped(client)) {
             control_client_step(client);
             return true;
@@ -145,8 +147,10 @@ static bool control_client_watch(struct control_client *client, short wanted)
             return false;
         }
     }
-    int events = ((at[0].events & POLLIN) != 0 ? UV_READABLE : 0) |
-                 ((at[0].events & POLLOUT) != 0 ? UV_WRITABLE : 0);
+    /* More: at once, or when it takes its answers. */
+    short waits = client->more ? POLLIN | POLLOUT : at[0].events;
+    int events =
+        ((waits & POLLIN) != 0 ? UV_READABLE : 0) | ((waits & POLLOUT) != 0 ? UV_WRITABLE : 0);
     (void)uv_poll_start(&client->poll, events, control_client_ready);
     return true;
 }
@@ -310,9 +314,12 @@ static bool begin_reading(struct control_client *client)
            frame_reader_init(&client->reader, PENDING_BUFFER_BYTES) == GA_OK;
 }
 
-/* Reads and answers all there is; false: the client is to be closed. */
+/* Reads and answers what there is, but no more than it may in a turn of the loop, in which others
+ * have theirs; false: the client is to be closed. */
 static bool control_client_read(struct control_client *client)
 {
+    unsigned fills = 0;
+    client->more = false;
     if (!begin_reading(client)) {
         return false;
     }
@@ -324,6 +331,10 @@ static bool control_client_read(struct control_client *client)
             status = frame_next(&client->reader, &header, &values);
         }
         if (status == GA_AGAIN && control_client_is_stepped(client)) {
+            return true;
+        }
+        if (status == GA_AGAIN && fills++ == READ_FILLS) {
+            client->more = true;
             return true;
         }
         if (status == GA_AGAIN) {
@@ -382,7 +393,8 @@ static void control_client_ready(uv_poll_t *poll, int status, int events)
         }
         status = UV_ENOMEM;
     }
-    if (status != 0 || ((events & UV_READABLE) != 0 && !control_client_read(client))) {
+    bool reads = (events & UV_READABLE) != 0 || client->more;
+    if (status != 0 || (reads && !control_client_read(client))) {
         control_client_close(client);
         return;
     }

@@ -38,6 +38,7 @@ struct control_client {
     struct auth_grant *admin; /* he has shown that he is an administrator (client_admin.h) */
     bool taken;               /* the connection is somebody else's */
     struct frame_reader reader;
+    bool more; /* it has had its turn, and there may be more to read */
     struct control_client_out out;
     char address[TRANSPORT_PEER_BYTES]; /* for the log; see control_client_address */
     struct control_client_open opens[CLIENT_OPENS_MAX];
