@@ -121,6 +121,10 @@ struct cuda_driver_places {
     /* The memory of this machine that the driver has taken for the program and counts, besides that
      * of GPUs: parsed code, blocks that run, managed variables. */
     int (*host_held)(uint64_t *bytes);
+
+    /* Unloads a module that has just been loaded and that nothing has used. Unlike cuModuleUnload
+     * it does not wait. CUDA_ERROR_NOT_PERMITTED: it is a library's. */
+    int (*module_drop)(void *module);
 };
 
 #endif

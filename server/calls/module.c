@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/calls.h"
+#include "api/driver_places.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
@@ -98,6 +99,11 @@ void module_unmake(struct server_conn *conn, struct server_context *context, CUm
                    uint64_t bytes)
 {
     const struct waiting_call unload = {.make = module_unload, .object = (uint64_t)(uintptr_t)real};
+    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    if (places != NULL && places->module_drop(real) == CUDA_SUCCESS) {
+        memory_gone(conn, context, bytes);
+        return;
+    }
     struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
     if (entry != NULL) {
         waiting_call_make(conn, context, unloading(entry, context, unload, bytes));

@@ -14,7 +14,8 @@ CUresult module_real_load(struct server_conn *conn, struct server_module *module
 /* Frees it, in the driver too: its context has no work. */
 CUresult module_free(struct server_conn *conn, struct server_module *module);
 /* Unloads one of the driver's that the current call has loaded in vain; then `bytes` of the GPU are
- * no more charged. */
+ * no more charged. A driver that counts does it at once: a program whose work waits could else have
+ * any memory, by loading what it is refused. */
 void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real,
                    uint64_t bytes);
 

@@ -189,8 +189,8 @@ const struct cuda_driver_places *driver_counts(const struct cuda_driver *driver)
     const struct cuda_driver_places *places =
         GA_FAILPOINT("backend: variables are told") ? NULL : driver_places(driver);
     bool counts =
-        places != NULL &&
-        places->bytes >= offsetof(struct cuda_driver_places, host_held) + sizeof places->host_held;
+        places != NULL && places->bytes >= offsetof(struct cuda_driver_places, module_drop) +
+                                               sizeof places->module_drop;
     return counts ? places : NULL;
 }
 

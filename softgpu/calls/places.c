@@ -66,6 +66,18 @@ static int module_variable(void *handle, size_t index, struct cuda_module_variab
     return (int)sg_leave(CUDA_SUCCESS);
 }
 
+static int module_drop(void *handle)
+{
+    CU_TRY(sg_enter_teardown());
+    struct sg_module *module =
+        ga_handle_table_find(&sg_process.modules, (uint64_t)(uintptr_t)handle);
+    if (module == NULL || module->library != NULL) {
+        return (int)sg_leave(module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_NOT_PERMITTED);
+    }
+    sg_module_destroy(module);
+    return (int)sg_leave(CUDA_SUCCESS);
+}
+
 /* ---- wishes of the thread */
 
 static int module_place(const struct cuda_module_layout *layout)
@@ -216,4 +228,5 @@ const struct cuda_driver_places sg_call_places = {.bytes = sizeof sg_call_places
                                                   .context_state = context_state,
                                                   .context_prints = context_prints,
                                                   .memory_held = memory_held,
-                                                  .host_held = host_held};
+                                                  .host_held = host_held,
+                                                  .module_drop = module_drop};

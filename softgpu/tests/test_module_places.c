@@ -178,6 +178,14 @@ Test(module_places, a_module_tells_all_that_kernels_can_change)
     GIVES(places->module_layout(module, &layout), CUDA_ERROR_INVALID_HANDLE);
 }
 
+Test(module_places, one_that_nothing_has_used_is_dropped)
+{
+    CUmodule module = load(functions);
+    OK(places->module_drop(module));
+    GIVES(places->module_drop(module), CUDA_ERROR_INVALID_HANDLE);
+    GIVES(driver.cuModuleUnload(module), CUDA_ERROR_INVALID_HANDLE);
+}
+
 /* Another context, other modules and other memory come between. */
 Test(module_places, a_module_comes_back_where_it_was)
 {

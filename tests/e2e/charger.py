@@ -115,6 +115,14 @@ def green():
     return code
 
 
+def waits():
+    """The work of a stream from now on, for ever."""
+    word, stream = c_void_p(), c_void_p()
+    must("cuMemHostAlloc", byref(word), c_size_t(4), 2)
+    must("cuStreamCreate", byref(stream), 1)
+    return cuda.cuStreamWaitValue32_v2(stream, word, 1, 0)
+
+
 def load(text, kernel=None, head=HEAD):
     """With `kernel` it is launched, too."""
     module, function = c_void_p(), c_void_p()

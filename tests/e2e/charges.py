@@ -15,7 +15,7 @@ import sys
 import harness
 from harness import expect, wait_until
 from node import Player
-from quotas import another_driver, expect_note, limited
+from quotas import MEMORY, another_driver, expect_note, limited
 
 CHARGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "charger.py")
 API = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api", "cuda")
@@ -253,6 +253,23 @@ def test_cached_memory_gives_way(build):
         expect(other.ask("end()") == "ended", other.report())
         expect(one.ask("load(MALLOCS)") == "0", one.report())
         expect(one.ask(f"limit({MALLOC_HEAP}, {50 * MIB})") == "0", one.report())
+
+
+def test_what_is_refused_is_gone(build):
+    """Also while work waits for ever: what an image does not tell is known when it is loaded. (That
+    nothing stays is seen by another tenant's program, or by gpuaasd itself: call_check.h.)"""
+    images = ("LAUNCHES", f"'.visible .global .b8 large[{bin(8 * MIB)}];'", "MALLOCS + LAUNCHES")
+    with limited(build) as server, chargers(build, server) as (program,):
+        server.limit("gpu-mem=16MiB")
+        expect(program.ask("waits()") == "0", program.report())
+        expect(program.ask(f"memory({9 * MIB})") == "0", program.report())
+        before = charged(server, program)[0]
+        for image in images * 5:
+            refused(program, f"load({image})", "16MiB allowed, .* used, .* more asked for")
+        expect(charged(server, program)[0] == before, program.report())
+        server.limit("gpu-mem=-")
+        free = int(program.ask("free()"))
+        expect(free >= (MEMORY - 18) * MIB, f"{free} bytes are free")
 
 
 def test_managed_variables(build):
