@@ -178,9 +178,10 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
             rc = client_call_broken(&call);
         } else {
             /* Unused memory of the allocator counts as free. */
-            *free_bytes =
+            size_t all =
                 results.free_bytes + client_allocator_free_bytes(&call.context->session->allocator);
-            *total = results.total_bytes;
+            *total = results.total_bytes; /* as it was at first; a limit may have been raised */
+            *free_bytes = all < *total ? all : *total;
         }
     }
     client_call_end(&call);

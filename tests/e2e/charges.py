@@ -278,6 +278,15 @@ def test_managed_variables(build):
                 "16MiB allowed, .* used, 40MiB more")
 
 
+def test_free_is_within_the_total(build):
+    """Which stays what it was: also with cached memory, and a limit that is raised."""
+    with limited(build, "gpu-mem=16MiB") as server, chargers(build, server) as (program,):
+        expect(program.ask("memory(1)") == "0" and program.ask("end()") == "ended", "it caches")
+        for limit in ("16MiB", "17MiB", "-"):
+            server.limit("gpu-mem=" + limit)
+            expect(int(program.ask("free()")) == 16 * MIB, f"{limit}\n{program.report()}")
+
+
 # ---- a driver that does not count what it takes
 
 def test_limits_with_another_driver(build):
