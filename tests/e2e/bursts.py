@@ -7,8 +7,10 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import stat
 import tempfile
+import threading
 import time
 
 import harness
@@ -186,6 +188,23 @@ def test_links_in_the_folder(build):
             expect("no answer within 1 s" in run_hello(build, env), "not believed")
         with open(victim, encoding="ascii") as file:
             expect(file.read() == "text" and os.stat(victim).st_mtime == 1, "not followed")
+
+
+def test_a_server_that_says_too_much(build):
+    """Hello requests without end, which TLS lets a client pass over, in a handshake."""
+    with harness.serving(build) as server, \
+            socket.create_server(("127.0.0.1", 0)) as listener:
+        def flood():
+            with contextlib.suppress(OSError):
+                one, _ = listener.accept()
+                while True:
+                    one.sendall(b"\x16\x03\x03\0\1\0" * 10000)
+        threading.Thread(target=flood, daemon=True).start()
+        env = build.remote([server], GPUAAS_CA=harness.authority().ca)
+        place = "tls://%s:%d" % listener.getsockname()
+        env["GPUAAS_SERVERS"] = place + "," + env["GPUAAS_SERVERS"]
+        program = harness.run_passing([build.program("hello")], env, 60)
+        expect("too many of them" in program.err.text, program.report())
 
 
 if __name__ == "__main__":

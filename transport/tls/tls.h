@@ -50,7 +50,7 @@ struct tls_conn {
     uint8_t *gather;          /* collects small pieces into a record; NULL: none yet */
     size_t accepted;          /* plain bytes that are encrypted, but not reported as sent */
     uint64_t records;         /* records sent with the current key */
-    unsigned messages;        /* of the protocol itself, that have come after the handshake */
+    unsigned messages;        /* of the protocol itself, that have come */
     size_t messages_bytes;    /* plain bytes that have come with them; both begin anew */
     _Atomic size_t carried;   /* plain bytes of both directions, until they are many */
     uint8_t ticket[TRANSPORT_TICKET_ID + TRANSPORT_TICKET_KEY]; /* the client's */
@@ -64,8 +64,9 @@ struct tls_conn {
  * test sets it lower. */
 extern uint64_t tls_key_records;
 
-/* Most messages of the protocol (key updates) for so many plain bytes. OpenSSL goes on reading
- * behind one, so a receive would last as long as the other end sends them. */
+/* Most messages of the protocol (a handshake has some six, then key updates; a client passes over
+ * hello requests) for so many plain bytes. OpenSSL goes on reading behind one, so a receive would
+ * last as long as the other end sends them. */
 #define TLS_MESSAGES_MAX   32u
 #define TLS_MESSAGES_BYTES (64u << 10)
 
@@ -88,7 +89,7 @@ GA_CHECKED enum ga_status tls_handshake(struct tls_conn *state);
 /* Writes OpenSSL's reason of a failure, in helpful words, into state->error_text. */
 void tls_error_text(struct tls_conn *state);
 
-/* OpenSSL tells it each message; counts those that come after the handshake. */
+/* OpenSSL tells it each message; counts those that come. */
 void tls_message(int sent, int version, int type, const void *bytes, size_t size, SSL *ssl,
                  void *user);
 
