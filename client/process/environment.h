@@ -43,16 +43,4 @@ bool client_environment_token_in_clear(void);
 /* GPUAAS_CERT, GPUAAS_KEY, GPUAAS_CA: files, for connections to tls:// servers. */
 const struct transport_secret *client_environment_secret(void);
 
-/* One device of the list that GPUAAS_DEVICES or CUDA_VISIBLE_DEVICES chooses from. */
-struct client_choice {
-    const uint8_t *uuid;
-};
-
-/* Finds the devices, of `count`, that a list like "1,0" or
- * "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6" names (the beginning of a UUID is enough), in its
- * order. The first entry that names no device ends the list, as in CUDA. Returns the number of
- * `chosen` ones; text NULL: all. */
-int client_environment_choose(const char *text, const struct client_choice *devices, int count,
-                              int *chosen);
-
 #endif

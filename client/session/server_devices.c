@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "api/driver_open.h"
+#include "api/visible_devices.h"
 #include "base/log.h"
 #include "client/process/environment.h"
 
 #define DEVICES_OF_OWNER "GPUAAS_DEVICES"
-#define DEVICES_OF_USER  "CUDA_VISIBLE_DEVICES"
 
 struct client_device *client_devices[CLIENT_DEVICES_MAX];
 int client_device_count;
@@ -98,14 +98,14 @@ bool client_servers_same(const struct client_server *server,
 
 bool client_servers_choose_device(void)
 {
-    return getenv(DEVICES_OF_OWNER) != NULL || getenv(DEVICES_OF_USER) != NULL;
+    return getenv(DEVICES_OF_OWNER) != NULL || getenv(API_VISIBLE_DEVICES) != NULL;
 }
 
 /* First the owner's choice, then, among those, the program's user's. */
 static void devices_choose(const char *variable)
 {
     static struct client_device *before[CLIENT_DEVICES_MAX];
-    static struct client_choice choices[CLIENT_DEVICES_MAX];
+    static struct api_choice choices[CLIENT_DEVICES_MAX];
     static int chosen[CLIENT_DEVICES_MAX];
     const char *text = getenv(variable);
     if (text == NULL) {
@@ -116,7 +116,7 @@ static void devices_choose(const char *variable)
         before[i] = client_devices[i];
         choices[i].uuid = before[i]->uuid;
     }
-    client_device_count = client_environment_choose(text, choices, count, chosen);
+    client_device_count = api_visible_devices(text, choices, count, chosen);
     for (int i = 0; i < client_device_count; i++) {
         client_devices[i] = before[chosen[i]];
     }
@@ -128,7 +128,7 @@ static void devices_choose(const char *variable)
 void client_servers_choose(void)
 {
     devices_choose(DEVICES_OF_OWNER);
-    devices_choose(DEVICES_OF_USER);
+    devices_choose(API_VISIBLE_DEVICES);
     for (int i = 0; i < client_device_count; i++) {
         client_devices[i]->ordinal = i;
     }

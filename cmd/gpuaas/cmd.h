@@ -64,7 +64,8 @@ int cmd_environment_driver(const struct cmd_options *options, char *library, siz
 /* Makes the dynamic loader find `library` as the CUDA driver. `ptx`: compilers at run time keep
  * PTX as well. False: no memory. */
 bool cmd_environment_program(const char *library, bool ptx);
-/* The variable that is empty and so chooses no device; NULL: none. */
-const char *cmd_environment_chooses_none(void);
+/* The variable that is empty and so chooses no device (of servers, or `local`: of this machine's
+ * software GPUs); NULL: none. */
+const char *cmd_environment_chooses_none(bool local);
 
 #endif

@@ -45,7 +45,7 @@ int cmd_devices(const struct cmd_options *options)
     if (!cmd_driver_open(library, &driver)) {
         return EXIT_FAILURE;
     }
-    const char *empty = options->local ? NULL : cmd_environment_chooses_none();
+    const char *empty = cmd_environment_chooses_none(options->local);
     if (cmd_driver_count(&driver, &count) != CUDA_SUCCESS || count == 0) {
         return empty == NULL
                    ? EXIT_FAILURE /* the driver has logged the reason */

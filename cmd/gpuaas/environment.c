@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/visible_devices.h"
 #include "cmd/gpuaas/cmd.h"
 
 static int environment_set(const char *variable, const char *value)
@@ -143,10 +144,10 @@ bool cmd_environment_program(const char *library, bool ptx)
     return done && (!ptx || compile_to_ptx(folder));
 }
 
-const char *cmd_environment_chooses_none(void)
+const char *cmd_environment_chooses_none(bool local)
 {
-    static const char *const variables[] = {"GPUAAS_DEVICES", "CUDA_VISIBLE_DEVICES"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    static const char *const variables[] = {"GPUAAS_DEVICES", API_VISIBLE_DEVICES};
+    for (size_t i = local ? 1 : 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *text = getenv(variables[i]);
         if (text != NULL && *text == 0) {
             return variables[i];

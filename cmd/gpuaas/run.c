@@ -41,7 +41,7 @@ static int exec_failed(const char *name, int error)
 
 static int no_gpu(const struct cmd_options *options)
 {
-    const char *empty = options->local ? NULL : cmd_environment_chooses_none();
+    const char *empty = cmd_environment_chooses_none(options->local);
     if (empty != NULL) {
         return cmd_wrong(CMD_FAILED,
                          "%s was not started: %s is set and empty, so there is no GPU for it; "

@@ -208,7 +208,7 @@ int cmd_status(const struct cmd_options *options)
     }
     driver.servers->quiet();
     status = show(&driver, options->json, &count);
-    const char *empty = cmd_environment_chooses_none();
+    const char *empty = cmd_environment_chooses_none(false);
     if (count == 0 && empty != NULL) {
         (void)cmd_wrong(0, "%s is set and empty: it chooses no device", empty);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/visible_devices.h"
 #include "base/amount.h"
 #include "base/log.h"
 #include "softgpu/engine/budget.h"
@@ -113,13 +114,40 @@ static void memory_tell(const struct sg_config *config)
     }
 }
 
-static CUresult process_make(const char *text, const char *node)
+/* Leaves the devices that `visible` names, in its order; each keeps its UUID, by which processes
+ * know it. False: none is left. */
+static bool devices_choose(struct sg_config *config, const char *visible)
+{
+    static struct soft_device before[SG_DEVICES_MAX];
+    static struct api_choice choices[SG_DEVICES_MAX];
+    static int chosen[SG_DEVICES_MAX];
+    for (unsigned i = 0; i < config->count; i++) {
+        before[i] = config->devices[i];
+        choices[i].uuid = before[i].uuid;
+    }
+    unsigned all = config->count;
+    config->count = (unsigned)api_visible_devices(visible, choices, (int)all, chosen);
+    for (unsigned i = 0; i < config->count; i++) {
+        config->devices[i] = before[chosen[i]];
+    }
+    if (config->count == 0 && visible[0] != 0) {
+        ga_warn(API_VISIBLE_DEVICES "=%s chooses none of the %u devices that there are", visible,
+                all);
+    }
+    return config->count != 0;
+}
+
+/* `visible` NULL: all devices. */
+static CUresult process_make(const char *text, const char *visible, const char *node)
 {
     static struct sg_config config;
     char why[512] = "";
     if (sg_config_read(text, &config, why, sizeof why) != GA_OK) {
         ga_error("softgpu: SOFTGPU_DEVICES: %s", why);
         return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!devices_choose(&config, visible)) {
+        return CUDA_ERROR_NO_DEVICE;
     }
     memory_tell(&config);
     tables_init();
@@ -157,10 +185,12 @@ static CUresult budget_read(const char *text)
     return CUDA_SUCCESS;
 }
 
-static CUresult process_init(const char *devices, const char *node, const char *trace)
+static CUresult process_init(const char *devices, const char *visible, const char *node,
+                             const char *trace)
 {
     sg_lock();
-    CUresult rc = atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, node);
+    CUresult rc =
+        atomic_load(&sg_process.ready) ? CUDA_SUCCESS : process_make(devices, visible, node);
     if (rc == CUDA_SUCCESS) {
         sg_trace_open(trace);
     }
@@ -170,13 +200,14 @@ static CUresult process_init(const char *devices, const char *node, const char *
 
 CUresult sg_process_init_with(const char *devices)
 {
-    return process_init(devices, SG_NODE_SELF, NULL);
+    return process_init(devices, NULL, SG_NODE_SELF, NULL);
 }
 
 CUresult sg_process_init(void)
 {
     CU_TRY(budget_read(getenv("SOFTGPU_HOST_MEMORY")));
-    return process_init(getenv("SOFTGPU_DEVICES"), getenv("SOFTGPU_NODE"), getenv("SOFTGPU_TRACE"));
+    return process_init(getenv("SOFTGPU_DEVICES"), getenv(API_VISIBLE_DEVICES),
+                        getenv("SOFTGPU_NODE"), getenv("SOFTGPU_TRACE"));
 }
 
 void sg_process_fini(void)

@@ -42,6 +42,30 @@ def test_devices(build):
     expect(names(local(build, build.program("devices"), env=env)) == ["C"], "C is due")
 
 
+def test_visible_devices(build):
+    """CUDA_VISIBLE_DEVICES chooses, as with servers and as NVIDIA's driver takes it: through
+    `gpuaas run --local`, and for a program that loads the software GPUs itself."""
+    spec = {"SOFTGPU_DEVICES": "name=A;name=B;name=C"}
+
+    def seen(text, status=0):
+        env = {**spec, "CUDA_VISIBLE_DEVICES": text}
+        run = local(build, build.program("devices"), env=env, status=status or None)
+        direct = harness.run([build.program("devices")],
+                             build.environment(build.path("lib", "softgpu"), env), status=None)
+        expect(names(run) == names(direct), f"{run.report()}\n{direct.report()}")
+        return names(run)
+    expect(seen("2,0") == ["C", "A"], "in this order")
+    expect(seen("0,1x,2") == ["A", "B", "C"], "the leading number of an entry counts")
+    expect(seen("1,7,0") == ["B"], "what stands before the first entry that names none")
+    for text in ("", "7", "-1", "1,1"):
+        expect(seen(text, 125) == [], text)
+    uuid = json.loads(harness.run([build.path("bin", "gpuaas"), "devices", "--local", "--json"],
+                                  build.environment(extra=spec)).out.text)["devices"][1]["uuid"]
+    expect(seen(uuid) == seen(uuid[:12]) == ["B"], "a UUID, or its beginning")
+    process = local(build, "true", env={**spec, "CUDA_VISIBLE_DEVICES": ""}, status=125)
+    expect("CUDA_VISIBLE_DEVICES is set and empty" in process.err.text, process.report())
+
+
 def test_list(build):
     command = [build.path("bin", "gpuaas"), "devices", "--local", "--gpus",
                "name=A \"1\",memory=64MiB;name=B"]
