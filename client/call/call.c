@@ -343,9 +343,8 @@ static CUresult call_finish(struct client_call *call, bool keep_late, struct ga_
     reader->at = record->results_size < 8 ? record->results_size : 8;
     CUresult rc = (CUresult)record->result;
     /* A handle that the server does not know is one whose making has failed: that is the error. */
-    bool unknown = rc == CUDA_ERROR_INVALID_HANDLE;
-    int late =
-        unknown || (rc == CUDA_SUCCESS && !keep_late) ? atomic_load(&call->context->late) : 0;
+    bool asks = rc == CUDA_ERROR_INVALID_HANDLE || (rc == CUDA_SUCCESS && !keep_late);
+    int late = asks && call->context != NULL ? atomic_load(&call->context->late) : 0;
     if (late != 0 && !keep_late) {
         late = atomic_exchange(&call->context->late, 0);
     }
