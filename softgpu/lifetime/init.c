@@ -116,7 +116,7 @@ static void memory_tell(const struct sg_config *config)
 
 /* Leaves the devices that `visible` names, in its order; each keeps its UUID, by which processes
  * know it. False: none is left. */
-static bool devices_choose(struct sg_config *config, const char *visible)
+static bool init_devices_choose(struct sg_config *config, const char *visible)
 {
     static struct soft_device before[SG_DEVICES_MAX];
     static struct api_choice choices[SG_DEVICES_MAX];
@@ -146,7 +146,7 @@ static CUresult process_make(const char *text, const char *visible, const char *
         ga_error("softgpu: SOFTGPU_DEVICES: %s", why);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!devices_choose(&config, visible)) {
+    if (!init_devices_choose(&config, visible)) {
         return CUDA_ERROR_NO_DEVICE;
     }
     memory_tell(&config);

@@ -2,7 +2,7 @@
 /* Texts that people write: the configuration of gpuaasd, SOFTGPU_DEVICES, lists, addresses. */
 #include <stdbool.h>
 
-#include "client/process/environment.h"
+#include "api/visible_devices.h"
 #include "conf/conf.h"
 #include "softgpu/process/config.h"
 #include "tests/fuzz/input.h"
@@ -40,12 +40,12 @@ static void software_devices(const char *text)
 static void choice(const char *text)
 {
     static const uint8_t uuids[3][16] = {{0x89, 0x32, 0xf9}, {0x89, 0x32, 0xfa}, {0}};
-    struct client_choice devices[3];
+    struct api_choice devices[3];
     int chosen[3];
     for (int i = 0; i < 3; i++) {
         devices[i].uuid = uuids[i];
     }
-    int number = client_environment_choose(text, devices, 3, chosen);
+    int number = api_visible_devices(text, devices, 3, chosen);
     FUZZ_CHECK(number >= 0 && number <= 3);
     for (int i = 0; i < number; i++) {
         FUZZ_CHECK(chosen[i] >= 0 && chosen[i] < 3);
