@@ -29,6 +29,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static struct figures_page figures;
 
+/* A driver that is not ours. */
+static CUresult no_table(const void **table, const CUuuid *uuid)
+{
+    (void)table, (void)uuid;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
 /* A backend process that waits for the application with the id 01 01 ... and its 02 02 ... */
 static void backend_begin(struct backend *backend)
 {
@@ -43,6 +50,7 @@ static void backend_begin(struct backend *backend)
     struct application *application = &backend->applications[0];
     memset(application->identity.id, 1, sizeof application->identity.id);
     backend->figures = &figures;
+    backend->driver.cuGetExportTable = no_table;
     admission_init(backend);
     seats_init(backend);
     FUZZ_CHECK(pending_conns_init(backend) == GA_OK);
