@@ -154,6 +154,7 @@ def test_throttle(build):
         for tenant in ("processes", "users"):
             told = f"limit gpu-seconds-day of tenant {tenant}: 300ms allowed"
             wait_until(lambda told=told: told in here.server.err.text, 60, "it is used up")
+        time.sleep(LAG_S)  # what they used before is told later
     capped(build, False, ("gpu-seconds=300ms/day", "throttle=10%"), ("processes", "users"),
            used_up)
 
