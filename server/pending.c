@@ -205,8 +205,11 @@ struct pending_entry *pending_table_next_step(struct pending_table *table, bool 
     }
     struct ga_list *turns = table->stepping[slow].next - slow; /* the first of the two */
     struct pending_source *source = ga_container(turns, struct pending_source, turns);
+    const struct ga_list *steps = &source->steps[slow];
+    bool oldest = slow && table->oldest_next;
+    table->oldest_next = slow ? !oldest : table->oldest_next;
     struct pending_entry *entry =
-        ga_container(source->steps[slow].next, struct pending_entry, step);
+        ga_container(oldest ? steps->prev : steps->next, struct pending_entry, step);
     step_forget(entry);
     entry->is_slow = false;
     if (!ga_list_empty(&source->steps[slow])) {

@@ -46,6 +46,7 @@ struct pending_table {
     struct ga_list *sources;    /* by the number of connections: highest + 1 lists and more */
     struct ga_list entries;     /* all, longest here first */
     struct ga_list stepping[2]; /* sources some of whose connections wait for a step; a slow one */
+    bool oldest_next;           /* of the slow ones: the last to come and the first one alternate */
     struct ga_number_map by_number;
     uint64_t seed;
 };
