@@ -30,7 +30,7 @@ struct cuda_driver_way {
     const char *why;       /* the reason why using it has failed; "": it has not */
 };
 
-/* All functions but `quiet` may be called after cuInit, whatever it has returned. */
+/* All functions but `quiet` and `observe` may be called after cuInit, whatever it has returned. */
 struct cuda_driver_servers {
     size_t bytes; /* of this table: it may grow at its end */
     /* To be called before cuInit: facts of this table are not logged. */
@@ -40,6 +40,9 @@ struct cuda_driver_servers {
     void (*server)(unsigned index, struct cuda_driver_server *server);
     /* False: there is no such device. */
     bool (*way)(int device, struct cuda_driver_way *way);
+    /* To be called before cuInit: servers are told that nobody will use a device. If one is used
+     * all the same, its server is greeted once more, as by a program. */
+    void (*observe)(void);
 };
 
 #endif

@@ -53,6 +53,8 @@ void handshake_hello_write(struct ga_writer *w, const struct handshake_hello *m)
     ga_write_string(w, m->build);
     ga_write_string(w, m->program);
     ga_write_string(w, m->token);
+    tail_write(w);
+    ga_write_u32(w, m->takes);
     ga_writer_finish(w);
 }
 
@@ -70,10 +72,12 @@ enum ga_status handshake_hello_read(struct ga_reader *r, struct handshake_hello 
     if (m->major != WIRE_MAJOR) { /* the rest may have another shape */
         m->program = "";
         m->token = NULL;
+        m->takes = 0;
         return r->failed ? GA_INVALID : GA_OK;
     }
     m->program = handshake_text_read(r);
     m->token = ga_read_string(r, HANDSHAKE_STRING_MAX);
+    m->takes = tail_read(r) ? ga_read_u32(r) : 0;
     return read_end(r);
 }
 

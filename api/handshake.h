@@ -35,6 +35,11 @@
 #define HANDSHAKE_WINDOW_ROUNDS   3u                  /* proposals after the first, at most */
 #define HANDSHAKE_GRANULARITY_MAX (UINT64_C(1) << 30) /* drivers say 2 MiB */
 
+/* Facts about the client. An older server takes no notice of them. */
+enum {
+    HANDSHAKE_HELLO_OBSERVER = 8, /* it only looks at the devices, and opens none: no session */
+};
+
 struct handshake_hello {
     uint32_t magic, major, minor;
     uint8_t application[16]; /* random, one per client process */
@@ -42,6 +47,8 @@ struct handshake_hello {
     const char *build;   /* version of the sender's build */
     const char *program; /* for people: argv[0] of the application */
     const char *token;   /* NULL: none */
+    /* Behind the older fields, 16-aligned; what is added later begins likewise. */
+    uint32_t takes; /* HANDSHAKE_HELLO_* */
 };
 
 /* Facts about a device, read from the driver once; the client answers calls with them. */

@@ -64,6 +64,9 @@ static size_t packet_size(uint32_t kind)
     case CHANNEL_SERVED:
     case CHANNEL_ALONE:
         return sizeof(struct channel_seat);
+    case CHANNEL_BOUND:
+    case CHANNEL_VOID:
+        return sizeof(struct channel_claim);
     case CHANNEL_FORBIDDEN:
         return sizeof(struct channel_forbidden);
     case CHANNEL_NOTICE:
@@ -185,6 +188,9 @@ uint32_t channel_packet_seat(const union channel_packet *packet)
     case CHANNEL_ENDED:
     case CHANNEL_SERVED:
         return packet->seat.seat;
+    case CHANNEL_BOUND:
+    case CHANNEL_VOID:
+        return packet->claim.seat;
     default:
         return CHANNEL_SEATS;
     }

@@ -12,6 +12,9 @@
  *     <------------------------------ SERVED     its data and side connections are open
  *     ALONE ------------------------------->     its control connection has ended: SERVED, please,
  *                                                if the others have not
+ *     <------------------------------- BOUND     a device is open: a session
+ *     VOID -------------------------------->     tickets for this GPU that nobody has shown yet
+ *     <-------------------------------- VOID     are worth nothing any more; or one has been shown
  *     LEAVE ------------------------------->     the application at this seat is to end
  *     <------------------------------- ENDED     it has, and the seat is free
  *     LIMITS ------------------------------>     what holds from now on for the one at this seat
@@ -83,6 +86,8 @@ enum channel_kind {
     CHANNEL_LIMITS,
     CHANNEL_CHECKED,
     CHANNEL_TURNS,
+    CHANNEL_BOUND,
+    CHANNEL_VOID,
 };
 
 /* What a process is for. */
@@ -238,6 +243,15 @@ struct channel_seat {
     uint32_t seat;
 };
 
+/* BOUND, which has the seat and the GPU alone, and VOID. */
+struct channel_claim {
+    uint32_t kind;
+    uint32_t seat;
+    uint32_t gpu;     /* an index into the list that clients see */
+    uint32_t tickets; /* how many gpuaasd had given out; the answer has it, too */
+    uint32_t used;    /* of an answer: 1: a ticket for the GPU has been shown */
+};
+
 struct channel_notice {
     uint32_t kind;
     uint32_t seat;
@@ -308,6 +322,7 @@ union channel_packet {
     struct channel_ticket ticket;
     struct channel_idle idle;
     struct channel_seat seat;
+    struct channel_claim claim;
     struct channel_notice notice;
     struct channel_forbidden forbidden;
     struct channel_limits limits;

@@ -132,8 +132,8 @@ static enum ga_status row_write(struct store *store, const struct store_usage *r
                 "launches = launches + ?13, compute_ns = compute_ns + ?14, "
                 "h2d_ns = h2d_ns + ?15, d2h_ns = d2h_ns + ?16",
                 "iitttiiiiiiiiiii", tenant, row->last / USAGE_DAY_S, grown.user, row->node,
-                row->gpu, (int64_t)grown.first, more[0], more[1], more[2], more[3], more[4],
-                more[5], more[6], more[7], more[8], more[9]));
+                row->gpu, (int64_t)(grown.first && !row->more), more[0], more[1], more[2], more[3],
+                more[4], more[5], more[6], more[7], more[8], more[9]));
     return changed == 1
                ? GA_OK
                : sql_refuse(store, GA_LOST, "%s: a sum of usage was not written", store->path);

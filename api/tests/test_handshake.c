@@ -20,17 +20,22 @@ Test(handshake, hello)
                                  .pid = 7,
                                  .application = {1, 2, 3},
                                  .build = "0.1",
-                                 .program = "app"};
+                                 .program = "app",
+                                 .takes = HANDSHAKE_HELLO_OBSERVER};
     struct ga_writer w = ga_writer_of(bytes, sizeof bytes);
     handshake_hello_write(&w, &in);
     struct handshake_hello out;
-    struct ga_reader r = ga_reader_of(bytes, w.at);
+    struct ga_reader r = ga_reader_of(bytes, w.at - 16);
+    cr_assert_eq(handshake_hello_read(&r, &out), GA_OK, "an older one");
+    cr_assert_eq(out.takes, 0);
+    r = ga_reader_of(bytes, w.at);
     cr_assert_eq(handshake_hello_read(&r, &out), GA_OK);
+    cr_assert_eq(out.takes, HANDSHAKE_HELLO_OBSERVER);
     cr_assert_eq(out.minor, 3);
     cr_assert_eq(out.application[2], 3);
     cr_assert_str_eq(out.program, "app");
     cr_assert_null(out.token);
-    for (size_t size = 0; size + 16 <= w.at; size += 4) {
+    for (size_t size = 0; size + 32 <= w.at; size += 4) {
         r = ga_reader_of(bytes, size);
         cr_assert_eq(handshake_hello_read(&r, &out), GA_INVALID, "cut at %zu", size);
     }

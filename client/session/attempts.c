@@ -60,6 +60,7 @@ static void attempt_begin(struct attempt *attempt)
     }
     attempt->server->control.fd = -1;
     attempt->server->tls = tls;
+    attempt->server->observed = attempt->observes;
     address.secret = client_environment_secret();
     snprintf(attempt->server->address, sizeof attempt->server->address, "%s", attempt->text);
     if (address.ops->connect_begin(&address, &attempt->server->control, attempt->why,
@@ -115,7 +116,8 @@ static void attempt_say_hello(struct attempt *attempt, uint64_t deadline_ns)
                                     .pid = (uint32_t)getpid(),
                                     .build = GPUAAS_VERSION,
                                     .program = program_invocation_short_name,
-                                    .token = token_for(attempt)};
+                                    .token = token_for(attempt),
+                                    .takes = attempt->observes ? HANDSHAKE_HELLO_OBSERVER : 0};
     memcpy(hello.application, client_application, sizeof hello.application);
     handshake_hello_write(&frame.writer, &hello);
     status = client_frame_send(&frame, WIRE_HELLO, 0, 0, &server->control, deadline_ns,

@@ -13,6 +13,7 @@ enum attempt_state { CONNECTING, ASKED, ANSWERED, FAILED };
 
 struct attempt {
     enum attempt_state state;
+    bool observes;            /* the program uses no device */
     bool guess;               /* that the program will use the first device: see ticket.c */
     bool silent, silent_here; /* it was so within the last minute; to this process */
     char text[300];

@@ -4,6 +4,7 @@
 #include "client/session/server_answers.h"
 
 #include "client/conn/conn.h"
+#include "client/session/servers.h"
 #include "client/session/session.h"
 
 #include <stdlib.h>
@@ -55,6 +56,11 @@ static void asked_quiet(void)
     quiet = true;
 }
 
+static void asked_observe(void)
+{
+    client_servers_observe = true;
+}
+
 static unsigned asked_count(void)
 {
     return count;
@@ -97,4 +103,5 @@ const struct cuda_driver_servers client_server_answers_table = {
     .quiet = asked_quiet,
     .count = asked_count,
     .server = asked_server,
-    .way = asked_way};
+    .way = asked_way,
+    .observe = asked_observe};

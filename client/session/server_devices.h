@@ -29,7 +29,8 @@ struct client_server {
     char pool[128], node[128], build[64];
     int32_t driver_version;
     struct transport_conn control;
-    bool tls; /* its data must then be encrypted, too, except through shared memory */
+    bool observed; /* it has been told that no device will be used */
+    bool tls;      /* its data must then be encrypted, too, except through shared memory */
     struct frame_reader reader;
     pthread_mutex_t control_lock; /* one question at a time */
     uint64_t control_sequence;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@
 #include "client/session/server_devices.h"
 
 uint8_t client_application[16];
+bool client_servers_observe;
 
 static int servers_split(const char *text, struct attempt *attempts)
 {
@@ -108,7 +110,10 @@ static CUresult ask_servers(const char *servers)
     }
     int count = servers_split(servers, attempts);
     client_server_answers_begin();
-    attempts[0].guess = !client_servers_choose_device();
+    attempts[0].guess = !client_servers_choose_device() && !client_servers_observe;
+    for (int i = 0; i < count; i++) {
+        attempts[i].observes = client_servers_observe;
+    }
     client_attempts_ask(attempts, count);
     CUresult rc = report(attempts, count);
     for (int i = 0; i < count; i++) {
@@ -168,6 +173,7 @@ static void control_replace(struct client_server *server, struct client_server *
     server->control = made->control;
     server->reader = made->reader;
     server->guessed_ns = 0;
+    server->observed = false;
     free(made);
     control_begin(server);
 }
@@ -176,7 +182,10 @@ enum ga_status client_servers_connect_again(struct client_server *server, char *
                                             size_t why_size)
 {
     enum ga_status status = GA_OK;
-    if (control_has_ended(server)) {
+    if (server->observed) { /* an older server has it as a program: that is to end first */
+        (void)shutdown(server->control.fd, SHUT_RDWR);
+    }
+    if (server->observed || control_has_ended(server)) {
         struct attempt *attempt = calloc(1, sizeof *attempt);
         if (attempt == NULL) {
             snprintf(why, why_size, "no memory");

@@ -125,7 +125,7 @@ static enum ga_status ask_ticket(struct opening *opening)
 
 static enum ga_status try_open(struct opening *opening, struct client_conn **conn)
 {
-    if (atomic_load(&opening->device->server->lost)) {
+    if (atomic_load(&opening->device->server->lost) || opening->device->server->observed) {
         GA_TRY(server_again(opening));
     }
     enum ga_status status = opening_ticket(opening, OPENING_GUESSED);

@@ -3,7 +3,7 @@
  *
  * Note: a program that asks for devices will soon use the first one, so a backend process is
  * made ready for it (client/session/ticket.c), unless the program chooses devices. This command
- * therefore chooses all. */
+ * says that it only looks (`observe`), and chooses all, for an older library. */
 #include "cmd/gpuaas/driver.h"
 
 #include <ctype.h>
@@ -66,6 +66,9 @@ CUresult cmd_driver_count(const struct cmd_driver *driver, int *count)
     }
     if (!chosen && setenv("GPUAAS_DEVICES", all, 1) != 0) {
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (driver->servers != NULL) {
+        driver->servers->observe();
     }
     CUresult rc = driver->init(0);
     if (!chosen) {

@@ -13,7 +13,7 @@
 static void health_node(void *user, const struct node_status *node)
 {
     json_t *result = user;
-    admin_set_number(result, "sessions", node->application_count);
+    admin_set_number(result, "sessions", node->session_count);
     admin_set_number(result, "clients", node->client_count);
     admin_set_number(result, "idle_clients", node->idle_count);
     admin_set_number(result, "pending_connections", node->pending_count);

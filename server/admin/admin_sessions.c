@@ -114,7 +114,7 @@ static void page_offer(void *user, const struct status_application *application)
     char id[ID_CHARACTERS + 1];
     unsigned at = page->count;
     id_write(application->id, id);
-    if (strcmp(id, page->after) <= 0) {
+    if (!application->session || strcmp(id, page->after) <= 0) {
         return;
     }
     while (at > 0 && strcmp(page->ids[at - 1], id) > 0) {

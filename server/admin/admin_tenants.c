@@ -49,7 +49,7 @@ static void sums_add(void *user, const struct status_application *application)
 {
     struct sums *sums = user;
     if (application->tenant_number == sums->tenant_number) {
-        sums->use->sessions++;
+        sums->use->sessions += application->session;
         sums->use->gpu_mem_bytes += application->figures[FIGURE_DEVICE_BYTES];
     }
 }

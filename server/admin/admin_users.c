@@ -172,7 +172,7 @@ static void user_limits_warn(struct admin_call *call, struct store *store,
     if (member != NULL) {
         const struct admin_tenant_use use = {
             .gpu_mem_bytes = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, UINT32_MAX),
-            .sessions = member->application_count};
+            .sessions = member->session_count};
         admin_limits_warn(call, user->name, &user->limits, &use);
     }
 }

@@ -93,6 +93,15 @@ static void notice_told(struct backend *backend, const struct channel_notice *pa
     }
 }
 
+static void void_told(struct backend *backend, const struct channel_claim *packet)
+{
+    struct channel_claim answer = *packet;
+    if (packet->seat < CHANNEL_SEATS) {
+        answer.used = tickets_void(&backend->applications[packet->seat].tickets, packet->gpu);
+        (void)!outbox_send(backend, &answer, sizeof answer, -1); /* else it is gone */
+    }
+}
+
 static void fetch_told(const struct backend *backend, const struct channel_request *packet, int fd)
 {
     if (fd >= 0) {
@@ -147,6 +156,10 @@ void admission_read(struct backend *backend)
         if (packet.kind == CHANNEL_APPLICATION || packet.kind == CHANNEL_LEAVE ||
             packet.kind == CHANNEL_ALONE) {
             seat_told(backend, &packet);
+            continue;
+        }
+        if (packet.kind == CHANNEL_VOID) {
+            void_told(backend, &packet.claim);
             continue;
         }
         if (packet.kind == CHANNEL_NOTICE) {

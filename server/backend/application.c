@@ -18,8 +18,7 @@
 #include "server/rebuild/rebuild_trigger.h"
 #include "server/session/reply.h"
 
-#define OVER_NS (500 * GA_NS_PER_MS)  /* the notice of a limit is on its way */
-#define END_NS  (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
+#define END_NS (1500 * GA_NS_PER_MS) /* gpuaasd kills a process that has not ended in 2 s */
 
 /* ---- what the data connection asks of the process */
 
@@ -157,6 +156,14 @@ static uint32_t host_gpu(void *user, int ordinal, uint64_t *context_bytes)
     return setup->devices[at].device;
 }
 
+static void host_bound(void *user, uint32_t gpu)
+{
+    const struct application *application = user;
+    const struct channel_claim bound = {
+        .kind = CHANNEL_BOUND, .seat = application->seat, .gpu = gpu};
+    (void)!outbox_send(application->backend, &bound, sizeof bound, -1); /* else it is gone */
+}
+
 static struct gate *host_gate(void *user, struct server_session *session)
 {
     const struct application *application = user;
@@ -178,87 +185,6 @@ static void host_offer(void *user, struct channel_request *packet, int fd)
     outbox_offer(application->backend, packet, sizeof *packet, fd);
 }
 
-/* ---- what its tenant may have */
-
-/* The program waits for work, or bytes that a limit holds, or has called since the last look. */
-static bool is_busy(struct application *application)
-{
-    uint64_t heard = atomic_load(&application->ledger.figures->of[FIGURE_FRAMES_IN]);
-    bool busy = heard != application->heard_bytes ||
-                atomic_load(&application->conn->completer.outstanding) != 0 ||
-                send_queue_held_ns(&application->conn->out) != 0;
-    application->heard_bytes = heard;
-    return busy;
-}
-
-static bool is_over(const struct application *application, enum limit limit, uint64_t since,
-                    uint64_t now)
-{
-    uint64_t most_ms = quota_limit_of(&application->quota, limit);
-    return most_ms != LIMIT_NONE && now - since > most_ms * GA_NS_PER_MS;
-}
-
-/* By the side connection: whoever does not call reads no other. */
-static void end_tell(struct application *application, const char *text)
-{
-    pthread_mutex_lock(&application->backend->ticket_lock);
-    application->notice.notice = WIRE_NOTICE_END;
-    snprintf(application->notice.text, sizeof application->notice.text, "%s", text);
-    pthread_mutex_unlock(&application->backend->ticket_lock);
-    atomic_store(&application->notified, true);
-    application_notify(application);
-}
-
-/* It is told, and has a moment to hear it. Then: why it ends. */
-static const char *life_turn(struct application *application)
-{
-    uint64_t now = ga_clock_ns(), began = application->identity.began_ns;
-    began = began != 0 ? began : application->conn_since_ns;
-    if (application->over_ns != 0) {
-        return now > application->over_ns ? "a limit of its tenant ends it" : NULL;
-    }
-    application->heard_ns = is_busy(application) ? now : application->heard_ns;
-    atomic_store_explicit(&application->ledger.figures->busy_at_ns, application->heard_ns,
-                          memory_order_relaxed);
-    bool wall = is_over(application, LIMIT_WALL_TIME, began, now);
-    bool idle = is_over(application, LIMIT_IDLE_TIMEOUT, application->heard_ns, now);
-    if (wall || idle) {
-        enum limit limit = wall ? LIMIT_WALL_TIME : LIMIT_IDLE_TIMEOUT;
-        char allowed[LIMITS_TEXT_MAX], whose[QUOTA_WHOSE_BYTES], text[WIRE_NOTICE_MAX + 1];
-        limits_value_write(limit, quota_limit_of(&application->quota, limit), allowed);
-        quota_whose(&application->quota, limit, whose);
-        snprintf(text, sizeof text,
-                 "limit %s of %s: %s allowed, and they are over: the session ends",
-                 limits_table[limit].key, whose, allowed);
-        ga_warn("%s", text);
-        end_tell(application, text);
-        application->over_ns = now + OVER_NS;
-    }
-    return NULL;
-}
-
-static enum ga_status quota_host_ask(void *user, struct channel_request *packet)
-{
-    struct application *application = user;
-    int fd = -1;
-    packet->seat = application->seat;
-    return control_request_ask(application->backend, packet, &fd);
-}
-
-static void quota_host_tell(void *user, const struct channel_request *packet)
-{
-    const struct application *application = user;
-    (void)!outbox_send(application->backend, packet, sizeof *packet, -1); /* else it is gone */
-}
-
-void application_told(struct application *application, const struct channel_application *told)
-{
-    const struct quota_host host = {
-        .user = application, .ask = quota_host_ask, .tell = quota_host_tell};
-    application->identity = *told;
-    quota_init(&application->quota, told, &host);
-}
-
 /* ---- its life */
 
 void application_init(struct application *application, struct backend *backend)
@@ -277,6 +203,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
                                              .gpu = host_gpu,
+                                             .bound = host_bound,
                                              .request = host_request,
                                              .tell = host_offer,
                                              .gate = host_gate,
@@ -439,7 +366,7 @@ const char *application_turn(struct application *application)
     }
     idle_tell(application);
     served_tell(application);
-    return application->conn != NULL ? life_turn(application) : NULL;
+    return application->conn != NULL ? application_life_turn(application) : NULL;
 }
 
 /* ---- its end */

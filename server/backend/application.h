@@ -61,6 +61,8 @@ void application_init(struct application *application, struct backend *backend);
 bool application_listen(struct application *application);
 /* Looks at its connections. Not NULL: the client is gone, and why. */
 const char *application_turn(struct application *application);
+/* Holds the limits of time, once it has a connection. Not NULL: one is over, and why it ends. */
+const char *application_life_turn(struct application *application);
 /* Begins its end: the state is APPLICATION_ENDING, or what comes after it. May be repeated. */
 void application_end(struct application *application);
 /* Frees the seat of an application that has ended. */

@@ -5,7 +5,7 @@
  *
  * | packet | when the channel is full |
  * |---|---|
- * | READY, FAILED of an application, ENDED, SERVED; a REQUEST, but KEEP | waits |
+ * | READY, FAILED of an application, ENDED, SERVED, BOUND, VOID; a REQUEST, but KEEP | waits |
  * | IDLE | is said again each second |
  * | KEEP | is lost: the client sends the image once more, should it need that again |
  * | WARM, FAILED of the process | are the first packets: there is room |

@@ -34,7 +34,7 @@ bool tickets_add(struct ticket_table *table, const struct channel_ticket *ticket
 bool tickets_make(struct ticket_table *table, uint32_t connection, struct channel_ticket *made,
                   uint64_t expires_ns, uint64_t now_ns)
 {
-    struct channel_ticket ticket = {.device = connection};
+    struct channel_ticket ticket = {.device = connection, .gpu = UINT32_MAX};
     if (getrandom(ticket.id, sizeof ticket.id, 0) != (ssize_t)sizeof ticket.id ||
         getrandom(ticket.key, sizeof ticket.key, 0) != (ssize_t)sizeof ticket.key ||
         !tickets_add(table, &ticket, expires_ns, now_ns)) {
@@ -96,6 +96,8 @@ enum ga_status tickets_use(struct ticket_table *table, const struct handshake_da
     } else if (found->device != hello->device ||
                memcmp(table->application, hello->application, sizeof hello->application) != 0) {
         *why = "the ticket is for another device or application";
+    } else if (found->voided) {
+        *why = "the ticket was taken back, because somebody else needed the GPU before it was used";
     } else if (found->used[hello->kind]) {
         *why = "the ticket has been used";
     } else {
@@ -126,10 +128,22 @@ const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, 
     return NULL;
 }
 
+bool tickets_void(struct ticket_table *table, uint32_t gpu)
+{
+    bool used = false;
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct ticket *at = &table->tickets[i];
+        used = used || (at->gpu == gpu && at->used[HANDSHAKE_DATA]);
+        at->voided = at->voided || (at->gpu == gpu && !at->used[HANDSHAKE_DATA]);
+    }
+    return used;
+}
+
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < table->count; i++) {
-        if (table->tickets[i].expires_ns > now_ns && !table->tickets[i].used[HANDSHAKE_DATA]) {
+        const struct ticket *at = &table->tickets[i];
+        if (at->expires_ns > now_ns && !at->used[HANDSHAKE_DATA] && !at->voided) {
             return true;
         }
     }

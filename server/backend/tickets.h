@@ -16,8 +16,9 @@
 struct ticket {
     uint8_t id[16], key[32];
     uint32_t device;
-    uint32_t gpu; /* that serves the device; of a bulk connection's: nothing */
+    uint32_t gpu; /* that serves the device; UINT32_MAX: it is for a bulk connection */
     uint64_t expires_ns;
+    bool voided;                /* before it was used */
     bool used[HANDSHAKE_KINDS]; /* by enum handshake_kind */
 };
 
@@ -47,6 +48,9 @@ const uint8_t *tickets_key(const struct ticket_table *table, const uint8_t *id, 
 bool tickets_has(const struct ticket_table *table, const uint8_t *id);
 /* Which GPU serves the device that it is for. False: it is none of these. */
 bool tickets_gpu(const struct ticket_table *table, const uint8_t *id, uint32_t *gpu);
+/* Makes those for this GPU that have not been used for a data connection worth nothing. Whether any
+ * has been used. */
+bool tickets_void(struct ticket_table *table, uint32_t gpu);
 /* Whether any ticket may still be used for a data connection. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);
 

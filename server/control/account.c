@@ -54,6 +54,11 @@ static struct account_row *account_row_of(struct account *account, const struct 
             return &account->rows[i];
         }
     }
+    struct control_application *application = account->seat->application;
+    if (account->count == 0) {
+        account->counts = !application->counted;
+        application->counted = true;
+    }
     if (account->count == account->room) {
         uint32_t room = account->room != 0 ? 2 * account->room : 1;
         struct account_row *rows = realloc(account->rows, room * sizeof *rows);
@@ -197,7 +202,7 @@ void account_look(struct account *account)
     uint64_t began_ns = seat_began_ns(seat, ga_clock_ns());
     struct seat_use use;
     for (uint32_t i = 0; i < devices->visible_count; i++) {
-        if (began_ns != 0 && (seat->gpus[i / 64] >> (i % 64) & 1) != 0) {
+        if (began_ns != 0 && gpu_set_has(seat->gpus, i)) {
             struct account_row *row = account_row_of(account, devices_visible(devices, i), i);
             if (row != NULL) {
                 rise(&row->now.wall_ms, now_ms - began_ns / GA_NS_PER_MS);
@@ -246,6 +251,7 @@ size_t account_rows(const struct account *account, struct store_usage *rows)
         if (rows != NULL) {
             rows[count] = account->head;
             rows[count].figures = row->now;
+            rows[count].more = i != 0 || !account->counts;
             memcpy(rows[count].gpu, row->gpu, sizeof row->gpu);
         }
         count++;

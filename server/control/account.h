@@ -31,6 +31,7 @@ struct account {
     const struct seat *seat; /* NULL: it has ended */
     struct store_usage head; /* of every row, without GPU and figures */
     uint32_t count, room;
+    bool counts;           /* its first row has the session; false: another account's has */
     uint32_t written_next; /* where to look for the next row that has been written */
     struct account_row *rows;
 };

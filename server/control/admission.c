@@ -56,10 +56,10 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
         snprintf(refusal->why, sizeof refusal->why, "no memory");
         return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
     }
-    bool good = again || tenant_admits(tenant, client->application->member, refusal->why,
-                                       sizeof refusal->why);
+    bool good =
+        again || tenant_admits(tenant, client->application, refusal->why, sizeof refusal->why);
     if (good && !again) {
-        good = audit_opens(client->application, terms->name, refusal->why, sizeof refusal->why);
+        good = audit_lets_in(client->control, refusal->why, sizeof refusal->why);
     }
     if (good && !again && !control_application_admit(client->application, tenant)) {
         good = false;

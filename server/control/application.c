@@ -9,14 +9,13 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/control/audit.h"
+#include "server/control/claims.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
+#include "server/control/dismiss.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"
-#include "server/control/scheduler.h"
-#include "server/control/scheduling.h"
-#include "server/control/seat_use.h"
 
 /* ---- life */
 
@@ -53,6 +52,7 @@ struct control_application *control_application_make(struct control *control,
                                                 : address[0] == 0 ? "shm"
                                                                   : "tcp",
                                          .since_ns = ga_clock_ns(),
+                                         .observer = (hello->takes & HANDSHAKE_HELLO_OBSERVER) != 0,
                                          .users = 1};
     memcpy(made->id, hello->application, sizeof made->id);
     snprintf(made->address, sizeof made->address, "%s", address);
@@ -86,11 +86,13 @@ struct control_application *control_application_find(struct control *control, co
 bool control_application_admit(struct control_application *application, struct tenant *tenant)
 {
     struct control *control = application->control;
-    if (control_application_find(control, application->id) != NULL) {
-        return false;
+    if (!application->observer) { /* which may become another application of the same id */
+        if (control_application_find(control, application->id) != NULL) {
+            return false;
+        }
+        ga_number_map_add(&control->applications_by_number, &application->known,
+                          application_number(application->id));
     }
-    ga_number_map_add(&control->applications_by_number, &application->known,
-                      application_number(application->id));
     ga_list_append(&control->applications, &application->link);
     tenant_join(tenant, application);
     application->admitted = true;
@@ -124,25 +126,44 @@ static void application_not_alone(struct control_application *application)
     }
 }
 
+/* What its processes have said already: that it has opened a device, perhaps. */
+static void application_hear(struct control_application *application)
+{
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        struct seat *seat = application->seats[i];
+        if (seat != NULL && !application->session) {
+            backend_process_hear(seat->process);
+        }
+    }
+}
+
 void control_application_end(struct control_application *application)
 {
+    control_application_keep(application);
+    application_hear(application);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         if (application->seats[i] != NULL) {
             control_application_abandon(application, application->seats[i]);
         }
     }
     if (application->admitted) {
-        ga_number_map_remove(&application->control->applications_by_number, &application->known);
+        if (!application->observer) {
+            ga_number_map_remove(&application->control->applications_by_number,
+                                 &application->known);
+        }
         ga_list_remove(&application->link);
-        audit_closes(application);
-        application->control->closed[application->closes]++;
+        if (application->session) {
+            audit_closes(application);
+            application->control->closed[application->closes]++;
+        }
         tenant_leave(application);
         application->admitted = false;
         if (!owner_lasts(&application->owner)) {
             images_forget(&application->control->processes.images, &application->owner);
         }
     }
-    application_not_alone(application); /* the last: it may have been the last use */
+    application_not_alone(application);
+    control_application_drop(application); /* the last: it may have been the last use */
 }
 
 void control_application_lost(struct control_application *application,
@@ -162,6 +183,7 @@ void control_application_left(struct control_application *application)
 {
     struct control *control = application->control;
     bool alone = false;
+    application_hear(application);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         alone = alone || seat_goes_on(application->seats[i]);
     }
@@ -197,7 +219,8 @@ bool control_application_uses(const struct control_application *application, uin
     bool uses = false;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         const struct seat *seat = application->seats[i];
-        uses = uses || (seat != NULL && (seat->gpus[gpu / 64] >> gpu % 64 & 1) != 0);
+        uses = uses ||
+               (seat != NULL && (gpu_set_has(seat->gpus, gpu) || gpu_set_has(seat->claimed, gpu)));
     }
     return uses;
 }
@@ -292,8 +315,13 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
     case CHANNEL_FAILED:
         clients_answer(application, seat, packet->failed.result, packet->failed.reason);
         break;
-    case CHANNEL_SERVED:
+    case CHANNEL_BOUND:
         (void)control_application_began(application, ga_clock_ns());
+        return;
+    case CHANNEL_VOID:
+        control_applications_open_again(application->control);
+        return;
+    case CHANNEL_SERVED:
         if (application->alone && !application->alone_told) {
             application->alone_told = true;
             ga_info_of(application->address,
@@ -373,82 +401,56 @@ enum ga_status control_application_start(struct control_application *application
     return GA_OK;
 }
 
+static void session_begin(struct control_application *application)
+{
+    char why[300];
+    application->session = true;
+    tenant_session_begin(application);
+    if (!audit_opens(application, why, sizeof why)) {
+        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
+    }
+}
+
 uint64_t control_application_began(struct control_application *application, uint64_t now)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS && application->began_ns == 0; i++) {
-        const struct seat *seat = application->seats[i];
+        struct seat *seat = application->seats[i];
         application->began_ns = seat != NULL ? seat_began_ns(seat, now) : 0;
+        if (application->began_ns != 0 && seat->bound_ns == 0) {
+            claims_believed_bound(seat);
+        }
+    }
+    if (application->began_ns != 0 && !application->session && application->admitted) {
+        session_begin(application);
     }
     return application->began_ns;
 }
 
-/* ---- status */
-
-static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,
-                        uint64_t *bytes)
+bool control_application_open_again(struct control_application *application)
 {
-    if (seat != NULL) {
-        status->processes++;
-        for (unsigned i = 0; i < sizeof seat->gpus / sizeof *seat->gpus; i++) {
-            gpus[i] |= seat->gpus[i];
-        }
-        const struct figures_page *page = seat->process->figures;
-        for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
-            bytes[i] +=
-                atomic_load_explicit(&page->memory[seat->number][i].bytes, memory_order_relaxed) +
-                lender_taken_bytes(seat, i);
-        }
-        for (unsigned i = 0; i < FIGURE_COUNT; i++) {
-            status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
-        }
-        status->figures[FIGURE_DEVICE_BYTES] += lender_taken_bytes(seat, UINT32_MAX);
-        status->figures[FIGURE_HOST_BYTES] +=
-            atomic_load_explicit(&seat->figures->driver_bytes, memory_order_relaxed);
+    bool waits = false;
+    ga_list_each (at, next, &application->clients) {
+        waits = waits ||
+                control_client_waits_for_claims(ga_container(at, struct control_client, beside));
     }
+    if (!waits) {
+        return false;
+    }
+    control_application_keep(application);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        struct seat *seat = application->seats[i];
+        if (seat != NULL && seat->ready) {
+            clients_answer(application, seat, 0, NULL);
+        }
+    }
+    clients_flush(application);
+    control_application_drop(application);
+    return true;
 }
 
-static void seat_status_gpus(const struct seat *seat, const struct status_application *status,
-                             const struct status_sink *sink)
-{
-    struct seat_use use;
-    for (uint32_t row = 0; seat != NULL && seat_use_read(seat, row, &use); row++) {
-        struct scheduler_session turns;
-        const struct status_gpu gpu = {.uuid = use.device->facts.uuid,
-                                       .use = &use,
-                                       .turns =
-                                           scheduling_look(seat, use.gpu, &turns) ? &turns : NULL};
-        sink->gpu(sink->user, status, &gpu);
-    }
-}
-
-void control_application_status(const struct control *control, const struct status_sink *sink)
+void control_applications_open_again(struct control *control)
 {
     ga_list_each (at, next, &control->applications) {
-        struct control_application *application =
-            ga_container(at, struct control_application, link);
-        uint64_t now = ga_clock_ns(), began = control_application_began(application, now);
-        uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0}, bytes[CONF_GPUS_MAX] = {0};
-        struct status_application status = {.id = application->id,
-                                            .address = application->address,
-                                            .label = application->label,
-                                            .tenant = application->tenant->terms.name,
-                                            .user = application->user,
-                                            .tenant_number = application->tenant->terms.number,
-                                            .age_ns = now - application->since_ns,
-                                            .wall_ns = began != 0 ? now - began : 0,
-                                            .way = application->way,
-                                            .ending = application->dismissed_ns != 0,
-                                            .gpus = gpus,
-                                            .gpu_bytes = bytes};
-        ga_list_each (client, after, &application->clients) {
-            status.connections++;
-        }
-        for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-            seat_status(application->seats[i], &status, gpus, bytes);
-        }
-        sink->application(sink->user, &status);
-        for (unsigned i = 0; i < DEVICES_DRIVERS && sink->gpu != NULL; i++) {
-            seat_status_gpus(application->seats[i], &status, sink);
-        }
+        (void)control_application_open_again(ga_container(at, struct control_application, link));
     }
 }

@@ -41,7 +41,10 @@ struct control_application {
     uint64_t since_ns;        /* it has greeted */
     uint64_t began_ns;        /* its first session, if that is known: control_application_began */
     uint32_t alone_number;    /* of it as a tenant of its own, where nobody is asked whose it is */
+    bool observer;            /* it only looks, so it is no session (HANDSHAKE_HELLO_OBSERVER) */
     bool admitted;
+    bool session;           /* it has opened a device: what is counted and audited as a session */
+    bool counted;           /* its usage has the session (account.c) */
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     enum application_closes closes;
     uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */
@@ -89,9 +92,13 @@ GA_CHECKED enum ga_status control_application_start(struct control_application *
                                                     size_t why_size);
 /* Whether it has a seat in any backend process. */
 bool control_application_has_seat(const struct control_application *application);
-/* When its first session has begun, which is what `wall-time` counts from: it has opened a device.
- * 0: not yet. */
+/* When its session has begun, which is what `wall-time` counts from: it has opened a device. 0: not
+ * yet. */
 uint64_t control_application_began(struct control_application *application, uint64_t now);
+/* Its opens that wait for others' claims are decided again. Whether any still waits. It may end. */
+bool control_application_open_again(struct control_application *application);
+/* The same for all. */
+void control_applications_open_again(struct control *control);
 /* Whether it has had a ticket of the GPU, an index into the list that clients see. */
 bool control_application_uses(const struct control_application *application, uint32_t gpu);
 /* Leaves a seat of its, which serves it no more. */

@@ -130,8 +130,7 @@ static void audit_id(const struct control_application *application, char id[33])
     }
 }
 
-bool audit_opens(const struct control_application *application, const char *tenant, char *why,
-                 size_t why_size)
+bool audit_opens(const struct control_application *application, char *why, size_t why_size)
 {
     struct control *control = application->control;
     char id[33];
@@ -141,14 +140,20 @@ bool audit_opens(const struct control_application *application, const char *tena
     audit_id(application, id);
     struct auth_field fields[] = {
         AUTH_TEXT("session", id),
-        AUTH_TEXT("tenant", tenant),
+        AUTH_TEXT("tenant", application->tenant->terms.name),
         AUTH_TEXT("user", application->user),
         AUTH_TEXT("program", application->label),
         AUTH_TEXT("address", application->address),
         AUTH_TEXT("transport", application->way),
     };
     audit_line(control, "session.open", fields, sizeof fields / sizeof *fields, false);
-    if (auth_audit_works(control->audit) || !control->conf->server.audit_full) {
+    return audit_lets_in(control, why, why_size);
+}
+
+bool audit_lets_in(const struct control *control, char *why, size_t why_size)
+{
+    if (control->audit == NULL || !control->conf->server.audit_full ||
+        auth_audit_works(control->audit)) {
         return true;
     }
     snprintf(why, why_size,
@@ -165,7 +170,7 @@ void audit_closes(const struct control_application *application)
         return;
     }
     audit_id(application, id);
-    uint64_t lived_ns = ga_clock_ns() - application->since_ns;
+    uint64_t lived_ns = ga_clock_ns() - application->began_ns;
     struct auth_field fields[] = {
         AUTH_TEXT("session", id),
         AUTH_TEXT("tenant", application->tenant->terms.name),

@@ -25,10 +25,12 @@ void audit_granted(struct control *control, const char *address, const struct au
 /* Somebody was refused; a storm of these is not written line by line. */
 void audit_refused(struct control *control, const char *address,
                    const struct auth_refusal *refusal);
-/* An application is about to be let in as one of this tenant's. False, with `why`: it must not be,
- * since that cannot be written. */
-GA_CHECKED bool audit_opens(const struct control_application *application, const char *tenant,
-                            char *why, size_t why_size);
+/* Whether a program may be let in. False, with `why`: not while nothing can be written. */
+GA_CHECKED bool audit_lets_in(const struct control *control, char *why, size_t why_size);
+/* The session of an application has begun. False, with `why`: it must not, since that cannot be
+ * written. */
+GA_CHECKED bool audit_opens(const struct control_application *application, char *why,
+                            size_t why_size);
 /* It has ended. */
 void audit_closes(const struct control_application *application);
 

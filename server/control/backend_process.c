@@ -256,7 +256,8 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
     handle_close((uv_handle_t *)&process->child);
 }
 
-static void channel_read(struct backend_process *process, int status)
+/* Takes a packet. False: there is none. */
+static bool channel_read(struct backend_process *process, int status)
 {
     union channel_packet packet;
     int fd;
@@ -267,15 +268,22 @@ static void channel_read(struct backend_process *process, int status)
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
         }
-        return;
+        return false;
     }
     if (got != GA_OK) {
-        return;
+        return false;
     }
     if (packet.kind == CHANNEL_REQUEST) {
         request_take(process, &packet, fd);
     } else {
         packet_take(process, &packet);
+    }
+    return true;
+}
+
+void backend_process_hear(struct backend_process *process)
+{
+    while (uv_is_active((const uv_handle_t *)&process->poll) && channel_read(process, 0)) {
     }
 }
 
@@ -289,7 +297,7 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
         backend_turns_room(process);
     }
     if (status != 0 || (events & UV_READABLE) != 0) {
-        channel_read(process, status);
+        (void)channel_read(process, status);
     }
     for (unsigned i = 0; room && i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL && uv_is_active((uv_handle_t *)poll)) {

@@ -109,6 +109,8 @@ GA_CHECKED enum ga_status backend_process_send(struct backend_process *process, 
 GA_CHECKED enum ga_status backend_process_tell(struct backend_process *process, const void *packet,
                                                size_t size, int passed);
 
+/* Takes what it has said and nobody has read yet. */
+void backend_process_hear(struct backend_process *process);
 /* Asks the process to end, by closing its channel, and kills it if it does not within 2 s. May be
  * repeated. No more callbacks. */
 void backend_process_end(struct backend_process *process);

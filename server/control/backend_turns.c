@@ -22,7 +22,7 @@ enum ga_status backend_turns_begin(struct backend_process *process)
 static enum ga_status seat_begin_late(struct seat *seat)
 {
     for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
-        if ((seat->gpus[gpu / 64] >> (gpu % 64) & 1) != 0) {
+        if (gpu_set_has(seat->gpus, gpu) || gpu_set_has(seat->claimed, gpu)) {
             GA_TRY(seat_session_begin(seat, gpu));
         }
     }

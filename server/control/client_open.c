@@ -8,12 +8,16 @@
 #include <sys/random.h>
 
 #include "api/cuda_names.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/control/claims.h"
 #include "server/control/client_state.h"
 #include "server/control/occupancy.h"
 #include "server/control/placement.h"
 #include "server/control/seat.h"
+
+#define CLAIMS_NS (2 * GA_NS_PER_S) /* a process answers at once, or is in trouble */
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
 {
@@ -31,7 +35,8 @@ static bool open_place(struct control_client *client, struct control_client_open
         open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
     char why[300];
     open->gpu = placement_pick(&node, device);
-    if (open->gpu < node.gpu_count && !tenant_may_open(application, open->gpu, why, sizeof why)) {
+    if (open->gpu < node.gpu_count &&
+        !tenant_may_open(application, open->gpu, false, why, sizeof why)) {
         control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
         return false;
     }
@@ -44,25 +49,47 @@ static bool open_place(struct control_client *client, struct control_client_open
     return open->gpu < node.gpu_count;
 }
 
-/* Others may have come while it waited. */
-static bool device_is_free(const struct control_client *client,
-                           const struct control_client_open *open)
+/* Whether it may have a ticket now: others may have come while it waited. GA_DENIED: it may not,
+ * and the client has been told. GA_AGAIN: it waits for the claims of others. */
+static enum ga_status open_decide(struct control_client *client, struct control_client_open *open)
 {
-    const struct node_view node = occupancy_view(client->control, client->application->tenant);
-    return placement_allows(&node, open->gpu);
+    const struct control_application *application = client->application;
+    const struct node_view node = occupancy_view(client->control, application->tenant);
+    uint64_t now = ga_clock_ns();
+    char why[300];
+    if (!placement_allows(&node, open->gpu)) {
+        open_refuse_taken(client, open);
+        return GA_DENIED;
+    }
+    if (!tenant_may_open(application, open->gpu, false, why, sizeof why)) {
+        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+        return GA_DENIED;
+    }
+    if (!claims_in_the_way(application, open->gpu)) {
+        return GA_OK;
+    }
+    if (open->until_ns != 0 && now > open->until_ns) {
+        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                              "another program is about to use it: try again, or use another GPU");
+        return GA_DENIED;
+    }
+    open->until_ns = open->until_ns != 0 ? open->until_ns : now + CLAIMS_NS;
+    tenant_wait(application->tenant);
+    return GA_AGAIN;
 }
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
- * answered. GA_AGAIN: the process is told later, there is no room now. GA_LOST: it is ending. */
+ * answered. GA_AGAIN: it waits for others' claims, or for room in the channel. GA_LOST: the process
+ * is ending. */
 static enum ga_status ticket_give(struct control_client *client, struct seat *seat,
-                                  const struct control_client_open *open)
+                                  struct control_client_open *open)
 {
     struct channel_ticket ticket = {
         .kind = CHANNEL_TICKET, .device = open->device, .gpu = open->gpu, .seat = seat->number};
     uint8_t random[sizeof ticket.id + sizeof ticket.key];
-    if (!device_is_free(client, open)) {
-        open_refuse_taken(client, open);
-        return GA_OK;
+    enum ga_status decision = open_decide(client, open);
+    if (decision != GA_OK) {
+        return decision == GA_DENIED ? GA_OK : decision;
     }
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
         control_client_refuse(client, open->sequence, CUDA_ERROR_UNKNOWN,
@@ -84,7 +111,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
     }
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     seat->tickets_sent++;
-    seat->gpus[open->gpu / 64] |= UINT64_C(1) << open->gpu % 64;
+    claims_made(seat, open->gpu);
     struct handshake_ticket message = {.address = seat->url,
                                        .local = seat->local,
                                        .process = seat->process->number,
@@ -114,11 +141,13 @@ bool control_client_waits(const struct control_client *client, const struct seat
     return waits;
 }
 
-void control_client_wanted(const struct control_client *client, uint64_t *gpus)
+bool control_client_waits_for_claims(const struct control_client *client)
 {
+    bool waits = false;
     for (uint32_t i = 0; i < client->open_count; i++) {
-        gpus[client->opens[i].gpu / 64] |= UINT64_C(1) << client->opens[i].gpu % 64;
+        waits = waits || client->opens[i].until_ns != 0;
     }
+    return waits;
 }
 
 void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
@@ -146,7 +175,7 @@ void control_client_answer(struct control_client *client, struct seat *seat, int
 /* Answers an open, at once or when a backend process is ready and has room. One that is ending gets
  * no tickets, though its exit has not been reported yet: another takes its place. */
 static void client_open_device(struct control_client *client, enum conf_driver driver,
-                               const struct control_client_open *wanted)
+                               struct control_client_open *wanted)
 {
     char why[300];
     struct control_application *application = client->application;
@@ -199,7 +228,10 @@ bool control_client_open(struct control_client *client, const struct wire_header
     }
     (void)GA_FAILPOINT("gpuaasd: open read");
     struct control_client_open wanted = {.sequence = header->sequence, .device = open.device};
-    if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
+    if (client->application->observer) {
+        control_client_refuse(client, wanted.sequence, CUDA_ERROR_NOT_PERMITTED,
+                              "it has said that it only looks");
+    } else if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
         const struct devices *devices = &client->control->devices;
         client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);
     }

@@ -17,6 +17,8 @@ struct control_client_open {
     uint64_t sequence;
     uint32_t device; /* in the list that clients see */
     uint32_t gpu;    /* which serves it: index into the same list */
+    /* Others have claims that are in its way (claims.h), and are waited for until then; 0: none. */
+    uint64_t until_ns;
 };
 
 struct control_client {

@@ -15,7 +15,7 @@ struct member {
     char name[TENANT_NAME_MAX];
     struct limits limits;           /* the stricter ones of the tenant's and his own */
     struct lending_account account; /* above it: the tenant's */
-    uint32_t application_count;     /* admitted */
+    uint32_t session_count;         /* of his applications that have opened a device */
     uint32_t movers, moving; /* of the tenant's, his; at least 1 (lender_rates.h); its count */
     unsigned users;
 };

@@ -153,7 +153,8 @@ enum tenant_family {
 static const struct {
     const char *name, *help;
 } tenant_families[TENANT_FAMILIES] = {
-    [TENANT_SESSIONS] = {"gpuaas_tenant_sessions", "Programs of the tenant that are connected."},
+    [TENANT_SESSIONS] = {"gpuaas_tenant_sessions",
+                         "Programs of the tenant that have opened a device."},
     [TENANT_SESSIONS_LIMIT] = {"gpuaas_tenant_sessions_limit", "As many as it may have."},
     [TENANT_MEMORY] = {"gpuaas_tenant_memory_bytes",
                        "Device memory of its programs, as their backend processes count it."},
@@ -196,7 +197,7 @@ static void metrics_sums_add(void *user, const struct status_application *applic
 {
     struct tenant_sums *sums = metrics_sums_of(user, application->tenant);
     if (sums != NULL) {
-        sums->of[TENANT_SESSIONS]++;
+        sums->of[TENANT_SESSIONS] += application->session;
         sums->of[TENANT_MEMORY] += application->figures[FIGURE_DEVICE_BYTES];
         gpu_bytes_add(sums->gpu_bytes, application);
     }
@@ -298,8 +299,8 @@ static void node_write(void *user, const struct node_status *node)
     fprintf(out, "gpuaas_connections{stage=\"idle\"} %u\n", node->idle_count);
     fprintf(out, "gpuaas_connections{stage=\"active\"} %u\n",
             node->client_count > node->idle_count ? node->client_count - node->idle_count : 0);
-    family(out, "gpuaas_sessions", "gauge", "Programs that are connected.");
-    fprintf(out, "gpuaas_sessions %u\n", node->application_count);
+    family(out, "gpuaas_sessions", "gauge", "Programs that have opened a device.");
+    fprintf(out, "gpuaas_sessions %u\n", node->session_count);
     family(out, "gpuaas_backend_processes", "gauge", "Backend processes, by their state.");
     fprintf(out, "gpuaas_backend_processes{state=\"serving\"} %u\n", node->process_count);
     fprintf(out, "gpuaas_backend_processes{state=\"spare\"} %u\n", node->spare_count);

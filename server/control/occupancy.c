@@ -14,7 +14,7 @@ static void seat_view(const struct seat *seat, const struct tenant *tenant, stru
     if (other == NULL || other == tenant) {
         return;
     }
-    for (unsigned i = 0; i < PLACEMENT_WORDS; i++) {
+    for (unsigned i = 0; i < GPU_SET_WORDS; i++) {
         node->others[i] |= seat->gpus[i];
         node->kept[i] |= other->terms.isolation == ISOLATION_EXCLUSIVE ? seat->gpus[i] : 0;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who uses which GPU of this node.
  *
- * Note: an application uses a GPU from its first ticket for it until its backend process has ended,
- * also while that is ending: until then its work may run. */
+ * Note: an application uses a GPU from when it has opened it, as its backend process says, until
+ * that process has ended, also while it is ending: until then its work may run. Before it has a
+ * claim (claims.h). */
 #ifndef SERVER_CONTROL_OCCUPANCY_H
 #define SERVER_CONTROL_OCCUPANCY_H
 

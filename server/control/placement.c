@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/placement.h"
 
-static bool placement_has(const uint64_t *gpus, uint32_t gpu)
-{
-    return (gpus[gpu / 64] >> gpu % 64 & 1) != 0;
-}
-
 bool placement_allows(const struct node_view *node, uint32_t gpu)
 {
-    return !placement_has(node->isolation == ISOLATION_EXCLUSIVE ? node->others : node->kept, gpu);
+    return !gpu_set_has(node->isolation == ISOLATION_EXCLUSIVE ? node->others : node->kept, gpu);
 }
 
 uint32_t placement_pick(const struct node_view *node, uint32_t virtual_device)

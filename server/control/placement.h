@@ -8,19 +8,17 @@
 #include <stdint.h>
 
 #include "api/limits.h"
-#include "conf/conf.h"
+#include "server/control/gpu_set.h"
 
 #define PLACEMENT_NONE  UINT32_MAX       /* there is no such device */
 #define PLACEMENT_TAKEN (UINT32_MAX - 1) /* its GPU is kept for a tenant, or has others */
-
-#define PLACEMENT_WORDS ((CONF_GPUS_MAX + 63) / 64)
 
 /* What a decision is made from. */
 struct node_view {
     uint32_t gpu_count; /* that clients see */
     /* Bit n: an application of another tenant than the one that asks uses the GPU n; and one of a
      * tenant whose isolation is `exclusive`. */
-    uint64_t others[PLACEMENT_WORDS], kept[PLACEMENT_WORDS];
+    uint64_t others[GPU_SET_WORDS], kept[GPU_SET_WORDS];
     enum isolation isolation; /* of the tenant that asks */
 };
 

@@ -34,7 +34,7 @@ static bool uses_gpu(const struct backend_process *process, uint32_t gpu)
     bool uses = false;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         const struct seat *seat = process->seats[i];
-        uses = uses || (seat != NULL && (seat->gpus[gpu / 64] >> gpu % 64 & 1) != 0);
+        uses = uses || (seat != NULL && gpu_set_has(seat->gpus, gpu));
     }
     return uses;
 }

@@ -13,6 +13,7 @@
 #include "server/control/accounting.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
+#include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
 #include "server/control/scheduler.h"
@@ -149,7 +150,7 @@ uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
     /* For the data connection, and as long again for the side connection. */
     uint64_t ticket_s = seat->application->control->conf->server.ticket_s;
     uint64_t latest = seat->taken_ns + 2 * ticket_s * GA_NS_PER_S;
-    return seat->served_ns != 0 ? seat->served_ns : latest < now ? latest : 0;
+    return seat->bound_ns != 0 ? seat->bound_ns : latest < now ? latest : 0;
 }
 
 enum ga_status seat_tell(struct seat *seat, const void *packet, size_t size)
@@ -227,6 +228,14 @@ void seat_room(struct seat *seat)
     lender_seat_room(seat);
 }
 
+static void bound_take(struct seat *seat, uint32_t gpu)
+{
+    if (gpu < seat->application->control->devices.visible_count) {
+        seat->bound_ns = seat->bound_ns != 0 ? seat->bound_ns : ga_clock_ns();
+        claims_bound(seat, gpu);
+    }
+}
+
 void seat_packet(struct seat *seat, const union channel_packet *packet)
 {
     if (packet->kind == CHANNEL_READY && !seat->ready) {
@@ -238,6 +247,10 @@ void seat_packet(struct seat *seat, const union channel_packet *packet)
         if (!seat->left) {
             (void)uv_timer_stop(&seat->timer);
         }
+    } else if (packet->kind == CHANNEL_BOUND) {
+        bound_take(seat, packet->claim.gpu);
+    } else if (packet->kind == CHANNEL_VOID) {
+        claims_answered(seat, &packet->claim);
     } else if (packet->kind == CHANNEL_SERVED) {
         seat->served_ns = seat->served_ns != 0 ? seat->served_ns : ga_clock_ns();
         seat->answered = true;
@@ -287,6 +300,7 @@ void seat_end(struct seat *seat, const char *why)
     struct control_application *application = seat->application;
     accounting_seat_ended(seat, seat_end_reason(seat, why));
     health_seat_ended(seat);
+    bool claimed = gpu_set_any(seat->claimed);
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&seat->process->table->sharing, &seat->share);
     lender_seat_end(seat);
@@ -298,5 +312,8 @@ void seat_end(struct seat *seat, const char *why)
         seat->events->ended(seat, why);
     }
     uv_close((uv_handle_t *)&seat->timer, seat_closed);
+    if (claimed) {
+        control_applications_open_again(application->control);
+    }
     control_application_drop(application);
 }

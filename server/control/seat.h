@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "server/channel.h"
+#include "server/control/gpu_set.h"
 #include "server/control/lender.h"
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"
@@ -39,6 +40,7 @@ struct seat {
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
     bool ready;
+    uint64_t bound_ns;  /* the application has opened its first device; 0: not yet */
     uint64_t served_ns; /* its data and side connections have been opened; 0: not yet */
     bool answered;      /* the process has said so since it was last asked */
     unsigned silences;  /* looks since, in vain */
@@ -46,8 +48,11 @@ struct seat {
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
-    uint64_t taken_ns;                        /* when */
-    uint64_t gpus[(CONF_GPUS_MAX + 63) / 64]; /* bit n: a ticket was for the GPU n */
+    uint64_t taken_ns;            /* when */
+    uint64_t gpus[GPU_SET_WORDS]; /* that it has opened */
+    uint64_t
+        claimed[GPU_SET_WORDS];     /* that it has tickets for, and has not opened yet (claims.h) */
+    uint64_t voided[GPU_SET_WORDS]; /* of those: the process has been told to take them back */
     struct reclaim_asker reclaim;
     struct lender_seat lender;
     struct sharing_share share;

@@ -11,7 +11,7 @@
 
 void status_collect(const struct control *control, const struct status_sink *sink)
 {
-    uint32_t spares = 0, applications = 0;
+    uint32_t spares = 0, applications = 0, sessions = 0;
     if (sink->application != NULL) {
         control_application_status(control, sink);
     }
@@ -28,10 +28,14 @@ void status_collect(const struct control *control, const struct status_sink *sin
         spares += control->warm_pools[i].count;
     }
     ga_list_each (at, next, &control->applications) {
-        applications++;
+        const struct control_application *application =
+            ga_container(at, struct control_application, link);
+        applications += !application->observer;
+        sessions += application->session;
     }
     if (sink->node != NULL) {
         const struct node_status node = {.application_count = applications,
+                                         .session_count = sessions,
                                          .client_count = control->client_count,
                                          .pending_count = control->pending.table.count,
                                          .pending_sources = control->pending.table.source_count,

@@ -21,6 +21,7 @@ struct status_application {
     uint32_t connections, processes; /* control connections; backend processes */
     uint64_t age_ns;                 /* since it has greeted */
     uint64_t wall_ns;                /* since its first session has begun; 0: it has had none */
+    bool session;                    /* it has had one */
     const char *way;                 /* of its control connection: "tls", "tcp", "shm" */
     bool ending;                     /* an operator does not want it any more */
     const uint64_t *gpus;            /* bit n: it uses the GPU n of the list that clients see */
@@ -50,7 +51,7 @@ struct status_process {
 };
 
 struct node_status {
-    uint32_t application_count, client_count;
+    uint32_t application_count, session_count, client_count;
     uint32_t pending_count, pending_sources; /* connections that have not greeted; from how many */
     uint32_t idle_count;                     /* clients that use nothing */
     uint32_t process_count, spare_count;     /* the first without the second */
@@ -61,7 +62,7 @@ struct node_status {
  * backend processes, and what they say that they have charged. */
 struct status_tenant {
     const char *name;
-    uint32_t application_count;
+    uint32_t application_count, session_count;
     const struct limits *limits;
     uint64_t lent[CHANNEL_LENT_KINDS], charged[CHANNEL_LENT_KINDS];
     const uint64_t *refusals; /* by limit (enum limit) */

@@ -18,6 +18,18 @@
 
 #define TURN_MS 100 /* so often those who wait are looked after */
 
+/* So that nobody waits for ever for the claims of others. */
+static bool opens_turn(struct tenant *tenant)
+{
+    bool waits = false;
+    ga_list_each (at, next, &tenant->applications) {
+        struct control_application *application =
+            ga_container(at, struct control_application, fellow);
+        waits = control_application_open_again(application) || waits;
+    }
+    return waits;
+}
+
 static void tenants_turn(uv_timer_t *timer)
 {
     struct tenant_table *table = timer->data;
@@ -25,10 +37,13 @@ static void tenants_turn(uv_timer_t *timer)
     uint64_t now = ga_clock_ns();
     ga_list_each (at, next, &table->all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
+        tenant_keep(tenant); /* its last application may end */
+        waits = opens_turn(tenant) || waits;
         waits = lender_turn(tenant, now) || waits;
         waits = lender_divide(tenant, now) || waits;
         waits = gpu_time_turn(tenant, now) || waits;
         waits = time_limits_turn(tenant, now) || waits;
+        tenant_drop(tenant);
     }
     if (!waits) {
         (void)uv_timer_stop(timer);
@@ -137,37 +152,48 @@ void tenant_drop(struct tenant *tenant)
 
 /* ---- its applications */
 
-static void gpus_add(uint64_t used[(CONF_GPUS_MAX + 63) / 64], uint32_t gpu)
+static struct seat *tenant_seat_of(struct ga_list *link)
 {
-    used[gpu / 64] |= UINT64_C(1) << gpu % 64;
+    return ga_container(ga_container(link, struct lender_seat, link), struct seat, lender);
 }
 
-/* By the tenant, or by one of his users (NULL: by all); also those that they wait for. */
-static uint32_t gpus_used(const struct tenant *tenant, const struct member *member, uint32_t more)
+static bool counts_for(const struct control_application *application, const struct member *member)
 {
-    uint64_t used[(CONF_GPUS_MAX + 63) / 64] = {0};
+    return member == NULL || application->member == member;
+}
+
+/* By the tenant, or by one of his users (NULL: by all), when this application has opened one more;
+ * `claims`: with what others have claimed. */
+static uint32_t gpus_used(const struct control_application *opener, const struct member *member,
+                          uint32_t more, bool claims)
+{
+    uint64_t used[GPU_SET_WORDS] = {0};
     uint32_t count = 0;
-    gpus_add(used, more);
-    ga_list_each (at, next, &tenant->lender.seats) {
-        const struct seat *seat =
-            ga_container(ga_container(at, struct lender_seat, link), struct seat, lender);
-        bool counts = !seat->left && (member == NULL || seat->application->member == member);
-        for (unsigned i = 0; i < sizeof used / sizeof *used && counts; i++) {
-            used[i] |= seat->gpus[i];
+    gpu_set_add(used, more);
+    ga_list_each (at, next, &opener->tenant->lender.seats) {
+        const struct seat *seat = tenant_seat_of(at);
+        bool counts = !seat->left && counts_for(seat->application, member);
+        bool claimed = counts && (claims || seat->application == opener);
+        for (unsigned i = 0; i < GPU_SET_WORDS && counts; i++) {
+            used[i] |= seat->gpus[i] | (claimed ? seat->claimed[i] : 0);
         }
     }
-    ga_list_each (at, next, &tenant->applications) {
-        const struct control_application *application =
-            ga_container(at, struct control_application, fellow);
-        if (member != NULL && application->member != member) {
-            continue;
-        }
-        ga_list_each (client, after, &application->clients) {
-            control_client_wanted(ga_container(client, struct control_client, beside), used);
-        }
-    }
-    for (unsigned i = 0; i < sizeof used / sizeof *used; i++) {
+    for (unsigned i = 0; i < GPU_SET_WORDS; i++) {
         count += (uint32_t)__builtin_popcountll(used[i]);
+    }
+    return count;
+}
+
+/* How many others are about to begin a session. */
+static uint32_t sessions_claimed(const struct control_application *opener,
+                                 const struct member *member)
+{
+    uint32_t count = 0;
+    ga_list_each (at, next, &opener->tenant->lender.seats) {
+        const struct seat *seat = tenant_seat_of(at);
+        const struct control_application *of = seat->application;
+        count += !seat->left && of != opener && !of->session && counts_for(of, member) &&
+                 gpu_set_any(seat->claimed);
     }
     return count;
 }
@@ -182,14 +208,14 @@ static bool sees_any(const struct tenant *tenant)
     return sees;
 }
 
-/* Of the tenant (`member` NULL), or of one of his users. */
-static bool sessions_left(const struct tenant *tenant, const struct member *member, char *why,
-                          size_t why_size)
+/* Of the tenant (`member` NULL), or of one of his users; `more` are about to begin. */
+static bool sessions_left(const struct tenant *tenant, const struct member *member, uint32_t more,
+                          char *why, size_t why_size)
 {
     char whose[2 * TENANT_NAME_MAX + 20];
     uint64_t most = member_limits(tenant, member)->of[LIMIT_SESSIONS];
-    uint32_t used = member != NULL ? member->application_count : tenant->application_count;
-    if (used < most) {
+    uint32_t used = member != NULL ? member->session_count : tenant->session_count;
+    if (used + more < most) {
         return true;
     }
     member_write(tenant, member, whose, sizeof whose);
@@ -200,26 +226,29 @@ static bool sessions_left(const struct tenant *tenant, const struct member *memb
     return false;
 }
 
-bool tenant_admits(const struct tenant *tenant, const struct member *member, char *why,
-                   size_t why_size)
+bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
+                   char *why, size_t why_size)
 {
+    const struct member *member = application->member;
     if (!sees_any(tenant)) {
         snprintf(why, why_size, "gpu-types of tenant %s: this node has none of %s",
                  tenant->terms.name, tenant->terms.gpu_types);
         return false;
     }
-    return sessions_left(tenant, NULL, why, why_size) &&
-           (member == NULL || sessions_left(tenant, member, why, why_size)) &&
-           gpu_time_admits(tenant, member, why, why_size);
+    return application->observer ||
+           (sessions_left(tenant, NULL, 0, why, why_size) &&
+            (member == NULL || sessions_left(tenant, member, 0, why, why_size)) &&
+            gpu_time_admits(tenant, member, why, why_size));
 }
 
 /* Of the tenant (`member` NULL), or of one of his users. */
-static bool gpus_left(const struct tenant *tenant, const struct member *member, uint32_t gpu,
-                      char *why, size_t why_size)
+static bool gpus_left(const struct control_application *opener, const struct member *member,
+                      uint32_t gpu, bool claims, char *why, size_t why_size)
 {
+    const struct tenant *tenant = opener->tenant;
     char whose[2 * TENANT_NAME_MAX + 20];
     uint64_t most = member_limits(tenant, member)->of[LIMIT_GPUS];
-    uint32_t used = most != LIMIT_NONE ? gpus_used(tenant, member, gpu) : 0;
+    uint32_t used = most != LIMIT_NONE ? gpus_used(opener, member, gpu, claims) : 0;
     if (used <= most) {
         return true;
     }
@@ -231,8 +260,17 @@ static bool gpus_left(const struct tenant *tenant, const struct member *member, 
     return false;
 }
 
-bool tenant_may_open(const struct control_application *application, uint32_t gpu, char *why,
-                     size_t why_size)
+/* Both of the tenant (`member` NULL), or of one of his users. */
+static bool amounts_left(const struct control_application *opener, const struct member *member,
+                         uint32_t gpu, bool claims, char *why, size_t why_size)
+{
+    uint32_t more = claims ? sessions_claimed(opener, member) : 0;
+    return (opener->session || sessions_left(opener->tenant, member, more, why, why_size)) &&
+           gpus_left(opener, member, gpu, claims, why, why_size);
+}
+
+bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
+                     char *why, size_t why_size)
 {
     const struct tenant *tenant = application->tenant;
     const char *name = devices_visible(&tenant->control->devices, gpu)->facts.name;
@@ -241,9 +279,9 @@ bool tenant_may_open(const struct control_application *application, uint32_t gpu
                  name, tenant->terms.gpu_types);
         return false;
     }
-    return gpus_left(tenant, NULL, gpu, why, why_size) &&
+    return amounts_left(application, NULL, gpu, claims, why, why_size) &&
            (application->member == NULL ||
-            gpus_left(tenant, application->member, gpu, why, why_size));
+            amounts_left(application, application->member, gpu, claims, why, why_size));
 }
 
 void tenant_join(struct tenant *tenant, struct control_application *application)
@@ -260,19 +298,25 @@ void tenant_join(struct tenant *tenant, struct control_application *application)
     application->gpus = gpus;
     application->shown = *member_limits(tenant, application->member);
     application->alone_number = ++tenant->control->tenants.last_number;
-    tenant->application_count++;
-    if (application->member != NULL) {
-        application->member->application_count++;
-    }
+    tenant->application_count += !application->observer;
     ga_list_append(&tenant->applications, &application->fellow);
     tenant_wait(tenant);
 }
 
+void tenant_session_begin(struct control_application *application)
+{
+    application->tenant->session_count++;
+    if (application->member != NULL) {
+        application->member->session_count++;
+    }
+}
+
 void tenant_leave(struct control_application *application)
 {
-    application->tenant->application_count--;
+    application->tenant->application_count -= !application->observer;
+    application->tenant->session_count -= application->session;
     if (application->member != NULL) {
-        application->member->application_count--;
+        application->member->session_count -= application->session;
     }
     ga_list_remove(&application->fellow);
 }
@@ -285,6 +329,7 @@ void tenant_status(const struct control *control, const struct status_sink *sink
         const struct tenant *tenant = ga_container(at, struct tenant, link);
         struct status_tenant status = {.name = tenant->terms.name,
                                        .application_count = tenant->application_count,
+                                       .session_count = tenant->session_count,
                                        .limits = &tenant->terms.limits,
                                        .refusals = tenant->lender.refusals,
                                        .balanced = lender_balances(tenant)};

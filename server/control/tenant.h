@@ -42,7 +42,8 @@ struct tenant {
     struct tenant_terms terms;
     struct ga_list members;      /* struct member: users whose applications are here */
     struct ga_list applications; /* struct control_application that are admitted, by `fellow` */
-    uint32_t application_count;
+    uint32_t application_count;  /* of those that are no observers */
+    uint32_t session_count;      /* of those, that have opened a device */
     struct lender lender;
     uint64_t gpu_time_ns; /* when his GPU time was looked at (gpu_time.h) */
     bool throttled;       /* it is used up, and his programs go on with a part of each GPU */
@@ -77,13 +78,15 @@ void tenant_drop(struct tenant *tenant);
 /* A backend process of an application of it waits: for the lender, who must be asked again. */
 void tenant_wait(struct tenant *tenant);
 
-/* Whether one more application may begin, of this user (NULL: none is known). False: `why` names
- * the limit, in one sentence. */
-bool tenant_admits(const struct tenant *tenant, const struct member *member, char *why,
-                   size_t why_size);
-/* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same. */
-bool tenant_may_open(const struct control_application *application, uint32_t gpu, char *why,
-                     size_t why_size);
+/* Whether one more application may begin. False: `why` names the limit, in one sentence. */
+bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
+                   char *why, size_t why_size);
+/* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same.
+ * `claims`: what others have claimed (claims.h) counts as if they used it. */
+bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
+                     char *why, size_t why_size);
+/* A session of it begins: the application has opened its first device. */
+void tenant_session_begin(struct control_application *application);
 /* An application of it begins, and ends. */
 void tenant_join(struct tenant *tenant, struct control_application *application);
 void tenant_leave(struct control_application *application);

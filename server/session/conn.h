@@ -51,6 +51,8 @@ struct server_host {
     /* The index of this GPU in the list that clients see, and the memory that a context on it
      * takes, as measured. NULL: 0. */
     uint32_t (*gpu)(void *user, int ordinal, uint64_t *context_bytes);
+    /* The session has begun: said before its client knows. May be NULL. */
+    void (*bound)(void *user, uint32_t gpu);
     /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
      * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
      * too. */

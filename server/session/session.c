@@ -99,6 +99,13 @@ static void welcomed(struct server_conn *conn)
     }
 }
 
+static void session_bound(const struct server_conn *conn, const struct server_session *session)
+{
+    if (conn->host->bound != NULL) {
+        conn->host->bound(conn->host->user, session->gpu);
+    }
+}
+
 static bool window_answer(struct server_conn *conn, struct server_session *session,
                           uint64_t sequence)
 {
@@ -116,6 +123,7 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
                                              .client_cache_bytes = conn->host->client_cache};
     welcome.takes = conn->bulk.compresses ? HANDSHAKE_TAKES_COMPRESSED : 0;
     if (session->agreed) {
+        session_bound(conn, session);
         context_wanted(conn, session, &welcome);
     }
     (void)GA_FAILPOINT("backend: session made");

@@ -47,6 +47,47 @@ def test_new_client_and_old_server(build):
             harness.run_passing([build.program(program)], build.remote([server]))
 
 
+@contextlib.contextmanager
+def without_tail(server):
+    """The address of a proxy before the server which cuts what HELLO has grown by: it sees what an
+    older server would see."""
+    def pump(source, sink, first):
+        with contextlib.suppress(OSError):
+            data = source.recv(1 << 16)
+            if first and data:
+                length, = struct.unpack_from("<I", data)
+                size = length - 16
+                data = struct.pack("<I", size) + data[4:16 + size] + data[16 + length:]
+            while data:
+                sink.sendall(data)
+                data = source.recv(1 << 16)
+            sink.shutdown(socket.SHUT_WR)
+
+    def accept(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                conn, _ = listener.accept()
+                host, port = server.address.split("://")[-1].rsplit(":", 1)
+                there = socket.create_connection((host, int(port)))
+                for ends in ((conn, there, True), (there, conn, False)):
+                    threading.Thread(target=pump, args=ends, daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, args=(listener,), daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_older_server_has_observers_for_programs(build):
+    """`gpuaas status` says that it only looks, and comes to use the devices all the same."""
+    with harness.serving(build) as server, without_tail(server) as address:
+        env = {**build.remote([server]), "GPUAAS_SERVERS": address}
+        for word in ("devices", "status"):
+            process = harness.run([build.path("bin", "gpuaas"), word], env)
+            expect("GPU 0" in process.out.text and not process.err.lines, process.report())
+        harness.run_passing([build.path("bin", "gpuaas"), "run", build.program("vector_add")], env)
+
+
 def test_an_image_that_could_be_named(build):
     """The older end knows no names of images: the bytes are sent, each time."""
     with harness.serving(build) as server:
