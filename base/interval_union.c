@@ -17,7 +17,24 @@ static void span_insert(struct ga_interval_union *all, uint32_t at, uint64_t fro
     all->count++;
 }
 
-void ga_interval_union_add(struct ga_interval_union *all, uint64_t from, uint64_t to)
+/* The gaps of the spans [begin, end), which all touch [from, to). */
+static void gaps_tell(const struct ga_interval_union *all, uint32_t begin, uint32_t end,
+                      struct ga_interval added, ga_interval_news *news, void *user)
+{
+    uint64_t from = added.from;
+    for (uint32_t i = begin; i < end; i++) {
+        if (all->spans[i].from > from) {
+            news(user, from, all->spans[i].from);
+        }
+        from = all->spans[i].to > from ? all->spans[i].to : from;
+    }
+    if (added.to > from) {
+        news(user, from, added.to);
+    }
+}
+
+void ga_interval_union_add(struct ga_interval_union *all, uint64_t from, uint64_t to,
+                           ga_interval_news *news, void *user)
 {
     from = from < all->floor ? all->floor : from;
     if (to <= from) {
@@ -32,6 +49,9 @@ void ga_interval_union_add(struct ga_interval_union *all, uint64_t from, uint64_
     while (begin > 0 && all->spans[begin - 1].to >= from) {
         begin--;
         covered += all->spans[begin].to - all->spans[begin].from;
+    }
+    if (news != NULL) {
+        gaps_tell(all, begin, end, (struct ga_interval){from, to}, news, user);
     }
     if (begin != end) {
         from = all->spans[begin].from < from ? all->spans[begin].from : from;

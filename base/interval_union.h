@@ -23,7 +23,11 @@ struct ga_interval_union {
     struct ga_interval spans[GA_INTERVAL_SPANS]; /* disjoint, ascending */
 };
 
-/* Adds [from, to); one that does not end after it begins adds nothing. */
-void ga_interval_union_add(struct ga_interval_union *all, uint64_t from, uint64_t to);
+/* Is told each piece of time that is new in the union, in ascending order. */
+typedef void ga_interval_news(void *user, uint64_t from, uint64_t to);
+
+/* Adds [from, to); one that does not end after it begins adds nothing. `news` may be NULL. */
+void ga_interval_union_add(struct ga_interval_union *all, uint64_t from, uint64_t to,
+                           ga_interval_news *news, void *user);
 
 #endif

@@ -11,9 +11,10 @@
 #include "server/channel.h"
 
 #define FIGURES_FD     4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES  (524288u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
+#define FIGURES_BYTES  (1572864u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
 #define FIGURES_GPUS   64u /* of an application; if it uses more, the last row is for the others */
 #define FIGURES_SHAPES 8u  /* of launches, for each GPU of an application */
+#define FIGURES_TIMES  8192u    /* pieces of time, of an application; a power of two */
 #define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
@@ -85,6 +86,11 @@ struct gpu_figures {
     _Atomic uint64_t copies[2], copied_bytes[2];
     _Atomic uint64_t demand_ns; /* time of batches, each times the share that its launches fill */
     _Atomic uint32_t phase;     /* enum figure_phase */
+    /* All that has been done until then is told, but for what was only submitted since. */
+    _Atomic uint64_t looked_ns;
+    /* Work of the engine runs since then, as far as is known, and is not told yet; 0: none. With
+     * FIGURES_RUNS_MAYBE it was submitted then, and nobody has looked since. */
+    _Atomic uint64_t runs_ns[FIGURE_ENGINES];
     struct figures_shape shapes[FIGURES_SHAPES]; /* the most frequent ones, in no order */
 };
 
@@ -99,6 +105,50 @@ struct figures {
     _Atomic uint64_t driver_bytes;
     struct gpu_figures gpus[FIGURES_GPUS];
 };
+
+/* When the engines of the GPUs have worked, so that gpuaasd can tell who has worked at a time: the
+ * last pieces of time, each once, in the order in which they were measured. Of one engine they are
+ * disjoint, and together busy_ns. */
+struct figures_times {
+    _Alignas(64) _Atomic uint64_t count; /* so many so far; the next one is at that place */
+    struct figures_time {
+        _Atomic uint64_t from;
+        _Atomic uint64_t what; /* figures_time_word() */
+    } of[FIGURES_TIMES];
+};
+
+#define FIGURES_RUNS_MAYBE 1u /* a bit of runs_ns */
+
+#define FIGURES_TIME_ENDS 1u /* the work is done then */
+#define FIGURES_TIME_ONE  2u /* it is a single one: a kernel, a copy */
+
+/* So long, for the row of a GPU; with these bits. */
+static inline uint64_t figures_time_word(uint32_t row, enum figure_engine engine, uint64_t length,
+                                         unsigned bits)
+{
+    return length << 10 | (uint64_t)bits << 8 | row << 2 | engine;
+}
+
+static inline uint32_t figures_time_row(uint64_t word)
+{
+    return word >> 2 & (FIGURES_GPUS - 1);
+}
+
+/* FIGURE_ENGINES: there is no such. */
+static inline enum figure_engine figures_time_engine(uint64_t word)
+{
+    return (enum figure_engine)(word & 3);
+}
+
+static inline unsigned figures_time_bits(uint64_t word)
+{
+    return word >> 8 & 3;
+}
+
+static inline uint64_t figures_time_length(uint64_t word)
+{
+    return word >> 10;
+}
 
 /* Device memory of one GPU. */
 struct figures_memory {
@@ -136,6 +186,7 @@ static inline void figures_memory_change(struct figures_memory *memory, uint64_t
 /* Of the applications of a process, by their seats. */
 struct figures_page {
     struct figures seats[CHANNEL_SEATS];
+    struct figures_times times[CHANNEL_SEATS];
     _Alignas(64) _Atomic uint32_t pending; /* connections that have not shown a ticket */
     /* Of each GPU, by its index in the list that clients see; their bytes together are
      * DEVICE_BYTES. */
@@ -144,5 +195,6 @@ struct figures_page {
 
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
 _Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have their pages");
+_Static_assert(FIGURES_GPUS == 64 && FIGURE_ENGINES == 3, "a word has 6 bits for the one, 2");
 
 #endif

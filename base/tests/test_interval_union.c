@@ -4,32 +4,50 @@
 
 #include "base/interval_union.h"
 
+static uint64_t told;
+
+static void news(void *user, uint64_t from, uint64_t to)
+{
+    (void)user;
+    cr_assert_lt(from, to);
+    told += to - from;
+}
+
+/* It tells what is new. */
+static void add(struct ga_interval_union *all, uint64_t from, uint64_t to)
+{
+    uint64_t before = all->length;
+    told = 0;
+    ga_interval_union_add(all, from, to, news, NULL);
+    cr_assert_eq(told, all->length - before);
+}
+
 Test(interval_union, what_is_in_several_counts_once)
 {
     struct ga_interval_union all = {0};
-    ga_interval_union_add(&all, 100, 200);
+    add(&all, 100, 200);
     cr_assert_eq(all.length, 100);
-    ga_interval_union_add(&all, 150, 250);
+    add(&all, 150, 250);
     cr_assert_eq(all.length, 150);
-    ga_interval_union_add(&all, 120, 130);
+    add(&all, 120, 130);
     cr_assert_eq(all.length, 150);
-    ga_interval_union_add(&all, 100, 250);
+    add(&all, 100, 250);
     cr_assert_eq(all.length, 150);
-    ga_interval_union_add(&all, 250, 260);
+    add(&all, 250, 260);
     cr_assert(all.length == 160 && all.count == 1, "touching spans are one");
-    ga_interval_union_add(&all, 300, 300);
-    ga_interval_union_add(&all, 310, 300);
+    add(&all, 300, 300);
+    add(&all, 310, 300);
     cr_assert_eq(all.length, 160);
 }
 
 Test(interval_union, a_late_one_joins_what_is_there)
 {
     struct ga_interval_union all = {0};
-    ga_interval_union_add(&all, 10, 20);
-    ga_interval_union_add(&all, 50, 60);
-    ga_interval_union_add(&all, 30, 40);
+    add(&all, 10, 20);
+    add(&all, 50, 60);
+    add(&all, 30, 40);
     cr_assert(all.length == 30 && all.count == 3);
-    ga_interval_union_add(&all, 0, 55);
+    add(&all, 0, 55);
     cr_assert(all.length == 60 && all.count == 1);
 }
 
@@ -37,12 +55,12 @@ Test(interval_union, what_is_too_late_counts_from_the_oldest_gap_on)
 {
     struct ga_interval_union all = {0};
     for (uint64_t i = 0; i <= GA_INTERVAL_SPANS; i++) {
-        ga_interval_union_add(&all, 100 * i + 50, 100 * i + 60);
+        add(&all, 100 * i + 50, 100 * i + 60);
     }
     cr_assert_eq(all.length, 10 * (GA_INTERVAL_SPANS + 1));
-    ga_interval_union_add(&all, 0, 100); /* over the one that is forgotten, and what lies behind */
+    add(&all, 0, 100); /* over the one that is forgotten, and what lies behind */
     cr_assert_eq(all.length, 10 * (GA_INTERVAL_SPANS + 1) + 40);
-    ga_interval_union_add(&all, 0, 55);
+    add(&all, 0, 55);
     cr_assert_eq(all.length, 10 * (GA_INTERVAL_SPANS + 1) + 40);
 }
 
@@ -55,7 +73,7 @@ Test(interval_union, any_order_gives_the_same)
     srand(7);
     for (unsigned i = 0; i < 400; i++) {
         uint64_t from = (uint64_t)rand() % 990, to = from + (uint64_t)rand() % 10;
-        ga_interval_union_add(&all, from, to);
+        add(&all, from, to);
         for (uint64_t at = from; at < to; at++) {
             expected += busy[at] == 0;
             busy[at] = 1;

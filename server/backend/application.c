@@ -193,9 +193,8 @@ void application_init(struct application *application, struct backend *backend)
     application->state = APPLICATION_SERVED;
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
-    ledger_init(&application->ledger, &backend->figures->seats[application->seat]);
+    ledger_init_seat(&application->ledger, backend->figures, application->seat);
     application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.host_memory_bytes;
-    application->ledger.memory = backend->figures->memory[application->seat];
     application->ledger.quota = &application->quota;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,

@@ -256,6 +256,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     }
     tenant_table_init(&control.tenants, &control.loop);
     feedback_init(&control.feedback);
+    gpu_times_init(&control);
     backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
@@ -289,6 +290,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     images_fini(&control.processes.images);
     accounting_stop(&control);
     feedback_fini(&control.feedback);
+    gpu_times_fini(&control);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         scheduling_stop(&control);

@@ -15,6 +15,7 @@
 #include "server/control/devices.h"
 #include "server/control/drain.h"
 #include "server/control/feedback.h"
+#include "server/control/gpu_times.h"
 #include "server/control/health.h"
 #include "server/control/notify.h"
 #include "server/control/tenant.h"
@@ -108,6 +109,7 @@ struct control {
     struct store_lock *store_lock;           /* NULL: the store is in memory */
     struct accounting *accounting;           /* NULL: there is none */
     struct feedback feedback;
+    struct gpu_times times;
     struct admin *admin; /* of the admin room */
     bool serving;        /* the drivers are known */
     bool stopping;

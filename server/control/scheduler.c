@@ -391,11 +391,11 @@ void scheduler_process_end(struct scheduler_process *process)
 }
 
 /* With the lock. NULL: it has no session there. */
-static const struct scheduler_member *member_find(const struct scheduler_process *process,
-                                                  uint32_t seat, uint32_t gpu)
+static struct scheduler_member *member_find(const struct scheduler_process *process, uint32_t seat,
+                                            uint32_t gpu)
 {
     ga_list_each (at, next, &process->members) {
-        const struct scheduler_member *member = ga_container(at, struct scheduler_member, fellow);
+        struct scheduler_member *member = ga_container(at, struct scheduler_member, fellow);
         if (member->seat == seat && member->gpu == &process->scheduler->gpus[gpu]) {
             return member;
         }
@@ -413,6 +413,17 @@ bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, ui
     }
     pthread_mutex_unlock(&process->scheduler->lock);
     return member != NULL;
+}
+
+void scheduler_session_share(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
+                             const struct time_share *share)
+{
+    pthread_mutex_lock(&process->scheduler->lock);
+    struct scheduler_member *member = member_find(process, seat, gpu);
+    if (member != NULL) {
+        scheduler_gpu_share(member, share);
+    }
+    pthread_mutex_unlock(&process->scheduler->lock);
 }
 
 /* With the lock. A process that has died needs no turns. */

@@ -18,6 +18,7 @@ struct grant_requests;
 struct grants;
 struct scheduler;
 struct scheduler_process;
+struct time_share;
 
 /* Of a GPU; they pass sched_settings_check. */
 struct scheduler_settings {
@@ -80,6 +81,10 @@ GA_CHECKED enum ga_status scheduler_session_begin(struct scheduler_process *proc
 /* The session of a seat on a GPU. False: it has none. */
 bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
                             struct scheduler_session *session);
+/* What its session on the GPU has had, and got, of the GPU's time so far; from then on it gets the
+ * same part of what it has, for all that is known. */
+void scheduler_session_share(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
+                             const struct time_share *share);
 /* The seat is free: its sessions are no more. */
 void scheduler_seat_end(struct scheduler_process *process, uint32_t seat);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "server/control/seat_use.h"
+#include "server/control/time_shares.h"
 
 /* A policy does not make it spin. */
 #define DEMAND_NS_MIN   (10 * GA_NS_PER_MS) /* of kernels, before their demand is known */
@@ -64,9 +65,11 @@ static void engine_charge(struct scheduler_member *member, enum sched_engine eng
  * that it is seldom news. */
 static void member_demand(struct scheduler_member *member, const struct gpu_figures *row)
 {
-    uint64_t kernels_ns = member->charged_ns[SCHED_COMPUTE];
+    uint64_t kernels_ns = atomic_load_explicit(&row->busy_ns[SCHED_COMPUTE], memory_order_relaxed);
+    uint64_t before_ns = member->before_ns[SCHED_COMPUTE]; /* both with time that others had, too */
     uint64_t demand_ns = atomic_load_explicit(&row->demand_ns, memory_order_relaxed);
     uint64_t copied[2], any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
+    kernels_ns -= kernels_ns < before_ns ? kernels_ns : before_ns;
     if (kernels_ns < DEMAND_NS_MIN) {
         return;
     }
@@ -80,6 +83,34 @@ static void member_demand(struct scheduler_member *member, const struct gpu_figu
     member->asks.bandwidth = seat_use_bandwidth(copied, any_ns);
 }
 
+/* Since it came, as of now. */
+static double member_got_ns(const struct scheduler_member *member, unsigned engine,
+                            uint64_t busy_ns)
+{
+    const struct scheduler_part *part = &member->parts[engine];
+    uint64_t before_ns = part->known ? part->had_ns : member->before_ns[engine];
+    double more_ns = busy_ns > before_ns ? (double)(busy_ns - before_ns) : 0;
+    return part->known ? part->got_ns - part->from_ns + more_ns * part->part : more_ns;
+}
+
+void scheduler_gpu_share(struct scheduler_member *member, const struct time_share *share)
+{
+    for (unsigned i = 0; i < SCHED_ENGINES; i++) {
+        struct scheduler_part *part = &member->parts[i];
+        uint64_t had_ns = share->had_ns[i];
+        double got_ns = share->engine_ns[i];
+        if (!part->known) {
+            part->from_ns = got_ns - member_got_ns(member, i, had_ns);
+            part->part = 1;
+        } else if (had_ns > part->had_ns) {
+            part->part = (got_ns - part->got_ns) / (double)(had_ns - part->had_ns);
+        }
+        part->known = true;
+        part->had_ns = had_ns;
+        part->got_ns = got_ns;
+    }
+}
+
 /* No engine has worked for longer than the session is here. */
 static void member_charge(struct scheduler_member *member, uint64_t now)
 {
@@ -89,9 +120,9 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
     }
     for (unsigned i = 0; i < SCHED_ENGINES; i++) {
         uint64_t most = now - member->joined_ns, before = member->charged_ns[i];
-        uint64_t said = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
-        said -= said < member->before_ns[i] ? said : member->before_ns[i];
-        said = said < most ? said : most;
+        double got =
+            member_got_ns(member, i, atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed));
+        uint64_t said = got > 0 ? (got < (double)most ? (uint64_t)got : most) : 0;
         engine_charge(member, (enum sched_engine)i, said > before ? said - before : 0, now);
     }
     member_demand(member, row);

@@ -12,6 +12,8 @@
 #include "server/figures.h"
 #include "server/grants.h"
 
+struct time_share;
+
 /* A turn that is over is lost when its session has not looked for so long whether it could return
  * it (it may have been stopped), or has not returned it for so much longer than `patience` (a
  * kernel of it runs for long). Others go on, and it gets no turn before it has returned that one.
@@ -44,6 +46,12 @@ struct scheduler_member {
     uint64_t joined_ns;
     uint64_t before_ns[SCHED_ENGINES];  /* what it had used when it came */
     uint64_t charged_ns[SCHED_ENGINES]; /* of what it says that it has used since */
+    struct scheduler_part {             /* of the time that others had work for, too */
+        uint64_t had_ns;                /* it had work for so long, as it says, ... */
+        double got_ns, from_ns;         /* ... and got that; less what it had when it came */
+        double part;                    /* got of had, the last time */
+        bool known;
+    } parts[SCHED_ENGINES];
     uint64_t before_demand_ns;
     uint64_t turn, until_ns; /* the last one that it has been granted */
     unsigned what;           /* is allowed in it */
@@ -66,6 +74,8 @@ void scheduler_gpu_leave(struct scheduler_member *member, uint64_t now);
 /* Other terms of its tenant. */
 void scheduler_gpu_terms(struct scheduler_member *member, const struct scheduler_terms *terms,
                          uint64_t now);
+/* See scheduler_session_share. */
+void scheduler_gpu_share(struct scheduler_member *member, const struct time_share *share);
 /* Reads what the members say, asks the policy, and grants. Sets `next_ns`, and `rings` of members
  * whose grant has changed so that they must look. */
 void scheduler_gpu_turn(struct scheduler_gpu *gpu, uint64_t now);

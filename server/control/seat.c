@@ -114,6 +114,7 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
     (void)uv_timer_init(process->table->loop, &seat->timer);
     control_application_keep(application);
     process->seats[seat->number] = seat;
+    gpu_times_seat_taken(seat);
     accounting_seat_taken(seat);
     if (coming_tell(seat) != GA_OK) {
         seat->left = true; /* nobody is told */
@@ -298,7 +299,9 @@ static const char *seat_end_reason(const struct seat *seat, const char *why)
 void seat_end(struct seat *seat, const char *why)
 {
     struct control_application *application = seat->application;
+    gpu_times_seat_ends(seat);
     accounting_seat_ended(seat, seat_end_reason(seat, why));
+    gpu_times_seat_ended(seat);
     health_seat_ended(seat);
     bool claimed = gpu_set_any(seat->claimed);
     seat->process->seats[seat->number] = NULL;

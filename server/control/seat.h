@@ -19,6 +19,7 @@
 struct backend_process;
 struct control_application;
 struct seat;
+struct seat_times;
 
 /* Callbacks to the application that has the seat; none after it has left. */
 struct seat_events {
@@ -58,6 +59,7 @@ struct seat {
     struct sharing_share share;
     struct account *account;       /* NULL: there are none */
     const struct figures *figures; /* which the process writes: a stranger's */
+    struct seat_times *times;      /* of gpu_times.h; NULL: no memory */
     /* Until it is ready: the limit; while its application is alone: when to ask the process again;
      * when it is left: until its end */
     uv_timer_t timer;

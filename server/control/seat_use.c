@@ -5,6 +5,7 @@
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/control.h"
+#include "server/control/gpu_times.h"
 #include "server/control/seat.h"
 
 /* False: the driver of the process has no such GPU that clients see. */
@@ -66,28 +67,40 @@ static void monitor_read(const struct gpu_figures *row, uint64_t most, struct se
     shapes_read(row, use);
 }
 
+bool seat_use_gpu(const struct seat *seat, uint32_t number, struct seat_use *use)
+{
+    const struct devices *devices = &seat->application->control->devices;
+    uint64_t gpu = number < FIGURES_GPUS ? seat_use_load(&seat->figures->gpus[number].gpu) : 0;
+    return gpu != 0 && seat_use_device(devices, seat->process->driver, gpu - 1, use);
+}
+
+/* What it has had of the time that several had work for. */
+static void times_read(const struct time_share *share, struct seat_use *use)
+{
+    const enum figure_engine compute = FIGURE_ENGINE_COMPUTE;
+    use->busy_any_ns = (uint64_t)share->gpu_ns;
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        use->busy_ns[i] = (uint64_t)share->engine_ns[i];
+    }
+    double had = (double)share->had_ns[compute];
+    double part = had > 0 ? share->engine_ns[compute] / had : 0;
+    use->demand_ns = (uint64_t)((double)use->demand_ns * part);
+}
+
 bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use)
 {
-    if (number >= FIGURES_GPUS) {
+    struct gpu_times_use times;
+    if (!seat_use_gpu(seat, number, use)) {
         return false;
     }
     const struct gpu_figures *row = &seat->figures->gpus[number];
-    const struct devices *devices = &seat->application->control->devices;
-    uint64_t gpu = seat_use_load(&row->gpu);
-    if (gpu == 0 || !seat_use_device(devices, seat->process->driver, gpu - 1, use)) {
-        return false;
-    }
-    uint32_t phase = atomic_load_explicit(&row->phase, memory_order_acquire); /* before the rest */
-    use->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
-    uint64_t most = ga_clock_ns() - seat->taken_ns;
-    uint64_t any_ns = seat_use_load(&row->busy_any_ns);
-    use->busy_any_ns = any_ns < most ? any_ns : most;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
-        uint64_t ns = seat_use_load(&row->busy_ns[i]);
-        use->busy_ns[i] = ns < most ? ns : most;
-    }
+    gpu_times_look(seat->application->control); /* its phase before the rest */
     use->works = seat_use_load(&row->works);
-    monitor_read(row, most, use);
+    monitor_read(row, ga_clock_ns() - seat->taken_ns, use);
+    if (gpu_times_of(seat, number, &times)) {
+        use->phase = times.phase;
+        times_read(times.share, use);
+    }
     return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an application has used of a GPU from a seat, as its backend process says. These are a
- * stranger's numbers. A process that a program has taken over may say less than is true, or more:
- * but no engine has worked for longer than the application has had the seat. */
+ * stranger's numbers. A process that a program has taken over may say less than is true, or more.
+ * Times are what it has had of those that there were, where others used the GPU, too (gpu_times.h);
+ * and all together have had no more than there was. */
 #ifndef SERVER_CONTROL_SEAT_USE_H
 #define SERVER_CONTROL_SEAT_USE_H
 
@@ -34,6 +35,8 @@ struct seat_use {
     struct seat_shape shapes[FIGURES_SHAPES]; /* the most frequent first */
 };
 
+/* Which GPU that is alone; false: it uses none there, or one that clients do not see. */
+bool seat_use_gpu(const struct seat *seat, uint32_t number, struct seat_use *use);
 /* The GPU of the row `number` of its figures, from 0, as of now. False: it has used no more. */
 bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use);
 /* An estimate of the memory traffic of kernels, in bytes a second of GPU time: each byte that is

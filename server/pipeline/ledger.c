@@ -21,8 +21,10 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
         struct gpu_figures *row = &figures->gpus[i];
         for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
             atomic_store(&row->busy_ns[engine], 0);
+            atomic_store(&row->runs_ns[engine], 0);
         }
         atomic_store(&row->busy_any_ns, 0);
+        atomic_store(&row->looked_ns, 0);
         atomic_store(&row->works, 0);
         for (unsigned way = 0; way < 2; way++) {
             atomic_store(&row->copies[way], 0);

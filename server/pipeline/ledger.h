@@ -30,6 +30,7 @@ struct ledger_primary {
 struct ledger {
     struct figures *figures;
     struct figures_memory *memory; /* of each GPU; NULL: not kept */
+    struct figures_times *times;   /* NULL: not kept */
     uint64_t most[2];    /* that may be charged of either memory; UINT64_MAX: the driver decides */
     struct quota *quota; /* of the tenant; NULL: he has no limits */
     struct ledger_primary primaries[CONF_GPUS_MAX]; /* of GPUs that the application uses */
@@ -38,6 +39,13 @@ struct ledger {
 
 /* No limits as yet. The figures, which may have been another application's, begin at 0. */
 void ledger_init(struct ledger *ledger, struct figures *figures);
+/* The same with the memory and the times that gpuaasd reads. */
+static inline void ledger_init_seat(struct ledger *ledger, struct figures_page *page, uint32_t seat)
+{
+    ledger_init(ledger, &page->seats[seat]);
+    ledger->memory = page->memory[seat];
+    ledger->times = &page->times[seat];
+}
 /* Charges `amount`: of either memory, or (with the quota of the tenant) of pinned memory, bytes of
  * images, objects. CUDA_ERROR_OUT_OF_MEMORY: that would be more than allowed. Any thread but the
  * main one. */

@@ -18,7 +18,6 @@
 #include "server/session/call_check.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
-#include "server/session/meter_kernels.h"
 #include "server/session/reply.h"
 #include "server/session/session.h"
 
@@ -46,11 +45,8 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
 static enum ga_status conn_wait_input(struct server_conn *conn)
 {
     enum ga_status status = frame_fill(&conn->reader, &conn->transport);
-    if (status == GA_AGAIN && conn->meter.open != 0) {
-        meter_rest_all(conn);
-    }
     if (status == GA_AGAIN) {
-        meter_kernels_look(conn);
+        meter_idle(conn);
     }
     uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
     if (spin_ns != 0) {

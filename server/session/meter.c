@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,13 +17,6 @@
 #define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
 #define LOOK_COUNT 16u    /* outstanding batches that are worth a look before a wait */
 #define COPY_ENDS  65536u /* bytes: whoever has copied them may wait for more */
-/* A batch that runs counts until so long ago: by then its end would have been seen, if it had been
- * before. */
-#define SEEN_NS         (200 * GA_NS_PER_MS)
-#define PATIENCE_MS_MIN 2u
-/* At the end of a session its work has mostly been waited for, so its batches are about to end. */
-#define END_NS      (10 * GA_NS_PER_MS)
-#define END_LOOK_NS (100 * GA_NS_PER_US)
 
 /* ---- where a batch is recorded */
 
@@ -73,26 +65,10 @@ static CUresult place_record(struct server_conn *conn, const struct server_conte
 
 /* ---- batches */
 
-/* It is done, or nothing more will be known of it. */
-static void batch_drop(struct server_conn *conn, struct meter_batch *batch)
-{
-    if (conn->meter.batch == batch) {
-        meter_forget(&conn->meter);
-    }
-    ga_list_remove(&batch->link);
-    meter_gpu_end(batch->gpu, batch->side);
-    conn->meter.outstanding--;
-    conn->meter.open -= !batch->closed;
-    if (batch->lane != NULL && batch->lane->last == batch) {
-        batch->lane->last = NULL;
-    }
-    ga_list_append(&batch->context->meter.unused, &batch->link);
-}
-
 static void batch_close(struct server_conn *conn, struct meter_batch *batch)
 {
     if (place_record(conn, batch->context, batch->stream, batch->end) != CUDA_SUCCESS) {
-        batch_drop(conn, batch); /* a fault, which the calls report */
+        meter_batch_lose(conn, batch, ga_clock_ns()); /* a fault, which the calls report */
         return;
     }
     monitor_settle(&conn->monitor);
@@ -144,6 +120,7 @@ static void batch_open(struct server_conn *conn, const struct place *place,
 {
     struct meter *meter = &conn->meter;
     struct meter_gpu *gpu = meter_gpu_find(conn, place->context->session->ordinal);
+    uint64_t now_ns = ga_clock_ns();
     struct meter_batch *batch = gpu != NULL ? meter_batch_take(conn, place->context) : NULL;
     if (batch == NULL) {
         batch_reopen(conn, place, engine);
@@ -159,6 +136,7 @@ static void batch_open(struct server_conn *conn, const struct place *place,
                                   .engine = engine,
                                   .begin = batch->begin,
                                   .end = batch->end,
+                                  .waits_ns = now_ns,
                                   .turn = meter->turn,
                                   .before = gpu->tally,
                                   .side = gpu->side};
@@ -167,11 +145,11 @@ static void batch_open(struct server_conn *conn, const struct place *place,
         return;
     }
     ga_list_append(&meter->batches, &batch->link);
-    meter_gpu_begin(gpu, engine);
+    meter_gpu_begin(gpu, engine, now_ns);
     place->lane->last = batch;
     meter->open++;
     meter->outstanding++;
-    meter->patience_ms = PATIENCE_MS_MIN;
+    meter->opened_ns = now_ns;
 }
 
 /* ---- calls */
@@ -303,95 +281,6 @@ void meter_rest_all(struct server_conn *conn)
     batches_close(conn, NULL);
 }
 
-/* ---- what is done */
-
-/* The driver says nothing more of events after a fault. */
-static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns)
-{
-    struct meter_clock *clock = &batch->context->meter.clock;
-    uint64_t end_ns;
-    CUresult rc = CUDA_SUCCESS;
-    if (batch->begin_ns == 0) {
-        rc = meter_clock_read(clock, conn->driver, &batch->begin, &batch->begin_ns);
-    }
-    if (rc == CUDA_SUCCESS) {
-        rc = batch->closed ? meter_clock_read(clock, conn->driver, &batch->end, &end_ns)
-                           : CUDA_ERROR_NOT_READY;
-    }
-    if (rc == CUDA_SUCCESS) {
-        meter_kernels_learn(&conn->meter, batch, end_ns - batch->begin_ns);
-        meter_clock_seen(clock, end_ns, ga_clock_ns());
-        uint64_t shift = (uint64_t)clock->shift_ns;
-        meter_gpu_done(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift,
-                       &batch->before, &batch->after);
-        batch_drop(conn, batch);
-    } else if (rc != CUDA_ERROR_NOT_READY) {
-        batch_drop(conn, batch);
-    } else if (batch->begin_ns != 0) {
-        uint64_t begin_ns = batch->begin_ns + (uint64_t)clock->shift_ns;
-        meter_gpu_busy(batch->gpu, batch->engine, begin_ns, now_ns - SEEN_NS);
-        if (meter_kernels_over(&conn->meter, batch, now_ns)) {
-            server_kernel_over(conn);
-        }
-    }
-}
-
-void meter_look(struct server_conn *conn)
-{
-    struct meter *meter = &conn->meter;
-    uint64_t now_ns = ga_clock_ns();
-    const struct server_context *current = conn->current;
-    CUcontext before = NULL;
-    bool here = !conn->elsewhere, moved = false;
-    if (meter->outstanding == 0) {
-        return;
-    }
-    meter->looked_ns = now_ns;
-    ga_list_each (at, next, &meter->batches) {
-        struct meter_batch *batch = ga_container(at, struct meter_batch, link);
-        if (!here || batch->context != current) {
-            if (!moved) {
-                (void)conn->driver->cuCtxGetCurrent(&before);
-            }
-            here = moved = true;
-            current = batch->context;
-            context_apply(conn, current);
-        }
-        batch_look(conn, batch, now_ns);
-    }
-    if (moved) {
-        (void)conn->driver->cuCtxSetCurrent(before);
-    }
-    ga_list_each (at, next, &meter->gpus) {
-        meter_gpu_tell(ga_container(at, struct meter_gpu, link));
-    }
-}
-
-bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu)
-{
-    ga_list_each (at, next, &conn->meter.batches) {
-        const struct meter_batch *batch = ga_container(at, struct meter_batch, link);
-        if (batch->gpu == gpu && batch->begin_ns != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-int meter_sleep_ms(struct server_conn *conn)
-{
-    struct meter *meter = &conn->meter;
-    if (meter->outstanding == 0) {
-        return -1;
-    }
-    if (meter->open != 0) {
-        meter_rest_all(conn);
-    }
-    uint32_t patience = meter->patience_ms;
-    meter->patience_ms = patience < METER_PATIENCE_MS ? patience * 2 : patience;
-    return (int)patience;
-}
-
 /* ---- ends */
 
 void meter_stream_end(struct server_conn *conn, struct server_stream *stream)
@@ -411,18 +300,6 @@ void meter_stream_end(struct server_conn *conn, struct server_stream *stream)
     }
 }
 
-void meter_end(struct server_conn *conn)
-{
-    const struct timespec between = {.tv_nsec = END_LOOK_NS};
-    const uint64_t until = ga_clock_ns() + END_NS;
-    meter_rest_all(conn);
-    meter_look(conn);
-    while (conn->meter.outstanding != 0 && ga_clock_ns() < until) {
-        (void)nanosleep(&between, NULL);
-        meter_look(conn);
-    }
-}
-
 void meter_context_end(struct server_conn *conn, struct server_context *context)
 {
     meter_forget(&conn->meter);
@@ -434,7 +311,7 @@ void meter_context_end(struct server_conn *conn, struct server_context *context)
     ga_list_each (at, next, &conn->meter.batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (batch->context == context) {
-            batch_drop(conn, batch);
+            meter_batch_lose(conn, batch, ga_clock_ns());
         }
     }
     ga_list_each (at, next, &context->meter.unused) {
@@ -452,8 +329,7 @@ void meter_context_init(struct meter_context *context)
 
 void meter_init(struct meter *meter, bool on, bool records)
 {
-    *meter = (struct meter){
-        .on = on, .records = records, .left = TURN_WORKS, .patience_ms = PATIENCE_MS_MIN};
+    *meter = (struct meter){.on = on, .records = records, .left = TURN_WORKS};
     ga_list_init(&meter->batches);
     ga_list_init(&meter->gpus);
 }

@@ -21,8 +21,6 @@
 #include "base/list.h"
 #include "server/session/meter_clock.h"
 
-#define METER_PATIENCE_MS 64u /* the most until the next look when nothing comes */
-
 struct ledger;
 struct meter_batch;
 struct meter_gpu;
@@ -55,10 +53,9 @@ struct meter {
     struct ga_list batches; /* begun and not known to be done, in the order of their beginning */
     uint32_t open, outstanding, made; /* how many batches are open, begun, there at all */
     uint32_t turn;
-    uint32_t patience_ms; /* until the next look when nothing comes */
-    bool full;            /* it was said that there are too many batches */
-    bool records;         /* the log has a line for each batch (scripts/sim/recorded.py) */
-    uint64_t looked_ns;
+    bool full;                     /* it was said that there are too many batches */
+    bool records;                  /* the log has a line for each batch (scripts/sim/recorded.py) */
+    uint64_t looked_ns, opened_ns; /* the last look; when a batch was begun last */
     uint64_t kernel_ns;  /* a kernel may run for so long; 0: for ever, or its driver sees to that */
     uint64_t grace_ns;   /* and so much longer, since the client was told that one has */
     struct ga_list gpus; /* struct meter_gpu */
@@ -110,8 +107,11 @@ static inline void meter_start(struct meter *meter)
 void meter_look(struct server_conn *conn);
 /* Whether some work on the GPU is known to have begun and not to be done. */
 bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu);
-/* No call is here: ends all batches, and says for how long the thread may sleep; -1: for ever. Look
- * when that time is over. */
+/* No call is here: ends all batches, and looks now and then, as the next call may come before the
+ * thread sleeps, again and again. */
+void meter_idle(struct server_conn *conn);
+/* The same, and says for how long the thread may sleep; -1: for ever. Look when that time is over.
+ */
 int meter_sleep_ms(struct server_conn *conn);
 
 /* The stream ends; and the context, which is current and has nothing to do any more. */

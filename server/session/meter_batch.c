@@ -83,3 +83,28 @@ struct meter_batch *meter_batch_take(struct server_conn *conn, struct server_con
     (void)conn->driver->cuCtxSetCurrent(before);
     return batch != NULL ? batch : unused_take(context);
 }
+
+void meter_batch_drop(struct server_conn *conn, struct meter_batch *batch)
+{
+    if (conn->meter.batch == batch) {
+        meter_forget(&conn->meter);
+    }
+    ga_list_remove(&batch->link);
+    meter_gpu_end(batch->gpu, batch->side);
+    conn->meter.outstanding--;
+    conn->meter.open -= !batch->closed;
+    if (batch->lane != NULL && batch->lane->last == batch) {
+        batch->lane->last = NULL;
+    }
+    ga_list_append(&batch->context->meter.unused, &batch->link);
+}
+
+/* By then it was not done; and not begun at waits_ns. */
+void meter_batch_lose(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns)
+{
+    const struct meter_clock *clock = &batch->context->meter.clock;
+    uint64_t from_ns =
+        batch->begin_ns != 0 ? batch->begin_ns + (uint64_t)clock->shift_ns : batch->waits_ns;
+    meter_gpu_busy(batch->gpu, batch->engine, from_ns, now_ns, meter_batch_is_single(batch));
+    meter_batch_drop(conn, batch);
+}

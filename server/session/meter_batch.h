@@ -19,6 +19,7 @@ struct meter_batch {
     enum figure_engine engine;
     CUevent begin, end;
     uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
+    uint64_t waits_ns;                /* by that of this machine: so late it had not begun */
     bool closed;                      /* `end` is recorded */
     uint64_t works;                   /* in it; a graph is as many as it has nodes */
     uint64_t runs_ns;                 /* of meter_kernels.c */
@@ -30,6 +31,14 @@ struct meter_batch {
 /* One that is used again, or a new one; the clock of its context runs then. NULL: neither. It may
  * look which batches are done. */
 struct meter_batch *meter_batch_take(struct server_conn *conn, struct server_context *context);
+static inline bool meter_batch_is_single(const struct meter_batch *batch)
+{
+    return batch->closed && batch->works == 1;
+}
+/* It is done. */
+void meter_batch_drop(struct server_conn *conn, struct meter_batch *batch);
+/* Nothing more will be known of it, after a fault or with its context: it has run until now. */
+void meter_batch_lose(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns);
 /* Of a context that is current; the batch is in no list. */
 void meter_batch_destroy(struct server_conn *conn, struct meter_batch *batch);
 

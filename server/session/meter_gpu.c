@@ -8,14 +8,15 @@
 
 /* The row of a GPU in the figures, which an earlier session on it may have begun. With too many
  * GPUs the last row is for all the others. */
-static struct gpu_figures *row_find(struct figures *figures, uint32_t ordinal)
+static uint32_t row_find(struct figures *figures, uint32_t ordinal)
 {
-    struct gpu_figures *row = figures->gpus;
-    while (row + 1 < figures->gpus + FIGURES_GPUS && atomic_load(&row->gpu) != 0 &&
-           atomic_load(&row->gpu) != ordinal + 1) {
+    const struct gpu_figures *rows = figures->gpus;
+    uint32_t row = 0;
+    while (row + 1 < FIGURES_GPUS && atomic_load(&rows[row].gpu) != 0 &&
+           atomic_load(&rows[row].gpu) != ordinal + 1) {
         row++;
     }
-    atomic_store(&row->gpu, ordinal + 1);
+    atomic_store(&figures->gpus[row].gpu, ordinal + 1);
     return row;
 }
 
@@ -31,16 +32,71 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
     if (gpu != NULL) {
         gpu->ordinal = ordinal;
         gpu->records = conn->meter.records;
-        gpu->figures = row_find(conn->ledger->figures, ordinal);
+        gpu->row = row_find(conn->ledger->figures, ordinal);
+        gpu->figures = &conn->ledger->figures->gpus[gpu->row];
+        gpu->times = conn->ledger->times;
         ga_list_append(&conn->meter.gpus, &gpu->link);
     }
     return gpu;
 }
 
-void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to)
+struct times_news {
+    const struct meter_gpu *gpu;
+    enum figure_engine engine;
+    uint64_t to;
+    bool single, ends;
+};
+
+static void times_tell(void *user, uint64_t from, uint64_t to)
 {
-    ga_interval_union_add(&gpu->busy[engine], from, to);
-    ga_interval_union_add(&gpu->any, from, to);
+    const struct times_news *news = user;
+    struct figures_times *times = news->gpu->times;
+    uint64_t count = atomic_load_explicit(&times->count, memory_order_relaxed);
+    struct figures_time *time = &times->of[count % FIGURES_TIMES];
+    uint64_t word =
+        figures_time_word(news->gpu->row, news->engine, to - from, news->ends && to == news->to);
+    atomic_store_explicit(&time->from, from, memory_order_relaxed);
+    atomic_store_explicit(&time->what, word, memory_order_relaxed);
+    atomic_store_explicit(&times->count, count + 1, memory_order_release);
+}
+
+static void gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+                     bool single, bool ends)
+{
+    struct times_news news = {
+        .gpu = gpu, .engine = engine, .to = to, .single = single, .ends = ends};
+    ga_interval_union_add(&gpu->busy[engine], from, to, gpu->times != NULL ? times_tell : NULL,
+                          &news);
+    ga_interval_union_add(&gpu->any, from, to, NULL, NULL);
+}
+
+void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+                    bool single)
+{
+    gpu_busy(gpu, engine, from, to, single, false);
+}
+
+static void runs_tell(const struct meter_gpu *gpu)
+{
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        atomic_store_explicit(&gpu->figures->runs_ns[i], gpu->runs_ns[i], memory_order_release);
+    }
+    atomic_store_explicit(&gpu->figures->looked_ns, gpu->looked_ns, memory_order_release);
+}
+
+void meter_gpu_look(struct meter_gpu *gpu, uint64_t now_ns)
+{
+    gpu->looked_ns = now_ns;
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        gpu->runs_ns[i] = 0;
+    }
+}
+
+void meter_gpu_runs(struct meter_gpu *gpu, enum figure_engine engine, uint64_t told_ns)
+{
+    uint64_t runs_ns = told_ns & ~(uint64_t)FIGURES_RUNS_MAYBE;
+    gpu->runs_ns[engine] = runs_ns > gpu->runs_ns[engine] ? runs_ns : gpu->runs_ns[engine];
+    gpu->looked_ns = told_ns < gpu->looked_ns ? told_ns : gpu->looked_ns;
 }
 
 static void phase_tell(const struct meter_gpu *gpu, enum figure_phase phase)
@@ -48,25 +104,33 @@ static void phase_tell(const struct meter_gpu *gpu, enum figure_phase phase)
     atomic_store_explicit(&gpu->figures->phase, phase, memory_order_release);
 }
 
-void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine)
+uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu)
+{
+    return gpu->outstanding[0] + gpu->outstanding[1];
+}
+
+void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine, uint64_t now_ns)
 {
     static const enum figure_phase phases[FIGURE_ENGINES] = {
         [FIGURE_ENGINE_COMPUTE] = FIGURE_PHASE_KL,
         [FIGURE_ENGINE_H2D] = FIGURE_PHASE_H2D,
         [FIGURE_ENGINE_D2H] = FIGURE_PHASE_D2H};
+    if (meter_gpu_outstanding(gpu) == 0) {
+        gpu->looked_ns = now_ns;
+    }
+    if (gpu->runs_ns[engine] == 0) { /* for all that is known until the next look */
+        gpu->runs_ns[engine] = now_ns | FIGURES_RUNS_MAYBE;
+        runs_tell(gpu);
+    }
     gpu->outstanding[gpu->side]++;
     phase_tell(gpu, phases[engine]);
-}
-
-uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu)
-{
-    return gpu->outstanding[0] + gpu->outstanding[1];
 }
 
 void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
 {
     gpu->outstanding[side]--;
     if (meter_gpu_outstanding(gpu) == 0) {
+        meter_gpu_look(gpu, gpu->looked_ns);
         meter_gpu_tell(gpu); /* who reads that nothing is under way reads all that has been */
         phase_tell(gpu, FIGURE_PHASE_DFL);
     }
@@ -80,11 +144,11 @@ static uint64_t share_between(const struct meter_tally *before, const struct met
 }
 
 void meter_gpu_done(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
-                    const struct meter_tally *before, const struct meter_tally *after)
+                    bool single, const struct meter_tally *before, const struct meter_tally *after)
 {
     static const char *const words[FIGURE_ENGINES] = {"kernel", "h2d", "d2h"};
     uint64_t share = share_between(before, after), bytes = 0;
-    meter_gpu_busy(gpu, engine, from, to);
+    gpu_busy(gpu, engine, from, to, single, true);
     if (engine == FIGURE_ENGINE_COMPUTE) {
         gpu->demand_ns += (uint64_t)((double)(to - from) * (double)share / FIGURES_WHOLE);
     } else {
@@ -112,4 +176,5 @@ void meter_gpu_tell(const struct meter_gpu *gpu)
                               memory_order_relaxed);
     }
     atomic_store_explicit(&gpu->figures->demand_ns, gpu->demand_ns, memory_order_relaxed);
+    runs_tell(gpu);
 }

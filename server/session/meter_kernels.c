@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/meter_kernels.h"
 
-#include "base/clock.h"
 #include "server/session/conn.h"
 #include "server/session/meter_batch.h"
 
@@ -16,18 +15,11 @@ void meter_limit_kernels(struct meter *meter, uint64_t ns)
 
 void meter_kernels_more(struct meter *meter, uint64_t more)
 {
-    if (meter->batch != NULL && meter_kernels_count(meter, meter->batch->engine)) {
+    if (meter->batch != NULL) {
         meter->batch->works += more;
-        meter_forget(meter); /* the next work looks whether the batch is full */
-    }
-}
-
-void meter_kernels_look(struct server_conn *conn)
-{
-    const struct meter *meter = &conn->meter;
-    if (meter->kernel_ns != 0 && meter->outstanding != 0 &&
-        ga_clock_ns() - meter->looked_ns > METER_PATIENCE_MS * GA_NS_PER_MS) {
-        meter_look(conn);
+        if (meter_kernels_count(meter, meter->batch->engine)) {
+            meter_forget(meter); /* the next work looks whether the batch is full */
+        }
     }
 }
 

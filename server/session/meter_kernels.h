@@ -21,9 +21,6 @@
 void meter_limit_kernels(struct meter *meter, uint64_t ns);
 /* The work that is being submitted is so many kernels more than one. */
 void meter_kernels_more(struct meter *meter, uint64_t more);
-/* No call is here, but the next one may come before the thread sleeps, again and again: looks now
- * and then all the same. */
-void meter_kernels_look(struct server_conn *conn);
 
 /* ---- for the meter */
 

@@ -6,7 +6,8 @@
  * The demand is that of DCUDA (SoCC19, 3.2): of each kernel min(1, warps of it that are resident /
  * warps that have a place) times its run time. Here the time is that of batches (meter.h), and the
  * share the mean over the launches of a batch, so a batch of unequal kernels is about right only;
- * and time while others use the GPU counts as if nobody did. Work without a shape (graphs, fills)
+ * and time while others use the GPU counts as if nobody did: gpuaasd knows that others do
+ * (control/gpu_times.h). Work without a shape (graphs, fills)
  * counts whole.
  *
  * Not each launch is looked at: the first one of a batch, and then one in 16 in the mean, at random

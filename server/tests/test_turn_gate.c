@@ -172,19 +172,19 @@ Test(turn_gate, works_ahead_are_bounded_by_time)
     uint64_t done_ns = 0;
     for (unsigned i = 0; i < 100; i++) {
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
     }
     unsigned side = gpu->side, count = 0;
     while (gpu->side == side) { /* the beginning of a batch */
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
     }
     side = gpu->side;
     while (gpu->side == side) {
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS);
+        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
         count++;
     }
@@ -195,7 +195,7 @@ Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
 {
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
     uint64_t ns = gate->rest(gate, conn);
     cr_assert(ns != UINT64_MAX && request.word == grant_word(0, GRANT_IDLE), "work is in flight");
     meter_gpu_end(gpu, gpu->side);
@@ -355,7 +355,7 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     grant.horizon_ns = GA_NS_PER_MS;
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
     uint64_t until = ga_clock_ns() + 50 * GA_NS_PER_MS;
     while (ga_clock_ns() < until) { /* a kernel that takes long does */
         cr_assert_neq(gate->rest(gate, conn), UINT64_MAX);
@@ -375,7 +375,7 @@ Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
     grant.patience_ns = 300 * GA_NS_PER_MS;
     give(1, GRANT_ALL | GRANT_ALONE, 0);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
     ga_list_append(&conn->meter.batches, &batch.link);
     give(1, GRANT_ALL, until);
     while (gate->rest(gate, conn) != UINT64_MAX) {
@@ -393,7 +393,7 @@ Test(turn_gate, work_that_stands_still_does_not_keep_the_program)
 {
     give(1, GRANT_ALL | GRANT_ALONE, 0);
     for (unsigned i = 0; i < 2; i++) {
-        meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE);
+        meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
         gpu->side = 1 - gpu->side;
     }
     for (unsigned i = 0; i < 10; i++) {

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/gpu_times.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "server/control/application.h"
+#include "server/control/backend_process.h"
+#include "server/control/control.h"
+#include "server/control/scheduler.h"
+#include "server/control/seat.h"
+#include "server/control/seat_use.h"
+
+#define TURN_MS     50u
+#define LOOK_NS     GA_NS_PER_MS         /* what is not older need not be read again */
+#define PATIENCE_NS (300 * GA_NS_PER_MS) /* with those that do not look */
+/* The clocks of GPU and machine are not nearer to each other (session/meter_clock.c). */
+#define CLOCKS_NS (2 * GA_NS_PER_MS)
+
+/* What a seat uses of a GPU. */
+struct times_row {
+    struct time_share share;
+    uint32_t gpu; /* in the list that clients see */
+    enum figure_phase phase;
+    uint64_t known_ns; /* all until then has been told */
+    struct times_engine {
+        uint64_t busy_ns, read_ns; /* that it has told: in sum; in pieces */
+        uint64_t last_ns;          /* the end of the last piece */
+        uint64_t gap_ns;           /* the same, before some were lost */
+        uint64_t assumed_ns;       /* until then something was assumed */
+        uint64_t ahead_ns;         /* what was assumed and is not told */
+    } engines[FIGURE_ENGINES];
+};
+
+/* struct figures_time, read. */
+struct time_told {
+    uint64_t from, what;
+};
+
+struct seat_times {
+    struct ga_list link;
+    const struct seat *seat;
+    uint64_t next; /* of its pieces */
+    struct times_row *rows[FIGURES_GPUS];
+};
+
+/* ---- what a seat tells */
+
+static uint64_t times_load(const _Atomic uint64_t *at)
+{
+    return atomic_load_explicit(at, memory_order_acquire);
+}
+
+/* NULL: it is not used, or nobody knows the GPU; or no memory. */
+static struct times_row *times_row_of(struct seat_times *times, uint32_t number)
+{
+    const struct seat *seat = times->seat;
+    struct seat_use use;
+    if (times->rows[number] == NULL && seat_use_gpu(seat, number, &use)) {
+        struct times_row *row = calloc(1, sizeof *row);
+        if (row != NULL) {
+            row->gpu = use.gpu;
+            times->rows[number] = row;
+        }
+    }
+    return times->rows[number];
+}
+
+/* Before its pieces: those until `known_ns` are there then. */
+static void times_rows_read(struct seat_times *times, uint64_t now)
+{
+    for (uint32_t i = 0; i < FIGURES_GPUS; i++) {
+        const struct gpu_figures *figures = &times->seat->figures->gpus[i];
+        struct times_row *row = times_row_of(times, i);
+        if (row == NULL) {
+            return;
+        }
+        uint32_t phase = atomic_load_explicit(&figures->phase, memory_order_acquire);
+        uint64_t looked = times_load(&figures->looked_ns);
+        row->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
+        row->known_ns = row->phase == FIGURE_PHASE_DFL || looked > now ? now : looked;
+        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+            row->engines[engine].busy_ns = times_load(&figures->busy_ns[engine]);
+        }
+    }
+}
+
+/* It has had work. False: no memory. */
+static bool times_add(struct seat_times *times, struct times_row *row, struct time_piece piece)
+{
+    struct time_shares *shares = &times->seat->application->control->times.shares[row->gpu];
+    struct times_engine *of = &row->engines[piece.engine];
+    uint64_t length = piece.to_ns - piece.from_ns;
+    uint64_t ahead = of->ahead_ns < length ? of->ahead_ns : length;
+    piece.from_ns += ahead;
+    if (time_shares_add(shares, &row->share, &piece) != GA_OK) {
+        return false;
+    }
+    of->ahead_ns -= ahead;
+    of->last_ns = piece.to_ns > of->last_ns ? piece.to_ns : of->last_ns;
+    return true;
+}
+
+/* False: no memory. */
+static bool piece_take(struct seat_times *times, const struct time_told *told, uint64_t now)
+{
+    struct times_row *row = times_row_of(times, figures_time_row(told->what));
+    unsigned bits = figures_time_bits(told->what);
+    struct time_piece piece = {.engine = figures_time_engine(told->what),
+                               .from_ns = told->from,
+                               .ends = (bits & FIGURES_TIME_ENDS) != 0,
+                               .single = (bits & FIGURES_TIME_ONE) != 0};
+    uint64_t length = figures_time_length(told->what), taken = times->seat->taken_ns;
+    uint64_t most = now + CLOCKS_NS;
+    if (row == NULL || piece.engine >= FIGURE_ENGINES || piece.from_ns > most) {
+        return true;
+    }
+    piece.to_ns = length < most - piece.from_ns ? piece.from_ns + length : most;
+    piece.from_ns = piece.from_ns < taken ? taken : piece.from_ns;
+    if (piece.to_ns > piece.from_ns && !times_add(times, row, piece)) {
+        return false;
+    }
+    row->engines[piece.engine].read_ns += length;
+    return true;
+}
+
+static void gap_begin(struct seat_times *times)
+{
+    for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+            times->rows[i]->engines[engine].gap_ns = times->rows[i]->engines[engine].last_ns;
+        }
+    }
+}
+
+/* Those that were overwritten before they were read lay between the last that were read and those
+ * that are there. */
+static void gap_fill(struct seat_times *times, uint64_t now)
+{
+    for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+            struct times_engine *of = &times->rows[i]->engines[engine];
+            uint64_t taken = times->seat->taken_ns, from = of->gap_ns > taken ? of->gap_ns : taken;
+            uint64_t lost = of->busy_ns > of->read_ns ? of->busy_ns - of->read_ns : 0;
+            uint64_t most = now > from ? now - from : 0;
+            const struct time_piece piece = {.engine = (enum figure_engine)engine,
+                                             .from_ns = from,
+                                             .to_ns = from + (lost < most ? lost : most)};
+            if (lost == 0 || times_add(times, times->rows[i], piece)) {
+                of->read_ns += lost;
+            }
+        }
+    }
+}
+
+static struct time_told told_read(const struct figures_time *at)
+{
+    return (struct time_told){times_load(&at->from), times_load(&at->what)};
+}
+
+/* As many as there can be at a time, and no more: a stranger tells how many there are. */
+static void times_pieces_read(struct seat_times *times, uint64_t now)
+{
+    const struct figures_times *ring = &times->seat->process->figures->times[times->seat->number];
+    uint64_t count = times_load(&ring->count);
+    bool lost = count - times->next >= FIGURES_TIMES; /* it may be writing there */
+    if (lost) {
+        gap_begin(times);
+        times->next = count - FIGURES_TIMES / 2;
+    }
+    while (times->next != count) {
+        const struct time_told told = told_read(&ring->of[times->next % FIGURES_TIMES]);
+        if (times_load(&ring->count) - times->next >= FIGURES_TIMES) {
+            break; /* it is lost, as is seen the next time */
+        }
+        if (!piece_take(times, &told, now)) {
+            return; /* the next time */
+        }
+        times->next++;
+    }
+    if (lost) {
+        gap_fill(times, now);
+    }
+}
+
+/* Nobody waits until it has looked what it does: it does what it did. Who ends does what it was to
+ * do next, too. */
+static void row_assume(struct seat_times *times, uint32_t number, uint64_t until, bool ends)
+{
+    struct times_row *row = times->rows[number];
+    for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        struct times_engine *of = &row->engines[engine];
+        uint64_t from = times_load(&times->seat->figures->gpus[number].runs_ns[engine]);
+        bool maybe = (from & FIGURES_RUNS_MAYBE) != 0;
+        bool runs = from != 0 && (ends || (!maybe && until - from < PATIENCE_NS));
+        from = from < of->assumed_ns ? of->assumed_ns : from;
+        from = from < times->seat->taken_ns ? times->seat->taken_ns : from;
+        if (!runs || from >= until) {
+            continue;
+        }
+        uint64_t ahead = of->ahead_ns;
+        of->ahead_ns = 0;
+        const struct time_piece piece = {
+            .engine = (enum figure_engine)engine, .from_ns = from, .to_ns = until, .single = true};
+        if (times_add(times, row, piece)) {
+            of->ahead_ns = ahead + (until - from);
+            of->assumed_ns = until;
+        } else {
+            of->ahead_ns = ahead;
+        }
+    }
+}
+
+/* ---- dividing */
+
+/* Software GPUs that interrupt no kernel do one after the other. All others give everybody who has
+ * work slices of time. */
+static bool gpu_is_serial(const struct conf_gpu *gpu)
+{
+    return gpu->driver == CONF_DRIVER_SOFT && gpu->soft.timing && gpu->soft.context_slice_ns == 0;
+}
+
+/* What it got lately of what it had is what it gets now, for all that is known. */
+static void row_tell(const struct seat_times *times, const struct times_row *row)
+{
+    const struct seat *seat = times->seat;
+    if (seat->process->turns != NULL) {
+        scheduler_session_share(seat->process->turns, seat->number, row->gpu, &row->share);
+    }
+}
+
+static void gpu_assume(struct gpu_times *all, const struct seat_times *ending, uint32_t gpu,
+                       uint64_t now)
+{
+    ga_list_each (at, next, &all->seats) {
+        struct seat_times *times = ga_container(at, struct seat_times, link);
+        for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+            if (times->rows[i]->gpu == gpu) {
+                row_assume(times, i, now, times == ending);
+            }
+        }
+    }
+}
+
+/* `ending`: nobody waits for what others say about its GPUs. */
+static void times_divide(struct control *control, const struct seat_times *ending, uint64_t now)
+{
+    static uint64_t until[CONF_GPUS_MAX];
+    struct gpu_times *all = &control->times;
+    uint32_t gpus = control->devices.visible_count;
+    for (uint32_t i = 0; i < gpus; i++) {
+        until[i] = now;
+    }
+    ga_list_each (at, next, &all->seats) {
+        const struct seat_times *times = ga_container(at, struct seat_times, link);
+        for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+            const struct times_row *row = times->rows[i];
+            until[row->gpu] = row->known_ns < until[row->gpu] ? row->known_ns : until[row->gpu];
+        }
+    }
+    for (uint32_t i = 0; i < gpus; i++) {
+        until[i] = until[i] < now - PATIENCE_NS ? now - PATIENCE_NS : until[i];
+    }
+    for (uint32_t i = 0; ending != NULL && i < FIGURES_GPUS && ending->rows[i] != NULL; i++) {
+        until[ending->rows[i]->gpu] = now;
+        gpu_assume(all, ending, ending->rows[i]->gpu, now);
+    }
+    for (uint32_t i = 0; i < gpus; i++) {
+        all->shares[i].serial = gpu_is_serial(devices_visible(&control->devices, i)->gpu);
+        (void)!time_shares_divide(&all->shares[i], until[i]); /* else the next time */
+    }
+}
+
+static void times_turn(struct control *control, const struct seat_times *ending)
+{
+    struct gpu_times *all = &control->times;
+    uint64_t now = ga_clock_ns();
+    all->looked_ns = now;
+    ga_list_each (at, next, &all->seats) {
+        struct seat_times *times = ga_container(at, struct seat_times, link);
+        if (times->seat->ready) { /* before, the figures are another application's */
+            times_rows_read(times, now);
+            times_pieces_read(times, now);
+        }
+    }
+    times_divide(control, ending, now);
+    ga_list_each (at, next, &all->seats) {
+        const struct seat_times *times = ga_container(at, struct seat_times, link);
+        for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+            row_tell(times, times->rows[i]);
+        }
+    }
+}
+
+void gpu_times_look(struct control *control)
+{
+    if (ga_clock_ns() - control->times.looked_ns > LOOK_NS) {
+        times_turn(control, NULL);
+    }
+}
+
+static void times_due(uv_timer_t *timer)
+{
+    gpu_times_look(timer->data);
+}
+
+bool gpu_times_of(const struct seat *seat, uint32_t row, struct gpu_times_use *use)
+{
+    const struct times_row *of = seat->times != NULL ? seat->times->rows[row] : NULL;
+    if (of != NULL) {
+        *use = (struct gpu_times_use){.share = &of->share, .phase = of->phase};
+    }
+    return of != NULL;
+}
+
+/* ---- seats come and go */
+
+void gpu_times_seat_taken(struct seat *seat)
+{
+    struct gpu_times *all = &seat->application->control->times;
+    struct seat_times *times = calloc(1, sizeof *times);
+    seat->times = times;
+    if (times == NULL) {
+        return;
+    }
+    times->seat = seat;
+    times->next = times_load(&seat->process->figures->times[seat->number].count);
+    if (ga_list_empty(&all->seats)) {
+        (void)uv_timer_start(&all->timer, times_due, TURN_MS, TURN_MS);
+    }
+    ga_list_append(&all->seats, &times->link);
+}
+
+void gpu_times_seat_ends(struct seat *seat)
+{
+    if (seat->times != NULL) {
+        times_turn(seat->application->control, seat->times);
+    }
+}
+
+void gpu_times_seat_ended(struct seat *seat)
+{
+    struct gpu_times *all = &seat->application->control->times;
+    struct seat_times *times = seat->times;
+    seat->times = NULL;
+    if (times == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+        time_shares_forget(&all->shares[times->rows[i]->gpu], &times->rows[i]->share);
+        free(times->rows[i]);
+    }
+    ga_list_remove(&times->link);
+    free(times);
+    if (ga_list_empty(&all->seats)) {
+        (void)uv_timer_stop(&all->timer);
+    }
+}
+
+void gpu_times_init(struct control *control)
+{
+    ga_list_init(&control->times.seats);
+    (void)uv_timer_init(&control->loop, &control->times.timer);
+    control->times.timer.data = control;
+}
+
+void gpu_times_fini(struct control *control)
+{
+    for (uint32_t i = 0; i < CONF_GPUS_MAX; i++) {
+        time_shares_fini(&control->times.shares[i]);
+    }
+    uv_close((uv_handle_t *)&control->times.timer, NULL);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For how long each seat has used each GPU, where several use it at a time: gpuaasd reads when the
+ * engines have worked for each (struct figures_times), and divides the time that they have in
+ * common (time_shares.h).
+ *
+ * A time is divided as soon as all that use the GPU have looked what they have done until then, or
+ * after 300 ms; what is told later than that counts as if it was done later. When a seat ends, all
+ * is divided: who has not looked by then does what it did when it looked last, for all that is
+ * known; when it says otherwise later, that is set off against what it uses next.
+ *
+ * What a seat tells is a stranger's: no more than there was in all is divided, and a seat that has
+ * told of more work than it had pays for it. gpuaasd's loop only. */
+#ifndef SERVER_CONTROL_GPU_TIMES_H
+#define SERVER_CONTROL_GPU_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/list.h"
+#include "conf/conf.h"
+#include "server/control/time_shares.h"
+
+struct control;
+struct seat;
+struct seat_times;
+
+struct gpu_times {
+    struct ga_list seats;                     /* struct seat_times */
+    struct time_shares shares[CONF_GPUS_MAX]; /* by the index in the list that clients see */
+    uint64_t looked_ns;
+    uv_timer_t timer; /* while there are seats */
+};
+
+/* What a seat has used of a GPU. */
+struct gpu_times_use {
+    const struct time_share *share;
+    enum figure_phase phase; /* when that was read */
+};
+
+void gpu_times_init(struct control *control);
+/* There are no seats any more, or it is a hurried end. */
+void gpu_times_fini(struct control *control);
+void gpu_times_seat_taken(struct seat *seat);
+/* Its process is dead, or has ended the application: all that it has used until now is divided. */
+void gpu_times_seat_ends(struct seat *seat);
+void gpu_times_seat_ended(struct seat *seat);
+/* Reads what all have told. */
+void gpu_times_look(struct control *control);
+/* As of the last look. False: the row is not used; or with no memory. */
+bool gpu_times_of(const struct seat *seat, uint32_t row, struct gpu_times_use *use);
+
+#endif
