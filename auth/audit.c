@@ -29,7 +29,7 @@ struct auth_audit {
     off_t size;     /* of the whole lines in `file` */
     struct audit_link last, synced;
     bool failed;
-    uint64_t lost; /* lines, since it has failed */
+    uint64_t lost, lost_ever; /* lines: since it has failed, and since it was opened */
     int64_t bucket, bucket_second;
     uint64_t left_out;
     int64_t reported_ms; /* when left_out was last asked after */
@@ -40,8 +40,7 @@ static enum ga_status audit_failed(struct auth_audit *audit, const char *what, i
 {
     bool full = error == ENOSPC || error == EDQUOT;
     snprintf(audit->why, sizeof audit->why, "the audit log %.180s: %s: %.60s%s", audit->folder,
-             what, strerror(error),
-             full ? "; make room on its disk: no new applications are admitted until then" : "");
+             what, strerror(error), full ? "; make room on its disk" : "");
     return full || error == ENOMEM                               ? GA_NO_MEMORY
            : error == EACCES || error == EROFS || error == EPERM ? GA_DENIED
                                                                  : GA_LOST;
@@ -210,6 +209,7 @@ enum ga_status auth_audit_write(struct auth_audit *audit, int64_t now_ms, const 
     if (status != GA_OK) {
         audit->failed = true;
         audit->lost++;
+        audit->lost_ever++;
     }
     return status;
 }
@@ -259,6 +259,11 @@ bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms)
 bool auth_audit_works(const struct auth_audit *audit)
 {
     return !audit->failed;
+}
+
+uint64_t auth_audit_lost(const struct auth_audit *audit)
+{
+    return audit->lost_ever;
 }
 
 const char *auth_audit_why(const struct auth_audit *audit)

@@ -60,6 +60,8 @@ GA_CHECKED enum ga_status auth_audit_write_failure(struct auth_audit *audit, int
  * works, a line `audit.resumed` says how many were lost. Returns whether the log works. */
 bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms);
 bool auth_audit_works(const struct auth_audit *audit);
+/* Lines that could not be written, since it was opened. */
+uint64_t auth_audit_lost(const struct auth_audit *audit);
 /* The reason of the last failure, with what to do; one line. */
 const char *auth_audit_why(const struct auth_audit *audit);
 

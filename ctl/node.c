@@ -10,6 +10,8 @@
 
 static const struct ctl_column health_columns[] = {
     {"state", "state", FORM_TEXT, false},
+    {"ready", "ready", FORM_FLAG, false},
+    {"problems", "problems", FORM_LIST, false},
     {"reason", "reason", FORM_TEXT, false},
     {"time left", "deadline_ms", FORM_DURATION_MS, false},
     {"version", "version", FORM_TEXT, false},
@@ -36,6 +38,7 @@ enum admin_code ctl_node_health(const struct ctl_line *line)
     }
     const char *state = json_string_value(json_object_get(result, "state"));
     bool whole = state != NULL && strcmp(state, "serving") == 0 &&
+                 !json_is_false(json_object_get(result, "ready")) &&
                  json_integer_value(json_object_get(result, "gpus_left_out")) == 0 &&
                  json_integer_value(json_object_get(result, "gpus_failed")) == 0;
     code = ctl_print_object(line, "Health", health_columns, COUNT(health_columns), result);

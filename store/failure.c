@@ -13,7 +13,7 @@ static enum ga_status failure_full(struct store *store)
 {
     return sql_refuse(store, GA_NO_MEMORY,
                       "%s: its disk is full; nothing has been changed. Make room there; until "
-                      "then no new applications are admitted, running ones go on",
+                      "then nothing can be changed, and usage waits in gpuaasd's memory",
                       store->path);
 }
 

@@ -321,6 +321,15 @@ void store_set_patience(struct store *store, unsigned milliseconds)
     sqlite3_busy_timeout(store->db, (int)milliseconds);
 }
 
+enum ga_status store_may_write(struct store *store)
+{
+    unsigned patience = store->patience_ms;
+    store_set_patience(store, 0);
+    enum ga_status status = sql_begin(store);
+    store_set_patience(store, patience);
+    return status == GA_OK ? sql_end(store, GA_OK) : status;
+}
+
 enum ga_status store_changes(struct store *store, uint64_t *number)
 {
     int64_t value;

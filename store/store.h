@@ -63,6 +63,8 @@ void store_close(struct store *store);
 const char *store_why(const struct store *store);
 /* How long to wait for a lock of another program; 2000 ms at first. */
 void store_set_patience(struct store *store, unsigned milliseconds);
+/* Whether a change could begin now: the lock for it can be had at once. Writes nothing. */
+GA_CHECKED enum ga_status store_may_write(struct store *store);
 /* A number that grows with each change of tenants, users, groups, credentials and local users, by
  * whomever. A point query of microseconds. */
 GA_CHECKED enum ga_status store_changes(struct store *store, uint64_t *number);

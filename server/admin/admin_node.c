@@ -8,6 +8,7 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
 #include "server/control/drain.h"
+#include "server/control/readiness.h"
 #include "server/control/status.h"
 
 static void health_node(void *user, const struct node_status *node)
@@ -23,11 +24,20 @@ static void health_node(void *user, const struct node_status *node)
     admin_set_number(result, "image_bytes", node->image_bytes);
 }
 
+static void health_condition(void *user, const struct condition *condition)
+{
+    char text[800];
+    if (!condition->holds) {
+        snprintf(text, sizeof text, "%s: %s", condition->name, condition->why);
+        (void)json_array_append_new(user, json_string(text));
+    }
+}
+
 enum admin_code admin_verb_health(struct admin_call *call)
 {
     const struct control *control = call->control;
     const struct status_sink sink = {.user = call->result, .node = health_node};
-    json_t *listeners = json_array();
+    json_t *listeners = json_array(), *problems = json_array();
     unsigned unknown = 0, failed = 0;
     for (uint32_t i = 0; i < control->devices.count; i++) {
         unknown += !control->devices.all[i].known;
@@ -42,6 +52,8 @@ enum admin_code admin_verb_health(struct admin_call *call)
     } else if (drain_of(control, DRAIN_NODE)->state == DRAIN_NONE) {
         admin_set_text(call->result, "state", "serving");
     }
+    admin_set_flag(call->result, "ready", readiness_look(control, health_condition, problems));
+    admin_set(call->result, "problems", problems);
     admin_set_text(call->result, "version", GPUAAS_VERSION);
     admin_set_text(call->result, "node", control->conf->server.node);
     admin_set_text(call->result, "pool", control->conf->server.pool);

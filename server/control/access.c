@@ -16,7 +16,6 @@
 #include "server/control/storage.h"
 #include "server/control/tenant.h"
 
-#define STORE_IN_MEMORY ":memory:gpuaasd"
 /* TLS handshakes with sources that fail: so many at once, and then one each so often. */
 #define SLOW_BURST    64u
 #define SLOW_EVERY_NS (25 * GA_NS_PER_MS)
@@ -34,9 +33,7 @@ enum ga_status access_open(struct control *control)
     control->access_timer.data = control;
     (void)uv_timer_init(&control->loop, &control->access_timer);
     uv_unref((uv_handle_t *)&control->access_timer);
-    if (control->conf->server.auth) {
-        (void)uv_timer_start(&control->access_timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
-    }
+    (void)uv_timer_start(&control->access_timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
     return GA_OK;
 }
 
@@ -60,10 +57,10 @@ static enum ga_status access_store(struct control *control, struct store **store
 
 static void store_failed(struct control *control, const char *why)
 {
-    if (!control->store_failing) {
-        ga_error("[server] store: %s; programs that run go on, nobody new is let in", why);
+    if (storage_tell(control, STORAGE_UNREADABLE, why)) {
+        ga_error("[server] store: %s; programs that run go on%s", why,
+                 control->conf->server.auth ? ", nobody new is let in" : "");
     }
-    control->store_failing = true;
 }
 
 /* ---- those who are in */
@@ -147,7 +144,7 @@ void access_look(struct control *control)
     }
     if (status == GA_OK) {
         control->changes = changes;
-        control->store_failing = false;
+        (void)storage_tell(control, STORAGE_UNREADABLE, NULL);
     } else {
         store_failed(control, why);
     }
@@ -156,6 +153,7 @@ void access_look(struct control *control)
 static void access_turn(uv_timer_t *timer)
 {
     access_look(timer->data);
+    storage_look(timer->data);
 }
 
 /* ---- who wants to come in */

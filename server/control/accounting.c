@@ -22,7 +22,7 @@
 #define DAY_S     86400
 
 struct accounting {
-    const struct conf_server *conf;
+    struct control *control;
     struct ledger_writer writer;
     uv_timer_t timer;
     uint64_t epoch, numbers; /* of this start; the last account's */
@@ -34,7 +34,6 @@ struct accounting {
     int64_t
         forgotten; /* all usage of days before this is; and what the writer was told to forget */
     int64_t forgetting;
-    bool failing; /* that rows cannot be written has been logged */
     uint64_t lost;
 };
 
@@ -101,12 +100,13 @@ static void accounting_report(struct accounting *accounting, enum ga_status stat
     if (status == GA_OK && why[0] != 0) {
         ga_error("usage of a session is lost: %s", why);
     }
-    if (status != GA_OK && !accounting->failing) {
-        ga_error("usage cannot be written, and waits in memory: %s", why);
-    } else if (status == GA_OK && accounting->failing) {
-        ga_info("usage is written again");
+    if (storage_tell(accounting->control, STORAGE_USAGE, status != GA_OK ? why : NULL)) {
+        if (status != GA_OK) {
+            ga_error("usage cannot be written, and waits in memory: %s", why);
+        } else {
+            ga_info("usage is written again");
+        }
     }
-    accounting->failing = status != GA_OK;
 }
 
 static void accounting_written(struct ledger_writer *writer, enum ga_status status, const char *why)
@@ -149,7 +149,7 @@ static void accounting_turn(uv_timer_t *timer)
     if (accounting->writer.busy) {
         return;
     }
-    int64_t before = keep_from(accounting->conf);
+    int64_t before = keep_from(&accounting->control->conf->server);
     bool forgets = before > accounting->forgotten;
     if (rows_collect(accounting) != 0 || forgets) {
         accounting->forgetting = forgets ? before : accounting->forgotten;
@@ -241,7 +241,7 @@ enum ga_status accounting_start(struct control *control)
     }
     static struct accounting only; /* the loop closes its handles when it ends */
     struct accounting *accounting = &only;
-    accounting->conf = &control->conf->server;
+    accounting->control = control;
     ga_list_init(&accounting->accounts);
     GA_TRY(ledger_writer_start(&accounting->writer, &control->loop, storage_path(control),
                                accounting_written));

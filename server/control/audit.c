@@ -6,11 +6,14 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/disk.h"
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 
 #define AUDIT_TURN_MS 1000
+/* With less room than that on its disk, the log counts as one that cannot be written. */
+#define AUDIT_ROOM_BYTES UINT64_C(65536)
 
 static int64_t wall_ms(void)
 {
@@ -19,25 +22,46 @@ static int64_t wall_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Logs when it begins to fail, and when it works again. */
-static void audit_look(struct control *control)
+/* Logs when it begins to fail, and when it works again. `why` NULL: it works. */
+static void audit_tell(struct control *control, const char *why)
 {
-    bool works = auth_audit_works(control->audit);
-    if (!works && !control->audit_failing) {
-        ga_error("%s%s", auth_audit_why(control->audit),
+    char *is = control->audit_wrong;
+    if (why != NULL && is[0] == 0) {
+        ga_error("%s%s", why,
                  control->conf->server.audit_full ? "; nobody new is let in (audit_full = deny)"
                                                   : "; lines are lost (audit_full = drop)");
-    } else if (works && control->audit_failing) {
+    } else if (why == NULL && is[0] != 0) {
         ga_info("the audit log is written again");
     }
-    control->audit_failing = !works;
+    snprintf(is, sizeof control->audit_wrong, "%s", why != NULL ? why : "");
 }
 
+/* What was not written is told at once; that it works again, when audit_turn has seen that. */
+static void audit_look(struct control *control)
+{
+    if (!auth_audit_works(control->audit)) {
+        audit_tell(control, auth_audit_why(control->audit));
+    }
+}
+
+/* A disk without room is found before a line is lost there. */
 static void audit_turn(uv_timer_t *timer)
 {
     struct control *control = timer->data;
-    (void)auth_audit_tick(control->audit, wall_ms());
-    audit_look(control);
+    const char *folder = control->conf->server.audit_log;
+    char why[sizeof control->audit_wrong];
+    bool works = auth_audit_tick(control->audit, wall_ms());
+    enum ga_disk_state disk = ga_disk_look(folder, AUDIT_ROOM_BYTES, NULL);
+    snprintf(why, sizeof why, "the audit log %.300s: its disk is %s", folder,
+             disk == GA_DISK_FULL ? "full: make room there" : "read-only: mount it for writing");
+    audit_tell(control, !works                  ? auth_audit_why(control->audit)
+                        : disk != GA_DISK_TAKES ? why
+                                                : NULL);
+}
+
+const char *audit_wrong(const struct control *control)
+{
+    return control->audit_wrong[0] != 0 ? control->audit_wrong : NULL;
 }
 
 static void audit_line(struct control *control, const char *event, const struct auth_field *fields,
@@ -153,7 +177,7 @@ bool audit_opens(const struct control_application *application, char *why, size_
 bool audit_lets_in(const struct control *control, char *why, size_t why_size)
 {
     if (control->audit == NULL || !control->conf->server.audit_full ||
-        auth_audit_works(control->audit)) {
+        control->audit_wrong[0] == 0) {
         return true;
     }
     snprintf(why, why_size,

@@ -25,6 +25,8 @@ void audit_granted(struct control *control, const char *address, const struct au
 /* Somebody was refused; a storm of these is not written line by line. */
 void audit_refused(struct control *control, const char *address,
                    const struct auth_refusal *refusal);
+/* Why lines cannot be written; NULL: they can, or none are wanted. */
+const char *audit_wrong(const struct control *control);
 /* Whether a program may be let in. False, with `why`: not while nothing can be written. */
 GA_CHECKED bool audit_lets_in(const struct control *control, char *why, size_t why_size);
 /* The session of an application has begun. False, with `why`: it must not, since that cannot be

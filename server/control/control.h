@@ -18,6 +18,7 @@
 #include "server/control/gpu_times.h"
 #include "server/control/health.h"
 #include "server/control/notify.h"
+#include "server/control/storage.h"
 #include "server/control/tenant.h"
 #include "server/control/warm_pool.h"
 #include "server/pending.h"
@@ -71,15 +72,15 @@ struct control {
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
     struct tenant_table tenants;
-    struct auth *auth;  /* who may come in (access.h) */
-    uint64_t changes;   /* of the store, as they have been looked at */
-    bool store_failing; /* that has been logged */
-    uint64_t slow_ns;   /* see access_slow_wait_ns */
+    struct auth *auth; /* who may come in (access.h) */
+    uint64_t changes;  /* of the store, as they have been looked at */
+    struct storage_health storage;
+    uint64_t slow_ns; /* see access_slow_wait_ns */
     uint64_t refusals[AUTH_REASON_COUNT];
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
     struct auth_audit *audit; /* NULL: none is written (audit.h) */
-    bool audit_failing;       /* that has been logged */
+    char audit_wrong[500];    /* why lines cannot be written; "": they can */
     uv_timer_t audit_timer;
     uint32_t client_count;        /* that have greeted */
     uint32_t images_most;         /* that are kept, as far as descriptors allow */

@@ -3,20 +3,18 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/control/audit.h"
 #include "server/control/control.h"
+#include "server/control/readiness.h"
 #include "server/control/scheduler.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
-
-#define CERTIFICATE_SOON_S 86400
 
 /* ---- writing */
 
@@ -308,6 +306,20 @@ static void node_write(void *user, const struct node_status *node)
     fprintf(out, "gpuaas_image_store_bytes %" PRIu64 "\n", node->image_bytes);
 }
 
+static void audit_write(const struct control *control, FILE *out)
+{
+    family(out, "gpuaas_audit_writable", "gauge", "1 if lines of the audit log can be written.");
+    if (control->audit != NULL) {
+        fprintf(out, "gpuaas_audit_writable %d\n", audit_wrong(control) == NULL);
+    }
+    family(out, "gpuaas_audit_lost_lines_total", "counter",
+           "Lines of the audit log that could not be written.");
+    if (control->audit != NULL) {
+        fprintf(out, "gpuaas_audit_lost_lines_total %" PRIu64 "\n",
+                auth_audit_lost(control->audit));
+    }
+}
+
 static void endings_write(const struct control *control, FILE *out)
 {
     static const char *const reasons[] = {
@@ -365,6 +377,24 @@ static void process_write(FILE *out)
     fprintf(out, "process_open_fds %u\n", descriptors_open());
 }
 
+static void condition_write(void *user, const struct condition *condition)
+{
+    FILE *out = user;
+    fputs("gpuaas_condition{condition=\"", out);
+    for (const char *at = condition->name; *at != 0; at++) {
+        fputc(*at == ' ' ? '_' : *at, out);
+    }
+    fprintf(out, "\"} %d\n", condition->holds);
+}
+
+static void ready_metrics_write(const struct control *control, FILE *out)
+{
+    family(out, "gpuaas_ready", "gauge", "1 if /readyz says so: all conditions hold.");
+    fprintf(out, "gpuaas_ready %d\n", readiness_look(control, NULL, NULL));
+    family(out, "gpuaas_condition", "gauge", "1 for a condition of /readyz that holds.");
+    (void)readiness_look(control, condition_write, out);
+}
+
 void metrics_write(const struct control *control, FILE *out)
 {
     const struct status_sink sink = {.user = out, .node = node_write};
@@ -372,52 +402,27 @@ void metrics_write(const struct control *control, FILE *out)
     fputs("gpuaas_build_info{version=\"" GPUAAS_VERSION "\"} 1\n", out);
     family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
     fprintf(out, "gpuaas_up %d\n", control->serving);
+    ready_metrics_write(control, out);
     metrics_gpus_write(control, out);
     metrics_memory_write(control, out);
     metrics_scheduling_write(control, out);
     status_collect(control, &sink);
     metrics_tenants_write(control, out);
     endings_write(control, out);
+    audit_write(control, out);
     process_write(out);
 }
 
 /* ---- ready */
 
-__attribute__((format(printf, 4, 5))) static bool condition(FILE *out, const char *name, bool holds,
-                                                            const char *format, ...)
+static void ready_write(void *user, const struct condition *condition)
 {
-    va_list args;
-    fprintf(out, "%s %s", holds ? "ok" : "not", name);
-    if (!holds) {
-        fputs(": ", out);
-        va_start(args, format);
-        (void)vfprintf(out, format, args);
-        va_end(args);
-    }
-    fputc('\n', out);
-    return holds;
+    FILE *out = user;
+    fprintf(out, "%s %s%s%s\n", condition->holds ? "ok" : "not", condition->name,
+            condition->holds ? "" : ": ", condition->why);
 }
 
 bool metrics_ready(const struct control *control, FILE *out)
 {
-    const char *cert = control->conf->server.tls_cert;
-    int64_t ends = 0;
-    unsigned usable = 0;
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        const struct device *device = devices_visible(&control->devices, i);
-        usable += device->drain.state == DRAIN_NONE && !device->health.failed;
-    }
-    bool good = condition(out, "serving", control->serving && !control->stopping, "%s",
-                          control->stopping ? "it is ending" : "the drivers are being opened");
-    good &= condition(out, "taking programs", control->drain.state == DRAIN_NONE, "drained: %s",
-                      control->drain.reason);
-    good &= condition(out, "gpu", usable != 0, "there is none that takes programs");
-    good &= condition(out, "store", !control->store_failing && control->store != NULL,
-                      "it fails; the log says why");
-    if (cert[0] != 0 && transport_certificate_ends(cert, &ends)) {
-        int64_t left_s = ends - (int64_t)time(NULL);
-        good &= condition(out, "certificate", left_s > CERTIFICATE_SOON_S,
-                          "%s ends in %" PRId64 " s: make a new one, and reload", cert, left_s);
-    }
-    return good;
+    return readiness_look(control, ready_write, out);
 }

@@ -3,11 +3,19 @@
  * it now is refused. */
 #include "server/control/storage.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/disk.h"
 #include "base/log.h"
 #include "server/control/control.h"
 
 /* The loop must go on: another program that keeps the database locked is told off soon. */
 #define PATIENCE_MS 200u
+/* With less room than that a change may not fit. */
+#define ROOM_BYTES UINT64_C(65536)
+/* A change takes milliseconds: who has it locked for so many seconds in a row keeps others out. */
+#define LOCKED_TURNS 5u
 
 const char *storage_path(const struct control *control)
 {
@@ -80,5 +88,71 @@ void storage_note(struct control *control, enum ga_status status)
     if (status == GA_LOST && control->store != NULL) {
         ga_error("%s", store_why(control->store));
         storage_close(control);
+    }
+}
+
+/* ---- its health */
+
+bool storage_tell(struct control *control, enum storage_fault fault, const char *why)
+{
+    char *is = control->storage.why[fault];
+    bool other = (is[0] != 0) != (why != NULL);
+    snprintf(is, sizeof control->storage.why[fault], "%s", why != NULL ? why : "");
+    return other;
+}
+
+const char *storage_wrong(const struct control *control)
+{
+    for (unsigned i = 0; i < STORAGE_FAULTS; i++) {
+        if (control->storage.why[i][0] != 0) {
+            return control->storage.why[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether the lock for changes can be had. True: it can, or another program has had it for a moment
+ * only. */
+static bool storage_lockable(struct control *control, char *why, size_t why_size)
+{
+    struct store *store;
+    if (storage_get(control, &store, why, why_size) != GA_OK) {
+        return true; /* it is UNREADABLE */
+    }
+    enum ga_status status = store_may_write(store);
+    unsigned *turns = &control->storage.locked_turns;
+    *turns = status == GA_AGAIN ? *turns + 1 : 0;
+    snprintf(why, why_size, "%s", status != GA_OK ? store_why(store) : "");
+    storage_note(control, status);
+    if (status == GA_AGAIN) {
+        snprintf(why, why_size,
+                 "%s: another program keeps the database locked, for %u s now: end it; `fuser %s` "
+                 "names it",
+                 storage_path(control), *turns, storage_path(control));
+        return *turns < LOCKED_TURNS;
+    }
+    return status == GA_OK;
+}
+
+void storage_look(struct control *control)
+{
+    char why[600] = "";
+    const char *path = storage_path(control);
+    if (control->conf->server.store[0] == 0) {
+        return; /* it is in memory */
+    }
+    enum ga_disk_state disk = ga_disk_look(path, ROOM_BYTES, NULL);
+    bool right = disk == GA_DISK_TAKES && storage_lockable(control, why, sizeof why);
+    if (disk != GA_DISK_TAKES) {
+        snprintf(why, sizeof why, "%s: its disk is %s", path,
+                 disk == GA_DISK_FULL ? "full: make room there"
+                                      : "read-only: `dmesg` may say why; mount it for writing");
+    }
+    if (storage_tell(control, STORAGE_UNWRITABLE, right ? NULL : why)) {
+        if (right) {
+            ga_info("[server] store: %s can be written again", path);
+        } else {
+            ga_error("[server] store: %s; admins can change nothing, usage waits in memory", why);
+        }
     }
 }

@@ -3,12 +3,26 @@
 #ifndef SERVER_CONTROL_STORAGE_H
 #define SERVER_CONTROL_STORAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
 #include "store/store.h"
 
 struct control;
+
+/* What may be wrong with it, the worst first. */
+enum storage_fault {
+    STORAGE_UNREADABLE, /* nothing can be looked up */
+    STORAGE_UNWRITABLE, /* nothing can be changed */
+    STORAGE_USAGE,      /* usage cannot be written, and waits in memory */
+    STORAGE_FAULTS
+};
+
+struct storage_health {
+    char why[STORAGE_FAULTS][600]; /* "": that is not wrong */
+    unsigned locked_turns;         /* so often in a row another program has kept it locked */
+};
 
 /* Without a path the store is in memory, for all threads of this process, and ends with it. */
 #define STORAGE_IN_MEMORY ":memory:gpuaasd"
@@ -24,5 +38,12 @@ GA_CHECKED enum ga_status storage_get(struct control *control, struct store **ou
                                       size_t why_size);
 /* To be called with the status of each function of the store: after GA_LOST it is opened anew. */
 void storage_note(struct control *control, enum ga_status status);
+
+/* `why` is wrong from now on; NULL: that it is not. True: it was otherwise before. */
+bool storage_tell(struct control *control, enum storage_fault fault, const char *why);
+/* To be called each second: finds out whether it could be written, and writes nothing. */
+void storage_look(struct control *control);
+/* The worst that is wrong with it; NULL: nothing is. */
+const char *storage_wrong(const struct control *control);
 
 #endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/readiness.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "server/control/audit.h"
+#include "server/control/control.h"
+
+#define CERTIFICATE_SOON_S 86400
+
+__attribute__((format(printf, 2, 3))) static void condition_fail(struct condition *condition,
+                                                                 const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(condition->why, sizeof condition->why, format, args);
+    va_end(args);
+    condition->holds = false;
+}
+
+/* Each sets what is wrong; false: it does not concern this node. */
+
+static bool condition_serving(const struct control *control, struct condition *condition)
+{
+    if (control->stopping || !control->serving) {
+        condition_fail(condition, "%s",
+                       control->stopping ? "it is ending" : "the drivers are being opened");
+    }
+    return true;
+}
+
+static bool condition_taking(const struct control *control, struct condition *condition)
+{
+    if (control->drain.state != DRAIN_NONE) {
+        condition_fail(condition, "drained: %s", control->drain.reason);
+    }
+    return true;
+}
+
+static bool condition_gpu(const struct control *control, struct condition *condition)
+{
+    unsigned usable = 0;
+    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+        const struct device *device = devices_visible(&control->devices, i);
+        usable += device->drain.state == DRAIN_NONE && !device->health.failed;
+    }
+    if (usable == 0) {
+        condition_fail(condition, "there is none that takes programs");
+    }
+    return true;
+}
+
+static bool condition_store(const struct control *control, struct condition *condition)
+{
+    const char *why = storage_wrong(control);
+    if (why != NULL) {
+        condition_fail(condition, "%s", why);
+    }
+    return true;
+}
+
+/* With audit_full = drop programs come in without it: a metric says that lines are lost. */
+static bool condition_audit(const struct control *control, struct condition *condition)
+{
+    const char *why = audit_wrong(control);
+    if (why != NULL && control->conf->server.audit_full) {
+        condition_fail(condition, "%s", why);
+    }
+    return control->audit != NULL;
+}
+
+static bool condition_certificate(const struct control *control, struct condition *condition)
+{
+    const char *cert = control->conf->server.tls_cert;
+    int64_t ends;
+    if (cert[0] == 0 || !transport_certificate_ends(cert, &ends)) {
+        return false;
+    }
+    int64_t left_s = ends - (int64_t)time(NULL);
+    if (left_s <= CERTIFICATE_SOON_S) {
+        condition_fail(condition, "%s ends in %" PRId64 " s: make a new one, and reload", cert,
+                       left_s);
+    }
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*look)(const struct control *control, struct condition *condition);
+} conditions[] = {
+    {"serving", condition_serving}, {"taking programs", condition_taking},
+    {"gpu", condition_gpu},         {"store", condition_store},
+    {"audit", condition_audit},     {"certificate", condition_certificate},
+};
+
+bool readiness_look(const struct control *control,
+                    void (*each)(void *user, const struct condition *condition), void *user)
+{
+    bool ready = true;
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        struct condition condition = {.name = conditions[i].name, .holds = true};
+        bool concerns = conditions[i].look(control, &condition);
+        ready = ready && (!concerns || condition.holds);
+        if (concerns && each != NULL) {
+            each(user, &condition);
+        }
+    }
+    return ready;
+}

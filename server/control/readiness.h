@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold for programs to be served as they should: one list, which /readyz, the metric
+ * gpuaas_condition and the verb health tell. */
+#ifndef SERVER_CONTROL_READINESS_H
+#define SERVER_CONTROL_READINESS_H
+
+#include <stdbool.h>
+
+struct control;
+
+struct condition {
+    const char *name; /* "store" */
+    bool holds;
+    char why[700]; /* it does not, and what to do */
+};
+
+/* Tells `each` all conditions that concern this node, in a fixed order; returns whether all hold.
+ * `each` may be NULL. */
+bool readiness_look(const struct control *control,
+                    void (*each)(void *user, const struct condition *condition), void *user);
+
+#endif
