@@ -28,9 +28,10 @@
 
 #include "api/limits.h"
 #include "base/status.h"
-#include "store/check.h" /* IWYU pragma: export */
-#include "store/lock.h"  /* IWYU pragma: export */
-#include "store/usage.h" /* IWYU pragma: export */
+#include "store/check.h"   /* IWYU pragma: export */
+#include "store/journal.h" /* IWYU pragma: export */
+#include "store/lock.h"    /* IWYU pragma: export */
+#include "store/usage.h"   /* IWYU pragma: export */
 
 #define STORE_HASH_BYTES 32u
 #define STORE_ID_MAX     32u /* characters of the id of a credential */

@@ -149,6 +149,25 @@ enum ga_status store_usage_write(struct store *store, const struct store_usage *
     return sql_end(store, status);
 }
 
+enum ga_status store_usage_write_known(struct store *store, const struct store_usage *rows,
+                                       size_t count, char *why, size_t why_size)
+{
+    enum ga_status status = store_usage_write(store, rows, count);
+    why[0] = 0;
+    if (status != GA_NOT_FOUND && status != GA_INVALID) {
+        return status;
+    }
+    for (size_t i = 0; i < count; i++) {
+        status = store_usage_write(store, &rows[i], 1);
+        if (status == GA_NOT_FOUND || status == GA_INVALID) {
+            snprintf(why, why_size, "%s", store_why(store));
+        } else if (status != GA_OK) {
+            return status;
+        }
+    }
+    return GA_OK;
+}
+
 static enum ga_status epoch_next(struct store *store, const char *node, uint64_t *epoch)
 {
     int64_t found;

@@ -16,6 +16,8 @@
 
 /* What is written was measured up to 0.3 s ago (docs/accounting.md): so much earlier. */
 #define LAG_MS 350u
+/* What is not written yet is in the journal, at most so old. */
+#define JOURNAL_MS 100u
 /* Accounts that have ended and cannot be written are kept up to this number, then the oldest ones
  * are lost. */
 #define ENDED_MAX 100000u
@@ -24,7 +26,8 @@
 struct accounting {
     struct control *control;
     struct ledger_writer writer;
-    uv_timer_t timer;
+    struct usage_journal *journal; /* NULL: the store is in memory; or there can be none */
+    uv_timer_t timer, journal_timer;
     uint64_t epoch, numbers; /* of this start; the last account's */
     struct ga_list accounts; /* struct account; those that have ended until they are written */
     uint32_t ended;
@@ -34,30 +37,36 @@ struct accounting {
     int64_t
         forgotten; /* all usage of days before this is; and what the writer was told to forget */
     int64_t forgetting;
+    bool journal_failing; /* that it cannot be written has been logged */
     uint64_t lost;
 };
 
 /* ---- rows to the writer and back */
 
-static size_t rows_collect(struct accounting *accounting)
+/* Those that are not written; `of`, unless NULL, says whose each is. */
+static size_t rows_collect(struct accounting *accounting, struct store_usage **rows,
+                           struct account ***of)
 {
     size_t count = 0, at = 0;
     ga_list_each (link, next, &accounting->accounts) {
         count += account_rows(ga_container(link, struct account, link), NULL);
     }
-    accounting->rows = count != 0 ? calloc(count, sizeof *accounting->rows) : NULL;
-    accounting->of = count != 0 ? calloc(count, sizeof(struct account *)) : NULL;
-    if (accounting->rows == NULL || accounting->of == NULL) {
+    *rows = count != 0 ? calloc(count, sizeof **rows) : NULL;
+    struct account **whose = count != 0 && of != NULL ? calloc(count, sizeof *whose) : NULL;
+    if (*rows == NULL || (of != NULL && whose == NULL)) {
         count = 0; /* the next time */
     }
     ga_list_each (link, next, &accounting->accounts) {
         struct account *account = ga_container(link, struct account, link);
-        size_t some = count != 0 ? account_rows(account, accounting->rows + at) : 0;
-        for (size_t i = 0; i < some; i++) {
-            accounting->of[at++] = account;
+        size_t some = count != 0 ? account_rows(account, *rows + at) : 0;
+        for (size_t i = 0; i < some && whose != NULL; i++) {
+            whose[at + i] = account;
         }
+        at += some;
     }
-    accounting->count = count;
+    if (of != NULL) {
+        *of = whose;
+    }
     return count;
 }
 
@@ -151,11 +160,83 @@ static void accounting_turn(uv_timer_t *timer)
     }
     int64_t before = keep_from(&accounting->control->conf->server);
     bool forgets = before > accounting->forgotten;
-    if (rows_collect(accounting) != 0 || forgets) {
+    accounting->count = rows_collect(accounting, &accounting->rows, &accounting->of);
+    if (accounting->count != 0 || forgets) {
         accounting->forgetting = forgets ? before : accounting->forgotten;
         ledger_writer_give(&accounting->writer, accounting->rows, accounting->count,
                            forgets ? before : 0);
     }
+}
+
+/* ---- the journal */
+
+static void journal_report(struct accounting *accounting, bool failing)
+{
+    if (failing && !accounting->journal_failing) {
+        ga_error("%s-usage cannot be written: what is used since is lost if gpuaasd is killed",
+                 accounting->writer.path);
+    }
+    accounting->journal_failing = failing;
+}
+
+static enum ga_status journal_write(struct accounting *accounting)
+{
+    struct store_usage *rows;
+    size_t count = rows_collect(accounting, &rows, NULL);
+    enum ga_status status = usage_journal_write(accounting->journal, rows, count);
+    free(rows);
+    return status;
+}
+
+static void journal_turn(uv_timer_t *timer)
+{
+    struct accounting *accounting = timer->data;
+    accounting_look(accounting);
+    journal_report(accounting, journal_write(accounting) != GA_OK);
+}
+
+/* What a gpuaasd that was killed had not written goes into the store. */
+static enum ga_status journal_recover(struct accounting *accounting, struct store *store, char *why,
+                                      size_t why_size)
+{
+    struct store_usage *rows;
+    size_t count;
+    enum ga_status status = usage_journal_read(accounting->journal, &rows, &count, why, why_size);
+    if (status != GA_OK) {
+        ga_error("%s-usage %s: what it has is left out", accounting->writer.path, why);
+    }
+    if (status != GA_OK || count == 0) {
+        return GA_OK;
+    }
+    status = store_usage_write_known(store, rows, count, why, why_size);
+    free(rows);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "%s", store_why(store));
+    } else if (why[0] != 0) {
+        ga_error("usage of a session is lost: %s", why);
+    }
+    return status;
+}
+
+static void journal_begin(struct accounting *accounting)
+{
+    char why[600];
+    if (usage_journal_open(accounting->writer.path, &accounting->journal, why, sizeof why) !=
+        GA_OK) {
+        ga_error("%s: if gpuaasd is killed, what was used in the last %u s is lost", why,
+                 accounting->control->conf->server.ledger_interval_s);
+    }
+}
+
+/* `written`: the rows of accounts are in the store. Whether the journal has what is not. A gpuaasd
+ * that never served leaves it as it is. */
+static bool journal_end(struct accounting *accounting, bool written)
+{
+    bool has = accounting->journal != NULL && accounting->epoch != 0 &&
+               usage_journal_write(accounting->journal, accounting->rows,
+                                   written ? 0 : accounting->count) == GA_OK;
+    usage_journal_close(accounting->journal);
+    return has;
 }
 
 /* ---- seats */
@@ -250,6 +331,9 @@ enum ga_status accounting_start(struct control *control)
     (void)uv_timer_init(&control->loop, &accounting->timer);
     (void)uv_timer_start(&accounting->timer, accounting_turn, interval_ms - LAG_MS,
                          interval_ms - LAG_MS);
+    journal_begin(accounting);
+    accounting->journal_timer.data = accounting;
+    (void)uv_timer_init(&control->loop, &accounting->journal_timer);
     return GA_OK;
 }
 
@@ -262,9 +346,15 @@ enum ga_status accounting_begin(struct control *control)
         return GA_OK;
     }
     enum ga_status status = storage_get(control, &store, why, sizeof why);
+    if (status == GA_OK && accounting->journal != NULL) {
+        status = journal_recover(accounting, store, why, sizeof why);
+        (void)uv_timer_start(&accounting->journal_timer, journal_turn, JOURNAL_MS, JOURNAL_MS);
+    }
     if (status == GA_OK) {
         status = store_epoch_next(store, control->conf->server.node, &accounting->epoch);
-        snprintf(why, sizeof why, "%s", status != GA_OK ? store_why(store) : "");
+        if (status != GA_OK) {
+            snprintf(why, sizeof why, "%s", store_why(store));
+        }
     }
     if (status != GA_OK) {
         ga_error("[server] store: %s", why);
@@ -280,13 +370,16 @@ void accounting_stop(struct control *control)
         return;
     }
     uv_close((uv_handle_t *)&accounting->timer, NULL);
+    uv_close((uv_handle_t *)&accounting->journal_timer, NULL);
     ledger_writer_stop(&accounting->writer);
     accounting_look(accounting);
-    size_t count = rows_collect(accounting);
-    enum ga_status status =
-        ledger_writer_last(&accounting->writer, accounting->rows, count, why, sizeof why);
+    accounting->count = rows_collect(accounting, &accounting->rows, &accounting->of);
+    enum ga_status status = ledger_writer_last(&accounting->writer, accounting->rows,
+                                               accounting->count, why, sizeof why);
+    bool kept = journal_end(accounting, status == GA_OK) && status != GA_OK;
     if (status != GA_OK || why[0] != 0) {
-        ga_error("usage of the last moments is lost: %s", why);
+        ga_error("usage of the last moments is %s: %s",
+                 kept ? "written when gpuaasd starts again" : "lost", why);
     }
     rows_free(accounting);
     control->accounting = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The account of each seat: what its application has used of each GPU, written into the store every
  * `ledger_interval_s` and at the end. Rows have absolute figures, so writing one again changes
- * nothing. Where the store cannot be written rows wait in memory; applications go on.
+ * nothing. Until then they are in a journal (store/journal.h), for the next gpuaasd if this one is
+ * killed. Where the store cannot be written rows wait; applications go on.
  *
  * Note: times that are billed are of a clock that nobody sets; the wall clock (UTC) only says to
  * which day they belong. */

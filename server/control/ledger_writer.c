@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Note: a row that the store refuses, because its tenant is not known any more, must not keep the
- * others from being written. */
 #include "server/control/ledger_writer.h"
 
 #include <stdio.h>
 
 #include "base/failpoint.h"
 #include "base/thread.h"
-
-/* One by one: those that the store refuses are lost, and named in `why`. */
-static enum ga_status each_write(struct store *store, const struct store_usage *rows, size_t count,
-                                 char *why, size_t why_size)
-{
-    for (size_t i = 0; i < count; i++) {
-        enum ga_status status = store_usage_write(store, &rows[i], 1);
-        if (status != GA_OK) {
-            snprintf(why, why_size, "%s", store_why(store));
-        }
-        if (status != GA_OK && status != GA_NOT_FOUND && status != GA_INVALID) {
-            return status;
-        }
-    }
-    return GA_OK;
-}
 
 /* `why` is empty, or says what is wrong, also where the status is GA_OK: then it will not be better
  * next time. */
@@ -37,10 +19,8 @@ static enum ga_status rows_write(struct ledger_writer *writer, const struct stor
     if (writer->store == NULL) {
         GA_TRY(store_open_again(writer->path, &writer->store, why, why_size));
     }
-    enum ga_status status = store_usage_write(writer->store, rows, count);
-    if (status == GA_NOT_FOUND || status == GA_INVALID) {
-        status = each_write(writer->store, rows, count, why, why_size);
-    } else if (status != GA_OK) {
+    enum ga_status status = store_usage_write_known(writer->store, rows, count, why, why_size);
+    if (status != GA_OK) {
         snprintf(why, why_size, "%s", store_why(writer->store));
     }
     if (status == GA_LOST) {
