@@ -63,24 +63,41 @@ void sched_leave(struct sched *sched, uint32_t slot, uint64_t now)
     }
 }
 
-void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
-                  uint64_t now)
+/* Of every engine, but for the cap. */
+static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine engine,
+                       uint64_t used_ns, uint64_t now)
 {
     struct sched_session *session = &sched->sessions[slot];
     struct sched_tenant *tenant = &sched->tenants[session->tenant];
-    uint64_t window_ns = sched->settings.cap_window_ns;
     session->attained_ns[engine] += used_ns;
     sched_history_roll(sched, now == 0 ? 0 : now - 1); /* what ends with a quantum is of it */
     session->gs += (double)used_ns;
     tenant->gs += (double)used_ns;
     sched->longest_ns = used_ns > sched->longest_ns ? used_ns : sched->longest_ns;
-    if (engine == SCHED_COMPUTE) {
-        double places = session->request.demand_ppm / 1e6;
-        sched_bucket_take(&tenant->cap, (double)used_ns * places, window_ns, now);
-    }
-    sched_bucket_take(&tenant->throttle, (double)used_ns, window_ns, now);
+    sched_bucket_take(&tenant->throttle, (double)used_ns, sched->settings.cap_window_ns, now);
     if (sched->policy->charge != NULL) {
         sched->policy->charge(sched, slot, engine, used_ns, now);
+    }
+}
+
+void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+                  uint64_t now)
+{
+    if (engine == SCHED_COMPUTE) {
+        double places = sched->sessions[slot].request.demand_ppm / 1e6;
+        sched_charge_kernels(sched, slot, used_ns, (double)used_ns * places, now);
+    } else {
+        charge_any(sched, slot, engine, used_ns, now);
+    }
+}
+
+void sched_charge_kernels(struct sched *sched, uint32_t slot, uint64_t used_ns, double filled_ns,
+                          uint64_t now)
+{
+    struct sched_tenant *tenant = &sched->tenants[sched->sessions[slot].tenant];
+    sched_bucket_take(&tenant->cap, filled_ns, sched->settings.cap_window_ns, now);
+    if (used_ns != 0) {
+        charge_any(sched, slot, SCHED_COMPUTE, used_ns, now);
     }
 }
 

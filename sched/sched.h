@@ -122,6 +122,10 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
 /* It has used the engine for so long; in one piece at the end of an operation or bit by bit. */
 void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
                   uint64_t now);
+/* The same of the engine COMPUTE where it is known how much of the time counts for a cap: what its
+ * kernels have filled of the GPU. Less than 0: too much has been counted before. */
+void sched_charge_kernels(struct sched *sched, uint32_t slot, uint64_t used_ns, double filled_ns,
+                          uint64_t now);
 
 struct sched_awake {
     uint32_t slot;

@@ -84,8 +84,10 @@ struct gpu_figures {
     _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
     /* Of copies between host and device, in each direction as FIGURE_ENGINE_H2D, D2H less 1. */
     _Atomic uint64_t copies[2], copied_bytes[2];
-    _Atomic uint64_t demand_ns; /* time of batches, each times the share that its launches fill */
-    _Atomic uint32_t phase;     /* enum figure_phase */
+    /* Time of batches of kernels that are done; and the same, each times the share that it fills
+     * (meter.h). */
+    _Atomic uint64_t done_ns, demand_ns;
+    _Atomic uint32_t phase; /* enum figure_phase */
     /* All that has been done until then is told, but for what was only submitted since. */
     _Atomic uint64_t looked_ns;
     /* Work of the engine runs since then, as far as is known, and is not told yet; 0: none. With

@@ -124,9 +124,10 @@ def _gate(call):
 
 def _meter(call):
     """The engine's time (server/session/meter.h). Copies between host and GPU are measured where
-    they are submitted, because their handlers may wait before."""
+    they are submitted, because their handlers may wait before; and launches of kernels, because
+    how much of the GPU these fill their handler knows."""
     stream = f"args.{_stream(call).name}" if _stream(call) else "0"
-    if call.engine in ("h2d", "d2h"):
+    if call.engine in ("h2d", "d2h") or call.name == "ga_launch":
         return []
     if call.engine != "none":
         engine = f"API_ENGINE_{call.engine.upper()}"

@@ -70,7 +70,10 @@ CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_ar
         pointers[i] = (uint8_t *)(uintptr_t)args->params + function->params[i].offset;
     }
     atomic_store_explicit(&function->module->context->launched, true, memory_order_relaxed);
-    monitor_launch(&conn->monitor, conn, function, args);
+    if (conn->meter.on) {
+        meter_work_of(&conn->meter, conn, API_ENGINE_COMPUTE, args->stream,
+                      monitor_launch(conn, function, args));
+    }
     if (args->flags != 0) {
         return launch_with_attributes(driver, function, args, stream, pointers);
     }

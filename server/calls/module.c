@@ -21,6 +21,7 @@ static void module_forget(struct server_conn *conn, struct server_module *module
     ga_list_each (at, next, &module->functions) {
         struct server_function *function = ga_container(at, struct server_function, link);
         (void)ga_handle_table_remove(&conn->objects.functions, function->handle);
+        monitor_forget(&conn->monitor);
         free(function->params);
         free(function);
     }

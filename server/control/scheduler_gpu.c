@@ -11,6 +11,7 @@
 /* A policy does not make it spin. */
 #define DEMAND_NS_MIN   (10 * GA_NS_PER_MS) /* of kernels, before their demand is known */
 #define DEMAND_STEP_PPM 10000u
+#define RECENT_NS       1e9 /* of kernels, which say what they demand */
 
 #define AGAIN_NS_MIN  (20 * GA_NS_PER_US)
 #define DECISIONS_MAX 4u
@@ -61,25 +62,59 @@ static void engine_charge(struct scheduler_member *member, enum sched_engine eng
     }
 }
 
-/* What its kernels have demanded of the GPU on average, as soon as that can be told; in steps, so
- * that it is seldom news. */
-static void member_demand(struct scheduler_member *member, const struct gpu_figures *row)
+static uint64_t less(uint64_t from, uint64_t what)
 {
-    uint64_t kernels_ns = atomic_load_explicit(&row->busy_ns[SCHED_COMPUTE], memory_order_relaxed);
-    uint64_t before_ns = member->before_ns[SCHED_COMPUTE]; /* both with time that others had, too */
-    uint64_t demand_ns = atomic_load_explicit(&row->demand_ns, memory_order_relaxed);
-    uint64_t copied[2], any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
-    kernels_ns -= kernels_ns < before_ns ? kernels_ns : before_ns;
-    if (kernels_ns < DEMAND_NS_MIN) {
+    return from - (from < what ? from : what);
+}
+
+/* What its kernels have filled of the time that they have got, at most: of those that are done, as
+ * the meter says, no matter who else had that time, too; of those that run, all. */
+static uint64_t member_filled_ns(const struct scheduler_member *member,
+                                 const struct gpu_figures *row)
+{
+    uint64_t got_ns = member->charged_ns[SCHED_COMPUTE];
+    uint64_t had_ns = less(atomic_load_explicit(&row->busy_ns[SCHED_COMPUTE], memory_order_relaxed),
+                           member->before_ns[SCHED_COMPUTE]);
+    uint64_t done_ns =
+        less(atomic_load_explicit(&row->done_ns, memory_order_relaxed), member->before_done_ns);
+    uint64_t demand_ns =
+        less(atomic_load_explicit(&row->demand_ns, memory_order_relaxed), member->before_demand_ns);
+    uint64_t runs_ns = less(had_ns > got_ns ? had_ns : got_ns, done_ns);
+    return demand_ns < less(got_ns, runs_ns) ? demand_ns + runs_ns : got_ns;
+}
+
+/* Kernels have got so much more of the engine. */
+static void kernels_charge(struct scheduler_member *member, const struct gpu_figures *row,
+                           uint64_t ns, uint64_t now)
+{
+    member->charged_ns[SCHED_COMPUTE] += ns;
+    uint64_t filled_ns = member_filled_ns(member, row);
+    double more_ns = (double)filled_ns - (double)member->filled_ns;
+    member->filled_ns = filled_ns;
+    if (ns == 0 && more_ns == 0) {
         return;
     }
-    demand_ns -= demand_ns < member->before_demand_ns ? demand_ns : member->before_demand_ns;
-    demand_ns = demand_ns < kernels_ns ? demand_ns : kernels_ns;
-    double percent = ceil(100.0 * (double)demand_ns / (double)kernels_ns);
+    sched_charge_kernels(member->gpu->sched, member->slot, ns, more_ns, now);
+    member->recent_ns += (double)ns;
+    member->recent_filled_ns = fmax(0, member->recent_filled_ns + more_ns);
+    double fade = fmin(1, RECENT_NS / fmax(1, member->recent_ns));
+    member->recent_ns *= fade;
+    member->recent_filled_ns *= fade;
+}
+
+/* What its kernels have demanded of the GPU of late, as soon as that can be told; in steps, so that
+ * it is seldom news. */
+static void member_demand(struct scheduler_member *member, const struct gpu_figures *row)
+{
+    uint64_t copied[2], any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
+    if (member->recent_ns < DEMAND_NS_MIN) {
+        return;
+    }
+    double percent = ceil(100.0 * member->recent_filled_ns / member->recent_ns);
     for (unsigned i = 0; i < 2; i++) {
         copied[i] = atomic_load_explicit(&row->copied_bytes[i], memory_order_relaxed);
     }
-    member->asks.demand_ppm = DEMAND_STEP_PPM * (uint32_t)(percent < 1 ? 1 : percent);
+    member->asks.demand_ppm = DEMAND_STEP_PPM * (uint32_t)fmax(1, fmin(percent, 100));
     member->asks.bandwidth = seat_use_bandwidth(copied, any_ns);
 }
 
@@ -123,7 +158,11 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
         double got =
             member_got_ns(member, i, atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed));
         uint64_t said = got > 0 ? (got < (double)most ? (uint64_t)got : most) : 0;
-        engine_charge(member, (enum sched_engine)i, said > before ? said - before : 0, now);
+        if (i == SCHED_COMPUTE) {
+            kernels_charge(member, row, less(said, before), now);
+        } else {
+            engine_charge(member, (enum sched_engine)i, less(said, before), now);
+        }
     }
     member_demand(member, row);
 }
@@ -157,8 +196,11 @@ static bool member_ask(struct scheduler_member *member, enum grant_phase phase, 
 /* It has kept the GPU from the others, or has tried to. */
 static void member_lose(struct scheduler_member *member, uint64_t now)
 {
+    uint64_t kept_ns = now - member->until_ns;
     member->lost = true;
-    engine_charge(member, SCHED_COMPUTE, now - member->until_ns, now);
+    member->charged_ns[SCHED_COMPUTE] += kept_ns;
+    member->filled_ns += kept_ns;
+    sched_charge_kernels(member->gpu->sched, member->slot, kept_ns, (double)kept_ns, now);
     (void)member_ask(member, GRANT_IDLE, false, now);
 }
 
@@ -313,8 +355,10 @@ static void gpu_member_begin(struct scheduler_member *member, uint64_t now)
     for (unsigned i = 0; row != NULL && i < SCHED_ENGINES; i++) {
         member->before_ns[i] = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
     }
-    member->before_demand_ns =
-        row != NULL ? atomic_load_explicit(&row->demand_ns, memory_order_relaxed) : 0;
+    if (row != NULL) {
+        member->before_demand_ns = atomic_load_explicit(&row->demand_ns, memory_order_relaxed);
+        member->before_done_ns = atomic_load_explicit(&row->done_ns, memory_order_relaxed);
+    }
     member->joined_ns = now;
     member->turn = grant_turn(atomic_load_explicit(&member->grant->word, memory_order_relaxed)) + 1;
     member->holds = true;

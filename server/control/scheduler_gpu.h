@@ -52,13 +52,15 @@ struct scheduler_member {
         double part;                    /* got of had, the last time */
         bool known;
     } parts[SCHED_ENGINES];
-    uint64_t before_demand_ns;
-    uint64_t turn, until_ns; /* the last one that it has been granted */
-    unsigned what;           /* is allowed in it */
-    enum grant_phase phase;  /* that it has asked for */
-    bool awake;              /* the policy has said so */
-    bool holds, lost;        /* it has not returned its turn; not in time */
-    bool rings;              /* its process must hear of a change */
+    uint64_t before_demand_ns, before_done_ns;
+    uint64_t filled_ns;                 /* of its cap, as it has been charged */
+    double recent_ns, recent_filled_ns; /* of kernels; what was before fades */
+    uint64_t turn, until_ns;            /* the last one that it has been granted */
+    unsigned what;                      /* is allowed in it */
+    enum grant_phase phase;             /* that it has asked for */
+    bool awake;                         /* the policy has said so */
+    bool holds, lost;                   /* it has not returned its turn; not in time */
+    bool rings;                         /* its process must hear of a change */
 };
 
 GA_CHECKED enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,

@@ -30,6 +30,7 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
             atomic_store(&row->copies[way], 0);
             atomic_store(&row->copied_bytes[way], 0);
         }
+        atomic_store(&row->done_ns, 0);
         atomic_store(&row->demand_ns, 0);
         atomic_store(&row->phase, FIGURE_PHASE_DFL);
         for (unsigned shape = 0; shape < FIGURES_SHAPES; shape++) {

@@ -334,7 +334,6 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     waiting_calls_init(&conn->waiting);
     completer_init(&conn->completer, conn);
     meter_init(&conn->meter, setup->meter != 0, setup->record != 0);
-    monitor_init(&conn->monitor);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conn->wake_fd < 0) {
         conn_unmake(conn);

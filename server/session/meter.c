@@ -12,6 +12,7 @@
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/meter_kernels.h"
+#include "server/session/meter_share.h"
 #include "server/session/reply.h"
 
 #define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
@@ -71,9 +72,10 @@ static void batch_close(struct server_conn *conn, struct meter_batch *batch)
         meter_batch_lose(conn, batch, ga_clock_ns()); /* a fault, which the calls report */
         return;
     }
-    monitor_settle(&conn->monitor);
+    monitor_forget(&conn->monitor);
     batch->after = batch->gpu->tally;
     batch->closed = true;
+    meter_share_closed(&conn->meter, batch);
     conn->meter.open--;
 }
 
@@ -126,9 +128,6 @@ static void batch_open(struct server_conn *conn, const struct place *place,
         batch_reopen(conn, place, engine);
         return;
     }
-    if (engine == FIGURE_ENGINE_COMPUTE) {
-        monitor_wake(&conn->monitor);
-    }
     *batch = (struct meter_batch){.context = place->context,
                                   .stream = place->stream,
                                   .lane = place->lane,
@@ -170,8 +169,9 @@ void meter_forget(struct meter *meter)
 
 /* The stream goes on with this batch: this work, and more of the kind without another look. */
 static void meter_go_on(struct meter *meter, struct meter_batch *batch, enum api_engine engine,
-                        uint64_t stream)
+                        uint64_t stream, uint32_t share)
 {
+    meter_share_take(meter, batch, share);
     batch->turn = meter->turn;
     meter->stream = stream;
     meter->engine = engine;
@@ -201,7 +201,7 @@ static void meter_turn_over(struct server_conn *conn)
     meter_look(conn);
 }
 
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share)
 {
     struct meter *meter = &conn->meter;
     struct place place;
@@ -215,7 +215,8 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
     }
     const struct meter_batch *last = place.lane->last;
     if (last == NULL || last->closed || last->engine != of ||
-        (meter_kernels_count(meter, of) && last->works >= meter_kernels_most(place.lane))) {
+        (meter_kernels_count(meter, of) && last->works >= meter_kernels_most(place.lane)) ||
+        meter_share_splits(meter, last, share)) {
         lane_close(conn, place.lane);
         if (place.stream == NULL) { /* it waits for the others, and they for it */
             batches_close(conn, place.context);
@@ -234,10 +235,7 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         now = place.lane->last;
     }
     if (now != NULL && !now->closed) {
-        meter_go_on(meter, now, engine, stream);
-        if (conn->monitor.gpu != now->gpu) {
-            monitor_wake(&conn->monitor);
-        }
+        meter_go_on(meter, now, engine, stream, share);
     }
 }
 
@@ -329,7 +327,8 @@ void meter_context_init(struct meter_context *context)
 
 void meter_init(struct meter *meter, bool on, bool records)
 {
-    *meter = (struct meter){.on = on, .records = records, .left = TURN_WORKS};
+    *meter = (struct meter){
+        .on = on, .records = records, .left = TURN_WORKS, .splits = METER_SPLITS_SAVED};
     ga_list_init(&meter->batches);
     ga_list_init(&meter->gpus);
 }

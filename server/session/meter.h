@@ -5,6 +5,11 @@
  * works for it, behind a large copy, and when no call is here (the next one may take its time). The
  * time of an engine is the union of its batches, so what runs side by side counts once.
  *
+ * How much of the GPU kernels fill (their share) is known for each launch, but the time only of a
+ * batch: so a batch fills what the largest of its works does, and one ends where another share
+ * begins, as far as there are enough works between two such ends (meter_share.h). Small works can
+ * therefore not make the time of large ones look small.
+ *
  * A batch that takes long counts while it runs, but for the last moments. What is captured is no
  * work; the launch of a graph is, of the engine COMPUTE.
  *
@@ -19,6 +24,7 @@
 
 #include "api/call_info.h"
 #include "base/list.h"
+#include "server/figures.h"
 #include "server/session/meter_clock.h"
 
 struct ledger;
@@ -47,12 +53,15 @@ struct meter {
     uint64_t stream;
     enum api_engine engine;    /* NONE: there is no such batch */
     struct meter_batch *batch; /* NULL: the same */
+    /* Works of kernels whose share is in [least, least + span] go on with it. */
+    uint32_t least, span;
     uint32_t left, from; /* works that it takes without more ado; before those not counted yet */
     uint32_t ahead;      /* more works until the next turn */
     struct meter_gpu *gpu;
     struct ga_list batches; /* begun and not known to be done, in the order of their beginning */
     uint32_t open, outstanding, made; /* how many batches are open, begun, there at all */
     uint32_t turn;
+    uint32_t splits;               /* works that pay for batches of other shares (meter_share.h) */
     bool full;                     /* it was said that there are too many batches */
     bool records;                  /* the log has a line for each batch (scripts/sim/recorded.py) */
     uint64_t looked_ns, opened_ns; /* the last look; when a batch was begun last */
@@ -67,23 +76,32 @@ void meter_fini(struct meter *meter);
 void meter_context_init(struct meter_context *context);
 
 /* Whether a call is counted thereby. If not, it is for meter_turn to do. */
-static inline bool meter_counts(struct meter *meter, enum api_engine engine, uint64_t stream)
+static inline bool meter_counts(struct meter *meter, enum api_engine engine, uint64_t stream,
+                                uint32_t share)
 {
-    if (meter->stream == stream && meter->engine == engine && meter->left != 0) {
+    if (meter->stream == stream && meter->engine == engine && share - meter->least <= meter->span &&
+        meter->left != 0) {
         meter->left--;
         return true;
     }
     return !meter->on;
 }
 
-/* Before work for an engine is submitted to the stream of this client's handle. */
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream);
+/* Before work for an engine is submitted to the stream of this client's handle. `share`: how much
+ * of the GPU it fills, in millionths; it counts for kernels. */
+void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share);
+static inline void meter_work_of(struct meter *meter, struct server_conn *conn,
+                                 enum api_engine engine, uint64_t stream, uint32_t share)
+{
+    if (!meter_counts(meter, engine, stream, share)) {
+        meter_turn(conn, engine, stream, share);
+    }
+}
+/* The same of work that may fill the GPU, for all that is known. */
 static inline void meter_work(struct meter *meter, struct server_conn *conn, enum api_engine engine,
                               uint64_t stream)
 {
-    if (!meter_counts(meter, engine, stream)) {
-        meter_turn(conn, engine, stream);
-    }
+    meter_work_of(meter, conn, engine, stream, FIGURES_WHOLE);
 }
 /* Behind a copy of so many bytes by the engine H2D or D2H: what a stream does next may wait for the
  * client. */

@@ -22,6 +22,7 @@ struct meter_batch {
     uint64_t waits_ns;                /* by that of this machine: so late it had not begun */
     bool closed;                      /* `end` is recorded */
     uint64_t works;                   /* in it; a graph is as many as it has nodes */
+    uint32_t share;                   /* the largest of its works, in millionths of the GPU */
     uint64_t runs_ns;                 /* of meter_kernels.c */
     uint32_t turn;                    /* in which it had work last */
     struct meter_tally before, after; /* of the GPU, when it was opened and closed */

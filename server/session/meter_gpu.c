@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/session/conn.h"
+#include "server/session/meter_batch.h"
 
 /* The row of a GPU in the figures, which an earlier session on it may have begun. With too many
  * GPUs the last row is for all the others. */
@@ -136,30 +137,24 @@ void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
     }
 }
 
-/* The part of the GPU that the launches between the two fill, in millionths. */
-static uint64_t share_between(const struct meter_tally *before, const struct meter_tally *after)
-{
-    uint64_t count = after->count - before->count, filled = after->filled - before->filled;
-    return count != 0 ? filled / count : FIGURES_WHOLE;
-}
-
-void meter_gpu_done(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
-                    bool single, const struct meter_tally *before, const struct meter_tally *after)
+void meter_gpu_done(struct meter_gpu *gpu, const struct meter_batch *batch, uint64_t from,
+                    uint64_t to)
 {
     static const char *const words[FIGURE_ENGINES] = {"kernel", "h2d", "d2h"};
-    uint64_t share = share_between(before, after), bytes = 0;
-    gpu_busy(gpu, engine, from, to, single, true);
+    enum figure_engine engine = batch->engine;
+    uint64_t bytes = 0;
+    gpu_busy(gpu, engine, from, to, meter_batch_is_single(batch), true);
     if (engine == FIGURE_ENGINE_COMPUTE) {
-        gpu->demand_ns += (uint64_t)((double)(to - from) * (double)share / FIGURES_WHOLE);
+        gpu->done_ns += to - from;
+        gpu->demand_ns += (uint64_t)((double)(to - from) * batch->share / FIGURES_WHOLE);
     } else {
         unsigned way = engine == FIGURE_ENGINE_D2H;
-        bytes = after->copied_bytes[way] - before->copied_bytes[way];
+        bytes = batch->after.copied_bytes[way] - batch->before.copied_bytes[way];
     }
     if (gpu->records) {
-        ga_info_each(NULL, "phase on GPU %u: %s at %llu for %llu ns, %llu bytes, share %llu",
+        ga_info_each(NULL, "phase on GPU %u: %s at %llu for %llu ns, %llu bytes, share %u",
                      gpu->ordinal, words[engine], (unsigned long long)from,
-                     (unsigned long long)(to - from), (unsigned long long)bytes,
-                     (unsigned long long)share);
+                     (unsigned long long)(to - from), (unsigned long long)bytes, batch->share);
     }
 }
 
@@ -176,5 +171,6 @@ void meter_gpu_tell(const struct meter_gpu *gpu)
                               memory_order_relaxed);
     }
     atomic_store_explicit(&gpu->figures->demand_ns, gpu->demand_ns, memory_order_relaxed);
+    atomic_store_explicit(&gpu->figures->done_ns, gpu->done_ns, memory_order_relaxed);
     runs_tell(gpu);
 }

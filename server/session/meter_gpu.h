@@ -9,12 +9,10 @@
 #include "base/list.h"
 #include "server/figures.h"
 
+struct meter_batch;
 struct server_conn;
 
-/* Launches that the monitor knows of: how many, and the sum of the shares that they fill, in
- * millionths (monitor.h); and bytes. */
 struct meter_tally {
-    uint64_t count, filled;
     uint64_t copied_bytes[2]; /* to the device, to the host */
 };
 
@@ -27,10 +25,10 @@ struct meter_gpu {
     struct ga_interval_union busy[FIGURE_ENGINES], any;
     uint64_t works; /* of the engine COMPUTE */
     uint64_t copies[2];
-    uint64_t demand_ns;
+    uint64_t demand_ns, done_ns;
     struct meter_tally tally;         /* so far */
     bool records;                     /* each batch is logged (scripts/sim/recorded.py) */
-    uint32_t warps;                   /* that have a place on it at a time; 0: not asked yet */
+    uint32_t warps, sms;              /* that have a place on it at a time; 0: not asked yet */
     uint64_t runs_ns[FIGURE_ENGINES]; /* see struct gpu_figures */
     uint64_t looked_ns;               /* the same */
     uint32_t outstanding[2];          /* batches, by their side */
@@ -43,9 +41,9 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
  * several. Not all of it is done. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
                     bool single);
-/* The same for a batch that is done, with what has been done between the two. */
-void meter_gpu_done(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
-                    bool single, const struct meter_tally *before, const struct meter_tally *after);
+/* The same for a batch that is done. */
+void meter_gpu_done(struct meter_gpu *gpu, const struct meter_batch *batch, uint64_t from,
+                    uint64_t to);
 /* A batch of work for the engine begins now, at `side`; and one of that side ends. They tell the
  * phase. */
 void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine, uint64_t now_ns);

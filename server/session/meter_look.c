@@ -37,8 +37,7 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
         meter_kernels_learn(&conn->meter, batch, end_ns - batch->begin_ns);
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
-        meter_gpu_done(batch->gpu, batch->engine, batch->begin_ns + shift, end_ns + shift,
-                       meter_batch_is_single(batch), &batch->before, &batch->after);
+        meter_gpu_done(batch->gpu, batch, batch->begin_ns + shift, end_ns + shift);
         meter_batch_drop(conn, batch);
     } else if (rc != CUDA_ERROR_NOT_READY) {
         meter_batch_lose(conn, batch, now_ns);

@@ -1,55 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/monitor.h"
 
+#include <string.h>
+
 #include "api/calls.h"
 #include "server/session/conn.h"
 #include "server/session/meter_gpu.h"
-
-#define DISTANCES 31u /* 1 to so many launches from one look to the next */
 
 static uint64_t monitor_load(const _Atomic uint64_t *at)
 {
     return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-/* xorshift32 (Marsaglia, 2003). */
-static uint32_t distance(struct monitor *monitor)
+static void monitor_settle(struct monitor *monitor)
 {
-    uint32_t x = monitor->random;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    monitor->random = x;
-    return 1 + x % DISTANCES;
-}
-
-void monitor_init(struct monitor *monitor)
-{
-    *monitor = (struct monitor){.left = 1, .from = 1, .random = 2463534242u};
-}
-
-static void launches_add(struct monitor *monitor, uint64_t count)
-{
-    struct figures_shape *shape = monitor->shape;
-    uint32_t share = atomic_load_explicit(&shape->share, memory_order_relaxed);
-    atomic_store_explicit(&shape->count, monitor_load(&shape->count) + count, memory_order_relaxed);
-    monitor->gpu->tally.count += count;
-    monitor->gpu->tally.filled += count * share;
-}
-
-void monitor_settle(struct monitor *monitor)
-{
-    if (monitor->shape != NULL) {
-        launches_add(monitor, monitor->from - monitor->left);
+    if (monitor->shape != NULL && monitor->launches != 0) {
+        _Atomic uint64_t *count = &monitor->shape->count;
+        atomic_store_explicit(count, monitor_load(count) + monitor->launches, memory_order_relaxed);
     }
-    monitor->from = monitor->left;
+    monitor->launches = 0;
 }
 
-void monitor_wake(struct monitor *monitor)
+void monitor_forget(struct monitor *monitor)
 {
     monitor_settle(monitor);
-    monitor->left = 1;
-    monitor->from = 1;
+    monitor->function = NULL;
 }
 
 /* ---- shapes */
@@ -65,22 +40,37 @@ static bool is_shape(const struct figures_shape *shape, uint64_t function,
     return same;
 }
 
-/* Warps that have a place on the GPU of the current context. 0: the driver does not say. */
-static uint32_t device_warps(const struct cuda_driver *driver)
+/* Asks for the places for warps of the GPU of the current context. False: the driver does not say.
+ */
+static bool device_learn(const struct cuda_driver *driver, struct meter_gpu *gpu)
 {
     CUdevice device;
     int sms = 0, threads = 0, warp = 0;
-    if (driver->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        driver->cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
-            CUDA_SUCCESS ||
+    if (gpu->warps == 0 && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+        driver->cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) ==
+            CUDA_SUCCESS &&
         driver->cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-                                     device) != CUDA_SUCCESS ||
-        driver->cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device) !=
-            CUDA_SUCCESS ||
-        warp <= 0) {
-        return 0;
+                                     device) == CUDA_SUCCESS &&
+        driver->cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device) ==
+            CUDA_SUCCESS &&
+        warp > 0) {
+        gpu->sms = (uint32_t)sms;
+        gpu->warps = (uint32_t)(sms * (threads / warp));
     }
-    return (uint32_t)(sms * (threads / warp));
+    return gpu->warps != 0;
+}
+
+/* Blocks of this size that fit on a multiprocessor; 0: the driver does not say, or none does. */
+static uint64_t blocks_fit(const struct cuda_driver *driver, CUfunction function, uint64_t threads,
+                           uint32_t shared_bytes)
+{
+    int fit = 0;
+    return threads != 0 && threads <= INT32_MAX &&
+                   driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                       &fit, function, (int)threads, shared_bytes) == CUDA_SUCCESS &&
+                   fit > 0
+               ? (uint64_t)fit
+               : 0;
 }
 
 /* The share of the places for warps that a launch fills: all of it, or as many of its blocks as fit
@@ -91,30 +81,22 @@ static uint32_t share_of(const struct cuda_driver *driver, struct meter_gpu *gpu
     const uint32_t *grid = args->grid, *block = args->block;
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    CUdevice device;
-    int fit = 0, sms = 0;
-    gpu->warps = gpu->warps != 0 ? gpu->warps : device_warps(driver);
-    if (gpu->warps == 0 || threads == 0 || threads > INT32_MAX ||
-        driver->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        driver->cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
-            CUDA_SUCCESS ||
-        driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&fit, function->real, (int)threads,
-                                                            args->shared_bytes) != CUDA_SUCCESS) {
+    uint64_t fit = blocks_fit(driver, function->real, threads, args->shared_bytes);
+    if (fit == 0 || !device_learn(driver, gpu)) {
         return FIGURES_WHOLE;
     }
-    uint64_t places = (uint64_t)fit * (uint64_t)sms;
+    uint64_t places = fit * gpu->sms;
     uint64_t warps = (blocks < places ? blocks : places) * ((threads + 31) / 32);
     return warps < gpu->warps ? (uint32_t)(warps * FIGURES_WHOLE / gpu->warps) : FIGURES_WHOLE;
 }
 
 /* Its row; or the one of the least frequent shape, which it takes over. */
-static struct figures_shape *shape_find(const struct cuda_driver *driver, struct meter_gpu *gpu,
-                                        const struct server_function *function,
+static struct figures_shape *shape_find(struct figures_shape *shapes, uint64_t function,
                                         const struct ga_launch_args *args)
 {
-    struct figures_shape *shapes = gpu->figures->shapes, *least = shapes;
+    struct figures_shape *least = shapes;
     for (unsigned i = 0; i < FIGURES_SHAPES; i++) {
-        if (is_shape(&shapes[i], function->handle, args)) {
+        if (is_shape(&shapes[i], function, args)) {
             return &shapes[i];
         }
         least = monitor_load(&shapes[i].count) < monitor_load(&least->count) ? &shapes[i] : least;
@@ -124,24 +106,38 @@ static struct figures_shape *shape_find(const struct cuda_driver *driver, struct
         atomic_store_explicit(&least->block[i], args->block[i], memory_order_relaxed);
     }
     atomic_store_explicit(&least->shared_bytes, args->shared_bytes, memory_order_relaxed);
-    atomic_store_explicit(&least->function, function->handle, memory_order_relaxed);
-    atomic_store_explicit(&least->share, share_of(driver, gpu, function, args),
-                          memory_order_relaxed);
+    atomic_store_explicit(&least->function, function, memory_order_relaxed);
     return least;
 }
 
-void monitor_look(struct server_conn *conn, const struct server_function *function,
-                  const struct ga_launch_args *args)
+static void monitor_look(struct server_conn *conn, const struct server_function *function,
+                         const struct ga_launch_args *args)
 {
     struct monitor *monitor = &conn->monitor;
-    struct meter_gpu *gpu = conn->meter.gpu;
-    monitor->left = 1; /* this one counts by itself */
+    struct meter_gpu *gpu = meter_gpu_find(conn, function->module->context->session->ordinal);
     monitor_settle(monitor);
+    monitor->function = function;
+    memcpy(monitor->grid, args->grid, sizeof monitor->grid);
+    memcpy(monitor->block, args->block, sizeof monitor->block);
+    monitor->shared_bytes = args->shared_bytes;
+    monitor->share = FIGURES_WHOLE;
+    monitor->shape = NULL;
     if (gpu != NULL) {
-        monitor->gpu = gpu;
-        monitor->shape = shape_find(conn->driver, gpu, function, args);
-        launches_add(monitor, 1);
+        monitor->share = share_of(conn->driver, gpu, function, args);
+        monitor->shape = shape_find(gpu->figures->shapes, function->handle, args);
+        atomic_store_explicit(&monitor->shape->share, monitor->share, memory_order_relaxed);
     }
-    monitor->left = distance(monitor);
-    monitor->from = monitor->left;
+}
+
+uint32_t monitor_launch(struct server_conn *conn, const struct server_function *function,
+                        const struct ga_launch_args *args)
+{
+    struct monitor *monitor = &conn->monitor;
+    if (monitor->function != function || monitor->shared_bytes != args->shared_bytes ||
+        memcmp(monitor->grid, args->grid, sizeof monitor->grid) != 0 ||
+        memcmp(monitor->block, args->block, sizeof monitor->block) != 0) {
+        monitor_look(conn, function, args);
+    }
+    monitor->launches++;
+    return monitor->share;
 }

@@ -43,9 +43,9 @@ enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint
     abort();
 }
 
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share)
 {
-    (void)conn, (void)engine, (void)stream;
+    (void)conn, (void)engine, (void)stream, (void)share;
     abort();
 }
 

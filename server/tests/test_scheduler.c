@@ -29,13 +29,10 @@ static struct scheduler_settings settings_of(const char *policy)
 
 static void member_join_capped(unsigned i, uint32_t cap_percent)
 {
-    members[i] =
-        (struct scheduler_member){.seat = i,
-                                  .ordinal = 3,
-                                  .request = &requests[i],
-                                  .grant = &grants[i],
-                                  .figures = &figures[i],
-                                  .asks = {.tenant = i, .weight = 1, .cap_percent = cap_percent}};
+    members[i] = (struct scheduler_member){.seat = i, .ordinal = 3, .request = &requests[i]};
+    members[i].grant = &grants[i];
+    members[i].figures = &figures[i];
+    members[i].asks = (struct sched_request){.tenant = i, .weight = 1, .cap_percent = cap_percent};
     cr_assert_eq(scheduler_gpu_join(&gpu, &members[i], now), GA_OK);
 }
 
@@ -245,6 +242,7 @@ Test(scheduler, demand_is_what_kernels_fill)
         member_asks(i, GRANT_KL);
         turn();
         member_uses(i, FIGURE_ENGINE_COMPUTE, 20 * MS);
+        figures[i].gpus[0].done_ns = 20 * MS;
         figures[i].gpus[0].demand_ns = 20 * MS * percent[i] / 100;
         figures[i].gpus[0].busy_any_ns = 20 * MS;
         figures[i].gpus[0].copied_bytes[0] = 2000000;
@@ -327,12 +325,29 @@ Test(scheduler, a_session_that_ends_is_charged_and_so_is_its_tenant)
     memset(&figures[0], 0, sizeof figures[0]);
     member_join_capped(0, 10);
     member_asks(0, GRANT_KL);
-    turn();
-    cr_assert_not(member_may(0, GRANT_KL));
     passes(800 * MS);
     cr_assert_not(member_may(0, GRANT_KL));
     passes(200 * MS);
     cr_assert(member_may(0, GRANT_KL));
+    end();
+}
+
+/* What kernels fill counts when they are done, and what runs counts whole. */
+Test(scheduler, a_cap_counts_what_kernels_have_filled)
+{
+    begin("none");
+    scheduler_gpu_leave(&members[0], now);
+    member_join_capped(0, 50);
+    for (unsigned i = 0; i < 100; i++) {
+        bool runs = i == 98, ran = i == 99;
+        member_asks(0, GRANT_KL);
+        passes(ran ? 110 * MS : 10 * MS);
+        cr_assert(ran || member_may(0, GRANT_KL), "%u", i);
+        member_uses(0, FIGURE_ENGINE_COMPUTE, runs ? 110 * MS : 10 * MS);
+        figures[0].gpus[0].done_ns += runs ? 0 : 10 * MS;
+        figures[0].gpus[0].demand_ns += runs ? 0 : MS / 10;
+    }
+    cr_assert_not(member_may(0, GRANT_KL));
     end();
 }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A cap or throttle is of the tenant, and not of a process, a user or a session of his: with a new
-program for each kernel, with tokens of several users in turn, and with short sessions beside a long
-one, each tenant uses at most his cap of the time and of one window, and the operations under way
-(sched/cap.h), alone and beside a busy neighbour."""
+program for each kernel, with tokens of several users in turn, with short sessions beside a long
+one, and with launches that make the GPU look empty, each tenant uses at most his cap of the time
+and of one window, and the operations under way (sched/cap.h), alone and beside a busy neighbour."""
 
 import contextlib
 import itertools
+import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -79,11 +81,11 @@ class Node:
 
 
 @contextlib.contextmanager
-def node(build):
+def node(build, **extra):
     with tempfile.TemporaryDirectory(prefix="gpuaas-caps-") as folder:
         keys = f"auth = on\nstore = {folder}/store.db\nspare_backends = 4"
         config = ctl.configuration(folder, gpus=0, keys=keys) + GPU
-        with harness.serving(build, config=config) as server:
+        with harness.serving(build, config=config, extra=extra) as server:
             yield Node(build, server, ctl.Ctl(build, folder))
 
 
@@ -146,6 +148,55 @@ def test_alone(build):
 
 def test_beside_a_neighbour(build):
     capped(build, True)
+
+
+def kernels_s(trace):
+    """Of each backend process: the time of kernels that do something, as the GPU says; and of all
+    together, from the first to the last one."""
+    with open(trace, encoding="utf-8") as f:
+        events = json.loads(f.read() + "]")
+    lanes = {event["tid"]: event["args"]["name"] for event in events
+             if event.get("name") == "thread_name"}
+    used, times = {}, []
+    for event in events:
+        lane = re.match(r"kernels.*process (\d+)", lanes.get(event.get("tid"), ""))
+        if event.get("ph") == "X" and lane and event["dur"] > 1000:
+            used[int(lane[1])] = used.get(int(lane[1]), 0) + event["dur"] / 1e6
+            times += [event["ts"] / 1e6, (event["ts"] + event["dur"]) / 1e6]
+    return used, max(times) - min(times)
+
+
+def decoys(build, neighbour):
+    """Kernels count by how much of the GPU they fill, and for how long; not by their number."""
+    pids = {}
+    with tempfile.TemporaryDirectory(prefix="gpuaas-caps-") as folder:
+        trace = os.path.join(folder, "trace.json")
+        with node(build, SOFTGPU_TRACE=trace) as here, contextlib.ExitStack() as stack:
+            ways = ["stream", "streams", "graph"]
+            for tenant in ways + (["neighbour"] if neighbour else []):
+                limits = ["compute-cap=10%"] if tenant in ways else []
+                here.admin.run("tenant", "add", tenant, *limits)
+                before = set(here.server.backends())
+                way, empty = (tenant, 20) if tenant in ways else ("stream", 0)
+                program = here.program(here.token(tenant), way, empty, SHORT, 0)
+                stack.callback(program.end)
+                program.wait_for_line("begins", harness.PROGRAM_SECONDS)
+                pids[tenant], = set(here.server.backends()) - before
+            time.sleep(SECONDS)
+        used, passed = kernels_s(trace)
+    for tenant in ways:
+        most = TOLERANCE * CAP * (passed + WINDOW_S) + 0.005
+        print(f"{tenant}: {used[pids[tenant]] / passed:.3f} of the GPU")
+        expect(0 < used[pids[tenant]] <= most,
+               f"{tenant}: {used[pids[tenant]]} s of {passed} s, {most} s allowed")
+
+
+def test_decoys_alone(build):
+    decoys(build, False)
+
+
+def test_decoys_beside_a_neighbour(build):
+    decoys(build, True)
 
 
 def test_throttle(build):
