@@ -13,7 +13,7 @@ gpuaas_library(softgpu_driver
     module/kernel_heap.c module/launch.c module/library.c module/managed.c module/module.c
     module/occupancy.c module/timed.c module/workspace.c
     node/event_page.c node/memory_file.c node/memory_ledger.c node/node.c node/node_devices.c
-    node/node_lock.c node/node_segment.c node/physical.c node/time_slices.c
+    node/node_lock.c node/node_segment.c node/physical.c node/shared_chunks.c node/time_slices.c
     process/attributes.c process/config.c process/context.c process/device.c process/placement.c
     process/print.c
     process/process.c process/report.c
@@ -29,6 +29,7 @@ target_link_libraries(softgpu_driver PUBLIC softgpu_engine model front api base 
 
 gpuaas_unit_test(test_softgpu_memory tests/test_memory.c tests/no_host.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_node tests/test_node.c LIBS softgpu_driver)
+gpuaas_unit_test(test_softgpu_shared_chunks tests/test_shared_chunks.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_event_page tests/test_event_page.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_node_segment tests/test_node_segment.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)

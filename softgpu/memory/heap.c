@@ -26,6 +26,7 @@ struct sg_slab {
     struct sg_device *device;
     uint64_t base; /* all of [base, base + 2 * chunk): the second half stays empty */
     uint32_t chunk;
+    struct sg_shared_chunks shared;
     unsigned used; /* units */
     uint64_t taken[HEAP_UNITS / 64];
 };
@@ -59,7 +60,7 @@ static CUresult slab_make(struct sg_device *device, uint64_t wish, struct sg_sla
     }
     CUresult rc = heap_map(device, wish, &slab->chunk, 1, 2 * SG_CHUNK_BYTES, &slab->base);
     if (rc != CUDA_SUCCESS) {
-        sg_physical_give(&device->memory, &slab->chunk, 1);
+        sg_physical_give(&device->memory, &slab->chunk, 1, NULL);
         free(slab);
         return rc;
     }
@@ -73,7 +74,7 @@ static void slab_drop(struct sg_slab *slab)
 {
     ga_list_remove(&slab->link);
     sg_space_release(slab->base, 2 * SG_CHUNK_BYTES);
-    sg_physical_give(&slab->device->memory, &slab->chunk, 1);
+    sg_physical_give(&slab->device->memory, &slab->chunk, 1, &slab->shared);
     free(slab);
 }
 
@@ -194,7 +195,7 @@ static CUresult large_alloc(struct sg_device *device, struct sg_range *range, ui
     CUresult rc = heap_map(device, wish, range->chunks, range->chunk_count, range->space_bytes,
                            &range->space_base);
     if (rc != CUDA_SUCCESS) {
-        sg_physical_give(&device->memory, range->chunks, range->chunk_count);
+        sg_physical_give(&device->memory, range->chunks, range->chunk_count, NULL);
         free(range->chunks);
         return rc;
     }
@@ -226,8 +227,12 @@ static CUresult kept_move(struct sg_range *kept, struct sg_device *device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     bool mapped = sg_physical_map(&device->memory, chunks, count, base) == GA_OK;
-    sg_physical_give(mapped ? &kept->device->memory : &device->memory, mapped ? old : chunks,
-                     count);
+    if (mapped) {
+        sg_physical_give(&kept->device->memory, old, count,
+                         slab != NULL ? &slab->shared : &kept->shared);
+    } else {
+        sg_physical_give(&device->memory, chunks, count, NULL);
+    }
     if (!mapped) { /* which has unmapped the old ones */
         (void)!sg_physical_map(&kept->device->memory, old, count, base);
     }
@@ -270,6 +275,7 @@ static CUresult kept_use(struct sg_device *device, struct sg_range *range, uint6
     range->chunk_count = kept->chunk_count;
     range->space_base = kept->space_base;
     range->space_bytes = kept->space_bytes;
+    range->shared = kept->shared;
     free(kept);
     return CUDA_SUCCESS;
 }
@@ -295,6 +301,11 @@ const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, ui
     return small ? &range->slab->chunk : range->chunks;
 }
 
+struct sg_shared_chunks *sg_heap_shared(struct sg_range *range)
+{
+    return range->kind == SG_RANGE_SMALL ? &range->slab->shared : &range->shared;
+}
+
 uint64_t sg_heap_spare(const struct sg_device *device)
 {
     uint64_t units = 0;
@@ -315,7 +326,7 @@ void sg_heap_return(struct sg_range *range)
         }
     } else { /* an imported range has no chunks of ours */
         sg_space_release(range->space_base, range->space_bytes);
-        sg_physical_give(&range->device->memory, range->chunks, range->chunk_count);
+        sg_physical_give(&range->device->memory, range->chunks, range->chunk_count, &range->shared);
         free(range->chunks);
     }
     free(range);

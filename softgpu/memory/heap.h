@@ -21,6 +21,9 @@ CUresult sg_heap_alloc_at(struct sg_device *device, struct sg_context *context, 
 /* The chunks of a LARGE or SMALL range, and the address at which they begin. */
 const uint32_t *sg_heap_chunks(const struct sg_range *range, uint32_t *count, uint64_t *base);
 
+/* This process's hold on them, if others may have them, too. */
+struct sg_shared_chunks *sg_heap_shared(struct sg_range *range);
+
 /* `range` is LARGE, SMALL or IMPORTED, and is freed. */
 void sg_heap_free(struct sg_range *range);
 

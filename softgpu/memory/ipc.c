@@ -26,7 +26,8 @@
 #define EXPORTS_FILE "softgpu-exports"
 
 struct record {
-    uint64_t key; /* random; 0: the memory is freed */
+    uint64_t key;    /* random; 0: the memory is freed */
+    uint64_t shared; /* the chunks (shared_chunks.h) */
     uint8_t uuid[16];
     uint64_t offset, bytes; /* of the allocation within its chunks */
     uint32_t count, unused;
@@ -54,6 +55,12 @@ static bool ipc_record_write(struct sg_range *range, struct record *record)
 {
     uint64_t base;
     const uint32_t *chunks = sg_heap_chunks(range, &record->count, &base);
+    struct sg_shared_chunks *shared = sg_heap_shared(range);
+    if (shared->id == 0 &&
+        sg_shared_chunks_make(range->device->node, record->count, shared) != GA_OK) {
+        return false;
+    }
+    record->shared = shared->id;
     uint32_t *places = malloc(record->count * sizeof *places);
     if (places == NULL || !exports_open()) {
         free(places);
@@ -190,7 +197,13 @@ static CUresult source_map(struct sg_context *context, const struct sg_device *b
     range->opens = 1;
     range->space_bytes = (record->count + UINT64_C(1)) * SG_CHUNK_BYTES;
     ga_list_init(&range->in_context);
+    if (sg_shared_chunks_join(device->node, record->shared, record->count, &range->shared) !=
+        GA_OK) {
+        free(range);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (sg_space_reserve(0, range->space_bytes, SG_CHUNK_BYTES, &range->space_base) != GA_OK) {
+        sg_shared_chunks_leave(device->node, &range->shared);
         free(range);
         return CUDA_ERROR_MAP_FAILED;
     }
@@ -200,6 +213,7 @@ static CUresult source_map(struct sg_context *context, const struct sg_device *b
             GA_OK ||
         sg_range_enter(range) != GA_OK) {
         sg_space_release(range->space_base, range->space_bytes);
+        sg_shared_chunks_leave(device->node, &range->shared);
         free(range);
         return CUDA_ERROR_MAP_FAILED;
     }

@@ -15,6 +15,7 @@
 #include "base/handle_table.h"
 #include "base/list.h"
 #include "softgpu/memory/spans.h"
+#include "softgpu/node/shared_chunks.h"
 #include "softgpu/process/device.h"
 
 enum sg_range_kind {
@@ -46,9 +47,10 @@ struct sg_range {
     uint32_t *chunks;                 /* LARGE: owned */
     uint32_t chunk_count;             /* LARGE */
     uint64_t space_base, space_bytes; /* LARGE, HOST, MANAGED, IMPORTED: reserved address space */
-    uint64_t exported;   /* LARGE, SMALL: the offset of its record (ipc.c) + 1; 0: not exported */
-    uint64_t opened_key; /* IMPORTED: the key of the record */
-    unsigned opens;      /* IMPORTED: how often it was opened */
+    uint64_t exported; /* LARGE, SMALL: the offset of its record (ipc.c) + 1; 0: not exported */
+    struct sg_shared_chunks shared;   /* LARGE, IMPORTED */
+    uint64_t opened_key;              /* IMPORTED: the key of the record */
+    unsigned opens;                   /* IMPORTED: how often it was opened */
     struct sg_allocation *allocation; /* MAPPED */
     uint8_t rights[];                 /* SG_MAP_* per device */
 };

@@ -12,6 +12,7 @@
 
 #include "front/front.h"
 #include "softgpu/node/memory_ledger.h"
+#include "softgpu/node/shared_chunks.h"
 #include "softgpu/process/process.h"
 
 struct sg_reservation {
@@ -25,7 +26,8 @@ struct sg_allocation {
     unsigned mappings;
     uint64_t handle;
     bool exportable;
-    uint64_t record;          /* its offset (memory_ledger.h); 0: never exported */
+    uint64_t record; /* its offset (memory_ledger.h); 0: never exported */
+    struct sg_shared_chunks shared;
     int foreign;              /* the descriptor if it belongs to another process; otherwise -1 */
     struct ga_list lingering; /* links it in sg_memory.lingering */
     uint32_t chunks[];        /* foreign: places in the file of that process */
@@ -140,7 +142,8 @@ static void allocation_free(struct sg_allocation *allocation)
     if (allocation->record != 0) {
         sg_ledger_erase(allocation->record, allocation->count);
     }
-    sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count);
+    sg_physical_give(&allocation->device->memory, allocation->chunks, allocation->count,
+                     &allocation->shared);
     free(allocation);
 }
 
@@ -152,8 +155,10 @@ static void allocation_drop(struct sg_allocation *allocation)
     ga_handle_table_remove(&sg_memory.allocations, allocation->handle);
     if (allocation->foreign >= 0) {
         close(allocation->foreign);
+        sg_shared_chunks_leave(allocation->device->node, &allocation->shared);
         free(allocation);
     } else if (allocation->record != 0 && sg_ledger_held(allocation->record)) {
+        sg_shared_chunks_linger(allocation->device->node, &allocation->shared);
         ga_list_append(&sg_memory.lingering, &allocation->lingering);
     } else {
         allocation_free(allocation);
@@ -199,6 +204,10 @@ bool sg_vmm_exportable(uint64_t handle)
 
 static enum ga_status vmm_record_write(struct sg_allocation *allocation)
 {
+    if (allocation->shared.id == 0) {
+        GA_TRY(sg_shared_chunks_make(allocation->device->node, allocation->count,
+                                     &allocation->shared));
+    }
     uint32_t *places = malloc(allocation->count * sizeof *places);
     if (places == NULL) {
         return GA_NO_MEMORY;
@@ -206,8 +215,8 @@ static enum ga_status vmm_record_write(struct sg_allocation *allocation)
     for (uint32_t i = 0; i < allocation->count; i++) {
         places[i] = sg_physical_place(&allocation->device->memory, allocation->chunks[i]);
     }
-    enum ga_status status = sg_ledger_write(allocation->device->config.uuid, places,
-                                            allocation->count, &allocation->record);
+    enum ga_status status = sg_ledger_write(allocation->device->config.uuid, allocation->shared.id,
+                                            places, allocation->count, &allocation->record);
     free(places);
     return status;
 }
@@ -227,6 +236,32 @@ CUresult sg_vmm_export(uint64_t handle, int *fd)
     return *fd >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Makes an allocation of what the descriptor stands for. */
+static CUresult vmm_adopt(struct sg_device *device, const struct sg_ledger_record *share,
+                          const uint32_t *places, int fd, uint64_t *handle)
+{
+    struct sg_shared_chunks shared;
+    sg_vmm_sweep();
+    if (sg_shared_chunks_join(device->node, share->shared, share->count, &shared) != GA_OK) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    struct sg_allocation *made = own >= 0 ? allocation_make(device, share->count) : NULL;
+    if (made == NULL) {
+        sg_shared_chunks_leave(device->node, &shared);
+        if (own >= 0) {
+            close(own);
+        }
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->foreign = own;
+    made->shared = shared;
+    made->exportable = true;
+    memcpy(made->chunks, places, share->count * sizeof *places);
+    *handle = made->handle;
+    return CUDA_SUCCESS;
+}
+
 CUresult sg_vmm_import(int fd, uint64_t *handle)
 {
     struct sg_ledger_record share;
@@ -236,20 +271,10 @@ CUresult sg_vmm_import(int fd, uint64_t *handle)
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     struct sg_device *device = sg_device_of_uuid(share.uuid);
-    int own = device != NULL ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-    struct sg_allocation *made = own >= 0 ? allocation_make(device, share.count) : NULL;
-    if (made != NULL) {
-        made->foreign = own;
-        made->exportable = true;
-        memcpy(made->chunks, places, share.count * sizeof *places);
-        *handle = made->handle;
-    } else if (own >= 0) {
-        close(own);
-    }
+    CUresult rc =
+        device != NULL ? vmm_adopt(device, &share, places, fd, handle) : CUDA_ERROR_INVALID_DEVICE;
     free(places);
-    return device == NULL ? CUDA_ERROR_INVALID_DEVICE
-           : made != NULL ? CUDA_SUCCESS
-                          : CUDA_ERROR_OUT_OF_MEMORY;
+    return rc;
 }
 
 /* ---- mappings ---- */

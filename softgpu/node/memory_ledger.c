@@ -12,7 +12,7 @@
 #include "softgpu/node/node.h"
 #include "softgpu/node/physical.h"
 
-#define SHARE_MAGIC UINT64_C(0x3165726168736773)
+#define SHARE_MAGIC UINT64_C(0x3265726168736773)
 
 static uint64_t record_bytes(uint32_t count)
 {
@@ -24,10 +24,11 @@ static bool ledger_write(const void *bytes, size_t size, uint64_t at)
     return pwrite(sg_physical_file(), bytes, size, (off_t)at) == (ssize_t)size;
 }
 
-enum ga_status sg_ledger_write(const uint8_t uuid[16], const uint32_t *places, uint32_t count,
-                               uint64_t *at)
+enum ga_status sg_ledger_write(const uint8_t uuid[16], uint64_t shared, const uint32_t *places,
+                               uint32_t count, uint64_t *at)
 {
-    struct sg_ledger_record share = {.magic = SHARE_MAGIC, .node = sg_node_id(), .count = count};
+    struct sg_ledger_record share = {
+        .magic = SHARE_MAGIC, .node = sg_node_id(), .shared = shared, .count = count};
     uint64_t room;
     memcpy(share.uuid, uuid, sizeof share.uuid);
     GA_TRY(sg_physical_grow(record_bytes(count), &room));

@@ -18,13 +18,14 @@ struct sg_ledger_record {
     uint64_t magic;
     uint64_t node; /* the node of the devices */
     uint8_t uuid[16];
+    uint64_t shared; /* the chunks (shared_chunks.h) */
     uint32_t count, unused;
     /* followed by the places of the chunks, 32 bits each */
 };
 
 /* Writes a record to *at. GA_NO_MEMORY. */
-GA_CHECKED enum ga_status sg_ledger_write(const uint8_t uuid[16], const uint32_t *places,
-                                          uint32_t count, uint64_t *at);
+GA_CHECKED enum ga_status sg_ledger_write(const uint8_t uuid[16], uint64_t shared,
+                                          const uint32_t *places, uint32_t count, uint64_t *at);
 /* Erases the record. Nobody has a descriptor of it. */
 void sg_ledger_erase(uint64_t at, uint32_t count);
 /* A descriptor, which the caller owns; -1: the system refuses one. */

@@ -105,8 +105,9 @@ static bool node_slot_free(struct sg_node *node, uint32_t slot, bool thorough)
     if (slot == sg_node_state.slot || !slot_is_dead(node, slot, thorough)) {
         return false;
     }
-    if (atomic_exchange(&node->slot[slot].keeper, 0) != 0) {
-        sg_node_slot_reap(node, slot);
+    if (atomic_load(&node->slot[slot].keeper) != 0) {
+        sg_node_slot_reap(node, slot); /* first: who does it may be killed */
+        atomic_store(&node->slot[slot].keeper, 0);
     }
     return true;
 }

@@ -28,7 +28,8 @@
 
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
-#define SG_NODE_ENGINES    3 /* compute, host to device, device to host: enum sg_engine_kind */
+#define SG_NODE_HOLDS      2048 /* of a process, on chunks that others have, too */
+#define SG_NODE_ENGINES    3    /* compute, host to device, device to host: enum sg_engine_kind */
 #define SG_NODE_NAME_BYTES 64
 #define SG_NODE_WORK_BITS                                                                          \
     48                      /* of a number of a piece of work, below the slot + 1 of its process   \
@@ -60,7 +61,7 @@ struct sg_node_device {
     uint32_t opened;        /* living processes that have opened it; 0: the place is free */
     struct {
         uint32_t open;            /* it has the device */
-        uint32_t held;            /* chunks */
+        uint32_t held;            /* chunks that it does not share (shared_chunks.h) */
     } process[SG_NODE_PROCESSES]; /* by slot */
     struct sg_node_engine engines[SG_NODE_ENGINES];
     /* By the timing model: when the engines are busy. One of the two: without slices, with them. */
@@ -68,11 +69,21 @@ struct sg_node_device {
     struct model_flow flow;
 };
 
+/* A hold of a process on chunks that several processes use (shared_chunks.h). */
+struct sg_node_hold {
+    uint64_t id; /* of the chunks */
+    uint32_t chunks;
+    uint16_t device; /* its number + 1; 0: this is none */
+    uint8_t counts;  /* the chunks count with this hold, and with no other one */
+    uint8_t lingers; /* who joins takes it over */
+};
+
 /* A process. */
 struct sg_node_slot {
     _Atomic uint32_t keeper; /* its thread that never ends while it lives; 0: the slot is free */
     uint64_t born;           /* when that thread began, as the kernel counts; 0: not known */
     int32_t pid;
+    uint32_t holds; /* places for holds from here on are free */
 };
 
 /* Joins the node `name`, or makes it; NULL or "": the default node of the user on this machine.
@@ -92,7 +103,7 @@ void sg_node_device_close(struct sg_node_device *device);
 GA_CHECKED enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks);
 void sg_node_give(struct sg_node_device *device, uint64_t chunks);
 
-/* Chunks that no living process holds; that this process holds. */
+/* Chunks that no living process holds; that this process has taken, shared or not. */
 uint64_t sg_node_free(struct sg_node_device *device);
 uint64_t sg_node_held(struct sg_node_device *device);
 

@@ -5,10 +5,11 @@
 
 #include "base/clock.h"
 #include "softgpu/node/node_internal.h"
+#include "softgpu/node/shared_chunks.h"
 #include "softgpu/node/time_slices.h"
 
 /* How much memory it has, and what this process holds of it, the process knows by itself. */
-static struct sg_node_own *own_of(const struct sg_node_device *device)
+struct sg_node_own *sg_node_own_of(const struct sg_node_device *device)
 {
     return &sg_node_state.own[device - sg_node_state.node->device];
 }
@@ -22,7 +23,7 @@ static uint64_t device_held(const struct sg_node_device *device, uint32_t slot)
 
 void sg_node_device_count(const struct sg_node *node, struct sg_node_device *device)
 {
-    device->used = 0;
+    device->used = sg_shared_chunks_count(node, device);
     device->opened = 0;
     for (uint32_t s = 0; s < sg_node_slots(node); s++) {
         device->used += device_held(device, s);
@@ -45,6 +46,7 @@ static void work_forget(struct sg_node_device *device, uint32_t slot)
 
 void sg_node_device_leave(struct sg_node_device *device, uint32_t slot)
 {
+    sg_shared_chunks_reap(sg_node_state.node, device, slot);
     if (device->process[slot].open == 0) {
         return;
     }
@@ -115,7 +117,7 @@ enum ga_status sg_node_device_open(const struct sg_node_key *key, struct sg_node
     if (found != NULL) {
         found->process[sg_node_state.slot].open = 1;
         sg_node_device_count(node, found);
-        own_of(found)->chunks = key->chunks;
+        sg_node_own_of(found)->chunks = key->chunks;
     }
     sg_node_unlock();
     if (found == NULL) {
@@ -129,7 +131,7 @@ void sg_node_device_close(struct sg_node_device *device)
 {
     sg_node_lock();
     sg_node_device_leave(device, sg_node_state.slot);
-    *own_of(device) = (struct sg_node_own){0};
+    *sg_node_own_of(device) = (struct sg_node_own){0};
     sg_node_unlock();
 }
 
@@ -137,16 +139,16 @@ void sg_node_device_close(struct sg_node_device *device)
  */
 static uint64_t device_free(const struct sg_node_device *device)
 {
-    const struct sg_node_own *own = own_of(device);
+    const struct sg_node_own *own = sg_node_own_of(device);
     uint64_t used = device->used > own->held ? device->used : own->held;
     return used < own->chunks ? own->chunks - used : 0;
 }
 
-/* Tells the others, by the segment, how much this process holds. */
-static void held_tell(struct sg_node_device *device)
+void sg_node_held_tell(struct sg_node_device *device)
 {
+    const struct sg_node_own *own = sg_node_own_of(device);
     device->process[sg_node_state.slot].open = 1;
-    device->process[sg_node_state.slot].held = (uint32_t)own_of(device)->held;
+    device->process[sg_node_state.slot].held = (uint32_t)(own->held - own->shared);
 }
 
 /* Gives back the chunks of dead processes, and counts anew. With the lock. */
@@ -160,21 +162,26 @@ static void device_sweep(struct sg_node_device *device, bool thorough)
             (void)sg_node_lives(s);
         }
     }
-    held_tell(device);
+    sg_node_held_tell(device);
     sg_node_device_count(sg_node_state.node, device);
+}
+
+bool sg_node_has_room(struct sg_node_device *device, uint64_t chunks)
+{
+    for (unsigned look = 0; look < 2 && chunks > device_free(device); look++) {
+        device_sweep(device, look != 0);
+    }
+    return chunks <= device_free(device);
 }
 
 enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks)
 {
-    struct sg_node_own *own = own_of(device);
+    struct sg_node_own *own = sg_node_own_of(device);
     sg_node_lock();
-    for (unsigned look = 0; look < 2 && chunks > device_free(device); look++) {
-        device_sweep(device, look != 0);
-    }
-    bool room = chunks <= device_free(device);
+    bool room = sg_node_has_room(device, chunks);
     if (room) {
         own->held += chunks;
-        held_tell(device); /* before `used`: see repair() */
+        sg_node_held_tell(device); /* before `used`: see repair() */
         device->used += chunks;
     }
     sg_node_unlock();
@@ -183,11 +190,11 @@ enum ga_status sg_node_take(struct sg_node_device *device, uint64_t chunks)
 
 void sg_node_give(struct sg_node_device *device, uint64_t chunks)
 {
-    struct sg_node_own *own = own_of(device);
-    assert(own->held >= chunks);
+    struct sg_node_own *own = sg_node_own_of(device);
+    assert(own->held - own->shared >= chunks);
     sg_node_lock();
     own->held -= chunks;
-    held_tell(device);
+    sg_node_held_tell(device);
     device->used -= device->used < chunks ? device->used : chunks;
     sg_node_unlock();
 }
@@ -195,7 +202,7 @@ void sg_node_give(struct sg_node_device *device, uint64_t chunks)
 uint64_t sg_node_held(struct sg_node_device *device)
 {
     sg_node_lock();
-    uint64_t chunks = own_of(device)->held;
+    uint64_t chunks = sg_node_own_of(device)->held;
     sg_node_unlock();
     return chunks;
 }

@@ -11,6 +11,7 @@
 struct sg_node_own {
     uint64_t chunks; /* that the device has; 0: it is not open */
     uint64_t held;   /* by this process */
+    uint64_t shared; /* of these (shared_chunks.h) */
 };
 
 struct sg_node_state {
@@ -31,5 +32,11 @@ void sg_node_slot_reap(struct sg_node *node, uint32_t slot);
 void sg_node_sweep(struct sg_node *node);
 /* Counts anew what all processes hold. With the lock. */
 void sg_node_device_count(const struct sg_node *node, struct sg_node_device *device);
+
+struct sg_node_own *sg_node_own_of(const struct sg_node_device *device);
+/* Tells the others, by the segment, how much this process holds. With the lock. */
+void sg_node_held_tell(struct sg_node_device *device);
+/* Whether so many chunks are free, also after a look for dead processes. With the lock. */
+bool sg_node_has_room(struct sg_node_device *device, uint64_t chunks);
 
 #endif

@@ -6,7 +6,7 @@
 #include "softgpu/node/node.h"
 #include "softgpu/node/node_lock.h"
 
-#define SG_NODE_MAGIC UINT64_C(0x37656d6e75706773) /* changes with the layout of the segment */
+#define SG_NODE_MAGIC UINT64_C(0x38656d6e75706773) /* changes with the layout of the segment */
 
 struct sg_node {
     _Atomic uint64_t magic; /* written last */
@@ -17,6 +17,7 @@ struct sg_node {
     uint32_t devices; /* devices from here on have never been used */
     struct sg_node_slot slot[SG_NODE_PROCESSES];
     struct sg_node_device device[SG_NODE_DEVICES];
+    struct sg_node_hold hold[SG_NODE_PROCESSES][SG_NODE_HOLDS]; /* by slot */
 };
 
 /* As many slots and devices as there can be, whatever the segment says. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "softgpu/node/node.h"
+#include "softgpu/node/shared_chunks.h"
 
 /* Larger releases return their pages to the machine; smaller ones keep them for reuse. */
 #define PUNCH_CHUNKS 32
@@ -102,7 +103,8 @@ static uint32_t chunk_run(const uint32_t *chunks, uint32_t count, uint32_t from)
     return length;
 }
 
-void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count)
+void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count,
+                      struct sg_shared_chunks *shared)
 {
     for (uint32_t i = 0; i < count; i++) {
         memory->taken[chunks[i] / 64] &= ~(UINT64_C(1) << (chunks[i] % 64));
@@ -110,7 +112,11 @@ void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32
             memory->hint = chunks[i];
         }
     }
-    sg_node_give(memory->node, count);
+    if (shared != NULL && shared->id != 0) {
+        sg_shared_chunks_leave(memory->node, shared);
+    } else {
+        sg_node_give(memory->node, count);
+    }
     if (count < PUNCH_CHUNKS) {
         return;
     }

@@ -16,6 +16,7 @@
 #define SG_CHUNK_BYTES   ((uint64_t)2 << 20)
 
 struct sg_node_device;
+struct sg_shared_chunks;
 
 struct sg_physical {
     struct sg_node_device *node; /* knows how many chunks each process holds */
@@ -35,7 +36,9 @@ void sg_physical_close(struct sg_physical *memory);
  * free, none is taken. */
 GA_CHECKED enum ga_status sg_physical_take(struct sg_physical *memory, uint32_t count,
                                            uint32_t *chunks);
-void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count);
+/* `shared`: the hold if others may have them, too (shared_chunks.h), or NULL. */
+void sg_physical_give(struct sg_physical *memory, const uint32_t *chunks, uint32_t count,
+                      struct sg_shared_chunks *shared);
 /* Maps the chunks side by side at `address` (2 MiB aligned, the caller's own address space). */
 GA_CHECKED enum ga_status sg_physical_map(const struct sg_physical *memory, const uint32_t *chunks,
                                           uint32_t count, uint64_t address);

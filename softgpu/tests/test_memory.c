@@ -313,7 +313,7 @@ Test(memory, a_file_that_may_get_shorter_is_not_taken, .init = setup)
     uint64_t at;
     uint32_t *places;
     struct sg_ledger_record record;
-    cr_assert_eq(sg_ledger_write(uuid, &place, 1, &at), GA_OK);
+    cr_assert_eq(sg_ledger_write(uuid, 1, &place, 1, &at), GA_OK);
     int fd = sg_ledger_open(at), other = memfd_create("softgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     cr_assert_eq(ftruncate(fd, 0), -1);
     cr_assert_eq(sg_ledger_read(fd, &record, &places), GA_OK);

@@ -7,6 +7,7 @@
 #include "softgpu/node/event_page.h"
 #include "softgpu/node/node_segment.h"
 #include "softgpu/node/node_internal.h"
+#include "softgpu/node/shared_chunks.h"
 #include "softgpu/node/time_slices.h"
 #include "tests/fuzz/input.h"
 
@@ -21,6 +22,7 @@ struct play {
     struct sg_event_page *mine, *theirs; /* of one event */
     uint64_t recording;                  /* under way; 0: none */
     uint64_t held;
+    struct sg_shared_chunks made, joined; /* chunks that others may have */
     unsigned waits;
 };
 
@@ -78,7 +80,7 @@ static void take(struct play *play)
     if (sg_node_take(play->device, chunks) == GA_OK) {
         play->held += chunks;
     }
-    FUZZ_CHECK(play->held <= CHUNKS);
+    FUZZ_CHECK(sg_node_held(play->device) <= CHUNKS);
 }
 
 static void give(struct play *play)
@@ -86,7 +88,42 @@ static void give(struct play *play)
     uint64_t chunks = fuzz_number(&play->input, 1) % (play->held + 1);
     sg_node_give(play->device, chunks);
     play->held -= chunks;
-    FUZZ_CHECK(sg_node_free(play->device) <= CHUNKS - play->held);
+    FUZZ_CHECK(sg_node_free(play->device) <= CHUNKS - sg_node_held(play->device));
+}
+
+/* What this process has made and shares is its own until it leaves it, whatever stands there. */
+static void share(struct play *play)
+{
+    uint32_t count = 1 + (uint32_t)fuzz_number(&play->input, 1) % 8;
+    if (play->made.id != 0) {
+        sg_shared_chunks_linger(play->device, &play->made);
+        sg_shared_chunks_leave(play->device, &play->made);
+    } else if (sg_node_take(play->device, count) == GA_OK) {
+        if (sg_shared_chunks_make(play->device, count, &play->made) != GA_OK) {
+            sg_node_give(play->device, count);
+        }
+    }
+    FUZZ_CHECK(sg_node_held(play->device) == play->held + play->made.count);
+}
+
+static void share_of_another(struct play *play)
+{
+    if (play->joined.id != 0) {
+        sg_shared_chunks_leave(play->device, &play->joined);
+    } else {
+        (void)!sg_shared_chunks_join(play->device, 1 + fuzz_number(&play->input, 1) % 4,
+                                     1 + (uint32_t)fuzz_number(&play->input, 1), &play->joined);
+    }
+    FUZZ_CHECK(sg_node_free(play->device) <= CHUNKS - sg_node_held(play->device));
+}
+
+static void scribble_hold(struct play *play)
+{
+    struct sg_node_hold *holds = play->node->hold[fuzz_number(&play->input, 1) % 4];
+    uint8_t *bytes = (uint8_t *)&holds[fuzz_number(&play->input, 1) % 4];
+    bytes[fuzz_number(&play->input, 1) % sizeof *holds] = (uint8_t)fuzz_number(&play->input, 1);
+    play->node->slot[fuzz_number(&play->input, 1) % 4].holds =
+        (uint32_t)fuzz_number(&play->input, 4);
 }
 
 static void turn(struct play *play)
@@ -170,8 +207,18 @@ static void devices(struct play *play)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const steps[])(struct play *) = {
-        scribble_word, scribble_anywhere, take, give, turn, event, devices, work, flowing_work};
+    static void (*const steps[])(struct play *) = {scribble_word,
+                                                   scribble_anywhere,
+                                                   take,
+                                                   give,
+                                                   turn,
+                                                   event,
+                                                   devices,
+                                                   work,
+                                                   flowing_work,
+                                                   share,
+                                                   share_of_another,
+                                                   scribble_hold};
     const struct sg_node_key key = {.uuid = {1}, .chunks = CHUNKS, .sms = 4};
     struct play play = {.input = {data, size}};
     FUZZ_CHECK(sg_node_open(SG_NODE_SELF) == GA_OK);
@@ -188,6 +235,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             steps[step % (sizeof steps / sizeof *steps)](&play);
         }
     }
+    sg_shared_chunks_leave(play.device, &play.joined);
+    sg_shared_chunks_leave(play.device, &play.made);
     sg_event_page_drop(play.theirs);
     sg_event_page_drop(play.mine);
     sg_node_device_close(play.device);
