@@ -8,7 +8,8 @@
 #include "store/schema.h"
 
 /* Sums by day are at least those of the rows of sessions that have begun on a day that is kept, and
- * at most those of all rows that are there; of old days both may have been forgotten. */
+ * at most those of all rows that are there; of old days both may have been forgotten. A session
+ * counts where its first row is. */
 #define CHECK_FIGURES(X)                                                                           \
     X(gpu_ns, sum)                                                                                 \
     X(wall_ms, sum)                                                                                \
@@ -22,7 +23,8 @@
 #define CHECK_BOUNDS(figure, of)                                                                   \
     " OR coalesce(d." #figure ", 0) NOT BETWEEN r." #figure "_least AND r." #figure "_most"
 #define CHECK_ROWS                                                                                 \
-    "(SELECT tenant, user, node, gpu, count(*) AS most, sum(kept) AS least" CHECK_FIGURES(         \
+    "(SELECT tenant, user, node, gpu, sum(more = 0) AS most, sum(kept AND more = 0) AS "           \
+    "least" CHECK_FIGURES(                                                                         \
         CHECK_ROW) " FROM (SELECT *, began >= first AND last >= first AS kept FROM "               \
                    "usage, (SELECT coalesce(max(value), 0) * 86400 AS first FROM counter WHERE "   \
                    "name = 'kept')) "                                                              \

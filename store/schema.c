@@ -15,7 +15,11 @@ static const char third[] =
 #include "store/schema_3.def"
     ;
 
-const char *const schema_steps[] = {first, second, third};
+static const char fourth[] =
+#include "store/schema_4.def"
+    ;
+
+const char *const schema_steps[] = {first, second, third, fourth};
 const unsigned schema_version = sizeof schema_steps / sizeof *schema_steps;
 
 enum ga_status schema_look(struct store *store, unsigned newest, unsigned *version)

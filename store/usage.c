@@ -104,17 +104,17 @@ static enum ga_status row_write(struct store *store, const struct store_usage *r
     const int64_t *now = grown.now, *more = grown.more;
     GA_TRY(sql_run(store, &changed,
                    "INSERT INTO usage (tenant, node, epoch, session, gpu, user, isolation, began, "
-                   "last, ended, reason, " USAGE_FIGURES ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, "
-                   "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) "
+                   "last, ended, reason, " USAGE_FIGURES ", more) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) "
                    "ON CONFLICT (tenant, node, epoch, session, gpu) DO UPDATE SET "
                    "last = max(last, ?9), reason = iif(ended = 0, ?11, reason), "
                    "ended = iif(ended = 0, ?10, ended), gpu_ns = ?12, wall_ms = ?13, "
                    "memory_mib_s = ?14, memory_peak = ?15, bytes_in = ?16, bytes_out = ?17, "
                    "launches = ?18, compute_ns = ?19, h2d_ns = ?20, d2h_ns = ?21",
-                   "itittttiiitiiiiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
+                   "itittttiiitiiiiiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
                    row->gpu, grown.user, limits_isolation_name(row->isolation), row->began,
                    row->last, row->ended, row->reason, now[0], now[1], now[2], now[3], now[4],
-                   now[5], now[6], now[7], now[8], now[9]));
+                   now[5], now[6], now[7], now[8], now[9], (int64_t)row->more));
     if (changed != 1) {
         return sql_refuse(store, GA_LOST, "%s: a row of usage was not written", store->path);
     }

@@ -42,7 +42,7 @@ struct store_usage {
     int64_t ended;                   /* 0: it runs. Once set, it stays */
     char reason[STORE_TEXT_MAX + 1]; /* of the end */
     struct store_figures figures;
-    bool more; /* of a session that another row has begun: it counts there */
+    bool more; /* of a session that another row has begun: it counts there. The first row decides */
 };
 
 /* All or none. GA_NOT_FOUND: one is of a tenant that is not known, which why names; the others can

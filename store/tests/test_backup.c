@@ -48,6 +48,7 @@ static struct store *make(const char *path)
         strcpy(rows[i].node, "n1");
         snprintf(rows[i].session, sizeof rows[i].session, "s%d", i / 2);
         snprintf(rows[i].gpu, sizeof rows[i].gpu, "g%d", i % 2);
+        rows[i].more = i % 2 == 1; /* the session counts at its first GPU */
         rows[i].last = i * 40000;
         rows[i].figures.gpu_ns = (uint64_t)i;
         rows[i].figures.h2d_ns = (uint64_t)i * 3;

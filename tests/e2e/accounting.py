@@ -167,6 +167,7 @@ def test_of_two_gpus(build):
                        "the session has ended")
         forget_old(here)
         with here.serving():
+            expect(here.admin.json("db", "check")["findings"] == [], "its sums are right")
             both, total = here.admin.items("usage", "--by", "gpu"), here.usage()
     print(f"{both}")
     expect(len(both) == 2, f"{both}")
