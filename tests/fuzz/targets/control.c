@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/remote_admin.h"
@@ -45,6 +46,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
     feedback_init(&control.feedback);
+    gpu_times_init(&control);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     backend_process_table_init(&control.processes, &control.loop, 0);
     FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
