@@ -2,6 +2,7 @@
 /* Commands about the database of gpuaasd, where it lies: backup and check while it is used, restore
  * while gpuaasd is stopped. */
 #include <string.h>
+#include <unistd.h>
 
 #include "conf/conf.h"
 #include "ctl/value.h"
@@ -58,7 +59,7 @@ enum admin_code ctl_db_backup(const struct ctl_line *line)
     struct store *store;
     enum admin_code code = database_path(line, path, sizeof path);
     if (code == ADMIN_OK) {
-        code = database_code(store_open(path, &store, why, sizeof why), why);
+        code = database_code(store_open_to_copy(path, &store, why, sizeof why), why);
     }
     if (code != ADMIN_OK) {
         return code;
@@ -120,6 +121,7 @@ enum admin_code ctl_db_restore(const struct ctl_line *line)
         return ctl_wrong(ADMIN_USAGE, "db restore needs --store FILE: the database of gpuaasd, "
                                       "which must be stopped (key store of its configuration)");
     }
+    bool had = access(path, F_OK) == 0;
     enum admin_code code =
         ctl_confirm(line, "put %s in the place of the database %s", line->words[0], path);
     if (code == ADMIN_OK) {
@@ -132,7 +134,10 @@ enum admin_code ctl_db_restore(const struct ctl_line *line)
         ctl_note(line, "%s would be put in the place of %s (dry run: nothing is done)",
                  line->words[0], path);
     } else if (code == ADMIN_OK) {
-        ctl_note(line, "%s is the copy now; what it was is %s.replaced", path, path);
+        ctl_note(line,
+                 had ? "%s is the copy now; what it was is %s.replaced"
+                     : "%s is the copy now; there was none before",
+                 path, path);
     }
     return code;
 }

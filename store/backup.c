@@ -2,7 +2,9 @@
 /* Backups, and what they are for.
  *
  * Note: a journal that is left of the old database would be read into the new one. Whoever restores
- * therefore holds the lock that all users of a database hold, and takes the journal away first. */
+ * therefore holds the lock that all users of a database hold, and takes the journal away first. The
+ * lock of a gpuaasd (lock.h) he takes before anything else: a gpuaasd whose database was moved
+ * away, or is damaged, has it not open, and would go on with the new one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -252,8 +254,8 @@ static enum ga_status take_place(struct store *store, const char *made)
 {
     char other[BACKUP_PATH_BYTES];
     snprintf(other, sizeof other, "%s.replaced", store->path);
-    if ((unlink(other) != 0 && errno != ENOENT) ||
-        (link(store->path, other) != 0 && errno != ENOENT)) {
+    bool is_there = access(store->path, F_OK) == 0; /* else an earlier one is kept */
+    if (is_there && ((unlink(other) != 0 && errno != ENOENT) || link(store->path, other) != 0)) {
         return backup_failed(store, other, errno);
     }
     static const char *const journals[] = {"-wal", "-shm", "-journal"};
@@ -323,7 +325,14 @@ static enum ga_status backup_restore(const char *path, const char *backup, bool 
         return GA_NO_MEMORY;
     }
     snprintf(made, sizeof made, "%s.new-%ld", path, (long)getpid());
-    enum ga_status status = open_connect(from, SQLITE_OPEN_READONLY);
+    struct store_lock *lock = NULL;
+    enum ga_status status =
+        trial ? store_lock_look(path, why, why_size) : store_lock_take(path, &lock, why, why_size);
+    if (status != GA_OK) {
+        store_close(from);
+        return status;
+    }
+    status = open_connect(from, SQLITE_OPEN_READONLY);
     if (status == GA_OK) {
         status = backup_copy(from, made, GA_INVALID);
     }
@@ -337,6 +346,7 @@ static enum ga_status backup_restore(const char *path, const char *backup, bool 
             unlink(made);
         }
     }
+    store_lock_free(lock);
     return status == GA_LOST ? GA_INVALID : status;
 }
 

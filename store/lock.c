@@ -132,6 +132,32 @@ enum ga_status store_lock_database(struct store_lock *lock, const char *path, ch
     return GA_OK;
 }
 
+bool store_lock_is_of_another(const struct store_lock *lock, const char *path)
+{
+    return lock->database >= 0 && is_new(path, lock->database);
+}
+
+enum ga_status store_lock_look(const char *path, char *why, size_t why_size)
+{
+    char place[PATH_MAX];
+    struct flock found = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    GA_TRY(lock_place(path, place, why, why_size));
+    int file = open(place, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    bool taken = file >= 0 && fcntl(file, F_GETLK, &found) == 0 && found.l_type != F_UNLCK;
+    if (taken) {
+        lock_holder_write(file, path, why, why_size);
+    }
+    struct store_lock lock = {.file = file, .database = -1};
+    enum ga_status status = taken ? GA_AGAIN : store_lock_database(&lock, path, why, why_size);
+    if (lock.database >= 0) {
+        close(lock.database);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return status;
+}
+
 enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
                                size_t why_size)
 {

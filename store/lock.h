@@ -2,8 +2,8 @@
 /* The lock of the process that serves from a database; a part of store.h.
  *
  * A server counts what its tenants use in its own memory: two on one database would each allow the
- * whole of every limit, and the start of one would end the accounts of the other. Who only reads or
- * changes rows (gpuaasctl) needs no lock.
+ * whole of every limit, and the start of one would end the accounts of the other. Who puts a copy
+ * in its place takes it, too (store_restore); who only reads or changes rows needs no lock.
  *
  * It is a lock on a file of its own, PATH-lock, which stays when the lock is given back: the kernel
  * gives it back when the process dies, however that is. The database itself is locked, too, because
@@ -11,6 +11,7 @@
 #ifndef STORE_LOCK_H
 #define STORE_LOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -25,6 +26,10 @@ GA_CHECKED enum ga_status store_lock_take(const char *path, struct store_lock **
  * the place of the one before. GA_AGAIN as above, GA_DENIED. */
 GA_CHECKED enum ga_status store_lock_database(struct store_lock *lock, const char *path, char *why,
                                               size_t why_size);
+/* Whether it could be taken now; makes no file. GA_AGAIN as above. */
+GA_CHECKED enum ga_status store_lock_look(const char *path, char *why, size_t why_size);
+/* Whether the database at `path` is another file than the one that is locked. */
+bool store_lock_is_of_another(const struct store_lock *lock, const char *path);
 /* Gives it back, when the database is closed; NULL: nothing. */
 void store_lock_free(struct store_lock *lock);
 

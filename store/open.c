@@ -243,7 +243,7 @@ static enum ga_status open_memory(struct store *store)
     return schema_update(store, schema_steps, schema_version);
 }
 
-enum open_way { OPEN_MAKES, OPEN_AGAIN, OPEN_READS };
+enum open_way { OPEN_MAKES, OPEN_AGAIN, OPEN_READS, OPEN_COPIES };
 
 static enum ga_status open_to_read(struct store *store)
 {
@@ -259,6 +259,15 @@ static enum ga_status open_to_read(struct store *store)
                : sql_refuse(store, GA_UNSUPPORTED, "%s has another version", store->path);
 }
 
+/* Of any version that we know. */
+static enum ga_status open_to_copy(struct store *store)
+{
+    unsigned version;
+    GA_TRY(open_look(store));
+    GA_TRY(open_connect(store, SQLITE_OPEN_READONLY));
+    return schema_look(store, schema_version, &version);
+}
+
 static enum ga_status open_any(const char *path, enum open_way way, struct store **out, char *why,
                                size_t why_size)
 {
@@ -271,9 +280,10 @@ static enum ga_status open_any(const char *path, enum open_way way, struct store
         snprintf(why, why_size, "%s: there is no memory", path);
         return GA_NO_MEMORY;
     }
-    enum ga_status status = way == OPEN_READS ? open_to_read(store)
-                            : in_memory(path) ? open_memory(store)
-                                              : open_file(store, way == OPEN_MAKES);
+    enum ga_status status = way == OPEN_READS    ? open_to_read(store)
+                            : way == OPEN_COPIES ? open_to_copy(store)
+                            : in_memory(path)    ? open_memory(store)
+                                                 : open_file(store, way == OPEN_MAKES);
     if (status != GA_OK) {
         snprintf(why, why_size, "%s", store->why);
         store_close(store);
@@ -291,6 +301,11 @@ enum ga_status store_open(const char *path, struct store **out, char *why, size_
 enum ga_status store_open_again(const char *path, struct store **out, char *why, size_t why_size)
 {
     return open_any(path, OPEN_AGAIN, out, why, why_size);
+}
+
+enum ga_status store_open_to_copy(const char *path, struct store **out, char *why, size_t why_size)
+{
+    return open_any(path, OPEN_COPIES, out, why, why_size);
 }
 
 enum ga_status store_open_to_read(const char *path, struct store **out, char *why, size_t why_size)

@@ -55,6 +55,9 @@ GA_CHECKED enum ga_status store_open(const char *path, struct store **out, char 
  * (GA_LOST). */
 GA_CHECKED enum ga_status store_open_again(const char *path, struct store **out, char *why,
                                            size_t why_size);
+/* For store_backup: nothing of it is changed, and none is made. */
+GA_CHECKED enum ga_status store_open_to_copy(const char *path, struct store **out, char *why,
+                                             size_t why_size);
 /* Only for reading, of one that is open elsewhere in this process, so it is not checked anew: a
  * moment. GA_UNSUPPORTED: it is of another version. */
 GA_CHECKED enum ga_status store_open_to_read(const char *path, struct store **out, char *why,

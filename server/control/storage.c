@@ -71,13 +71,23 @@ enum ga_status storage_get(struct control *control, struct store **out, char *wh
 {
     if (control->store == NULL) {
         GA_TRY(store_open_again(storage_path(control), &control->store, why, why_size));
+        bool other = control->store_lock != NULL &&
+                     store_lock_is_of_another(control->store_lock, storage_path(control));
         enum ga_status status = storage_lock(control, why, why_size);
         if (status != GA_OK) {
             storage_close(control);
             return status;
         }
         store_set_patience(control->store, PATIENCE_MS);
-        ga_info("the database %s is open again", storage_path(control));
+        if (other) {
+            ga_warn(
+                "the database %s is another file than before, which holds from now on; accounts "
+                "of sessions that run may be missing there, and are lost then: stop gpuaasd "
+                "before a database is replaced (gpuaasctl db restore)",
+                storage_path(control));
+        } else {
+            ga_info("the database %s is open again", storage_path(control));
+        }
     }
     *out = control->store;
     return GA_OK;

@@ -70,6 +70,45 @@ Test(lock, of_the_living_alone)
     lock_holder_end(pid);
 }
 
+/* A look says the same, and makes and keeps nothing. */
+Test(lock, looked_at)
+{
+    const char *path = scratch_path("db");
+    char why[600] = "", who[80];
+    cr_assert_eq(store_lock_look(path, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_neq(access(scratch_path("db-lock"), F_OK), 0);
+    pid_t pid = lock_holder(path);
+    snprintf(who, sizeof who, "is used by gpuaasd, process %ld, since 20", (long)pid);
+    cr_assert_eq(store_lock_look(path, why, sizeof why), GA_AGAIN);
+    cr_assert_not_null(strstr(why, who), "%s", why);
+    lock_holder_end(pid);
+    store_close(scratch_open(path));
+    pid = lock_holder(path);
+    cr_assert_eq(unlink(scratch_path("db-lock")), 0);
+    cr_assert_eq(store_lock_look(path, why, sizeof why), GA_AGAIN);
+    cr_assert_not_null(strstr(why, "another gpuaasd"), "%s", why);
+    lock_holder_end(pid);
+    cr_assert_eq(store_lock_look(path, why, sizeof why), GA_OK, "%s", why);
+    lock_expect(path, GA_OK, NULL);
+}
+
+Test(lock, of_another_file)
+{
+    const char *path = scratch_path("db");
+    char why[600] = "";
+    struct store_lock *lock;
+    cr_assert_eq(store_lock_take(path, &lock, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_not(store_lock_is_of_another(lock, path), "there was none");
+    store_close(scratch_open(path));
+    cr_assert_eq(store_lock_database(lock, path, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_not(store_lock_is_of_another(lock, path));
+    cr_assert_eq(rename(path, scratch_path("away")), 0);
+    cr_assert_not(store_lock_is_of_another(lock, path), "there is none");
+    store_close(scratch_open(path));
+    cr_assert(store_lock_is_of_another(lock, path));
+    store_lock_free(lock);
+}
+
 /* By a hard link, beside which SQLite would keep another journal, and without the file of the lock.
  */
 Test(lock, of_the_database_itself)

@@ -87,6 +87,27 @@ Test(open, to_read)
     store_close(other);
 }
 
+Test(open, to_copy)
+{
+    const char *path = scratch_path("db"), *none = scratch_path("none");
+    struct store *one, *copied;
+    struct store_tenant tenant;
+    char why[600];
+    cr_assert_eq(store_open_to_copy(none, &copied, why, sizeof why), GA_NOT_FOUND);
+    cr_assert_neq(access(none, F_OK), 0, "none is made");
+    one = scratch_open(path);
+    scratch_tenant(one, "a", NULL);
+    cr_assert_eq(store_open_to_copy(path, &copied, why, sizeof why), GA_OK, "%s", why);
+    store_tenant_init(&tenant, "c");
+    cr_assert_neq(store_tenant_put(copied, &tenant, STORE_NEW), GA_OK, "it only reads");
+    cr_assert_eq(store_backup(copied, scratch_path("copy")), GA_OK, "%s", store_why(copied));
+    store_close(copied);
+    store_close(one);
+    one = scratch_open(scratch_path("copy"));
+    cr_assert_eq(store_tenant_get(one, "a", &tenant), GA_OK);
+    store_close(one);
+}
+
 Test(open, places_that_do_not_do)
 {
     scratch_closed("/nowhere/at/all/db", GA_DENIED, "make its folder first");

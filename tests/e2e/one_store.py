@@ -97,7 +97,7 @@ def test_a_second_one(build):
             beside(here)
             here.admin.run("db", "backup", os.path.join(here.folder, "copy"))
             here.admin.wrong(1, "db", "restore", os.path.join(here.folder, "copy"), "--store",
-                             here.store, "--yes", says=("stop gpuaasd",), server=False)
+                             here.store, "--yes", says=("stop that one first",), server=False)
             expect(here.rows() == [(1, 0)] and player.ask("take 8") == "took",
                    f"{here.rows()}\n{player.report()}")
         beside(here)
@@ -145,6 +145,70 @@ def test_a_store_that_is_lost_stays_locked(build):
             os.rename(here.store, here.store + ".away")
             here.refused(here.used(server))
             os.rename(here.store + ".away", here.store)
+
+
+def expect_no_restore(here, copy, says):
+    for more in ((), ("--dry-run",)):
+        here.admin.wrong(1, "db", "restore", copy, "--store", here.store, "--yes", *more,
+                         says=(says,), server=False)
+
+
+def test_no_command_replaces_it(build):
+    """Beside a gpuaasd whose database is as it was, has been moved away, or is damaged, so that it
+    has none open: no command makes a database there or puts one there, and each says why."""
+    with node(build) as here:
+        copy, away = os.path.join(here.folder, "copy"), here.store + ".away"
+        with here.serving() as server, running_session(build, here, server) as player:
+            used = f"is used by gpuaasd, process {server.pid}, since "
+            here.admin.run("db", "backup", copy)
+            expect_no_restore(here, copy, used)
+            os.rename(here.store, away)
+            wait_until(lambda: "moved, removed or replaced" in server.err.text, 20,
+                       f"it is told\n{server.report()}")
+            expect_no_restore(here, copy, used)
+            for words in (("backup", copy + "-2"), ("backup", copy + "-2", "--dry-run"),
+                          ("check",)):
+                here.admin.wrong(3, "db", *words, says=("there is no such database",))
+                here.admin.wrong(3, "db", *words, "--store", here.store, server=False,
+                                 says=("there is no such database",))
+            here.admin.run("db", "check", away, server=False)
+            expect(not os.path.exists(here.store), "there is a database")
+            expect(not os.path.exists(copy + "-2"), "there is a copy of nothing")
+            os.rename(away, here.store)
+            wait_until(lambda: "is open again" in server.err.text, 20,
+                       f"it is open again\n{server.report()}")
+            beside(here)
+            with open(here.store, "r+b") as file:
+                sound = file.read(4096)
+                file.seek(0)
+                file.write(bytes(4096))
+            wait_until(lambda: "is damaged" in server.err.text or
+                       "not a database" in server.err.text, 20, f"it is told\n{server.report()}")
+            expect_no_restore(here, copy, used)
+            with open(here.store, "r+b") as file:
+                file.write(sound)
+            expect(player.ask("take 8") == "took", player.report())
+        here.admin.run("db", "restore", copy, "--store", here.store, "--yes", server=False)
+        expect(os.path.exists(here.store + ".replaced"), "what was there is kept")
+        os.unlink(here.store)
+        os.unlink(here.store + ".replaced")
+        told = here.admin.run("db", "restore", copy, "--store", here.store, "--yes", server=False)
+        expect("there was none before" in told.err.text, told.report())
+        with here.serving():
+            expect([row[0] for row in here.rows()] == [1], f"{here.rows()}")
+
+
+def test_another_file_in_its_place(build):
+    """Somebody has put it there by hand, while gpuaasd ran: that says so, and locks it."""
+    with node(build) as here:
+        copy = os.path.join(here.folder, "copy")
+        with here.serving() as server:
+            here.admin.run("db", "backup", copy)
+            os.rename(copy, here.store)
+            wait_until(lambda: "is another file than before" in server.err.text, 20,
+                       f"it is told\n{server.report()}")
+            os.unlink(here.store + "-lock")
+            here.refused("is used by another gpuaasd")
 
 
 if __name__ == "__main__":
