@@ -114,8 +114,11 @@ enum channel_verb {
      * used of it (`offset`) and what is allowed (`mapping_bytes`).
      * RETURN: the process has no use of `bytes`. No answer.
      * RECALL, from gpuaasd, with a number of its own: return all that is not used of the kinds
-     * whose bits `bytes` has; the answer comes when that has been done. ROOM: how much may be
-     * charged (`bytes`) by the limits of the GPU `address`. */
+     * whose bits `bytes` has; the answer comes when that has been done. ROOM: what the limits leave
+     * beside what others have: on all GPUs (`bytes`), and on the GPU `address` (`offset`); with
+     * `mapping_bytes` 1 that stays so until struct figures_tenant (figures.h) tells of a change
+     * that is not the process's own. The first answer to LEND or ROOM of a tenant with limits of
+     * device memory says by `hold` 1 that it brings the descriptor of that memory. */
     CHANNEL_LEND,
     CHANNEL_RETURN,
     CHANNEL_RECALL,

@@ -10,12 +10,13 @@
 
 #include "server/channel.h"
 
-#define FIGURES_FD     4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES  (1572864u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
-#define FIGURES_GPUS   64u /* of an application; if it uses more, the last row is for the others */
-#define FIGURES_SHAPES 8u  /* of launches, for each GPU of an application */
-#define FIGURES_TIMES  8192u    /* pieces of time, of an application; a power of two */
-#define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
+#define FIGURES_FD           4 /* the backend process's descriptor of them */
+#define FIGURES_BYTES        (1572864u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
+#define FIGURES_GPUS         64u /* of an application; if it uses more, the last row is for the others */
+#define FIGURES_SHAPES       8u       /* of launches, for each GPU of an application */
+#define FIGURES_TIMES        8192u    /* pieces of time, of an application; a power of two */
+#define FIGURES_WHOLE        1000000u /* millionths: all of a GPU */
+#define FIGURES_TENANT_BYTES 4096u
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: all that the application makes its driver take, by the table
@@ -195,8 +196,16 @@ struct figures_page {
     _Alignas(4096) struct figures_memory memory[CHANNEL_SEATS][CONF_GPUS_MAX];
 };
 
+/* Of a tenant, in memory that gpuaasd and the backend processes of his applications map. */
+struct figures_tenant {
+    /* Rises after each change of the device memory that is charged to him, and of what he may have
+     * of it: a process need not ask gpuaasd again while no other has changed it. */
+    _Alignas(64) _Atomic uint64_t changes;
+};
+
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
 _Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have their pages");
+_Static_assert(sizeof(struct figures_tenant) <= FIGURES_TENANT_BYTES, "the same");
 _Static_assert(FIGURES_GPUS == 64 && FIGURE_ENGINES == 3, "a word has 6 bits for the one, 2");
 
 #endif

@@ -418,6 +418,7 @@ void application_clear(struct application *application)
     struct backend *backend = application->backend;
     uint32_t seat = application->seat;
     pthread_mutex_lock(&backend->ticket_lock);
+    quota_fini(&application->quota);
     explicit_bzero(application, sizeof *application);
     application->backend = backend;
     application->seat = seat;

@@ -17,6 +17,10 @@ void control_request_answered(struct backend *backend, const struct channel_requ
     struct control_request *question = &backend->request;
     bool late = !question->waiting || packet->number != question->packet.number;
     struct quota *quota = seats_quota(backend, packet->seat);
+    if (quota != NULL && (packet->verb == CHANNEL_LEND || packet->verb == CHANNEL_ROOM)) {
+        quota_share(quota, packet->hold != 0, fd);
+        fd = packet->hold != 0 ? -1 : fd;
+    }
     if (packet->verb == CHANNEL_LEND && quota != NULL) {
         quota_answered(quota, packet, late ? 0 : question->packet.bytes);
     }

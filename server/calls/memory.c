@@ -270,7 +270,7 @@ CUresult server_do_ga_memory_info(struct server_conn *conn, struct ga_memory_inf
     const struct server_session *session = conn->current != NULL ? conn->current->session : NULL;
     CU_TRY(conn->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes));
     if (session != NULL && conn->ledger->quota != NULL) {
-        uint64_t room = quota_room(conn->ledger->quota, session->gpu);
+        uint64_t room = ledger_room(conn->ledger, session->gpu);
         results->free_bytes = room < results->free_bytes ? room : results->free_bytes;
         results->total_bytes = quota_shown(conn->ledger->quota, results->total_bytes);
         if (results->free_bytes > results->total_bytes) { /* its limit has been raised since */

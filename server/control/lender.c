@@ -44,7 +44,7 @@ static bool packet_send(struct seat *seat, const void *packet, size_t size)
 
 enum ga_status lender_init(struct lender *lender, uint32_t gpu_count)
 {
-    *lender = (struct lender){.movers = 1};
+    *lender = (struct lender){.movers = 1, .shared_fd = -1};
     ga_list_init(&lender->seats);
     return lending_account_init(&lender->account, gpu_count);
 }
@@ -52,6 +52,7 @@ enum ga_status lender_init(struct lender *lender, uint32_t gpu_count)
 void lender_fini(struct lender *lender)
 {
     lending_account_fini(&lender->account);
+    lender_shared_fini(lender);
 }
 
 static void boundless_lend(struct seat *seat)
@@ -110,6 +111,7 @@ void lender_seat_end(struct seat *seat)
     seat->lender.taken = NULL;
     seat->lender.wanted.kind = 0;
     ga_list_remove(&seat->lender.link);
+    lender_changed(lender_of(seat));
     (void)lender_turn(seat->application->tenant, ga_clock_ns());
 }
 
@@ -167,11 +169,13 @@ static bool is_owed(const struct lender *lender, enum channel_lent kind, uint32_
 
 /* ---- lending */
 
-static void answer_send(struct seat *seat, const struct channel_request *answer)
+static void answer_send(struct seat *seat, struct channel_request *answer)
 {
+    int fd = lender_share(seat, answer);
     (void)GA_FAILPOINT("gpuaasd: before lending");
-    if (backend_process_tell(seat->process, answer, sizeof *answer, -1) != GA_OK &&
-        answer->verb == CHANNEL_LEND && answer->bytes != 0) {
+    if (backend_process_tell(seat->process, answer, sizeof *answer, fd) == GA_OK) {
+        seat->lender.shares |= fd >= 0;
+    } else if (answer->verb == CHANNEL_LEND && answer->bytes != 0) {
         lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)answer->what,
                        (uint32_t)answer->address, answer->bytes);
     }
@@ -287,30 +291,10 @@ static void recalled_take(struct seat *seat, const struct channel_request *packe
     (void)lender_turn(seat->application->tenant, ga_clock_ns());
 }
 
-static uint64_t room_within(uint64_t most, uint64_t used)
-{
-    return most == LIMIT_NONE ? LIMIT_NONE : most > used ? most - used : 0;
-}
-
-/* Of the tenant (`member` NULL), or of one of his users. */
-static uint64_t room_on(const struct tenant *tenant, const struct member *member, uint32_t gpu)
-{
-    const struct limits *limits = member_limits(tenant, member);
-    uint64_t used = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, UINT32_MAX);
-    uint64_t here = lender_charged(tenant, member, CHANNEL_LENT_DEVICE, gpu);
-    uint64_t room = room_within(limits->of[LIMIT_GPU_MEM], used);
-    uint64_t room_here = room_within(limits->of[LIMIT_GPU_MEM_PER_GPU], here);
-    return room < room_here ? room : room_here;
-}
-
 static void room_take(struct seat *seat, const struct channel_request *packet)
 {
-    const struct tenant *tenant = seat->application->tenant;
     struct channel_request answer = *packet;
-    uint64_t all = room_on(tenant, NULL, (uint32_t)packet->address);
-    uint64_t own = room_on(tenant, seat->application->member, (uint32_t)packet->address);
-    answer.result = CUDA_SUCCESS;
-    answer.bytes = own < all ? own : all;
+    lender_room(seat, &answer);
     answer_send(seat, &answer);
 }
 
@@ -362,6 +346,7 @@ void lender_limits(struct tenant *tenant)
 {
     struct lender *lender = &tenant->lender;
     lending_limit(&lender->account, &tenant->terms.limits);
+    lender_changed(lender);
     ga_list_each (at, next, &lender->seats) {
         limits_tell(lender_seat_of(at));
     }
@@ -398,7 +383,7 @@ void lender_seat_room(struct seat *seat)
 
 /* ---- figures */
 
-static uint64_t charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu)
+uint64_t lender_charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu)
 {
     static const enum figure figures[] = {[CHANNEL_LENT_DEVICE] = FIGURE_DEVICE_BYTES,
                                           [CHANNEL_LENT_HOST] = FIGURE_PINNED_BYTES,
@@ -422,7 +407,7 @@ uint64_t lender_charged(const struct tenant *tenant, const struct member *member
     ga_list_each (at, next, &tenant->lender.seats) {
         const struct seat *seat = lender_seat_of(at);
         bool counts = member == NULL || seat->application->member == member;
-        uint64_t charged = counts ? charged_of(seat, kind, gpu) : 0;
+        uint64_t charged = counts ? lender_charged_of(seat, kind, gpu) : 0;
         sum = charged <= UINT64_MAX - sum ? sum + charged : UINT64_MAX;
     }
     return sum;
@@ -437,7 +422,7 @@ bool lender_balances(const struct tenant *tenant)
         ga_list_each (at, next, &lender->seats) {
             const struct seat *seat = lender_seat_of(at);
             sum += seat->lender.share.lent[kind];
-            balances = balances && charged_of(seat, (enum channel_lent)kind, UINT32_MAX) <=
+            balances = balances && lender_charged_of(seat, (enum channel_lent)kind, UINT32_MAX) <=
                                        seat->lender.share.lent[kind];
         }
         balances = balances && sum == lender->account.lent[kind];

@@ -19,6 +19,7 @@
 #include "server/control/lending.h"
 
 struct figures_memory;
+struct figures_tenant;
 struct member;
 struct seat;
 struct tenant;
@@ -34,6 +35,7 @@ struct lender_seat {
     uint32_t recall;               /* the turn that is to be told when `told` is answered */
     uint32_t boundless;            /* of the kinds that were lent in such pieces at the beginning */
     bool limits_untold;            /* the channel was full */
+    bool shares;                   /* its process has been passed the tenant's memory */
     uint64_t moved;                /* bytes, messages and waits when it was last looked at */
     struct figures_memory *taken;  /* of each GPU: see lender_take_over */
 };
@@ -46,11 +48,15 @@ struct lender {
     uint64_t refusals[LIMIT_COUNT];
     uint32_t movers; /* seats that have moved anything lately, or wait until they may: they divide
                       * the rates; at least 1 */
-    uint64_t movers_ns; /* when that was looked at */
+    uint64_t movers_ns;            /* when that was looked at */
+    struct figures_tenant *shared; /* memory of all processes; NULL: nobody has needed it yet */
+    int shared_fd;
 };
 
 GA_CHECKED enum ga_status lender_init(struct lender *lender, uint32_t gpu_count);
 void lender_fini(struct lender *lender);
+/* For lender_fini. */
+void lender_shared_fini(struct lender *lender);
 /* A seat of the tenant begins. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status lender_seat_begin(struct seat *seat);
 /* What it is told at its beginning. */
@@ -67,10 +73,22 @@ bool lender_is(const struct channel_request *packet);
 /* Takes one; what it answers, it sends. */
 void lender_take(struct seat *seat, const struct channel_request *packet);
 
+/* What is charged has changed, but not by a process that says so itself (struct figures_tenant). */
+void lender_changed(struct lender *lender);
+/* What the limits leave for this seat of a GPU, beside what the tenant's others have, goes into the
+ * answer (CHANNEL_ROOM). */
+void lender_room(const struct seat *seat, struct channel_request *answer);
+/* Passes the tenant's memory with an answer, if the process has a use for it and has not got it:
+ * the descriptor to send (-1: none), which stays the lender's. */
+int lender_share(struct seat *seat, struct channel_request *answer);
+
 /* What the backend processes of a tenant, or of one of his users (NULL: of all), say that they have
  * charged, and what they have taken over. `gpu` UINT32_MAX: of all. */
 uint64_t lender_charged(const struct tenant *tenant, const struct member *member,
                         enum channel_lent kind, uint32_t gpu);
+
+/* The same of this one. */
+uint64_t lender_charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu);
 
 /* Memory that another application has made is charged to this one, whatever the limits say; and no
  * more. */

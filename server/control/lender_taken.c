@@ -35,6 +35,7 @@ void lender_take_over(struct seat *seat, uint32_t gpu, uint64_t bytes)
     const struct figures_memory *own = &seat->process->figures->memory[seat->number][gpu];
     lending_charge(taken_account(seat), &seat->lender.share, gpu, bytes);
     figures_memory_change(taken, bytes, ga_clock_ns() / GA_NS_PER_MS);
+    lender_changed(&seat->application->tenant->lender);
     uint64_t all = memory_load(&own->bytes) + memory_load(&taken->bytes);
     if (all > memory_load(&taken->peak)) {
         atomic_store_explicit(&taken->peak, all, memory_order_relaxed);
@@ -46,6 +47,7 @@ void lender_give_up(struct seat *seat, uint32_t gpu, uint64_t bytes)
     if (taken_on(seat, gpu)) {
         figures_memory_change(&seat->lender.taken[gpu], 0 - bytes, ga_clock_ns() / GA_NS_PER_MS);
         lender_pass_on(seat, gpu, bytes);
+        lender_changed(&seat->application->tenant->lender);
     }
 }
 

@@ -118,6 +118,13 @@ void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
     ledger_quota_give(ledger, ledger_kind(held), 0, amount);
 }
 
+static void device_changed(const struct ledger *ledger)
+{
+    if (ledger->quota != NULL) {
+        quota_changed(ledger->quota);
+    }
+}
+
 CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
 {
     CU_TRY(ledger_quota_take(ledger, CHANNEL_LENT_DEVICE, gpu, bytes));
@@ -126,14 +133,26 @@ CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t byte
         ledger_quota_give(ledger, CHANNEL_LENT_DEVICE, gpu, bytes);
     } else {
         memory_change(ledger, gpu, bytes);
+        device_changed(ledger);
     }
     return rc;
+}
+
+uint64_t ledger_room(const struct ledger *ledger, uint32_t gpu)
+{
+    uint64_t own =
+        atomic_load_explicit(&ledger->figures->of[FIGURE_DEVICE_BYTES], memory_order_relaxed);
+    uint64_t here = ledger->memory != NULL
+                        ? atomic_load_explicit(&ledger->memory[gpu].bytes, memory_order_relaxed)
+                        : own;
+    return ledger->quota != NULL ? quota_room(ledger->quota, gpu, own, here) : LIMIT_NONE;
 }
 
 void ledger_drop_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)
 {
     memory_change(ledger, gpu, 0 - bytes);
     figure_lower(ledger, FIGURE_DEVICE_BYTES, bytes);
+    device_changed(ledger);
 }
 
 void ledger_give_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)

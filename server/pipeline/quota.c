@@ -40,6 +40,7 @@ void quota_init(struct quota *quota, const struct channel_application *told,
         atomic_store(&quota->unnoted[limit], 0);
     }
     quota_listen(quota, NULL, NULL);
+    quota_room_init(quota);
 }
 
 void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user)
@@ -209,7 +210,12 @@ CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, u
             return CUDA_SUCCESS;
         }
     }
-    return borrow(quota, kind, gpu, amount);
+    CUresult rc = borrow(quota, kind, gpu, amount);
+    if (rc == CUDA_SUCCESS && kind == CHANNEL_LENT_DEVICE && atomic_load(&quota->unshared)) {
+        quota_give(quota, kind, gpu, amount); /* others would not see it */
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return rc;
 }
 
 void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)
@@ -254,22 +260,6 @@ void quota_recall(struct quota *quota, const struct channel_request *packet)
 }
 
 /* ---- what a program is told */
-
-static bool memory_is_limited(const struct quota *quota)
-{
-    return quota_limit_of(quota, LIMIT_GPU_MEM) != LIMIT_NONE ||
-           quota_limit_of(quota, LIMIT_GPU_MEM_PER_GPU) != LIMIT_NONE;
-}
-
-uint64_t quota_room(struct quota *quota, uint32_t gpu)
-{
-    struct channel_request packet = {.verb = CHANNEL_ROOM, .address = gpu};
-    if (!memory_is_limited(quota)) {
-        return LIMIT_NONE;
-    }
-    bool known = quota->host.ask(quota->host.user, &packet) == GA_OK && packet.result == 0;
-    return known ? packet.bytes : 0;
-}
 
 uint64_t quota_shown(const struct quota *quota, uint64_t bytes)
 {

@@ -8,11 +8,24 @@
 #ifndef SERVER_PIPELINE_QUOTA_H
 #define SERVER_PIPELINE_QUOTA_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "api/cuda_names.h"
 #include "server/channel.h"
+
+struct figures_tenant;
+
+#define QUOTA_ROOMS 16u /* GPUs whose room is remembered */
+
+/* What gpuaasd has told of the room on a GPU (CHANNEL_ROOM). */
+struct quota_told {
+    bool holds;
+    uint32_t gpu;
+    uint64_t others; /* changes by others when it was asked */
+    uint64_t all, here;
+};
 
 /* What a quota asks of its process. */
 struct quota_host {
@@ -44,11 +57,20 @@ struct quota {
     void *note_user;
     _Atomic uint64_t noted_ns[LIMIT_COUNT]; /* when; 0: never */
     _Atomic uint32_t unnoted[LIMIT_COUNT];  /* refusals since */
+    /* Of quota_room.c. */
+    pthread_mutex_t room_lock;
+    struct figures_tenant *_Atomic shared; /* NULL: gpuaasd has not passed it yet */
+    atomic_bool unshared;                  /* it has, and this process could not take it */
+    uint64_t own_changes;                  /* of those that are counted there */
+    struct quota_told rooms[QUOTA_ROOMS];
 };
 
 /* That of an application which begins; `told` by gpuaasd. */
 void quota_init(struct quota *quota, const struct channel_application *told,
                 const struct quota_host *host);
+/* For quota_init. */
+void quota_room_init(struct quota *quota);
+void quota_fini(struct quota *quota);
 /* Who tells the program, from now on; NULL: nobody. Not while anybody takes. `quota` may be NULL.
  */
 void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user);
@@ -77,8 +99,15 @@ void quota_asks(struct quota *quota, struct channel_request *packet);
 void quota_answered(struct quota *quota, const struct channel_request *packet, uint64_t wanted);
 /* gpuaasd wants back what is spare of some kinds. The packet is the answer. */
 void quota_recall(struct quota *quota, const struct channel_request *packet);
-/* How much of this GPU's memory may be taken now; LIMIT_NONE: no limit. */
-uint64_t quota_room(struct quota *quota, uint32_t gpu);
+/* An answer of gpuaasd brings memory of the tenant (`brought`), with a descriptor that is the
+ * quota's from now on; -1: it has been lost. */
+void quota_share(struct quota *quota, bool brought, int fd);
+/* Device memory has been charged, or is charged no more, as the figures say already. Any thread. */
+void quota_changed(struct quota *quota);
+/* How much of this GPU's memory may be taken now, where the application has `own` bytes of device
+ * memory, and `here` of them on this GPU; LIMIT_NONE: no limit. Asks gpuaasd only if others of the
+ * tenant have changed what they have, or he what he may have. */
+uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here);
 /* The memory that a program is told a GPU of `bytes` has. */
 uint64_t quota_shown(const struct quota *quota, uint64_t bytes);
 

@@ -6,11 +6,13 @@
  *
  * At any time nobody has charged more than it was lent. When all is quiet, which takes so many
  * packets at most: each recall has been answered, each process knows its limits, and what a program
- * asks for it gets if and only if it fits the limits, with what is charged. */
+ * asks for it gets if and only if it fits the limits, with what is charged; and the room that it is
+ * told is what fits, whether its process asks for it or remembers it. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
@@ -21,90 +23,16 @@
 #include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/pipeline/quota.h"
+#include "server/tests/lent_channel.h"
 
-#define SEATS    3u
 #define GPUS_MAX 300u
 #define ROUNDS   60u
 #define STEPS    60u
 #define MIB      (UINT64_C(1) << 20)
 
-/* ---- the channel: `room` packets each way */
-
-union lent_packet {
-    uint32_t kind;
-    struct channel_limits limits;
-    struct channel_request request;
-};
-
-struct pipe {
-    union lent_packet *packets;
-    unsigned first, count;
-};
-
-struct case_ {
-    unsigned room, gpus;
-};
-
-static struct case_ now;
-static struct pipe to_gpuaasd[SEATS], to_backend[SEATS];
-static bool awaited[SEATS]; /* gpuaasd has found the channel full, and is told when it is not */
-
-/* gpuaasd's end of the process n is the descriptor n, the other one SEATS + n. */
-static struct pipe *pipe_of(int fd)
-{
-    return (unsigned)fd < SEATS ? &to_backend[fd] : &to_gpuaasd[(unsigned)fd - SEATS];
-}
-
-enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed)
-{
-    struct pipe *pipe = pipe_of(fd);
-    cr_assert(size <= sizeof(union lent_packet) && passed < 0);
-    if (pipe->count == now.room) {
-        awaited[(unsigned)fd % SEATS] |= (unsigned)fd < SEATS;
-        return GA_AGAIN;
-    }
-    memcpy(&pipe->packets[(pipe->first + pipe->count++) % now.room], packet, size);
-    return GA_OK;
-}
-
-enum ga_status channel_send(int fd, const void *packet, size_t size)
-{
-    return channel_send_with(fd, packet, size, -1);
-}
-
-enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed)
-{
-    (void)fd, (void)packet, (void)passed;
-    return GA_LOST;
-}
-
-enum ga_status channel_receive(int fd, union channel_packet *packet)
-{
-    (void)fd, (void)packet;
-    return GA_LOST;
-}
-
-uint32_t channel_packet_seat(const union channel_packet *packet)
-{
-    (void)packet;
-    return CHANNEL_SEATS;
-}
-
-static bool pipe_next(struct pipe *pipe, union lent_packet *packet)
-{
-    if (pipe->count == 0) {
-        return false;
-    }
-    *packet = pipe->packets[pipe->first];
-    pipe->first = (pipe->first + 1) % now.room;
-    pipe->count--;
-    return true;
-}
-
 /* ---- processes */
 
 static struct control control;
-static struct tenant *tenant;
 static struct member *member; /* of the last process's program */
 static struct figures_page pages[SEATS];
 static struct process {
@@ -115,6 +43,7 @@ static struct process {
     struct channel_queue queue;
     struct channel_request question; /* kind 0: it asks nothing */
     bool answered;
+    unsigned questions;
     uint64_t taken[CHANNEL_LENT_KINDS][GPUS_MAX];
 } all[SEATS];
 
@@ -155,8 +84,11 @@ static enum ga_status process_ask(void *user, struct channel_request *packet)
     static uint32_t number;
     packet->kind = CHANNEL_REQUEST;
     packet->number = ++number;
-    quota_asks(&at->quota, packet);
+    if (packet->verb == CHANNEL_LEND) {
+        quota_asks(&at->quota, packet);
+    }
     at->question = *packet;
+    at->questions++;
     at->answered = false;
     say(at, packet);
     for (unsigned turns = 0; !at->answered; turns++) {
@@ -175,7 +107,7 @@ static void process_begin(struct process *at)
     struct channel_application told = {.tenant_name = "lab"};
     memset(&pages[i], 0, sizeof pages[i]);
     *at = (struct process){.process = {.fd = (int)i, .figures = &pages[i]}};
-    channel_queue_init(&at->process.queue, 256, 0);
+    channel_queue_init(&at->process.queue, 256, 256);
     channel_queue_init(&at->queue, UINT32_MAX, 0);
     at->application = (struct control_application){.tenant = tenant, .address = "test"};
     at->application.member = i + 1 == SEATS ? member : NULL;
@@ -193,6 +125,7 @@ static void process_end(struct process *at)
     to_gpuaasd[i].count = to_backend[i].count = 0;
     channel_queue_fini(&at->queue);
     channel_queue_fini(&at->process.queue);
+    quota_fini(&at->quota);
     lender_seat_end(&at->seat);
 }
 
@@ -213,12 +146,27 @@ static void figures_set(struct process *at, enum channel_lent kind, uint32_t gpu
     }
 }
 
+static void changed(struct process *at, enum channel_lent kind)
+{
+    if (kind == CHANNEL_LENT_DEVICE) {
+        quota_changed(&at->quota);
+    }
+}
+
+static uint64_t room(struct process *at, uint32_t gpu)
+{
+    const struct figures_page *page = &pages[number_of(at)];
+    return quota_room(&at->quota, gpu, atomic_load(&page->seats[0].of[FIGURE_DEVICE_BYTES]),
+                      atomic_load(&page->memory[0][gpu].bytes));
+}
+
 static CUresult take(struct process *at, enum channel_lent kind, uint32_t gpu, uint64_t amount)
 {
     CUresult rc = quota_take(&at->quota, kind, gpu, amount);
     if (rc == CUDA_SUCCESS) {
         at->taken[kind][gpu] += amount;
         figures_set(at, kind, gpu);
+        changed(at, kind);
     }
     return rc;
 }
@@ -228,6 +176,7 @@ static void give(struct process *at, enum channel_lent kind, uint32_t gpu)
     uint64_t amount = any(at->taken[kind][gpu] + 1);
     at->taken[kind][gpu] -= amount;
     figures_set(at, kind, gpu);
+    changed(at, kind);
     quota_give(&at->quota, kind, gpu, amount);
 }
 
@@ -267,6 +216,8 @@ static void act(struct process *at)
     } else if (what == 4) {
         process_end(at);
         process_begin(at);
+    } else if (what < 10) {
+        (void)room(at, (uint32_t)any(now.gpus)); /* others may change it before it is answered */
     } else if (what < 60) {
         (void)take(at, kind, gpu, 1 + any(200) * units[kind]);
     } else {
@@ -283,7 +234,11 @@ static void backend_hears(struct process *at, const union lent_packet *packet)
         quota_recall(&at->quota, &packet->request);
     } else {
         bool late = at->question.kind == 0 || packet->request.number != at->question.number;
-        quota_answered(&at->quota, &packet->request, late ? 0 : at->question.bytes);
+        bool shares = packet->request.hold != 0;
+        quota_share(&at->quota, shares, shares ? dup(tenant_fd()) : -1);
+        if (packet->request.verb == CHANNEL_LEND) {
+            quota_answered(&at->quota, &packet->request, late ? 0 : at->question.bytes);
+        }
         if (!late) {
             at->question = packet->request;
             at->answered = true;
@@ -381,6 +336,41 @@ static bool fits(const struct process *at, enum channel_lent kind, uint32_t gpu,
            (of == NULL || fits_in(&of->account, of, kind, gpu, amount));
 }
 
+static uint64_t room_in(const struct lending_account *account, const struct member *of,
+                        uint32_t gpu)
+{
+    uint64_t most = account->most[CHANNEL_LENT_DEVICE], each = account->most_each;
+    uint64_t all = taken_by(of, CHANNEL_LENT_DEVICE, UINT32_MAX);
+    uint64_t here = taken_by(of, CHANNEL_LENT_DEVICE, gpu);
+    uint64_t left = most == LIMIT_NONE ? LIMIT_NONE : most > all ? most - all : 0;
+    uint64_t left_here = each == LIMIT_NONE ? LIMIT_NONE : each > here ? each - here : 0;
+    return left < left_here ? left : left_here;
+}
+
+/* What is told is what fits; and it is asked for once, until somebody else changes it. `told`: each
+ * process has been passed the tenant's memory. */
+static void expect_room(struct process *at, uint32_t gpu, bool told)
+{
+    const struct member *of = at->application.member;
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t due = room_in(&tenant->lender.account, NULL, gpu);
+        uint64_t own = of != NULL ? room_in(&of->account, of, gpu) : due;
+        unsigned before = at->questions;
+        cr_assert_eq(room(at, gpu), own < due ? own : due);
+        cr_assert(i == 0 || !told || at->questions == before, "it has asked again");
+        give(at, CHANNEL_LENT_DEVICE, gpu); /* its own change */
+    }
+}
+
+static void expect_rooms(void)
+{
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < SEATS; i++) {
+            expect_room(&all[i], (uint32_t)any(now.gpus), round != 0);
+        }
+    }
+}
+
 /* Before and after it has freed some. */
 static void expect_what_fits(struct process *at, enum channel_lent kind)
 {
@@ -408,6 +398,7 @@ static void expect_settled(void)
             expect_what_fits(&all[i], (enum channel_lent)kind);
         }
     }
+    expect_rooms();
     calm = false;
 }
 
