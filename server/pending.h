@@ -82,7 +82,8 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table);
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry);
 /* The one whose step is next, of the slow ones or of the others; it waits no more, and is slow no
  * more. Sources take turns; of one source the last one to ask comes first, so that under a flood
- * some are done in time instead of none. NULL: none waits. */
+ * some are done in time instead of none. Of the slow ones the last and the first to ask come in
+ * turns, so that none waits for ever. NULL: none waits. */
 struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow);
 static inline bool pending_table_has_slow(const struct pending_table *table)
 {

@@ -97,12 +97,12 @@ enum ga_status control_steps_init(struct control *control)
     GA_TRY(workers_init(&control->workers));
     control->steps.data = control;
     control->slow_steps.data = control;
-    (void)uv_timer_init(&control->loop, &control->slow_steps);
-    uv_unref((uv_handle_t *)&control->slow_steps);
     if (uv_poll_init(&control->loop, &control->steps, control->workers.done_fd) != 0) {
         workers_fini(&control->workers);
         return GA_NO_MEMORY;
     }
+    (void)uv_timer_init(&control->loop, &control->slow_steps); /* behind what may fail */
+    uv_unref((uv_handle_t *)&control->slow_steps);
     (void)uv_poll_start(&control->steps, UV_READABLE, steps_done);
     uv_unref((uv_handle_t *)&control->steps);
     return GA_OK;
