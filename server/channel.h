@@ -11,7 +11,7 @@
  *     <-------------------------------- IDLE     no session, no ticket that is still good
  *     <------------------------------ SERVED     its data and side connections are open
  *     ALONE ------------------------------->     its control connection has ended: SERVED, please,
- *                                                if the others have not
+ *                                                if the others have not; IDLE, if there are none
  *     <------------------------------- BOUND     a device is open: a session
  *     VOID -------------------------------->     tickets for this GPU that nobody has shown yet
  *     <-------------------------------- VOID     are worth nothing any more; or one has been shown

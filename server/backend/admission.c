@@ -70,7 +70,11 @@ static void seat_told(struct backend *backend, const union channel_packet *packe
     struct application *application = &backend->applications[seat];
     if (arrives) {
         application_told(application, &packet->application);
-        atomic_store(&application->leaving, false); /* LEAVE may have crossed the last one's end */
+        /* LEAVE and ALONE may have crossed the last one's end. */
+        atomic_store(&application->leaving, false);
+        atomic_store(&application->alone, false);
+    } else if (packet->kind == CHANNEL_ALONE) {
+        atomic_store(&application->alone, true);
     }
     atomic_store(arrives                         ? &application->arrived
                  : packet->kind == CHANNEL_LEAVE ? &application->leaving
@@ -175,6 +179,9 @@ void admission_read(struct backend *backend)
         uint64_t now = ga_clock_ns();
         struct application *application =
             packet.kind == CHANNEL_TICKET ? application_of_told(backend, &packet.ticket) : NULL;
+        if (application != NULL) {
+            atomic_store(&application->alone, false); /* its client is here again */
+        }
         if (application != NULL && !tickets_add(&application->tickets, &packet.ticket,
                                                 now + backend_ticket_ns(backend), now)) {
             ga_warn("a ticket was dropped: there are too many");

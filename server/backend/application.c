@@ -324,10 +324,14 @@ static void idle_tell(struct application *application)
 {
     struct backend *backend = application->backend;
     uint64_t now = ga_clock_ns();
-    if (application->conn != NULL || now < application->idle_at_ns) {
+    if (application->conn != NULL ||
+        (now < application->idle_at_ns && !atomic_load(&application->alone))) {
         return;
     }
     pthread_mutex_lock(&backend->ticket_lock);
+    if (atomic_exchange(&application->alone, false)) {
+        tickets_void_all(&application->tickets);
+    }
     bool any = tickets_any(&application->tickets, now);
     const struct channel_idle idle = {
         .kind = CHANNEL_IDLE, .seat = application->seat, .tickets = application->tickets.arrived};
@@ -344,6 +348,7 @@ static void served_tell(struct application *application)
     const struct channel_seat served = {.kind = CHANNEL_SERVED, .seat = application->seat};
     if (application->conn != NULL && application->side_open &&
         atomic_exchange(&application->asked, false)) {
+        (void)GA_FAILPOINT("backend: served");
         (void)!outbox_send(application->backend, &served, sizeof served, -1); /* else it is gone */
     }
 }

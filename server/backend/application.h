@@ -32,6 +32,7 @@ struct application {
     struct channel_application identity;    /* as gpuaasd has told it */
     _Atomic bool arrived, leaving;          /* gpuaasd wants it to begin; to end */
     _Atomic bool asked;                     /* gpuaasd is to be told that it is served */
+    _Atomic bool alone;                     /* its client can show no tickets any more */
     struct transport_listener listeners[2]; /* for everybody; for this machine */
     unsigned listener_count;
     struct server_host host; /* of its connection */

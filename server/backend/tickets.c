@@ -97,7 +97,8 @@ enum ga_status tickets_use(struct ticket_table *table, const struct handshake_da
                memcmp(table->application, hello->application, sizeof hello->application) != 0) {
         *why = "the ticket is for another device or application";
     } else if (found->voided) {
-        *why = "the ticket was taken back, because somebody else needed the GPU before it was used";
+        *why = "the ticket was taken back before it was used: somebody else needed the GPU, or its "
+               "client's control connection has ended";
     } else if (found->used[hello->kind]) {
         *why = "the ticket has been used";
     } else {
@@ -137,6 +138,14 @@ bool tickets_void(struct ticket_table *table, uint32_t gpu)
         at->voided = at->voided || (at->gpu == gpu && !at->used[HANDSHAKE_DATA]);
     }
     return used;
+}
+
+void tickets_void_all(struct ticket_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        struct ticket *at = &table->tickets[i];
+        at->voided = at->voided || !at->used[HANDSHAKE_DATA];
+    }
 }
 
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns)

@@ -174,9 +174,10 @@ void control_application_lost(struct control_application *application,
     }
 }
 
+/* Perhaps: that its connections are open may be on its way to us. The process is asked. */
 static bool seat_goes_on(const struct seat *seat)
 {
-    return seat != NULL && seat->served_ns != 0 && !seat->left;
+    return seat != NULL && (seat->served_ns != 0 || seat->tickets_sent != 0) && !seat->left;
 }
 
 void control_application_left(struct control_application *application)

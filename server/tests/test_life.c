@@ -3,8 +3,10 @@
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +105,51 @@ Test(life, client_without_its_control_connection_is_served_on)
     script_server_says(&server, "goes on without its control connection");
     cr_assert_eq(script_server_backends(&server, NULL, 0), 1);
     script_app_close(&app);
+    script_server_wait_backends(&server, 0);
+}
+
+#ifdef GPUAAS_FAILPOINTS
+
+static void start_late(void)
+{
+    static char fuse[] = "/tmp/gpuaas-life-XXXXXX";
+    int file = mkstemp(fuse);
+    cr_assert(file >= 0 && fchmod(file, 0666) == 0); /* a backend process has another user */
+    dprintf(file, "1 delay:1000 backend: served\n");
+    close(file);
+    setenv("GPUAAS_FAILPOINT", fuse, 1);
+    script_server_start(&server, "");
+}
+
+/* Its backend process says later than the end of its control connection is seen that it is served.
+ */
+Test(life, client_may_be_served_on_before_gpuaasd_knows, .init = start_late)
+{
+    script_app_start(&app, server.url, 0);
+    script_close(&app.control);
+    script_server_says(&server, "goes on without its control connection");
+    cr_assert_eq(script_server_backends(&server, NULL, 0), 1);
+    cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
+    script_app_close(&app);
+    script_server_wait_backends(&server, 0);
+    unlink(getenv("GPUAAS_FAILPOINT"));
+}
+
+#endif
+
+static void start_patient(void)
+{
+    script_server_start(&server, "ticket_s = 300\n");
+}
+
+/* With a ticket that it has not shown: nobody waits until that is worth nothing. */
+Test(life, client_that_dies_before_it_connects_leaves_nothing, .init = start_patient)
+{
+    script_hello(&app, server.url);
+    script_expect(&app.control, WIRE_WELCOME);
+    script_open(&app, 0);
+    script_server_wait_backends(&server, 1);
+    script_close(&app.control);
     script_server_wait_backends(&server, 0);
 }
 

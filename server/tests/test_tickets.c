@@ -47,6 +47,20 @@ Test(tickets, one_that_was_used_cannot_be_taken_back)
     cr_assert_eq(use(2, 0, HANDSHAKE_DATA, &why), GA_DENIED);
 }
 
+Test(tickets, all_that_nobody_has_used_can_be_taken_back)
+{
+    const char *why = "";
+    add(1, 0);
+    add(2, 1);
+    add(3, 1);
+    cr_assert_eq(use(2, 1, HANDSHAKE_DATA, &why), GA_OK);
+    tickets_void_all(&table);
+    cr_assert_not(tickets_any(&table, 1));
+    cr_assert_eq(use(1, 0, HANDSHAKE_DATA, &why), GA_DENIED);
+    cr_assert_eq(use(2, 1, HANDSHAKE_SIDE, &why), GA_OK, "its side connection may come");
+    cr_assert_eq(use(3, 1, HANDSHAKE_DATA, &why), GA_DENIED);
+}
+
 Test(tickets, those_for_bulk_connections_are_of_no_gpu)
 {
     struct channel_ticket made;
