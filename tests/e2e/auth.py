@@ -272,6 +272,7 @@ def test_store_that_is_locked_or_lost(build):
             for end in ("", "-wal", "-shm"):
                 os.rename(server.store + end, f"{server.store}{end}.away")
             server.wait_for_line("put the database back", 30, server.err)
+            server.wait_for_line("usage cannot be written", 30, server.err)
             expect(program.running() and not os.path.exists(server.store), server.report())
             for end in ("", "-wal", "-shm"):
                 os.rename(f"{server.store}{end}.away", server.store + end)
