@@ -19,6 +19,8 @@
 #include "client/session/server_answers.h"
 #include "client/session/server_devices.h"
 
+#define END_SEEN_MS 2000 /* a server that is alive takes a round trip */
+
 uint8_t client_application[16];
 bool client_servers_observe;
 
@@ -163,6 +165,14 @@ static bool control_has_ended(const struct client_server *server)
     return poll(&at, 1, 0) != 0;
 }
 
+/* Until the server has closed it, too: it knows of the end then. */
+static void control_end_seen(const struct client_server *server)
+{
+    struct pollfd at = {.fd = server->control.fd, .events = POLLRDHUP};
+    (void)shutdown(server->control.fd, SHUT_WR);
+    (void)poll(&at, 1, END_SEEN_MS);
+}
+
 /* Takes the connection of `made`, and frees the rest. */
 static void control_replace(struct client_server *server, struct client_server *made)
 {
@@ -183,7 +193,7 @@ enum ga_status client_servers_connect_again(struct client_server *server, char *
 {
     enum ga_status status = GA_OK;
     if (server->observed) { /* an older server has it as a program: that is to end first */
-        (void)shutdown(server->control.fd, SHUT_RDWR);
+        control_end_seen(server);
     }
     if (server->observed || control_has_ended(server)) {
         struct attempt *attempt = calloc(1, sizeof *attempt);
