@@ -10,13 +10,12 @@
 
 #include "server/channel.h"
 
-#define FIGURES_FD           4 /* the backend process's descriptor of them */
-#define FIGURES_BYTES        (1572864u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
-#define FIGURES_GPUS         64u /* of an application; if it uses more, the last row is for the others */
-#define FIGURES_SHAPES       8u       /* of launches, for each GPU of an application */
-#define FIGURES_TIMES        8192u    /* pieces of time, of an application; a power of two */
-#define FIGURES_WHOLE        1000000u /* millionths: all of a GPU */
-#define FIGURES_TENANT_BYTES 4096u
+#define FIGURES_FD     4 /* the backend process's descriptor of them */
+#define FIGURES_BYTES  (1572864u + CHANNEL_SEATS * CONF_GPUS_MAX * 24u)
+#define FIGURES_GPUS   64u /* of an application; if it uses more, the last row is for the others */
+#define FIGURES_SHAPES 8u  /* of launches, for each GPU of an application */
+#define FIGURES_TIMES  8192u    /* pieces of time, of an application; a power of two */
+#define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: all that the application makes its driver take, by the table
@@ -195,6 +194,8 @@ struct figures_page {
      * DEVICE_BYTES. */
     _Alignas(4096) struct figures_memory memory[CHANNEL_SEATS][CONF_GPUS_MAX];
 };
+
+#define FIGURES_TENANT_BYTES 4096u
 
 /* Of a tenant, in memory that gpuaasd and the backend processes of his applications map. */
 struct figures_tenant {

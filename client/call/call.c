@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "client/call/deferred_copies.h"
 #include "client/context/context.h"
+#include "client/context/mark.h"
 #include "client/context/object.h"
+#include "client/context/stream.h"
 #include "client/process/process.h"
 #include "client/process/trace.h"
 #include "client/session/server_devices.h"
@@ -30,6 +32,8 @@ CUresult client_call_enter_in(struct client_call *call, uint16_t op, struct clie
     call->record = NULL;
     call->sequence = 0;
     call->lends = false;
+    call->brief = false;
+    call->stream = 0;
     call->context = context;
     call->session = NULL;
     call->conn = client_session_conn(context->session);
@@ -189,7 +193,37 @@ static void writer_begin(struct client_call *call, size_t bound)
 
 static enum api_work work_of(const struct client_call *call)
 {
-    return call->lends ? API_WORK_LASTING : (enum api_work)api_facts(call->op).work;
+    return call->lends   ? API_WORK_LASTING
+           : call->brief ? API_WORK_SHORT
+                         : (enum api_work)api_facts(call->op).work;
+}
+
+/* Whether the stream of this name is known to have done its work up to a call. */
+static bool is_done(const struct client_call *call, uint64_t in, uint64_t sequence)
+{
+    uint64_t mark = client_mark_of(call->conn, sequence);
+    struct client_context *context = client_object_find(GA_HANDLE_CONTEXT, in);
+    const struct client_stream *stream = client_object_find(GA_HANDLE_STREAM, in);
+    return context != NULL  ? client_stream_passed(context, 0, mark)
+           : stream != NULL ? client_stream_passed(stream->object.context, in, mark)
+                            : sequence == 0;
+}
+
+/* Before the call counts as the last one. */
+static void note_stream(const struct client_call *call, uint64_t sequence)
+{
+    struct client_conn_facts *facts = client_conn_facts(call->conn);
+    uint64_t in = atomic_load_explicit(&facts->lasting_in, memory_order_relaxed);
+    if (in == call->stream && in != 0) {
+        return;
+    }
+    uint64_t last = atomic_load_explicit(&facts->lasting, memory_order_relaxed);
+    if (call->stream == 0) {
+        atomic_store(&facts->lasting_before, sequence);
+    } else if (!is_done(call, in, last)) {
+        atomic_store(&facts->lasting_before, last);
+    }
+    atomic_store(&facts->lasting_in, call->stream);
 }
 
 /* Work that may last comes behind blocking copies that have not waited. Not an event: it is what is
@@ -252,6 +286,9 @@ static uint64_t call_append(struct client_call *call, uint64_t bulk)
         client_conn_frame(call->conn, call->op, session->number, call->writer.at, bulk, true);
     enum api_work work = work_of(call);
     call->lends = false;
+    if (work == API_WORK_LASTING) {
+        note_stream(call, sequence);
+    }
     if (work != API_WORK_NOTHING) {
         client_conn_note_work(call->conn, sequence, work == API_WORK_LASTING);
     }

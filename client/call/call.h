@@ -56,6 +56,8 @@ struct client_call {
     struct pending_reply *record; /* between wait and end */
     uint64_t sequence;            /* of the last call that was sent; 0: none */
     bool lends;                   /* the next call uses the program's memory until it is done */
+    bool brief;                   /* it leaves work that ends by itself and soon */
+    uint64_t stream;              /* that it names, as client_conn_facts.lasting_in; 0: not known */
 };
 
 /* Begins a call in the current context. */

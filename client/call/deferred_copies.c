@@ -30,13 +30,28 @@ static bool shows(const struct client_context *context)
            (context->flags & FRONT_CTX_SYNC_MEMOPS) != 0;
 }
 
-/* All work of the context is known to be done, except short work. */
+/* The legacy stream begins nothing before the other streams have done what came before. */
+static bool copies_passed(struct client_context *context, uint64_t mark)
+{
+    return client_context_passed(context, mark) ||
+           (!atomic_load(&context->nonblocking) && client_stream_passed(context, 0, mark));
+}
+
+/* All work of the context is known to be done, except short work: since when that was so, there has
+ * been work in one stream alone, and that is done, too. */
 static bool rests(struct client_context *context)
 {
     const struct client_conn *conn = client_session_conn(context->session);
+    const struct client_conn_facts *facts = client_conn_facts(conn);
     uint64_t mark = client_mark_of(conn, client_conn_lasting(conn));
-    return client_context_passed(context, mark) ||
-           (!context->streamed && client_stream_passed(context, 0, mark));
+    if (copies_passed(context, mark)) {
+        return true;
+    }
+    uint64_t in = atomic_load(&facts->lasting_in), before = atomic_load(&facts->lasting_before);
+    const struct client_stream *stream = client_object_find(GA_HANDLE_STREAM, in);
+    return stream != NULL && stream->object.context == context &&
+           client_stream_passed(context, in, mark) &&
+           copies_passed(context, client_mark_of(conn, before));
 }
 
 bool client_copy_deferred(const struct client_call *call, uint64_t stream)
@@ -89,6 +104,7 @@ static CUresult deferred_mark(struct client_conn *conn)
         rc = client_call_enter_in(&call, API_OP_cuEventRecord, context);
     }
     if (rc == CUDA_SUCCESS) {
+        call.brief = true;
         rc = client_post_cuEventRecord(&call, &args);
     }
     if (rc != CUDA_SUCCESS) {

@@ -27,6 +27,7 @@ CUresult client_stream_make(struct client_context *context, unsigned flags,
     if (stream == NULL) {
         return rc != CUDA_SUCCESS ? rc : CUDA_ERROR_OUT_OF_MEMORY;
     }
+    client_stream_announce(context, flags);
     struct cuStreamCreate_args args = {.phStream = stream->object.handle, .Flags = flags};
     rc = client_call_begin(&call, cuStreamCreate_args_bound(&args));
     if (rc != CUDA_SUCCESS) {
@@ -192,8 +193,10 @@ CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t
     CUresult rc = client_stream_find(call->context, handle, &stream, wire);
     if (rc == CUDA_SUCCESS && stream != NULL) {
         rc = client_call_route(call, stream->object.context);
+        call->stream = stream->object.handle;
     } else {
         call->routed = true;
+        call->stream = call->context->object.handle;
     }
     return rc;
 }

@@ -43,7 +43,10 @@ struct client_conn_facts {
     _Atomic uint64_t submitted; /* sequence of the last call */
     _Atomic uint64_t worked;    /* the last call that may have left work on a GPU */
     _Atomic uint64_t lasting;   /* the last call of class API_WORK_LASTING */
-    _Atomic uint64_t owing;     /* context with deferred copies under way; 0: none */
+    /* All such calls behind `lasting_before` are in one stream: its handle; in a legacy stream,
+     * that of its context; 0: it is not known in which. */
+    _Atomic uint64_t lasting_before, lasting_in;
+    _Atomic uint64_t owing; /* context with deferred copies under way; 0: none */
 };
 
 static inline struct client_conn_facts *client_conn_facts(const struct client_conn *conn)

@@ -12,11 +12,17 @@ static void stream_begin(void *at)
     struct client_stream *stream = at;
     stream->id = ++ids;
     stream->attributes = front_stream_attributes_new;
-    atomic_store(&stream->object.context->streamed, true);
 }
 
 const struct client_object_type client_stream_type = {.bytes = sizeof(struct client_stream),
                                                       .begin = stream_begin};
+
+void client_stream_announce(struct client_context *context, unsigned flags)
+{
+    if ((flags & CU_STREAM_NON_BLOCKING) != 0) {
+        atomic_store(&context->nonblocking, true);
+    }
+}
 
 /* Legacy streams share the numbers with contexts: bit 63 tells them from made streams. */
 unsigned long long client_stream_id(const struct client_context *context,

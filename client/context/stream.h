@@ -26,6 +26,9 @@ struct client_stream {
 
 extern const struct client_object_type client_stream_type;
 
+/* A stream with these flags is about to be made in the context. */
+void client_stream_announce(struct client_context *context, unsigned flags);
+
 /* `stream` NULL: the legacy one. */
 unsigned long long client_stream_id(const struct client_context *context,
                                     const struct client_stream *stream);

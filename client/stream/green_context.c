@@ -37,6 +37,7 @@ CUresult client_green_make(struct front_green *green)
     CU_TRY(cuDevicePrimaryCtxRetain(&green->primary, green->device));
     CUresult rc = green_enter(&call, API_OP_ga_green_create, green->primary);
     if (rc == CUDA_SUCCESS) {
+        client_stream_announce(call.context, CU_STREAM_NON_BLOCKING);
         client_copy_expose(call.context); /* its streams do not wait for the primary's */
         stream = client_object_make(GA_HANDLE_STREAM, call.context);
         rc = stream != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -45,6 +45,7 @@ static CUresult stream_create_as(CUstream *out, unsigned flags, int priority)
         return rc;
     }
     if (rc == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING) {
+        client_stream_announce(call.context, flags);
         client_copy_expose(call.context);
     }
     stream = rc == CUDA_SUCCESS ? client_object_make(GA_HANDLE_STREAM, call.context) : NULL;

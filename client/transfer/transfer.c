@@ -65,8 +65,8 @@ static CUresult copy_in_large(struct client_call *call, uint64_t to, const uint8
 /* After a call that was waited for: the work of its stream is done, or all of the context's. */
 static CUresult waited(const struct client_call *call, uint64_t stream, CUresult rc)
 {
-    if (rc == CUDA_SUCCESS && stream == 0 && !call->context->streamed) {
-        client_context_quiet(call->context, call->sequence); /* there is no other stream */
+    if (rc == CUDA_SUCCESS && stream == 0 && !atomic_load(&call->context->nonblocking)) {
+        client_context_quiet(call->context, call->sequence); /* it waits for all streams */
     } else if (rc == CUDA_SUCCESS) {
         client_stream_waited(call, stream);
     }

@@ -86,6 +86,14 @@ def test_allocating_loops(build):
             expect(36 <= cost <= 40, f"40 turns of {what} wait {cost} times")
 
 
+def test_blocking_copies_to_the_device(build):
+    """semantics S125: they do not wait for what is known to be done, in whatever stream."""
+    with harness.serving(build) as server:
+        for what in ("copies_in", "copies_both"):
+            cost = loop_costs(build, server, what, 40)
+            expect(cost <= 40, f"40 turns of {what} wait {cost} times")
+
+
 def test_questions(build):
     """semantics S113: about work whose end is known nothing is asked."""
     with harness.serving(build) as server:

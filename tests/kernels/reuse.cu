@@ -5,6 +5,8 @@
 //   wait_first   allocates, launches, waits, frees
 //   queries      launches, records events, waits for the work another way, and asks and waits for
 //                each event and the stream
+//   copies_in    copies to the device, launches in a stream that was made, waits for it
+//   copies_both  copies to the device, launches in a stream that was made, copies back
 //   facts        asks for attributes and occupancy
 // In each turn 5 KiB and 12 MiB are allocated. Without arguments: all of them, a few times.
 #include <cstdlib>
@@ -77,6 +79,37 @@ static void queries(int count)
     CHECK(cudaFree(data));
 }
 
+__global__ void add(int *sum, const int *value)
+{
+    *sum += *value;
+}
+
+// Both streams wait for each other, so the copies need not be waited for.
+static void copies(int count, bool back)
+{
+    cudaStream_t streams[2];
+    int *data, sum = 0;
+    CHECK(cudaMalloc(&data, sizeof(int) * 2));
+    for (cudaStream_t &stream : streams)
+        CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaMemcpy(data, &sum, sizeof sum, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(&sum, data, sizeof sum, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < count; i++) {
+        CHECK(cudaMemcpy(data + 1, &i, sizeof i, cudaMemcpyHostToDevice));
+        add<<<1, 1, 0, streams[i % 2]>>>(data, data + 1);
+        if (back)
+            CHECK(cudaMemcpy(&sum, data, sizeof sum, cudaMemcpyDeviceToHost));
+        else
+            CHECK(cudaStreamSynchronize(streams[i % 2]));
+    }
+    CHECK(cudaMemcpy(&sum, data, sizeof sum, cudaMemcpyDeviceToHost));
+    if (sum != count * (count - 1) / 2)
+        fail("the sum of the numbers below %d is not %d", count, sum);
+    for (cudaStream_t stream : streams)
+        CHECK(cudaStreamDestroy(stream));
+    CHECK(cudaFree(data));
+}
+
 static void facts(int count)
 {
     int *data;
@@ -104,6 +137,8 @@ static void run(const char *what, int count)
         allocations(count, what[0] == 'f');
     else if (!strcmp(what, "queries"))
         queries(count);
+    else if (!strcmp(what, "copies_in") || !strcmp(what, "copies_both"))
+        copies(count, what[7] == 'b');
     else if (!strcmp(what, "facts"))
         facts(count);
     else
@@ -112,7 +147,8 @@ static void run(const char *what, int count)
 
 int main(int argc, char **argv)
 {
-    const char *all[] = {"free_first", "wait_first", "queries", "facts"};
+    const char *all[] = {"free_first", "wait_first", "queries", "copies_in", "copies_both",
+                         "facts"};
     if (argc == 3) {
         run(argv[1], atoi(argv[2]));
     } else {
