@@ -118,8 +118,7 @@ static void module_release(void *at)
     }
     client_module_globals_release(module);
     free(module->names);
-    free(module->facts);
-    module->facts = NULL;
+    client_module_table_release(module);
     module->functions = NULL;
     module->globals = NULL;
     module->names = NULL;

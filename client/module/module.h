@@ -11,6 +11,7 @@
 #include "api/constants.h"
 #include "api/cuda_names.h"
 #include "client/context/object.h"
+#include "client/module/module_table.h"
 
 struct client_library;
 struct front_jit;
@@ -35,8 +36,7 @@ struct client_module {
     atomic_bool listed;
     char *names; /* of all functions, each with its NUL; owned */
     size_t names_bytes;
-    uint8_t *facts; /* of its functions, if they came with it: see ga_module_facts; owned */
-    size_t facts_bytes;
+    struct client_table facts, variables; /* that came with it */
 };
 
 struct client_function {

@@ -13,6 +13,7 @@
 #include "client/module/image.h"
 #include "client/module/module.h"
 #include "client/module/module_names.h"
+#include "client/module/module_table.h"
 #include "front/front.h"
 
 /* ---- functions */
@@ -42,21 +43,6 @@ static CUresult take_facts(const struct ga_module_function_results *facts,
     return end <= API_PARAM_BYTES_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The facts that came with the module, if it has such a function. */
-static bool find_facts(const struct client_module *module, const char *name,
-                       struct ga_module_function_results *facts)
-{
-    struct ga_reader reader = ga_reader_of(module->facts, module->facts_bytes);
-    while (reader.at < reader.size && !reader.failed) {
-        const char *at = ga_read_string(&reader, CLIENT_NAME_MAX);
-        ga_module_function_results_read(&reader, facts);
-        if (!reader.failed && at != NULL && strcmp(at, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static CUresult fetch_function(struct client_module *module, struct client_function *function)
 {
     struct client_call call;
@@ -65,7 +51,7 @@ static CUresult fetch_function(struct client_module *module, struct client_funct
     struct ga_module_function_args args = {.module = module->object.handle,
                                            .name = function->name,
                                            .function = function->object.handle};
-    bool known = find_facts(module, function->name, &facts);
+    bool known = client_module_table_function(module, function->name, &facts);
     CUresult rc = client_call_enter_in(&call, API_OP_ga_module_function, module->object.context);
     if (rc == CUDA_SUCCESS) {
         rc = client_call_begin(&call, ga_module_function_args_bound(&args));

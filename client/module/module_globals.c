@@ -14,6 +14,7 @@
 #include "client/module/image.h"
 #include "client/module/library.h"
 #include "client/module/module.h"
+#include "client/module/module_table.h"
 #include "front/front.h"
 
 static struct client_global *known_global(struct client_module *module, const char *name)
@@ -27,6 +28,15 @@ static struct client_global *known_global(struct client_module *module, const ch
     return at;
 }
 
+/* The server must know that it is used, and there is nothing to wait for. */
+static CUresult global_post(struct client_call *call, const struct ga_module_global_args *args)
+{
+    const struct reply_action want = {.context = call->context->object.handle};
+    CU_TRY(client_call_begin(call, ga_module_global_args_bound(args)));
+    ga_module_global_args_write(&call->writer, args);
+    return client_call_post_expect(call, &want);
+}
+
 static CUresult fetch_global(struct client_module *module, const char *name,
                              struct client_global **out)
 {
@@ -34,7 +44,11 @@ static CUresult fetch_global(struct client_module *module, const char *name,
     struct ga_module_global_args args = {.module = module->object.handle, .name = name};
     struct ga_module_global_results results;
     CU_TRY(client_call_enter_in(&call, API_OP_ga_module_global, module->object.context));
-    CU_TRY(client_wait_ga_module_global(&call, &args, true, &results));
+    if (client_module_table_global(module, name, &results)) {
+        CU_TRY(global_post(&call, &args));
+    } else {
+        CU_TRY(client_wait_ga_module_global(&call, &args, true, &results));
+    }
     struct client_global *global = calloc(1, sizeof *global);
     if (global == NULL || (global->name = strdup(name)) == NULL) {
         free(global);

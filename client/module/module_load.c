@@ -12,6 +12,7 @@
 #include "client/memory/device_free.h"
 #include "client/module/image.h"
 #include "client/module/module.h"
+#include "client/module/module_table.h"
 #include "front/front.h"
 
 /* The results of both calls that load are the same. */
@@ -33,43 +34,6 @@ static uint32_t log_room(size_t bytes)
     return bytes > API_LOG_MAX ? API_LOG_MAX : (uint32_t)bytes;
 }
 
-/* Asks for the facts of the module's functions, behind the call that loads it. An older server does
- * not know the question. */
-static bool facts_ask(struct client_call *call, const struct client_module *module)
-{
-    struct ga_module_facts_args args = {.module = module->object.handle};
-    CUresult rc = client_call_enter_in(call, API_OP_ga_module_facts, module->object.context);
-    if (rc == CUDA_SUCCESS && !client_call_lacking(call)) {
-        rc = client_call_begin(call, ga_module_facts_args_bound(&args));
-    } else {
-        rc = CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (rc == CUDA_SUCCESS) {
-        ga_module_facts_args_write(&call->writer, &args);
-        rc = client_call_start(call, NULL, NULL, 0);
-    }
-    return rc == CUDA_SUCCESS;
-}
-
-/* Without facts each function is asked for by itself. */
-static void facts_take(struct client_call *call, struct client_module *module)
-{
-    struct ga_reader reader;
-    struct ga_module_facts_results results;
-    if (client_call_finish(call, true, &reader) == CUDA_SUCCESS) {
-        ga_module_facts_results_read(&reader, &results);
-        uint8_t *facts = !reader.failed && results.bytes != 0
-                             ? aligned_alloc(16, (results.bytes + 15u) & ~15u)
-                             : NULL;
-        if (facts != NULL) {
-            memcpy(facts, results.facts, results.bytes);
-            module->facts = facts;
-            module->facts_bytes = results.bytes;
-        }
-    }
-    client_call_end(call);
-}
-
 struct client_loading {
     struct client_context *context;
     struct client_module *module;
@@ -83,8 +47,9 @@ static CUresult loading_finish(const struct client_loading *loading, struct clie
 {
     struct client_call more;
     struct ga_reader reader;
-    if (facts_ask(&more, loading->module)) {
-        facts_take(&more, loading->module); /* its answer comes last: then both are here */
+    if (client_module_table_ask(&more, loading->module)) {
+        client_module_table_take(&more,
+                                 loading->module); /* its answer comes last: then both are here */
     }
     CUresult rc = client_call_finish(call, true, &reader);
     give_logs(loading->jit, &reader);

@@ -4,14 +4,19 @@
 #include <string.h>
 
 #include "api/calls.h"
+#include "api/driver_places.h"
 #include "api/server_dispatch.h"
 #include "server/session/conn.h"
 #include "server/session/handles.h"
 #include "server/session/reply.h"
 
-#define FACTS_MAX   32u /* functions of a module whose facts come with it */
-#define FACTS_BYTES 32768u
-#define NAMES_BYTES (256u << 10) /* names of functions in one answer, at most */
+/* What comes with a module, at most. A driver that loads functions when they are first used loads
+ * those whose facts it is asked for. */
+#define FACTS_MAX       512u
+#define FACTS_BYTES     (192u << 10)
+#define VARIABLES_MAX   512u
+#define VARIABLES_BYTES (64u << 10)
+#define NAMES_BYTES     (256u << 10) /* names of functions in one answer, at most */
 
 /* ---- one function */
 
@@ -238,6 +243,8 @@ CUresult server_do_ga_module_list(struct server_conn *conn, const struct ga_modu
     return SERVER_ANSWERED;
 }
 
+/* ---- what comes with a module */
+
 /* Appends what ga_module_function would answer. False: no room, or the driver does not say. */
 static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_writer *writer)
 {
@@ -256,27 +263,86 @@ static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_wr
     return !writer->failed;
 }
 
+/* Those of as many functions as fit into `bytes`, which is freed by the caller; for the others the
+ * client asks one by one. */
+static CUresult facts_read(struct server_conn *conn, CUmodule real, uint8_t **bytes, uint32_t *size)
+{
+    CUfunction *functions;
+    unsigned count;
+    CU_TRY(functions_read(conn, real, &count, &functions));
+    *size = 0;
+    *bytes = aligned_alloc(16, FACTS_BYTES);
+    if (*bytes != NULL) {
+        struct ga_writer writer = ga_writer_of(*bytes, FACTS_BYTES);
+        for (unsigned i = 0;
+             i < count && i < FACTS_MAX && facts_append(conn, functions[i], &writer); i++) {
+            *size = (uint32_t)writer.at;
+        }
+    }
+    free(functions);
+    return CUDA_SUCCESS;
+}
+
 CUresult server_do_ga_module_facts(struct server_conn *conn,
                                    const struct ga_module_facts_args *args,
                                    struct ga_module_facts_results *results)
 {
     CUmodule real;
-    CUfunction *functions;
-    unsigned count;
+    uint8_t *facts;
     CU_TRY(server_handle_module(conn, args->module, &real));
-    CU_TRY(functions_read(conn, real, &count, &functions));
-    void *bytes = count <= FACTS_MAX ? aligned_alloc(16, FACTS_BYTES) : NULL;
-    if (bytes != NULL) { /* else there are none: the client asks for each function by itself */
-        struct ga_writer writer = ga_writer_of(bytes, FACTS_BYTES);
-        bool all = true;
-        for (unsigned i = 0; i < count && all; i++) {
-            all = facts_append(conn, functions[i], &writer);
-        }
-        results->bytes = all ? (uint32_t)writer.at : 0;
-        results->facts = bytes;
-    }
+    CU_TRY(facts_read(conn, real, &facts, &results->bytes));
+    results->facts = (const char *)facts;
     SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_facts, CUDA_SUCCESS, results);
-    free(functions);
-    free(bytes);
+    free(facts);
+    return SERVER_ANSWERED;
+}
+
+/* Appends what ga_module_global would answer. */
+static bool variable_append(struct server_conn *conn, CUmodule real, const char *name,
+                            struct ga_writer *writer)
+{
+    CUdeviceptr address;
+    size_t bytes;
+    if (conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, name) != CUDA_SUCCESS) {
+        return true; /* programs do not find it either */
+    }
+    const struct ga_module_global_results found = {.address = address, .bytes = bytes};
+    ga_write_string(writer, name);
+    ga_module_global_results_write(writer, &found);
+    return !writer->failed;
+}
+
+static void variables_read(struct server_conn *conn, CUmodule real, uint8_t **bytes, uint32_t *size)
+{
+    const struct cuda_driver_places *places = driver_places(conn->driver);
+    *size = 0;
+    *bytes = places != NULL ? aligned_alloc(16, VARIABLES_BYTES) : NULL;
+    if (*bytes == NULL) {
+        return;
+    }
+    struct ga_writer writer = ga_writer_of(*bytes, VARIABLES_BYTES);
+    struct cuda_module_variable variable;
+    for (size_t i = 0;
+         i < VARIABLES_MAX && places->module_variable(real, i, &variable) == CUDA_SUCCESS &&
+         (variable.bytes == 0 || variable_append(conn, real, variable.name, &writer));
+         i++) {
+        *size = (uint32_t)writer.at;
+    }
+}
+
+CUresult server_do_ga_module_table(struct server_conn *conn,
+                                   const struct ga_module_table_args *args,
+                                   struct ga_module_table_results *results)
+{
+    CUmodule real;
+    uint8_t *facts, *variables;
+    CU_TRY(server_handle_module(conn, args->module, &real));
+    CU_TRY(facts_read(conn, real, &facts, &results->facts_bytes));
+    variables_read(conn, real, &variables, &results->variables_bytes);
+    results->facts = (const char *)facts;
+    results->variables = (const char *)variables;
+    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_table, CUDA_SUCCESS, results);
+    free(facts);
+    free(variables);
     return SERVER_ANSWERED;
 }

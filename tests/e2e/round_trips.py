@@ -108,6 +108,46 @@ def test_facts(build):
         expect(cost == 0, f"40 turns of asking for facts wait {cost} times")
 
 
+# A module of so many kernels and variables, of which each is used.
+TABLE = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(name, *arguments):
+    assert getattr(cuda, name)(*arguments) == 0, name
+count, primary, module = int(sys.argv[1]), ctypes.c_void_p(), ctypes.c_void_p()
+text = ".version 6.4\\n.target sm_75\\n.address_size 64\\n"
+for i in range(count):
+    text += f".visible .global .b8 variable{i}[{4 * i + 4}];\\n.visible .entry kernel{i}"
+    text += "(.param .u32 number)\\n{\\nret;\\n}\\n"
+must("cuInit", 0)
+must("cuDevicePrimaryCtxRetain", ctypes.byref(primary), 0)
+must("cuCtxSetCurrent", primary)
+must("cuModuleLoadData", ctypes.byref(module), text.encode())
+values = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_uint32(7)))
+for i in range(count):
+    function, address, size = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_size_t()
+    must("cuModuleGetFunction", ctypes.byref(function), module, f"kernel{i}".encode())
+    must("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, values, None)
+    must("cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(size), module,
+         f"variable{i}".encode())
+    assert size.value == 4 * i + 4
+    must("cuMemcpyHtoDAsync_v2", address, bytes(size.value), size, None)
+assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"kernel") == 500
+assert cuda.cuModuleGetGlobal_v2(ctypes.byref(address), ctypes.byref(size), module,
+                                 b"kernel0") == 500
+must("cuCtxSynchronize")
+"""
+
+
+def test_functions_and_variables(build):
+    """semantics S185"""
+    with harness.serving(build) as server:
+        few, many, most = (counted(build, server, [sys.executable, "-c", TABLE, str(count)])[1]
+                           for count in (1, 100, 522))
+        expect(many <= few + 1, f"100 kernels and variables wait {many} times, one {few} times")
+        expect(most <= few + 2 * 10 + 1, f"522 of both wait {most} times")
+
+
 LATE_USE = """
 import ctypes, time
 cuda = ctypes.CDLL("libcuda.so.1")
