@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decision about who may come in.
  *
- * Note: the texts for who connects are the same whatever was wrong with what he has shown, and a
- * wrong secret takes the same time wherever it is wrong (tests/token_cost.py counts). An unknown id
- * takes less, by the row that the database does not read, some microseconds: who can measure them
- * learns that an id, 62 random bits, is that of a token which there is or was. */
+ * Note: the texts for who connects are the same whatever was wrong with what he has shown, unless
+ * the secret was right: then they say that it has expired, or was revoked. A wrong secret takes the
+ * same time wherever it is wrong (tests/token_cost.py counts). An unknown id takes less, by the row
+ * that the database does not read, some microseconds: who can measure them learns that an id, 62
+ * random bits, is that of a token which there is or was. */
 #include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "auth/penalty.h"
 #include "auth/token.h"
@@ -90,6 +92,23 @@ static enum ga_status admit_refuse(struct auth_refusal *refusal, enum auth_reaso
     return GA_DENIED;
 }
 
+/* Who has the secret of a credential is told what has become of it: that says nothing to others. */
+static enum ga_status admit_ended(struct auth_refusal *refusal, enum auth_reason reason,
+                                  const struct store_credential *found)
+{
+    char when[40] = "";
+    time_t end = (time_t)(reason == AUTH_EXPIRED ? found->expires : found->revoked);
+    struct tm utc;
+    (void)(gmtime_r(&end, &utc) != NULL && strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc));
+    (void)admit_refuse(refusal, reason, "credential %s (%s) %s at %s", found->id, found->tenant,
+                       reason == AUTH_EXPIRED ? "expired" : "was revoked", when);
+    snprintf(refusal->why, sizeof refusal->why,
+             "the %s %s %s at %s: ask the administrator of the server for a new one",
+             found->kind == STORE_TOKEN ? "token" : "certificate", found->id,
+             reason == AUTH_EXPIRED ? "has expired" : "was revoked by its administrator", when);
+    return GA_DENIED;
+}
+
 /* The store cannot say. Not the fault of who connects. */
 static enum ga_status store_fails(struct auth *auth, enum ga_status status,
                                   struct auth_refusal *refusal)
@@ -166,13 +185,8 @@ static enum ga_status admit_check(struct auth *auth, const char *id, const uint8
         return admit_refuse(refusal, AUTH_WRONG, "credential %s (%s): the secret is wrong", id,
                             found->tenant);
     }
-    if (found->revoked != 0) {
-        return admit_refuse(refusal, AUTH_REVOKED, "credential %s (%s) was revoked", id,
-                            found->tenant);
-    }
-    if (found->expires <= now) {
-        return admit_refuse(refusal, AUTH_EXPIRED, "credential %s (%s) ended at %" PRId64, id,
-                            found->tenant, found->expires);
+    if (found->revoked != 0 || found->expires <= now) {
+        return admit_ended(refusal, found->revoked != 0 ? AUTH_REVOKED : AUTH_EXPIRED, found);
     }
     return GA_OK;
 }
@@ -300,6 +314,13 @@ static void admit_succeeded(struct auth *auth, const uint8_t source[AUTH_SOURCE_
     penalty_forget(&auth->pairs, key);
 }
 
+/* Who shows nothing guesses nothing; the others have said who they are. */
+static bool is_a_guess(enum auth_reason reason)
+{
+    return reason != AUTH_NOTHING_SHOWN && reason != AUTH_SUSPENDED && reason != AUTH_EXPIRED &&
+           reason != AUTH_REVOKED;
+}
+
 enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int64_t now,
                           uint64_t now_ns, struct auth_grant *grant, struct auth_refusal *refusal)
 {
@@ -311,10 +332,8 @@ enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int
         *grant = granted;
         return GA_OK;
     }
-    /* Who shows nothing guesses nothing; who is suspended has said who he is. */
     bool shown = (claim->token != NULL && *claim->token != 0) || claim->proof == AUTH_PROVES_KEY;
-    if (status == GA_DENIED && shown && refused.reason != AUTH_SUSPENDED &&
-        refused.reason != AUTH_NOTHING_SHOWN) {
+    if (status == GA_DENIED && shown && is_a_guess(refused.reason)) {
         admit_failed(auth, claim->source, now_ns, &refused);
     }
     *refusal = refused;

@@ -22,6 +22,12 @@
 #define AUDIT_REFILL_S  1   /* and then one in so many seconds */
 #define AUDIT_REPORT_MS 10000
 
+struct audit_storm {
+    int64_t bucket, bucket_second;
+    uint64_t left_out;
+    int64_t reported_ms; /* when left_out was last asked after */
+};
+
 struct auth_audit {
     char folder[PATH_MAX - 64];
     int file, head; /* `file` -1: none is open */
@@ -30,9 +36,7 @@ struct auth_audit {
     struct audit_link last, synced;
     bool failed;
     uint64_t lost, lost_ever; /* lines: since it has failed, and since it was opened */
-    int64_t bucket, bucket_second;
-    uint64_t left_out;
-    int64_t reported_ms; /* when left_out was last asked after */
+    struct audit_storm storms[AUTH_AUDIT_STORMS];
     char why[400];
 };
 
@@ -214,42 +218,64 @@ enum ga_status auth_audit_write(struct auth_audit *audit, int64_t now_ms, const 
     return status;
 }
 
-enum ga_status auth_audit_write_failure(struct auth_audit *audit, int64_t now_ms, const char *event,
+/* Whether there is room for one more line. */
+static bool storm_takes(struct audit_storm *storm, int64_t now_ms)
+{
+    int64_t second = now_ms / 1000, more = (second - storm->bucket_second) / AUDIT_REFILL_S;
+    if (more > 0) {
+        storm->bucket = storm->bucket + more > AUDIT_BURST ? AUDIT_BURST : storm->bucket + more;
+        storm->bucket_second += more * AUDIT_REFILL_S;
+    } else if (more < 0) { /* the clock has gone back */
+        storm->bucket_second = second;
+    }
+    if (storm->bucket == 0) {
+        storm->left_out++;
+        return false;
+    }
+    storm->bucket--;
+    return true;
+}
+
+enum ga_status auth_audit_write_failure(struct auth_audit *audit, enum auth_audit_storm of,
+                                        int64_t now_ms, const char *event,
                                         const struct auth_field *fields, size_t count)
 {
     struct auth_field all[AUTH_AUDIT_FIELDS_MAX];
-    int64_t second = now_ms / 1000, more = (second - audit->bucket_second) / AUDIT_REFILL_S;
-    if (more > 0) {
-        audit->bucket = audit->bucket + more > AUDIT_BURST ? AUDIT_BURST : audit->bucket + more;
-        audit->bucket_second += more * AUDIT_REFILL_S;
-    } else if (more < 0) { /* the clock has gone back */
-        audit->bucket_second = second;
-    }
-    if (audit->bucket == 0) {
-        audit->left_out++;
+    struct audit_storm *storm = &audit->storms[of];
+    if (!storm_takes(storm, now_ms)) {
         return audit->failed ? GA_NO_MEMORY : GA_OK;
     }
-    audit->bucket--;
     count = count < AUTH_AUDIT_FIELDS_MAX - 1 ? count : AUTH_AUDIT_FIELDS_MAX - 1;
     memcpy(all, fields, count * sizeof *all);
-    if (audit->left_out != 0) {
-        all[count++] = AUTH_NUMBER("left_out", (int64_t)audit->left_out);
+    if (storm->left_out != 0) {
+        all[count++] = AUTH_NUMBER("left_out", (int64_t)storm->left_out);
     }
     enum ga_status status = auth_audit_write(audit, now_ms, event, all, count, false);
     if (status == GA_OK) {
-        audit->left_out = 0;
+        storm->left_out = 0;
     }
     return status;
 }
 
+/* A storm that is over. */
+static void storm_report(struct auth_audit *audit, enum auth_audit_storm of, int64_t now_ms)
+{
+    static const char *const events[] = {
+        [AUTH_AUDIT_STRANGERS] = "auth.left_out", [AUTH_AUDIT_PROGRAMS] = "session.left_out"};
+    struct audit_storm *storm = &audit->storms[of];
+    if (storm->left_out != 0 && now_ms - storm->reported_ms >= AUDIT_REPORT_MS) {
+        struct auth_field left_out = AUTH_NUMBER("left_out", (int64_t)storm->left_out);
+        storm->reported_ms = now_ms;
+        if (auth_audit_write(audit, now_ms, events[of], &left_out, 1, true) == GA_OK) {
+            storm->left_out = 0;
+        }
+    }
+}
+
 bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms)
 {
-    if (audit->left_out != 0 && now_ms - audit->reported_ms >= AUDIT_REPORT_MS) {
-        struct auth_field left_out = AUTH_NUMBER("left_out", (int64_t)audit->left_out);
-        audit->reported_ms = now_ms;
-        if (auth_audit_write(audit, now_ms, "auth.left_out", &left_out, 1, true) == GA_OK) {
-            audit->left_out = 0;
-        }
+    for (unsigned i = 0; i < AUTH_AUDIT_STORMS; i++) {
+        storm_report(audit, (enum auth_audit_storm)i, now_ms);
     }
     enum ga_status status = audit->failed ? resume(audit, now_ms) : sync_lines(audit);
     audit->failed = status != GA_OK;
@@ -419,8 +445,10 @@ enum ga_status auth_audit_open(const char *folder, int64_t now_ms, struct auth_a
     }
     audit->file = -1;
     audit->head = -1;
-    audit->bucket = AUDIT_BURST;
-    audit->bucket_second = now_ms / 1000;
+    for (unsigned i = 0; i < AUTH_AUDIT_STORMS; i++) {
+        audit->storms[i] =
+            (struct audit_storm){.bucket = AUDIT_BURST, .bucket_second = now_ms / 1000};
+    }
     enum ga_status status = GA_OK;
     if (snprintf(audit->folder, sizeof audit->folder, "%s", folder) >= (int)sizeof audit->folder) {
         status = audit_failed(audit, "its path is too long", ENAMETOOLONG);

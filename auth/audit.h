@@ -50,10 +50,17 @@ void auth_audit_close(struct auth_audit *audit);
 GA_CHECKED enum ga_status auth_audit_write(struct auth_audit *audit, int64_t now_ms,
                                            const char *event, const struct auth_field *fields,
                                            size_t count, bool durable);
-/* For failures to say who one is, of which anybody can make many: a hundred at once, then one a
- * second; the next line that is written says how many were left out. A line that was left out is
- * GA_OK. */
-GA_CHECKED enum ga_status auth_audit_write_failure(struct auth_audit *audit, int64_t now_ms,
+/* Whose failures anybody, or any program, can make many of. One kind keeps no line of the other
+ * out. */
+enum auth_audit_storm {
+    AUTH_AUDIT_STRANGERS, /* who fail to say who they are; `auth.left_out` */
+    AUTH_AUDIT_PROGRAMS,  /* that are known, and refused; `session.left_out` */
+    AUTH_AUDIT_STORMS
+};
+/* For these: a hundred lines at once, then one a second; the next one that is written says how many
+ * were left out. A line that was left out is GA_OK. */
+GA_CHECKED enum ga_status auth_audit_write_failure(struct auth_audit *audit,
+                                                   enum auth_audit_storm storm, int64_t now_ms,
                                                    const char *event,
                                                    const struct auth_field *fields, size_t count);
 /* To be called every second: lines reach the disk, and a log that has failed is tried again; if it

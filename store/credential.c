@@ -6,6 +6,7 @@
 #include "store/name.h"
 
 #define CREDENTIAL_HOUR 3600
+#define CREDENTIAL_WEEK INT64_C(604800)
 
 #define CREDENTIAL_COLUMNS                                                                         \
     "c.id, c.kind, c.scope, coalesce(t.name, ''), coalesce(c.tenant, 0), c.user, c.name, c.hash, " \
@@ -207,6 +208,36 @@ enum ga_status store_credential_may_put(struct store *store,
 {
     int64_t number;
     return credential_owner(store, credential, &number);
+}
+
+enum ga_status
+store_credential_ends(struct store *store, int64_t now, unsigned most,
+                      void (*each)(void *user, const struct store_credential_end *end), void *user)
+{
+    sqlite3_stmt *row;
+    bool has;
+    GA_TRY(sql_query(store, &row,
+                     "SELECT c.kind, c.scope, coalesce(t.name, ''), c.user, "
+                     "CASE c.scope WHEN 'tenant' THEN '' ELSE c.name END AS named, "
+                     "max(c.created), max(c.expires) AS ends FROM " CREDENTIAL_TABLES
+                     " WHERE c.revoked = 0 GROUP BY c.scope, c.tenant, c.user, named, c.kind "
+                     "HAVING ends > ?1 ORDER BY ends, 3, 4, 5 LIMIT ?2",
+                     "ii", now - CREDENTIAL_WEEK, (int64_t)most));
+    for (;;) {
+        struct store_credential_end end;
+        GA_TRY(sql_row(store, row, &has));
+        if (!has) {
+            return GA_OK;
+        }
+        end.kind = (enum store_kind)word(row, 0, kinds, 2);
+        end.scope = (enum store_scope)word(row, 1, scopes, 3);
+        sql_text(row, 2, end.tenant, sizeof end.tenant);
+        sql_text(row, 3, end.user, sizeof end.user);
+        sql_text(row, 4, end.name, sizeof end.name);
+        end.created = sqlite3_column_int64(row, 5);
+        end.expires = sqlite3_column_int64(row, 6);
+        each(user, &end);
+    }
 }
 
 static enum ga_status credential_shorten(struct store *store, const char *id, int64_t at)

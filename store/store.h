@@ -213,6 +213,20 @@ GA_CHECKED enum ga_status
 store_credential_each(struct store *store, const char *tenant,
                       void (*each)(void *user, const struct store_credential *credential),
                       void *user);
+/* Credentials of one kind, of one holder. */
+struct store_credential_end {
+    enum store_kind kind;
+    enum store_scope scope;
+    char tenant[STORE_NAME_MAX + 1]; /* "": none */
+    char user[STORE_NAME_MAX + 1];   /* "": none */
+    char name[STORE_TEXT_MAX + 1];   /* of administrators and servers */
+    int64_t created, expires;        /* of the youngest one, and of the one that ends last */
+};
+/* When holders of credentials are without one: for each that has, or has had within a week, the
+ * last end of those that are not revoked. The first end first, at most `most`. */
+GA_CHECKED enum ga_status
+store_credential_ends(struct store *store, int64_t now, unsigned most,
+                      void (*each)(void *user, const struct store_credential_end *end), void *user);
 /* Succeeds if it is revoked already. */
 /* It ends at `at`, if it does not end before. */
 GA_CHECKED enum ga_status store_credential_shorten(struct store *store, const char *id, int64_t at);

@@ -242,9 +242,13 @@ void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_
 void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES]);
 /* The identity of the other end, for the end that has accepted the connection and read from it. */
 struct transport_identity transport_identify(const struct transport_conn *conn);
-/* The second, since 1970 (UTC), at which the first certificate in the file is not valid any more.
- * False: the file has none. */
-bool transport_certificate_ends(const char *path, int64_t *ends);
+/* Seconds since 1970 (UTC); `until` is the first one in which it is not valid any more. */
+struct transport_validity {
+    int64_t from, until;
+};
+/* When all certificates in the file are valid; `any`: when one of them is, at least. False: the
+ * file has none. */
+bool transport_certificates_look(const char *path, bool any, struct transport_validity *out);
 /* The reason of the loss, if the transport knows it, otherwise NULL. */
 const char *transport_error_text(const struct transport_conn *conn);
 /* The errno that has come to its socket and that nobody has been told; 0: none. It is told once. */

@@ -378,9 +378,9 @@ Test(audit, a_storm_of_failures_is_not_written_line_by_line)
     struct auth_field field = AUTH_TEXT("source", "192.0.2.7");
     for (int second = 0; second < 60; second++) {
         for (int i = 0; i < 1000; i++) {
-            cr_assert_eq(
-                auth_audit_write_failure(audit, NOW + second * 1000, "auth.fail", &field, 1),
-                GA_OK);
+            cr_assert_eq(auth_audit_write_failure(audit, AUTH_AUDIT_STRANGERS, NOW + second * 1000,
+                                                  "auth.fail", &field, 1),
+                         GA_OK);
         }
     }
     cr_assert(auth_audit_tick(audit, NOW + 60000));

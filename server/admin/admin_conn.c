@@ -17,6 +17,7 @@
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/access.h"
+#include "server/control/audit.h"
 
 /* An admin may stay connected and say nothing (`top` between two turns, a script); a request that
  * has begun must end, and a reply must be taken. */
@@ -133,6 +134,20 @@ static enum ga_status conn_refuse(struct admin_conn *conn, enum admin_code code,
     return conn_reply(conn, admin_answer_wrong(NULL, code, message));
 }
 
+/* He may not, and that is written down. */
+static enum ga_status conn_deny(struct admin_conn *conn, const char *message)
+{
+    const struct admin_peer *peer = &conn->peer;
+    bool remote = admin_is_remote(peer);
+    audit_no_admin(conn->control,
+                   &(struct audit_change){.who = peer->name,
+                                          .credential = remote ? peer->credential : NULL,
+                                          .address = remote ? peer->address : NULL,
+                                          .pid = peer->pid,
+                                          .error = message});
+    return conn_refuse(conn, ADMIN_DENIED, message);
+}
+
 /* ---- requests */
 
 static enum ga_status conn_receive(struct admin_conn *conn)
@@ -196,9 +211,8 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
     struct control *control = conn->admin->control;
     size_t size = (size_t)(end - conn->buffer);
     if (conn->grant != NULL && !access_admin_still(control, conn->grant)) {
-        return conn_refuse(conn, ADMIN_DENIED,
-                           "your certificate has ended or was revoked, or gpuaasd cannot look "
-                           "that up: its log says");
+        return conn_deny(conn, "your certificate has ended or was revoked, or gpuaasd cannot look "
+                               "that up: its log says");
     }
     conn->line_bytes = size;
     if (admin_answer_reads(conn->buffer, size) && conn_work_begin(conn) == GA_OK) {
@@ -296,9 +310,8 @@ static void conn_begin(struct admin_conn *conn)
     if (conn->grant == NULL && !admin_peer_may(&conn->peer)) {
         ga_warn("admin socket: user %u (pid %d) may not use it", (unsigned)conn->peer.uid,
                 (int)conn->peer.pid);
-        status = conn_refuse(conn, ADMIN_DENIED,
-                             "root, the user of gpuaasd and the members of admin_group may "
-                             "administer it, and you are none of them");
+        status = conn_deny(conn, "root, the user of gpuaasd and the members of admin_group may "
+                                 "administer it, and you are none of them");
     } else if (conn->admin->conn_count > ADMIN_CONNS_MAX) {
         status = conn_refuse(conn, ADMIN_LIMIT, "too many admins are connected already: try again");
     } else {

@@ -154,6 +154,10 @@ static void access_turn(uv_timer_t *timer)
 {
     access_look(timer->data);
     storage_look(timer->data);
+    certificates_look(timer->data);
+    if (((struct control *)timer->data)->conf->server.http[0] != 0) {
+        credential_ends_ask(timer->data); /* somebody may read that */
+    }
 }
 
 /* ---- who wants to come in */

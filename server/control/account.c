@@ -10,6 +10,8 @@
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/control.h"
+#include "server/control/scheduler.h"
+#include "server/control/scheduling.h"
 #include "server/control/seat.h"
 #include "server/control/seat_use.h"
 
@@ -183,6 +185,26 @@ static void engines_look(struct account_row *row, const struct seat_use *use)
     rise(&row->copied[1], use->copied_bytes[1]);
 }
 
+static void turns_look(const struct account *account, struct account_row *row)
+{
+    struct scheduler_session turns;
+    if (scheduling_look(account->seat, row->number, &turns)) {
+        rise(&row->waited_ns, turns.account.waited_ns);
+    }
+}
+
+static void account_total(const struct account *account, struct account_row *row)
+{
+    const struct control_application *application = account->seat->application;
+    const uint64_t now[TOTALS_FIGURES] = {
+        [TOTALS_GPU_NS] = row->now.gpu_ns,     [TOTALS_COMPUTE_NS] = row->now.compute_ns,
+        [TOTALS_H2D_NS] = row->now.h2d_ns,     [TOTALS_D2H_NS] = row->now.d2h_ns,
+        [TOTALS_BYTES_IN] = row->now.bytes_in, [TOTALS_BYTES_OUT] = row->now.bytes_out,
+        [TOTALS_LAUNCHES] = row->now.launches, [TOTALS_WAITED_NS] = row->waited_ns};
+    totals_use(application->control, application->tenant->terms.name, row->number, now,
+               row->totalled);
+}
+
 static void bytes_look(struct account *account)
 {
     static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
@@ -220,6 +242,10 @@ void account_look(struct account *account)
         memory_look(account, &account->rows[i], now_ms);
     }
     bytes_look(account);
+    for (uint32_t i = 0; i < account->count; i++) {
+        turns_look(account, &account->rows[i]);
+        account_total(account, &account->rows[i]);
+    }
     account->head.last = time(NULL);
     for (uint32_t i = 0; i < account->count; i++) {
         struct account_row *row = &account->rows[i];

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "server/control/devices.h"
 #include "server/control/feedback.h"
+#include "server/control/totals.h"
 #include "store/store.h"
 
 struct seat;
@@ -22,8 +23,10 @@ struct account_row {
     struct store_figures now, written;
     uint64_t copied[2]; /* bytes to and from the GPU, before they were compressed */
     uint64_t memory_kib_ms, seen_ms;
-    bool untold;                 /* `now` or the end is not written yet */
-    struct feedback_figures fed; /* what feedback has been told */
+    uint64_t waited_ns;                /* for turns */
+    uint64_t totalled[TOTALS_FIGURES]; /* what totals.h has been told */
+    bool untold;                       /* `now` or the end is not written yet */
+    struct feedback_figures fed;       /* what feedback has been told */
 };
 
 struct account {

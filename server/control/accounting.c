@@ -288,6 +288,13 @@ void accounting_seat_ended(struct seat *seat, const char *why)
     }
 }
 
+void accounting_refresh(struct control *control)
+{
+    if (control->accounting != NULL) {
+        accounting_look(control->accounting);
+    }
+}
+
 uint64_t accounting_gpu_ns(struct control *control, uint64_t number, const char *user,
                            enum store_period period)
 {

@@ -31,6 +31,9 @@ void accounting_stop(struct control *control);
 void accounting_seat_taken(struct seat *seat);
 void accounting_seat_ended(struct seat *seat, const char *why);
 
+/* Takes the figures of all as they are now. */
+void accounting_refresh(struct control *control);
+
 /* GPU time of a tenant (`user` NULL), or of one of its users, in the day or month (UTC) of now,
  * with what is not written yet. An error of the store is answered with what is known without it. */
 uint64_t accounting_gpu_ns(struct control *control, uint64_t tenant_number, const char *user,

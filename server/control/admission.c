@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/admission.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +14,9 @@
 #include "server/control/member.h"
 #include "server/control/tenant.h"
 
-struct refusal {
-    int32_t result; /* CUresult */
-    char why[300];
-};
-
-static bool admission_refuse(struct refusal *refusal, int32_t result)
+static bool admission_no_memory(struct refusal *refusal)
 {
-    refusal->result = result;
-    return false;
+    return refusal_set(refusal, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
 }
 
 /* False: no memory. */
@@ -43,31 +36,25 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
 {
     struct tenant *tenant = tenant_find(client->control, terms);
     if (tenant == NULL) {
-        snprintf(refusal->why, sizeof refusal->why, "no memory");
-        return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
+        return admission_no_memory(refusal);
     }
     bool again = control_client_rejoin(client, tenant);
-    if (!again && drain_refuses(client->control, DRAIN_NODE, refusal->why, sizeof refusal->why)) {
+    if (!again && drain_refuses(client->control, DRAIN_NODE, refusal)) {
         tenant_drop(tenant);
-        return admission_refuse(refusal, CUDA_ERROR_NO_DEVICE);
+        return false;
     }
     if (!again && !member_take(client->application, tenant)) {
         tenant_drop(tenant);
-        snprintf(refusal->why, sizeof refusal->why, "no memory");
-        return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
+        return admission_no_memory(refusal);
     }
-    bool good =
-        again || tenant_admits(tenant, client->application, refusal->why, sizeof refusal->why);
-    if (good && !again) {
-        good = audit_lets_in(client->control, refusal->why, sizeof refusal->why);
-    }
+    bool good = again || (tenant_admits(tenant, client->application, refusal) &&
+                          audit_lets_in(client->control, refusal));
     if (good && !again && !control_application_admit(client->application, tenant)) {
-        good = false;
-        snprintf(refusal->why, sizeof refusal->why,
-                 "this program is connected already: is this server named twice?");
+        good = refusal_set(refusal, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
+                           "this program is connected already: is this server named twice?");
     }
     tenant_drop(tenant);
-    return good || admission_refuse(refusal, CUDA_ERROR_NOT_PERMITTED);
+    return good;
 }
 
 /* What a tenant's programs have sent is the tenant's. */
@@ -99,13 +86,12 @@ static bool terms_find(struct control_client *client, const char *token, struct 
     enum ga_status status =
         access_ask(control, &client->conn, control_client_address(client), token, &grant, &refused);
     if (status != GA_OK) {
-        snprintf(refusal->why, sizeof refusal->why, "%s", refused.why);
-        return admission_refuse(refusal, CUDA_ERROR_NOT_PERMITTED);
+        return refusal_set(refusal, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED, "%s",
+                           refused.why);
     }
     *terms = access_terms(&grant.tenant);
     if (grant_take(client->application, &grant) != GA_OK) {
-        snprintf(refusal->why, sizeof refusal->why, "no memory");
-        return admission_refuse(refusal, CUDA_ERROR_OUT_OF_MEMORY);
+        return admission_no_memory(refusal);
     }
     return true;
 }
@@ -121,9 +107,9 @@ static bool may_enter(struct control_client *client, const char *token, struct r
         return false;
     }
     if (!control_client_admit(client)) {
-        snprintf(refusal->why, sizeof refusal->why,
-                 "it serves %u applications already ([server] clients)", control->client_count);
-        return admission_refuse(refusal, CUDA_ERROR_NO_DEVICE);
+        return refusal_set(refusal, REFUSAL_CLIENTS, CUDA_ERROR_NO_DEVICE,
+                           "it serves %u applications already ([server] clients)",
+                           control->client_count);
     }
     return true;
 }
@@ -133,7 +119,7 @@ bool admission_ask(struct control_client *client, const struct handshake_hello *
 {
     struct refusal refusal;
     if (!may_enter(client, hello->token, &refusal)) {
-        control_client_refuse(client, sequence, refusal.result, refusal.why);
+        control_client_refuse(client, sequence, &refusal);
         return false;
     }
     return true;

@@ -166,6 +166,13 @@ void control_application_end(struct control_application *application)
     control_application_drop(application); /* the last: it may have been the last use */
 }
 
+void control_applications_end(struct control *control)
+{
+    ga_list_each (at, next, &control->applications) {
+        control_application_end(ga_container(at, struct control_application, link));
+    }
+}
+
 void control_application_lost(struct control_application *application,
                               enum application_closes closes)
 {
@@ -402,13 +409,32 @@ enum ga_status control_application_start(struct control_application *application
     return GA_OK;
 }
 
+const char *control_application_tenant(const struct control_application *application)
+{
+    return application->tenant != NULL  ? application->tenant->terms.name
+           : application->grant != NULL ? application->grant->tenant.name
+                                        : TENANT_DEFAULT;
+}
+
+void control_application_refused(const struct control_application *application,
+                                 const struct refusal *refusal)
+{
+    if (refusal->reason == REFUSAL_LIMIT) {
+        totals_refused(application->control, control_application_tenant(application),
+                       refusal->limit);
+    }
+    audit_turned_away(application, refusal);
+}
+
 static void session_begin(struct control_application *application)
 {
-    char why[300];
+    struct refusal refusal;
     application->session = true;
     tenant_session_begin(application);
-    if (!audit_opens(application, why, sizeof why)) {
-        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
+    totals_session(application->control, application->tenant->terms.name);
+    if (!audit_opens(application, &refusal)) {
+        application->control->refused[refusal.reason]++;
+        dismiss_application(application, APPLICATION_KILLED, refusal.result, refusal.why);
     }
 }
 

@@ -21,6 +21,7 @@
 
 struct control;
 struct seat;
+struct refusal;
 
 struct control_application {
     struct ga_list link;         /* of all that are admitted */
@@ -80,6 +81,8 @@ void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
+/* The same for all that are left without control connections. */
+void control_applications_end(struct control *control);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
 struct control_application *
@@ -90,6 +93,11 @@ control_application_rejoin(const struct control_application *application,
 GA_CHECKED enum ga_status control_application_start(struct control_application *application,
                                                     enum conf_driver driver, char *why,
                                                     size_t why_size);
+/* The name of its tenant, also before it is admitted. */
+const char *control_application_tenant(const struct control_application *application);
+/* It was refused something: counts and audits that. */
+void control_application_refused(const struct control_application *application,
+                                 const struct refusal *refusal);
 /* Whether it has a seat in any backend process. */
 bool control_application_has_seat(const struct control_application *application);
 /* When its session has begun, which is what `wall-time` counts from: it has opened a device. 0: not

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
+#include "server/control/refusal.h"
 
 #define AUDIT_TURN_MS 1000
 /* With less room than that on its disk, the log counts as one that cannot be written. */
@@ -141,8 +143,9 @@ void audit_refused(struct control *control, const char *address, const struct au
         AUTH_TEXT("reason", auth_reason_name(refusal->reason)),
         AUTH_TEXT("detail", refusal->detail),
     };
-    enum ga_status status = auth_audit_write_failure(control->audit, wall_ms(), "auth.fail", fields,
-                                                     sizeof fields / sizeof *fields);
+    enum ga_status status =
+        auth_audit_write_failure(control->audit, AUTH_AUDIT_STRANGERS, wall_ms(), "auth.fail",
+                                 fields, sizeof fields / sizeof *fields);
     (void)status; /* audit_look tells */
     audit_look(control);
 }
@@ -154,7 +157,7 @@ static void audit_id(const struct control_application *application, char id[33])
     }
 }
 
-bool audit_opens(const struct control_application *application, char *why, size_t why_size)
+bool audit_opens(const struct control_application *application, struct refusal *refusal)
 {
     struct control *control = application->control;
     char id[33];
@@ -171,19 +174,43 @@ bool audit_opens(const struct control_application *application, char *why, size_
         AUTH_TEXT("transport", application->way),
     };
     audit_line(control, "session.open", fields, sizeof fields / sizeof *fields, false);
-    return audit_lets_in(control, why, why_size);
+    return audit_lets_in(control, refusal);
 }
 
-bool audit_lets_in(const struct control *control, char *why, size_t why_size)
+bool audit_lets_in(const struct control *control, struct refusal *refusal)
 {
     if (control->audit == NULL || !control->conf->server.audit_full ||
         control->audit_wrong[0] == 0) {
         return true;
     }
-    snprintf(why, why_size,
-             "the server lets nobody new in at the moment, because it cannot write its audit log; "
-             "its log says why");
-    return false;
+    return refusal_set(refusal, REFUSAL_AUDIT, CUDA_ERROR_NOT_PERMITTED,
+                       "the server lets nobody new in at the moment, because it cannot write its "
+                       "audit log; its log says why");
+}
+
+void audit_turned_away(const struct control_application *application, const struct refusal *refusal)
+{
+    struct control *control = application->control;
+    if (control->audit == NULL) {
+        return;
+    }
+    struct auth_field fields[8] = {
+        AUTH_TEXT("tenant", control_application_tenant(application)),
+        AUTH_TEXT("reason", refusal_word(refusal->reason)),
+        AUTH_TEXT("detail", refusal->why),
+        AUTH_TEXT("user", application->user),
+        AUTH_TEXT("program", application->label),
+        AUTH_TEXT("address", application->address),
+        AUTH_TEXT("transport", application->way),
+    };
+    size_t count = 7;
+    if (refusal->reason == REFUSAL_LIMIT) {
+        fields[count++] = AUTH_TEXT("limit", limits_table[refusal->limit].key);
+    }
+    enum ga_status status = auth_audit_write_failure(control->audit, AUTH_AUDIT_PROGRAMS, wall_ms(),
+                                                     "session.refused", fields, count);
+    (void)status; /* audit_look tells */
+    audit_look(control);
 }
 
 void audit_closes(const struct control_application *application)
@@ -205,13 +232,10 @@ void audit_closes(const struct control_application *application)
     audit_line(control, "session.close", fields, sizeof fields / sizeof *fields, false);
 }
 
-void audit_changed(struct control *control, const struct audit_change *change)
+/* Those that are there; how many. */
+static size_t change_fields(const struct audit_change *change, struct auth_field fields[9])
 {
-    struct auth_field fields[9];
     size_t count = 0;
-    if (control->audit == NULL) {
-        return;
-    }
     const struct auth_field texts[] = {
         AUTH_TEXT("who", change->who),
         AUTH_TEXT("credential", change->credential),
@@ -230,6 +254,27 @@ void audit_changed(struct control *control, const struct audit_change *change)
     if (change->address == NULL) { /* of this machine */
         fields[count++] = AUTH_NUMBER("pid", change->pid);
     }
-    audit_line(control, change->error == NULL ? "admin.change" : "admin.refused", fields, count,
-               true);
+    return count;
+}
+
+void audit_changed(struct control *control, const struct audit_change *change)
+{
+    struct auth_field fields[9];
+    if (control->audit != NULL) {
+        audit_line(control, change->error == NULL ? "admin.change" : "admin.refused", fields,
+                   change_fields(change, fields), true);
+    }
+}
+
+void audit_no_admin(struct control *control, const struct audit_change *change)
+{
+    struct auth_field fields[9];
+    control->admins_refused++;
+    if (control->audit != NULL) {
+        enum ga_status status =
+            auth_audit_write_failure(control->audit, AUTH_AUDIT_STRANGERS, wall_ms(),
+                                     "admin.refused", fields, change_fields(change, fields));
+        (void)status; /* audit_look tells */
+        audit_look(control);
+    }
 }

@@ -15,6 +15,7 @@
 
 struct control;
 struct control_application;
+struct refusal;
 
 /* An error has been logged. */
 GA_CHECKED enum ga_status audit_start(struct control *control);
@@ -27,12 +28,14 @@ void audit_refused(struct control *control, const char *address,
                    const struct auth_refusal *refusal);
 /* Why lines cannot be written; NULL: they can, or none are wanted. */
 const char *audit_wrong(const struct control *control);
-/* Whether a program may be let in. False, with `why`: not while nothing can be written. */
-GA_CHECKED bool audit_lets_in(const struct control *control, char *why, size_t why_size);
-/* The session of an application has begun. False, with `why`: it must not, since that cannot be
+/* Whether a program may be let in. False, with `refusal`: not while nothing can be written. */
+GA_CHECKED bool audit_lets_in(const struct control *control, struct refusal *refusal);
+/* The session of an application has begun. False, with `refusal`: it must not, since that cannot be
  * written. */
-GA_CHECKED bool audit_opens(const struct control_application *application, char *why,
-                            size_t why_size);
+GA_CHECKED bool audit_opens(const struct control_application *application, struct refusal *refusal);
+/* A program that has said who it is was refused; a storm of these is not written line by line. */
+void audit_turned_away(const struct control_application *application,
+                       const struct refusal *refusal);
 /* It has ended. */
 void audit_closes(const struct control_application *application);
 
@@ -44,5 +47,8 @@ struct audit_change {
 };
 /* It is on the disk when this returns, if it can be. */
 void audit_changed(struct control *control, const struct audit_change *change);
+/* Somebody who may not administer has tried to (`who` and `error` at least); a storm of these is
+ * not written line by line. */
+void audit_no_admin(struct control *control, const struct audit_change *change);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "api/wire.h"
 #include "base/private_file.h"
+#include "server/control/certificates.h"
 #include "server/control/http.h"
 #include "server/control/identity.h"
 
@@ -47,6 +48,19 @@ static bool private_check(const char *file, const char *key, const char *path,
            file_complain(file, key, complain, user,
                          "every user may read or change %s, which holds a private key: chmod o= %s",
                          path, path);
+}
+
+static bool validity_check(const char *file, const struct conf_server *server,
+                           conf_complain *complain, void *user)
+{
+    bool right = true;
+    for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
+        const char *key;
+        char why[600];
+        right &= certificates_usable(server, (enum certificates_kind)kind, &key, why, sizeof why) ||
+                 file_complain(file, key, complain, user, "%s", why);
+    }
+    return right;
 }
 
 static bool identity_check(const char *file, const struct conf_server *server,
@@ -148,6 +162,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     right &= file_check(file, "tls_key", server->tls_key, complain, user);
     right &= private_check(file, "tls_key", server->tls_key, complain, user);
     right &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
+    right &= validity_check(file, server, complain, user);
     right &= identity_check(file, server, complain, user);
     right &= !server->auth || server->store[0] != 0 ||
              file_complain(file, "auth", complain, user,

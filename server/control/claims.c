@@ -4,6 +4,7 @@
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/control.h"
+#include "server/control/refusal.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
 
@@ -60,7 +61,8 @@ static bool keeps_away(const struct tenant *tenant, const struct tenant *other)
 bool claims_in_the_way(const struct control_application *application, uint32_t gpu)
 {
     const struct tenant *tenant = application->tenant;
-    bool limited = !tenant_may_open(application, gpu, true, NULL, 0), any = false;
+    struct refusal unused;
+    bool limited = !tenant_may_open(application, gpu, true, &unused), any = false;
     ga_list_each (at, next, &application->control->processes.processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {

@@ -171,15 +171,27 @@ bool control_client_flush(struct control_client *client)
     return control_client_watch(client, status == GA_AGAIN ? POLLIN | POLLOUT : POLLIN);
 }
 
-void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
-                           const char *reason)
+void control_client_refuse(struct control_client *client, uint64_t sequence,
+                           const struct refusal *refusal)
 {
     ga_warn_of(control_client_address(client), "%s: refused: %s", control_client_label(client),
-               reason);
-    const struct handshake_refused refused = {.result = result, .reason = reason};
+               refusal->why);
+    client->control->refused[refusal->reason]++;
+    if (client->application != NULL && refusal->reason != REFUSAL_CREDENTIAL) {
+        control_application_refused(client->application, refusal);
+    }
+    const struct handshake_refused refused = {.result = refusal->result, .reason = refusal->why};
     struct ga_writer *writer = control_client_out_begin(&client->out);
     handshake_refused_write(writer, &refused);
     control_client_out_end(&client->out, WIRE_REFUSED, sequence);
+}
+
+void control_client_refuse_as(struct control_client *client, uint64_t sequence,
+                              enum refusal_reason reason, int32_t result, const char *why)
+{
+    struct refusal refusal;
+    (void)refusal_set(&refusal, reason, result, "%s", why);
+    control_client_refuse(client, sequence, &refusal);
 }
 
 static void control_client_welcome(struct control_client *client)
@@ -223,16 +235,16 @@ bool control_client_rejoin(struct control_client *client, const struct tenant *t
 bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
                             uint64_t sequence)
 {
-    char reason[400];
+    struct refusal refusal;
     if (hello->major == WIRE_MAJOR) {
         return true;
     }
-    snprintf(reason, sizeof reason,
-             "protocol %u of the client (gpuaas %.64s) does not go with protocol %u of the "
-             "server (gpuaas %s): upgrade the %s",
-             hello->major, hello->build, WIRE_MAJOR, GPUAAS_VERSION,
-             hello->major < WIRE_MAJOR ? "client" : "server");
-    control_client_refuse(client, sequence, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, reason);
+    (void)refusal_set(&refusal, REFUSAL_VERSION, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+                      "protocol %u of the client (gpuaas %.64s) does not go with protocol %u of "
+                      "the server (gpuaas %s): upgrade the %s",
+                      hello->major, hello->build, WIRE_MAJOR, GPUAAS_VERSION,
+                      hello->major < WIRE_MAJOR ? "client" : "server");
+    control_client_refuse(client, sequence, &refusal);
     return false;
 }
 
@@ -253,7 +265,8 @@ static bool client_greets(struct control_client *client, const struct wire_heade
     struct control_application *application = control_application_make(
         client->control, &hello, &client->conn, control_client_address(client), client->tls);
     if (application == NULL) {
-        control_client_refuse(client, header->sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        control_client_refuse_as(client, header->sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
+                                 "no memory");
         return true;
     }
     application_join(client, application);

@@ -31,11 +31,9 @@ static const char *client_admin_why(const struct auth_refusal *refusal)
     case AUTH_MALFORMED:
     case AUTH_UNKNOWN:
     case AUTH_WRONG:
-    case AUTH_EXPIRED:
-    case AUTH_REVOKED:
     case AUTH_PENALTY:
-        return "gpuaasd does not accept this certificate: it has ended or was revoked, or "
-               "gpuaasctl cert issue-admin has not made it here";
+        return "gpuaasd does not accept this certificate: gpuaasctl cert issue-admin has not made "
+               "it here";
     default:
         return refusal->why;
     }
@@ -51,18 +49,19 @@ void client_admin_greet(struct control_client *client, const struct handshake_he
         return;
     }
     if (!client->tls || admin_room(client->control) == NULL) {
-        control_client_refuse(client, sequence, CUDA_ERROR_NOT_SUPPORTED,
-                              "administration over the network needs tls://");
+        control_client_refuse_as(client, sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_SUPPORTED,
+                                 "administration over the network needs tls://");
         return;
     }
     if (access_ask_admin(client->control, &client->conn, address, &grant, &refusal) != GA_OK) {
-        control_client_refuse(client, sequence, CUDA_ERROR_NOT_PERMITTED,
-                              client_admin_why(&refusal));
+        control_client_refuse_as(client, sequence, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED,
+                                 client_admin_why(&refusal));
         return;
     }
     client->admin = malloc(sizeof grant);
     if (client->admin == NULL) {
-        control_client_refuse(client, sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        control_client_refuse_as(client, sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
+                                 "no memory");
         return;
     }
     *client->admin = grant;

@@ -21,9 +21,21 @@
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
 {
-    char why[300];
-    occupancy_refusal(client->application->tenant, why, sizeof why);
-    control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    struct refusal refusal;
+    occupancy_refusal(client->application->tenant, &refusal);
+    control_client_refuse(client, open->sequence, &refusal);
+}
+
+/* Whether its tenant's limits let it have the device. False: the client has been told. */
+static bool open_is_allowed(struct control_client *client, const struct control_client_open *open)
+{
+    struct refusal refusal;
+    bool may = tenant_may_open(client->application, open->gpu, false, &refusal);
+    if (!may) {
+        refusal.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+        control_client_refuse(client, open->sequence, &refusal);
+    }
+    return may;
 }
 
 /* The GPU for the device that it opens. False: there is none, and the client has been told. */
@@ -33,18 +45,15 @@ static bool open_place(struct control_client *client, struct control_client_open
     const struct control_application *application = client->application;
     uint32_t device =
         open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
-    char why[300];
     open->gpu = placement_pick(&node, device);
-    if (open->gpu < node.gpu_count &&
-        !tenant_may_open(application, open->gpu, false, why, sizeof why)) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    if (open->gpu < node.gpu_count && !open_is_allowed(client, open)) {
         return false;
     }
     if (open->gpu == PLACEMENT_TAKEN) {
         open_refuse_taken(client, open);
     } else if (open->gpu == PLACEMENT_NONE) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_INVALID_DEVICE,
-                              "there is no such device");
+        control_client_refuse_as(client, open->sequence, REFUSAL_REQUEST, CUDA_ERROR_INVALID_DEVICE,
+                                 "there is no such device");
     }
     return open->gpu < node.gpu_count;
 }
@@ -56,21 +65,20 @@ static enum ga_status open_decide(struct control_client *client, struct control_
     const struct control_application *application = client->application;
     const struct node_view node = occupancy_view(client->control, application->tenant);
     uint64_t now = ga_clock_ns();
-    char why[300];
     if (!placement_allows(&node, open->gpu)) {
         open_refuse_taken(client, open);
         return GA_DENIED;
     }
-    if (!tenant_may_open(application, open->gpu, false, why, sizeof why)) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    if (!open_is_allowed(client, open)) {
         return GA_DENIED;
     }
     if (!claims_in_the_way(application, open->gpu)) {
         return GA_OK;
     }
     if (open->until_ns != 0 && now > open->until_ns) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                              "another program is about to use it: try again, or use another GPU");
+        control_client_refuse_as(
+            client, open->sequence, REFUSAL_TAKEN, CUDA_ERROR_DEVICE_UNAVAILABLE,
+            "another program is about to use it: try again, or use another GPU");
         return GA_DENIED;
     }
     open->until_ns = open->until_ns != 0 ? open->until_ns : now + CLAIMS_NS;
@@ -92,12 +100,13 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
         return decision == GA_DENIED ? GA_OK : decision;
     }
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_UNKNOWN,
-                              "this machine has no randomness");
+        control_client_refuse_as(client, open->sequence, REFUSAL_SERVER, CUDA_ERROR_UNKNOWN,
+                                 "this machine has no randomness");
         return GA_OK;
     }
     if (seat_session_begin(seat, open->gpu) != GA_OK) {
-        control_client_refuse(client, open->sequence, CUDA_ERROR_OUT_OF_MEMORY, "no memory");
+        control_client_refuse_as(client, open->sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
+                                 "no memory");
         return GA_OK;
     }
     memcpy(ticket.application, client->application->id, sizeof ticket.application);
@@ -163,10 +172,11 @@ void control_client_answer(struct control_client *client, struct seat *seat, int
         if (status == GA_AGAIN) {
             client->opens[kept++] = open;
         } else if (reason != NULL) {
-            control_client_refuse(client, open.sequence, result, reason);
+            control_client_refuse_as(client, open.sequence, REFUSAL_SERVER, result, reason);
         } else if (status != GA_OK) {
-            control_client_refuse(client, open.sequence, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                                  "the backend process does not answer");
+            control_client_refuse_as(client, open.sequence, REFUSAL_SERVER,
+                                     CUDA_ERROR_DEVICE_UNAVAILABLE,
+                                     "the backend process does not answer");
         }
     }
     client->open_count = kept;
@@ -191,7 +201,8 @@ static void client_open_device(struct control_client *client, enum conf_driver d
     }
     if (application->seats[driver] == NULL &&
         control_application_start(application, driver, why, sizeof why) != GA_OK) {
-        control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+        control_client_refuse_as(client, wanted->sequence, REFUSAL_SERVER,
+                                 CUDA_ERROR_DEVICE_UNAVAILABLE, why);
     } else {
         client->opens[client->open_count++] = *wanted;
     }
@@ -201,18 +212,19 @@ static void client_open_device(struct control_client *client, enum conf_driver d
 static bool open_refused(struct control_client *client, const struct control_client_open *wanted)
 {
     const struct control_application *application = client->application;
-    char why[300];
+    struct refusal refusal;
     if (application->dismissed_ns != 0) {
-        control_client_refuse(client, wanted->sequence, application->dismissed_result,
-                              application->dismissed_why);
+        control_client_refuse_as(client, wanted->sequence, REFUSAL_ENDED,
+                                 application->dismissed_result, application->dismissed_why);
         return true;
     }
     bool here = control_application_has_seat(application);
-    if ((!here && drain_refuses(client->control, DRAIN_NODE, why, sizeof why)) ||
+    if ((!here && drain_refuses(client->control, DRAIN_NODE, &refusal)) ||
         (!control_application_uses(application, wanted->gpu) &&
-         (drain_refuses(client->control, wanted->gpu, why, sizeof why) ||
-          health_refuses(client->control, wanted->gpu, why, sizeof why)))) {
-        control_client_refuse(client, wanted->sequence, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+         (drain_refuses(client->control, wanted->gpu, &refusal) ||
+          health_refuses(client->control, wanted->gpu, &refusal)))) {
+        refusal.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+        control_client_refuse(client, wanted->sequence, &refusal);
         return true;
     }
     return false;
@@ -229,8 +241,8 @@ bool control_client_open(struct control_client *client, const struct wire_header
     (void)GA_FAILPOINT("gpuaasd: open read");
     struct control_client_open wanted = {.sequence = header->sequence, .device = open.device};
     if (client->application->observer) {
-        control_client_refuse(client, wanted.sequence, CUDA_ERROR_NOT_PERMITTED,
-                              "it has said that it only looks");
+        control_client_refuse_as(client, wanted.sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
+                                 "it has said that it only looks");
     } else if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
         const struct devices *devices = &client->control->devices;
         client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);

@@ -62,8 +62,11 @@ bool control_client_rejoin(struct control_client *client, const struct tenant *t
 /* Whether it speaks our protocol; otherwise it has been refused. */
 bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
                             uint64_t sequence);
-/* Queues a REFUSED for the message `sequence`, and logs it. */
-void control_client_refuse(struct control_client *client, uint64_t sequence, int32_t result,
-                           const char *reason);
+/* Queues a REFUSED for the message `sequence`, logs, counts and audits it. */
+void control_client_refuse(struct control_client *client, uint64_t sequence,
+                           const struct refusal *refusal);
+/* The same, with a text that has no numbers. */
+void control_client_refuse_as(struct control_client *client, uint64_t sequence,
+                              enum refusal_reason reason, int32_t result, const char *why);
 
 #endif

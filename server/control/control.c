@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "server/control/access.h"
+#include "server/control/application.h"
 #include "server/control/audit.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
@@ -37,6 +38,7 @@ void control_end(struct control *control, int exit_status)
         (*at)->stop(control);
     }
     control_client_close_all(control);
+    control_applications_end(control);
     health_stop(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         warm_pool_stop(&control->warm_pools[i]);
@@ -67,9 +69,13 @@ static void control_signalled(uv_signal_t *signal, int number)
         (void)!reload(control, false, note, sizeof note); /* it has been logged */
         return;
     }
-    uint32_t drain_s = control->conf->server.drain_s;
-    if (number == SIGTERM && drain_s != 0 && !control->stopping && !control->drain.ends) {
-        ga_info("%s: applications may go on for %u s", strsignal(number), drain_s);
+    uint32_t drain_s = number == SIGTERM ? control->conf->server.drain_s : 0;
+    if (control->serving && !control->stopping && !control->drain.ends) {
+        if (drain_s != 0) {
+            ga_info("%s: applications may go on for %u s", strsignal(number), drain_s);
+        } else {
+            ga_info("%s: ending", strsignal(number));
+        }
         drain_and_stop(control, "the server is being stopped", drain_s);
         return;
     }
@@ -291,6 +297,8 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     accounting_stop(&control);
     feedback_fini(&control.feedback);
     gpu_times_fini(&control);
+    credential_ends_fini(&control);
+    totals_fini(&control.totals);
     storage_end(&control);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         scheduling_stop(&control);

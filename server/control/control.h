@@ -11,15 +11,19 @@
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/control/backend_process.h"
+#include "server/control/certificates.h"
 #include "server/control/closes.h"
+#include "server/control/credential_ends.h"
 #include "server/control/devices.h"
 #include "server/control/drain.h"
 #include "server/control/feedback.h"
 #include "server/control/gpu_times.h"
 #include "server/control/health.h"
 #include "server/control/notify.h"
+#include "server/control/refusal.h"
 #include "server/control/storage.h"
 #include "server/control/tenant.h"
+#include "server/control/totals.h"
 #include "server/control/warm_pool.h"
 #include "server/pending.h"
 #include "server/workers.h"
@@ -77,6 +81,10 @@ struct control {
     struct storage_health storage;
     uint64_t slow_ns; /* see access_slow_wait_ns */
     uint64_t refusals[AUTH_REASON_COUNT];
+    uint64_t refused[REFUSAL_COUNT]; /* programs, by the reason */
+    uint64_t admins_refused;
+    struct totals totals;
+    struct credential_ends credential_ends;
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
     struct auth_audit *audit; /* NULL: none is written (audit.h) */
@@ -95,6 +103,7 @@ struct control {
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
+    struct certificates certificates;
     struct backend_process *probes[DEVICES_DRIVERS];
     struct warm_pool warm_pools[DEVICES_DRIVERS];
     struct health_check health[DEVICES_DRIVERS];

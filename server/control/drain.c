@@ -11,6 +11,7 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/notify.h"
+#include "server/control/refusal.h"
 #include "server/control/seat.h"
 
 #define NOTIFY_MS 5000 /* systemd waits on, as long as it hears */
@@ -101,16 +102,17 @@ static void drain_expire(const struct control *control, uint32_t gpu)
     }
 }
 
-bool drain_refuses(const struct control *control, uint32_t gpu, char *why, size_t why_size)
+bool drain_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal)
 {
     const struct drain *drain = drain_of(control, gpu);
     char name[40];
     if (drain->state == DRAIN_NONE) {
         return false;
     }
-    snprintf(why, why_size, "%s takes no new programs: %s",
-             subject(control, gpu, name, sizeof name), drain->reason);
-    return true;
+    return !refusal_set(refusal, REFUSAL_DRAIN,
+                        gpu == DRAIN_NODE ? CUDA_ERROR_NO_DEVICE : CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "%s takes no new programs: %s", subject(control, gpu, name, sizeof name),
+                        drain->reason);
 }
 
 /* ---- going on */
@@ -219,11 +221,31 @@ enum ga_status drain_end(struct control *control, uint32_t gpu, char *why, size_
     return GA_OK;
 }
 
+/* Nobody has time left. */
+static void drain_dismiss(struct control *control, const char *reason)
+{
+    control->drain.state = DRAIN_GOING;
+    snprintf(control->drain.reason, sizeof control->drain.reason, "%s", reason);
+    ga_list_each (at, next, &control->applications) {
+        struct control_application *application =
+            ga_container(at, struct control_application, link);
+        if (drain_uses(application, DRAIN_NODE)) {
+            dismiss_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                                reason);
+        }
+    }
+    (void)uv_timer_start(&control->drains, drain_turn, 0, 0);
+}
+
 void drain_and_stop(struct control *control, const char *reason, uint64_t deadline_s)
 {
     char why[200];
     control->drain.ends = true;
     notify_stopping(&control->notify);
+    if (deadline_s == 0) {
+        drain_dismiss(control, reason);
+        return;
+    }
     (void)!drain_begin(control, DRAIN_NODE, reason, deadline_s, why, sizeof why);
 }
 

@@ -14,6 +14,7 @@
 #define DRAIN_NODE         UINT32_MAX /* in the place of a GPU */
 
 struct control;
+struct refusal;
 struct control_application;
 
 enum drain_state { DRAIN_NONE, DRAIN_GOING, DRAIN_DONE /* no application is left */ };
@@ -36,12 +37,13 @@ GA_CHECKED enum ga_status drain_begin(struct control *control, uint32_t gpu, con
 /* New programs may come again. Not possible for a node that ends: GA_CONFLICT with `why`. */
 GA_CHECKED enum ga_status drain_end(struct control *control, uint32_t gpu, char *why,
                                     size_t why_size);
-/* The node drains, and gpuaasd ends afterwards. */
+/* The node drains, and gpuaasd ends afterwards. `deadline_s` 0: programs are told to end at once,
+ * and have two seconds for that. */
 void drain_and_stop(struct control *control, const char *reason, uint64_t deadline_s);
 
 const struct drain *drain_of(const struct control *control, uint32_t gpu);
-/* Whether a program that has no device of this GPU (or of this node) is refused; then `why`. */
-bool drain_refuses(const struct control *control, uint32_t gpu, char *why, size_t why_size);
+/* Whether a program that has no device of this GPU (or of this node) is refused, with `refusal`. */
+bool drain_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal);
 /* An application has ended, or left a GPU. */
 void drain_look(struct control *control);
 

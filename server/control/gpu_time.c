@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/gpu_time.h"
 
-#include <stdio.h>
-
-#include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/accounting.h"
@@ -11,6 +8,7 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
+#include "server/control/refusal.h"
 #include "server/control/scheduling.h"
 
 #define LOOK_NS GA_NS_PER_S
@@ -38,8 +36,8 @@ static uint64_t gpu_time_most(const struct tenant *tenant, const struct member *
     return counts ? member_limits(tenant, member)->of[limit] : LIMIT_NONE;
 }
 
-static bool gpu_time_left(const struct tenant *tenant, const struct member *member, char *why,
-                          size_t why_size)
+static bool gpu_time_left(const struct tenant *tenant, const struct member *member,
+                          struct refusal *refusal)
 {
     for (unsigned i = 0; i < sizeof periods / sizeof *periods; i++) {
         enum limit limit = periods[i].limit;
@@ -51,23 +49,22 @@ static bool gpu_time_left(const struct tenant *tenant, const struct member *memb
             limits_value_write(limit, most, allowed_text);
             limits_value_write(limit, used, used_text);
             member_write(tenant, member, whose, sizeof whose);
-            snprintf(why, why_size,
-                     "limit %s of %s: %s allowed, %s used; wait for the next "
-                     "%s (UTC), or ask for a higher limit",
-                     limits_table[limit].key, whose, allowed_text, used_text,
-                     periods[i].period == STORE_DAY ? "day" : "month");
-            return false;
+            return refusal_limit(refusal, limit,
+                                 "limit %s of %s: %s allowed, %s used; wait for the next %s (UTC), "
+                                 "or ask for a higher limit",
+                                 limits_table[limit].key, whose, allowed_text, used_text,
+                                 periods[i].period == STORE_DAY ? "day" : "month");
         }
     }
     return true;
 }
 
-bool gpu_time_admits(const struct tenant *tenant, const struct member *member, char *why,
-                     size_t why_size)
+bool gpu_time_admits(const struct tenant *tenant, const struct member *member,
+                     struct refusal *refusal)
 {
     bool throttled = tenant->terms.limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
-    return (throttled || gpu_time_left(tenant, NULL, why, why_size)) &&
-           (member == NULL || gpu_time_left(tenant, member, why, why_size));
+    return (throttled || gpu_time_left(tenant, NULL, refusal)) &&
+           (member == NULL || gpu_time_left(tenant, member, refusal));
 }
 
 static bool time_is_limited(const struct tenant *tenant, const struct member *member)
@@ -84,11 +81,11 @@ static void throttled_log(const struct tenant *tenant, const char *why)
 
 void gpu_time_begin(struct tenant *tenant)
 {
-    char why[WIRE_NOTICE_MAX + 1];
+    struct refusal spent;
     if (tenant->terms.limits.of[LIMIT_THROTTLE] != LIMIT_NONE && time_is_limited(tenant, NULL) &&
-        !gpu_time_left(tenant, NULL, why, sizeof why)) {
+        !gpu_time_left(tenant, NULL, &spent)) {
         tenant->throttled = true;
-        throttled_log(tenant, why);
+        throttled_log(tenant, spent.why);
     }
 }
 
@@ -110,15 +107,15 @@ static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
 /* Ends the programs of the tenant (`member` NULL), or of one of his users, if no time is left. */
 static void time_is_up(const struct tenant *tenant, const struct member *member)
 {
-    char why[WIRE_NOTICE_MAX + 1];
-    if (!time_is_limited(tenant, member) || gpu_time_left(tenant, member, why, sizeof why)) {
+    struct refusal spent;
+    if (!time_is_limited(tenant, member) || gpu_time_left(tenant, member, &spent)) {
         return;
     }
     ga_list_each (at, next, &tenant->applications) {
         struct control_application *application =
             ga_container(at, struct control_application, fellow);
         if (member == NULL || application->member == member) {
-            dismiss_application(application, APPLICATION_SPENT, CUDA_ERROR_NOT_PERMITTED, why);
+            dismiss_application(application, APPLICATION_SPENT, spent.result, spent.why);
         }
     }
 }
@@ -142,9 +139,9 @@ bool gpu_time_turn(struct tenant *tenant, uint64_t now)
     }
     tenant->gpu_time_ns = now;
     if (throttles) {
-        char why[WIRE_NOTICE_MAX + 1];
-        bool left = gpu_time_left(tenant, NULL, why, sizeof why);
-        throttle_set(tenant, !left, why);
+        struct refusal spent = {.why = ""};
+        bool left = gpu_time_left(tenant, NULL, &spent);
+        throttle_set(tenant, !left, spent.why);
     } else {
         time_is_up(tenant, NULL);
     }

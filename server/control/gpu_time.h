@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 struct member;
+struct refusal;
 struct tenant;
 
 /* Whether a program of the tenant may begin, of this user (NULL: none is known): some is left, or
- * his programs go on with a throttle. False: `why` names the limit, in one sentence. */
-bool gpu_time_admits(const struct tenant *tenant, const struct member *member, char *why,
-                     size_t why_size);
+ * his programs go on with a throttle. False, with `refusal`, which names the limit. */
+bool gpu_time_admits(const struct tenant *tenant, const struct member *member,
+                     struct refusal *refusal);
 /* The tenant comes: if his time is used up, he is throttled from the start. */
 void gpu_time_begin(struct tenant *tenant);
 /* Looks once a second. Where none is left, all programs of the tenant are throttled or ended, and

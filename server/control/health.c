@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
@@ -152,14 +153,12 @@ void health_seat_ended(const struct seat *seat)
     }
 }
 
-bool health_refuses(const struct control *control, uint32_t gpu, char *why, size_t why_size)
+bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal)
 {
     const struct health *health = &devices_visible(&control->devices, gpu)->health;
-    if (health->failed) {
-        snprintf(why, why_size, "GPU %u has failed and takes no programs now: %.200s", gpu,
-                 health->reason);
-    }
-    return health->failed;
+    return health->failed &&
+           !refusal_set(refusal, REFUSAL_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
 }
 
 /* ---- life */

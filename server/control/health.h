@@ -18,6 +18,7 @@
 struct backend_process;
 struct backend_process_events;
 struct control;
+struct refusal;
 struct device;
 struct seat;
 
@@ -55,6 +56,6 @@ void health_seat_ended(const struct seat *seat);
 void health_suspect(struct control *control, enum conf_driver driver);
 
 /* Whether the GPU, an index into the list that clients see, takes no new sessions; then `why`. */
-bool health_refuses(const struct control *control, uint32_t gpu, char *why, size_t why_size);
+bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal);
 
 #endif

@@ -12,6 +12,7 @@
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"
+#include "server/control/totals.h"
 #include "server/control/tenant.h"
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)
@@ -222,6 +223,7 @@ static void lender_refuse(struct seat *seat, const struct channel_request *wante
     enum limit limit = lender_limit_of(lacks, wanted);
     bool each = limit == LIMIT_GPU_MEM_PER_GPU;
     tenant->lender.refusals[limit]++;
+    totals_refused(tenant->control, tenant->terms.name, limit);
     answer.result = CUDA_ERROR_OUT_OF_MEMORY;
     answer.bytes = 0;
     answer.what = limit;

@@ -101,6 +101,7 @@ enum ga_status control_listeners_renew(struct control *control, const struct con
             GA_TRY(listener->ops->renew(listener, &secret, why, why_size));
         }
     }
+    certificates_loaded(control, fresh);
     return GA_OK;
 }
 
@@ -144,6 +145,7 @@ enum ga_status control_listen(struct control *control)
             plain_note(listener->url, &address);
         }
     }
+    certificates_loaded(control, server);
     return GA_OK;
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What monitoring reads: Prometheus' text format 0.0.4, and whether gpuaasd is ready.
  *
- * Note: only numbers that gpuaasd has are here. Figures of applications that have ended are in the
- * store (gpuaasctl usage), so counters of work are not among them. */
+ * Note: counters begin with gpuaasd; what was used before is in the store (gpuaasctl usage). */
 #ifndef SERVER_CONTROL_METRICS_H
 #define SERVER_CONTROL_METRICS_H
 
@@ -11,7 +10,7 @@
 
 struct control;
 
-void metrics_write(const struct control *control, FILE *out);
+void metrics_write(struct control *control, FILE *out);
 /* Writes a line for each condition: "ok NAME" or "not NAME: why". False: one does not hold. */
 bool metrics_ready(const struct control *control, FILE *out);
 

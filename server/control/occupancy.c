@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/occupancy.h"
 
-#include <stdio.h>
-
+#include "api/cuda_names.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
+#include "server/control/refusal.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
 
@@ -35,12 +35,13 @@ struct node_view occupancy_view(const struct control *control, const struct tena
     return node;
 }
 
-void occupancy_refusal(const struct tenant *tenant, char *why, size_t why_size)
+void occupancy_refusal(const struct tenant *tenant, struct refusal *refusal)
 {
-    snprintf(why, why_size, "%s",
-             tenant->terms.isolation == ISOLATION_EXCLUSIVE
-                 ? "its tenant has GPUs for itself (isolation exclusive), and others use this one: "
-                   "use another GPU, or wait"
-                 : "another tenant has it for itself (isolation exclusive): use another GPU, or "
-                   "wait");
+    (void)refusal_set(
+        refusal, REFUSAL_TAKEN, CUDA_ERROR_DEVICE_UNAVAILABLE, "%s",
+        tenant->terms.isolation == ISOLATION_EXCLUSIVE
+            ? "its tenant has GPUs for itself (isolation exclusive), and others use this one: "
+              "use another GPU, or wait"
+            : "another tenant has it for itself (isolation exclusive): use another GPU, or "
+              "wait");
 }

@@ -10,11 +10,12 @@
 #include "server/control/placement.h"
 
 struct control;
+struct refusal;
 struct tenant;
 
 /* The node as an application of this tenant finds it. */
 struct node_view occupancy_view(const struct control *control, const struct tenant *tenant);
-/* Why placement_pick has answered PLACEMENT_TAKEN: one sentence for the client. */
-void occupancy_refusal(const struct tenant *tenant, char *why, size_t why_size);
+/* Why placement_pick has answered PLACEMENT_TAKEN. */
+void occupancy_refusal(const struct tenant *tenant, struct refusal *refusal);
 
 #endif

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/readiness.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "server/control/audit.h"
 #include "server/control/control.h"
-
-#define CERTIFICATE_SOON_S 86400
 
 __attribute__((format(printf, 2, 3))) static void condition_fail(struct condition *condition,
                                                                  const char *format, ...)
@@ -75,17 +71,11 @@ static bool condition_audit(const struct control *control, struct condition *con
 
 static bool condition_certificate(const struct control *control, struct condition *condition)
 {
-    const char *cert = control->conf->server.tls_cert;
-    int64_t ends;
-    if (cert[0] == 0 || !transport_certificate_ends(cert, &ends)) {
-        return false;
+    char why[600];
+    if (certificates_wrong(control, why, sizeof why)) {
+        condition_fail(condition, "%s", why);
     }
-    int64_t left_s = ends - (int64_t)time(NULL);
-    if (left_s <= CERTIFICATE_SOON_S) {
-        condition_fail(condition, "%s ends in %" PRId64 " s: make a new one, and reload", cert,
-                       left_s);
-    }
-    return true;
+    return control->certificates.of[CERTIFICATE_SERVER].until != 0;
 }
 
 static const struct {

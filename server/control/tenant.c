@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/client_open.h"
@@ -12,6 +13,7 @@
 #include "server/control/control.h"
 #include "server/control/gpu_time.h"
 #include "server/control/member.h"
+#include "server/control/refusal.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
 #include "server/control/time_limits.h"
@@ -210,7 +212,7 @@ static bool sees_any(const struct tenant *tenant)
 
 /* Of the tenant (`member` NULL), or of one of his users; `more` are about to begin. */
 static bool sessions_left(const struct tenant *tenant, const struct member *member, uint32_t more,
-                          char *why, size_t why_size)
+                          struct refusal *refusal)
 {
     char whose[2 * TENANT_NAME_MAX + 20];
     uint64_t most = member_limits(tenant, member)->of[LIMIT_SESSIONS];
@@ -219,31 +221,30 @@ static bool sessions_left(const struct tenant *tenant, const struct member *memb
         return true;
     }
     member_write(tenant, member, whose, sizeof whose);
-    snprintf(why, why_size,
-             "limit sessions of %s: %llu allowed, %u used; end another program first, or "
-             "ask for a higher limit",
-             whose, (unsigned long long)most, used);
-    return false;
+    return refusal_limit(refusal, LIMIT_SESSIONS,
+                         "limit sessions of %s: %llu allowed, %u used; end another program first, "
+                         "or ask for a higher limit",
+                         whose, (unsigned long long)most, used);
 }
 
 bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
-                   char *why, size_t why_size)
+                   struct refusal *refusal)
 {
     const struct member *member = application->member;
     if (!sees_any(tenant)) {
-        snprintf(why, why_size, "gpu-types of tenant %s: this node has none of %s",
-                 tenant->terms.name, tenant->terms.gpu_types);
-        return false;
+        return refusal_set(refusal, REFUSAL_GPU_TYPES, CUDA_ERROR_NOT_PERMITTED,
+                           "gpu-types of tenant %s: this node has none of %s", tenant->terms.name,
+                           tenant->terms.gpu_types);
     }
     return application->observer ||
-           (sessions_left(tenant, NULL, 0, why, why_size) &&
-            (member == NULL || sessions_left(tenant, member, 0, why, why_size)) &&
-            gpu_time_admits(tenant, member, why, why_size));
+           (sessions_left(tenant, NULL, 0, refusal) &&
+            (member == NULL || sessions_left(tenant, member, 0, refusal)) &&
+            gpu_time_admits(tenant, member, refusal));
 }
 
 /* Of the tenant (`member` NULL), or of one of his users. */
 static bool gpus_left(const struct control_application *opener, const struct member *member,
-                      uint32_t gpu, bool claims, char *why, size_t why_size)
+                      uint32_t gpu, bool claims, struct refusal *refusal)
 {
     const struct tenant *tenant = opener->tenant;
     char whose[2 * TENANT_NAME_MAX + 20];
@@ -253,35 +254,34 @@ static bool gpus_left(const struct control_application *opener, const struct mem
         return true;
     }
     member_write(tenant, member, whose, sizeof whose);
-    snprintf(why, why_size,
-             "limit gpus of %s: %llu allowed, %u used; end another program first, or "
-             "ask for a higher limit",
-             whose, (unsigned long long)most, used - 1);
-    return false;
+    return refusal_limit(refusal, LIMIT_GPUS,
+                         "limit gpus of %s: %llu allowed, %u used; end another program first, or "
+                         "ask for a higher limit",
+                         whose, (unsigned long long)most, used - 1);
 }
 
 /* Both of the tenant (`member` NULL), or of one of his users. */
 static bool amounts_left(const struct control_application *opener, const struct member *member,
-                         uint32_t gpu, bool claims, char *why, size_t why_size)
+                         uint32_t gpu, bool claims, struct refusal *refusal)
 {
     uint32_t more = claims ? sessions_claimed(opener, member) : 0;
-    return (opener->session || sessions_left(opener->tenant, member, more, why, why_size)) &&
-           gpus_left(opener, member, gpu, claims, why, why_size);
+    return (opener->session || sessions_left(opener->tenant, member, more, refusal)) &&
+           gpus_left(opener, member, gpu, claims, refusal);
 }
 
 bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
-                     char *why, size_t why_size)
+                     struct refusal *refusal)
 {
     const struct tenant *tenant = application->tenant;
     const char *name = devices_visible(&tenant->control->devices, gpu)->facts.name;
     if (!limits_types_allow(tenant->terms.gpu_types, name)) {
-        snprintf(why, why_size, "gpu-types of tenant %s: %s is not among %s", tenant->terms.name,
-                 name, tenant->terms.gpu_types);
-        return false;
+        return refusal_set(refusal, REFUSAL_GPU_TYPES, CUDA_ERROR_NOT_PERMITTED,
+                           "gpu-types of tenant %s: %s is not among %s", tenant->terms.name, name,
+                           tenant->terms.gpu_types);
     }
-    return amounts_left(application, NULL, gpu, claims, why, why_size) &&
+    return amounts_left(application, NULL, gpu, claims, refusal) &&
            (application->member == NULL ||
-            amounts_left(application, application->member, gpu, claims, why, why_size));
+            amounts_left(application, application->member, gpu, claims, refusal));
 }
 
 void tenant_join(struct tenant *tenant, struct control_application *application)

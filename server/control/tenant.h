@@ -23,6 +23,7 @@ struct control;
 struct status_sink;
 struct control_application;
 struct member;
+struct refusal;
 
 /* What is agreed on with a tenant. */
 struct tenant_terms {
@@ -78,13 +79,13 @@ void tenant_drop(struct tenant *tenant);
 /* A backend process of an application of it waits: for the lender, who must be asked again. */
 void tenant_wait(struct tenant *tenant);
 
-/* Whether one more application may begin. False: `why` names the limit, in one sentence. */
+/* Whether one more application may begin. False, with `refusal`, which names the limit. */
 bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
-                   char *why, size_t why_size);
+                   struct refusal *refusal);
 /* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same.
  * `claims`: what others have claimed (claims.h) counts as if they used it. */
 bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
-                     char *why, size_t why_size);
+                     struct refusal *refusal);
 /* A session of it begins: the application has opened its first device. */
 void tenant_session_begin(struct control_application *application);
 /* An application of it begins, and ends. */

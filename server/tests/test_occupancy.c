@@ -6,6 +6,7 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/occupancy.h"
+#include "server/control/refusal.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
 
@@ -58,12 +59,12 @@ Test(occupancy, others_use_a_gpu_until_their_process_has_ended)
 
 Test(occupancy, terms_hold_as_they_are_now)
 {
-    char why[300];
+    struct refusal refusal;
     other_seat.gpus[0] = 1;
     other.terms.isolation = ISOLATION_EXCLUSIVE;
     cr_expect_eq(pick(0), PLACEMENT_TAKEN);
-    occupancy_refusal(&mine, why, sizeof why);
-    cr_expect_not_null(strstr(why, "another tenant has it for itself"));
+    occupancy_refusal(&mine, &refusal);
+    cr_expect_not_null(strstr(refusal.why, "another tenant has it for itself"));
     other.terms.isolation = ISOLATION_APP;
     cr_expect_eq(pick(0), 0);
 }

@@ -3,11 +3,28 @@
 
 import os
 import subprocess
+import time
 
 
 def openssl(folder, *arguments):
     subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True,
                    stdin=subprocess.DEVNULL)
+
+
+AUTHORITY_CONF = """
+[ca]
+default_ca = d
+[d]
+database = index
+rand_serial = yes
+new_certs_dir = .
+policy = p
+copy_extensions = copy
+default_md = sha256
+unique_subject = no
+[p]
+commonName = supplied
+"""
 
 
 class Authority:
@@ -30,3 +47,17 @@ class Authority:
                 "-CAkey", f"{self.name}.key", "-CAcreateserial", "-copy_extensions", "copy",
                 "-days", str(days), "-out", f"{name}.pem")
         return [os.path.join(self.folder, f"{name}.{kind}") for kind in ("pem", "key")]
+
+    def sign_for_seconds(self, name, names, begin, end):
+        """The same, for a time that begins and ends so many seconds from now."""
+        pair = self.sign(name, names)
+        with open(os.path.join(self.folder, "ca.conf"), "w", encoding="ascii") as file:
+            file.write(AUTHORITY_CONF)
+        with open(os.path.join(self.folder, "index"), "w", encoding="ascii"):
+            pass
+        when = [time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + at))
+                for at in (begin, end)]
+        openssl(self.folder, "ca", "-batch", "-config", "ca.conf", "-in", f"{name}.csr", "-cert",
+                f"{self.name}.pem", "-keyfile", f"{self.name}.key", "-startdate", when[0],
+                "-enddate", when[1], "-notext", "-out", f"{name}.pem")
+        return pair

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -52,6 +53,7 @@ def metrics_of(place):
         if words[:2] == ["#", "TYPE"]:
             typed.append(words[2])
             expect(typed == helped and words[3] in ("gauge", "counter"), f"no TYPE: {line}")
+            expect((words[3] == "counter") == words[2].endswith("_total"), f"no good name: {line}")
             continue
         match = re.fullmatch(r'(\w+)(\{(?:\w+="[^"\n]*",?)*\})? ([0-9.e+-]+)', line)
         expect(match, f"no line of this format: {line}")
@@ -106,6 +108,20 @@ def test_numbers(build):
         traces.expect_none()
 
 
+def test_all_are_documented(build):
+    """docs/metrics.md has the families that there are, with their types."""
+    with open(os.path.join(ctl.ROOT, "docs", "metrics.md"), encoding="utf-8") as file:
+        rows = re.findall(r"(?m)^\| (`.*?) \| ([a-z, ]+) \|", file.read())
+    documented = {}
+    for names, types in rows:
+        names, types = re.findall(r"`(\w+)`", names), types.split(", ")
+        types = types if len(types) == len(names) else types * len(names)
+        documented.update(zip(names, types))
+    with serving(build) as server:
+        served = dict(re.findall(r"(?m)^# TYPE (\w+) (\w+)$", get(place_of(server), "/metrics")[1]))
+    expect(documented == served, f"{set(documented.items()) ^ set(served.items())}")
+
+
 def test_scheduling(build):
     config = with_lines(harness.configuration(1), "http = 127.0.0.1:0") + "policy = rr\n"
     with harness.serving(build, config=config) as server, \
@@ -113,10 +129,59 @@ def test_scheduling(build):
         found = metrics_of(place_of(server))
         expect(any('policy="rr"' in name for name in found), found)
         expect('gpuaas_tenant_turns_wanted{tenant="default"}' in found and
-               'gpuaas_tenant_turn_wait_seconds{tenant="default"}' in found, found)
+               any(name.startswith('gpuaas_tenant_turn_wait_seconds_total{tenant="default",gpu=')
+                   for name in found), found)
         expect(sum(value for name, value in found.items()
                    if name.startswith("gpuaas_gpu_decisions_total")) > 0, found)
         player.finish()
+
+
+def test_counters_of_work(build):
+    """What a tenant's programs have done on a GPU stays when they have gone, and grows; the sums
+    are what `gpuaasctl usage` says, and the GPU's what all tenants' are."""
+    def sums(place, what, **labels):
+        return sum(value for name, value in metrics_of(place).items()
+                   if name.startswith(f"gpuaas_{what}{{") and
+                   all(f'{label}="{word}"' in name for label, word in labels.items()))
+
+    def done(place, build, env, times):
+        harness.run_passing([build.program("vector_add")], env)
+        wait_until(lambda: metrics_of(place)["gpuaas_sessions"] == 0, 20, "it has gone")
+        wait_until(lambda: sums(place, "tenant_sessions_begun_total", tenant="lab") == times, 20,
+                   "it was a session")
+        return {what: sums(place, f"tenant_{what}_total", tenant="lab")
+                for what in ("gpu_seconds", "engine_seconds", "received_bytes", "sent_bytes",
+                             "launches")}
+
+    with tempfile.TemporaryDirectory(prefix="gpuaas-e2e-") as folder:
+        keys = f"http = 127.0.0.1:0\nauth = on\nstore = {folder}/store.db\nnode = n1"
+        with harness.serving(build, config=ctl.configuration(folder, keys=keys)) as server:
+            place, admin = place_of(server), ctl.Ctl(build, folder)
+            token = os.path.join(folder, "lab.token")
+            admin.run("tenant", "add", "lab", "sessions=3")
+            admin.run("token", "issue", "lab", "--out", token)
+            env = build.remote([server], GPUAAS_TOKEN_FILE=token)
+            first = done(place, build, env, 1)
+            expect(all(value > 0 for value in first.values()), f"{first}")
+            expect('gpuaas_tenant_sessions{tenant="lab"}' in metrics_of(place), "it stays, as 0")
+            second = done(place, build, env, 2)
+            expect(all(second[what] > first[what] for what in first), f"{first} {second}")
+            for what in ("busy_seconds", "engine_seconds", "received_bytes", "sent_bytes",
+                         "launches"):
+                mine = second[what.replace("busy", "gpu")]
+                expect(abs(sums(place, f"gpu_{what}_total", node="n1") - mine) < 1e-6, what)
+
+            def told():
+                usage, = admin.items("usage", "lab")
+                return usage["launches"] == second["launches"] and \
+                    abs(usage["gpu_time_ms"] / 1000 - second["gpu_seconds"]) < 0.002
+            wait_until(told, 20, f"usage: {admin.items('usage', 'lab')} {second}")
+            name = ('gpuaas_credential_expiry_timestamp_seconds{kind="token",scope="tenant",'
+                    'tenant="lab",user=""}')
+            end = wait_until(lambda: metrics_of(place).get(name), 30, "the end of the token")
+            expect(abs(end - time.time() - 90 * 86400) < 3600, f"{end}")
+            free = metrics_of(place)['gpuaas_disk_free_bytes{of="store"}']
+            expect(free > 1 << 20, f"{free}")
 
 
 def test_memory_of_tenants_on_gpus(build):
@@ -158,9 +223,11 @@ def test_tenants_beside_each_other(build):
         found = metrics_of(place_of(server))
         for tenant in ("lab", "shop"):
             mine = {re.match(r"gpuaas_tenant_(\w+)", name).group(1): value
-                    for name, value in found.items() if f'tenant="{tenant}"' in name}
+                    for name, value in found.items()
+                    if "gpuaas_tenant_" in name and f'tenant="{tenant}"' in name and
+                    "_total{" not in name}
             expect(mine.keys() == {"sessions", "sessions_limit", "memory_bytes", "turns_wanted",
-                                   "memory_limit_bytes", "gpu_memory_bytes", "turn_wait_seconds"},
+                                   "memory_limit_bytes", "gpu_memory_bytes"},
                    f"{mine}")
             expect(mine["sessions"] == 1 and mine["sessions_limit"] == 3 and
                    mine["memory_bytes"] == mine["gpu_memory_bytes"] >= 3 << 20 and
@@ -206,7 +273,8 @@ def test_certificate_that_ends_soon(build):
     config = with_lines(config, "http = 127.0.0.1:0", f"tls_cert = {cert}", f"tls_key = {key}")
     with harness.serving(build, config=config) as server:
         status, text, _ = get(place_of(server), "/readyz")
-        expect(status == 503 and f"not certificate: {cert} ends in 86" in text, text)
+        expect(status == 503 and f"not certificate: {cert} ends in 2" in text and
+               " hours, at 20" in text, text)
 
 
 WHOLE = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -6,12 +6,15 @@ is as without it."""
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import certificates
 import harness
+import monitoring
 from harness import expect, wait_until
 
 
@@ -80,13 +83,72 @@ def test_certificates_that_are_not_believed(build):
         expect_refused(build, server, ["no authority that is trusted", "GPUAAS_CA"], GPUAAS_CA="")
         expect_refused(build, server, ["/nowhere.pem: No such file"], GPUAAS_CA="/nowhere.pem")
         expect("the client does not know the authority" in server.err.text, server.report())
-    for name, names, days, words in (
-            ("elsewhere", "DNS:elsewhere.example", 2, ["not for the name", "127.0.0.1"]),
-            ("expired", "IP:127.0.0.1", -1, ["has expired"])):
-        cert, key = harness.authority().sign(name, names, days)
-        config = config_with_tls(tls_cert=cert, tls_key=key)
-        with harness.serving(build, config=config) as server:
-            expect_refused(build, server, words)
+    cert, key = harness.authority().sign("elsewhere", "DNS:elsewhere.example")
+    with harness.serving(build, config=config_with_tls(tls_cert=cert, tls_key=key)) as server:
+        expect_refused(build, server, ["not for the name", "127.0.0.1"])
+
+
+def start_refused(build, config, *words):
+    """gpuaasd does not start, and `--check-config` says the same."""
+    server = harness.Server(build, config=config)
+    try:
+        status = server.wait(harness.START_SECONDS)
+        expect(status == 1 and all(word in server.err.text for word in words) and
+               "ready" not in server.err.text, f"{words}\n{server.report()}")
+        checked = harness.run([build.path("bin", "gpuaasd"), "--config", server.config,
+                               "--check-config"], build.environment(preload=False), status=1)
+        expect(all(word in checked.err.text for word in words), checked.report())
+    finally:
+        server.end()
+        server.folder.cleanup()
+
+
+def test_certificates_that_are_not_valid_now(build):
+    """Nobody could connect: gpuaasd does not start with them, and a reload does not take them."""
+    authority = harness.authority()
+    expired = authority.sign("expired", "IP:127.0.0.1", -1)
+    early = authority.sign_for_seconds("early", "IP:127.0.0.1", 3600, 7200)
+    for pair, words in ((expired, ["[server] tls_cert: ", "expired.pem has expired, at 20",
+                                   "gpuaasctl cert issue-server"]),
+                        (early, ["[server] tls_cert: ", "early.pem is valid from 20", "clock"])):
+        start_refused(build, config_with_tls(tls_cert=pair[0], tls_key=pair[1]), *words)
+    old_ca = authority.sign("old-ca", "DNS:ca", -1)[0]
+    start_refused(build, config_with_tls(more=f"tls_client_ca = {old_ca}\n"),
+                  "[server] tls_client_ca: ", "has expired", "gpuaasctl ca rotate")
+    with harness.serving(build, config=config_with_tls()) as server:
+        with open(server.config, encoding="utf-8") as file:
+            config = file.read()
+        with open(server.config, "w", encoding="utf-8") as file:
+            file.write(re.sub(r"tls_cert = .*\ntls_key = .*", f"tls_cert = {expired[0]}\n"
+                              f"tls_key = {expired[1]}", config))
+        server.kill(signal.SIGHUP)
+        server.wait_for_line("has not been read anew, nothing has changed", 20, server.err)
+        expect("expired.pem has expired" in server.err.text, server.report())
+        expect(transport(build, server) == "tls", "the old one is used on")
+
+
+def test_certificate_that_ends_meanwhile(build):
+    """It is told before, and when it has ended; a new one is taken by a reload."""
+    authority = harness.authority()
+    cert, key = authority.sign_for_seconds("brief", "IP:127.0.0.1", -60, 12)
+    config = config_with_tls(more="http = 127.0.0.1:0\n", tls_cert=cert, tls_key=key)
+    with harness.serving(build, config=config) as server:
+        place = monitoring.place_of(server)
+        server.wait_for_line(r"warn: \[server\] tls_cert: \S*brief.pem ends in \d+ s, at", 20,
+                             server.err)
+        expect("not certificate: " in monitoring.get(place, "/readyz")[1], "not ready")
+        name = 'gpuaas_certificate_expiry_timestamp_seconds{certificate="server"}'
+        left = monitoring.metrics_of(place)[name] - time.time()
+        expect(-30 < left < 13, f"{left}")
+        server.wait_for_line(r"error: \[server\] tls_cert: \S*brief.pem has expired, at", 30,
+                             server.err)
+        expect("has expired" in monitoring.get(place, "/readyz")[1], "not ready")
+        expect_refused(build, server, ["has expired"])
+        authority.sign("brief", "IP:127.0.0.1", 3)
+        server.kill(signal.SIGHUP)
+        server.wait_for_line("configuration has been read anew", 20, server.err)
+        expect(monitoring.get(place, "/readyz")[0] == 200, monitoring.get(place, "/readyz"))
+        expect(transport(build, server) == "tls", "and it serves on")
 
 
 def test_clients_that_must_have_certificates(build):

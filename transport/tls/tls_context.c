@@ -223,17 +223,38 @@ enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CT
     return GA_OK;
 }
 
-bool transport_certificate_ends(const char *path, int64_t *ends)
+static bool tls_time_read(const ASN1_TIME *time, int64_t *seconds)
+{
+    struct tm tm;
+    bool good = ASN1_TIME_to_tm(time, &tm) == 1;
+    *seconds = good ? (int64_t)timegm(&tm) : 0;
+    return good;
+}
+
+/* The later, or the earlier one. */
+static int64_t tls_time_pick(int64_t a, int64_t b, bool later)
+{
+    return (a > b) == later ? a : b;
+}
+
+bool transport_certificates_look(const char *path, bool any, struct transport_validity *out)
 {
     FILE *file = fopen(path, "re");
-    X509 *certificate = NULL;
-    struct tm tm;
+    X509 *certificate;
+    bool found = false;
+    while (file != NULL && (certificate = PEM_read_X509(file, NULL, no_password, NULL)) != NULL) {
+        struct transport_validity one;
+        if (tls_time_read(X509_get0_notBefore(certificate), &one.from) &&
+            tls_time_read(X509_get0_notAfter(certificate), &one.until)) {
+            out->from = found ? tls_time_pick(out->from, one.from, !any) : one.from;
+            out->until = found ? tls_time_pick(out->until, one.until, any) : one.until;
+            found = true;
+        }
+        X509_free(certificate);
+    }
+    ERR_clear_error(); /* the end of the file is one */
     if (file != NULL) {
-        certificate = PEM_read_X509(file, NULL, no_password, NULL);
         fclose(file);
     }
-    bool found = certificate != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &tm) == 1;
-    *ends = found ? (int64_t)timegm(&tm) : 0;
-    X509_free(certificate);
     return found;
 }

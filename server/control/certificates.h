@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the certificates that gpuaasd uses are valid: its own ([server] tls_cert), and those of
+ * the authorities of clients (tls_client_ca). One that is not valid is refused at the start and by
+ * a reload; one that ends soon is told in the log each day. */
+#ifndef SERVER_CONTROL_CERTIFICATES_H
+#define SERVER_CONTROL_CERTIFICATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+struct control;
+struct conf_server;
+
+enum certificates_kind { CERTIFICATE_SERVER, CERTIFICATE_CLIENT_CA, CERTIFICATE_KINDS };
+
+struct certificates {
+    struct transport_validity of[CERTIFICATE_KINDS]; /* `until` 0: there is none */
+    int64_t told[CERTIFICATE_KINDS];                 /* when the log has said that it ends */
+};
+
+/* The word of a kind in metrics, and its key. */
+const char *certificates_word(enum certificates_kind kind);
+const char *certificates_path(const struct conf_server *server, enum certificates_kind kind);
+
+/* Whether the file of the key `key` can be used now. False, with `why`. */
+bool certificates_usable(const struct conf_server *server, enum certificates_kind kind,
+                         const char **key, char *why, size_t why_size);
+/* The files have just been loaded. */
+void certificates_loaded(struct control *control, const struct conf_server *server);
+/* To be called each second: tells the log what ends soon, and what has ended. */
+void certificates_look(struct control *control);
+/* What is wrong with the server's own; false: it is valid for longer than a day. */
+bool certificates_wrong(const struct control *control, char *why, size_t why_size);
+
+#endif

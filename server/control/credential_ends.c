@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/control/credential_ends.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/control.h"
+
+#define CHANGED_NS (5 * GA_NS_PER_S) /* not more often than that */
+#define EVERY_NS   (600 * GA_NS_PER_S)
+
+struct credential_ends_job {
+    uv_work_t work;
+    struct control *control; /* NULL: nobody waits for it any more */
+    const char *path;        /* of the store */
+    size_t count;
+    struct store_credential_end rows[CREDENTIAL_ENDS_MAX];
+};
+
+static void row_take(void *user, const struct store_credential_end *row)
+{
+    struct credential_ends_job *job = user;
+    if (job->count < CREDENTIAL_ENDS_MAX) {
+        job->rows[job->count++] = *row;
+    }
+}
+
+static void ends_work(uv_work_t *work)
+{
+    struct credential_ends_job *job = work->data;
+    struct store *store;
+    char why[600];
+    if (store_open_to_read(job->path, &store, why, sizeof why) != GA_OK) {
+        return;
+    }
+    if (store_credential_ends(store, time(NULL), CREDENTIAL_ENDS_MAX, row_take, job) != GA_OK) {
+        job->count = 0;
+    }
+    store_close(store);
+}
+
+static void ends_worked(uv_work_t *work, int status)
+{
+    struct credential_ends_job *job = work->data;
+    if (job->control != NULL) {
+        struct credential_ends *ends = &job->control->credential_ends;
+        ends->job = NULL;
+        struct store_credential_end *rows =
+            job->count != 0 && status == 0 ? calloc(job->count, sizeof *rows) : NULL;
+        for (size_t i = 0; rows != NULL && i < job->count; i++) {
+            rows[i] = job->rows[i];
+        }
+        free(ends->rows);
+        ends->rows = rows;
+        ends->count = rows != NULL ? job->count : 0;
+    }
+    free(job);
+}
+
+void credential_ends_ask(struct control *control)
+{
+    struct credential_ends *ends = &control->credential_ends;
+    uint64_t now = ga_clock_ns();
+    uint64_t wait_ns = ends->changes != control->changes ? CHANGED_NS : EVERY_NS;
+    if (ends->job != NULL || (ends->asked_ns != 0 && now - ends->asked_ns < wait_ns)) {
+        return;
+    }
+    struct credential_ends_job *job = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return; /* the next time */
+    }
+    ends->asked_ns = now;
+    ends->changes = control->changes;
+    job->control = control;
+    job->path = storage_path(control);
+    job->work.data = job;
+    if (uv_queue_work(&control->loop, &job->work, ends_work, ends_worked) == 0) {
+        ends->job = job;
+    } else {
+        free(job);
+    }
+}
+
+void credential_ends_fini(struct control *control)
+{
+    struct credential_ends *ends = &control->credential_ends;
+    if (ends->job != NULL) {
+        ends->job->control = NULL;
+    }
+    free(ends->rows);
+    *ends = (struct credential_ends){.asked_ns = UINT64_MAX};
+}
