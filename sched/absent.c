@@ -110,5 +110,5 @@ struct sched_tenant sched_absent_take(struct sched *sched, uint64_t number, uint
             return tenant;
         }
     }
-    return (struct sched_tenant){.number = number};
+    return (struct sched_tenant){.number = number, .idle_since = SCHED_NEVER};
 }

@@ -9,6 +9,8 @@
 /* As long as it takes to wake another session (gpuaasd: tens of us): who waits so long before he
  * switches loses at most twice of what he would if he knew how long the pause is. */
 #define EPOCH_HAND_OVER_NS (100 * GA_NS_PER_US)
+#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times his usual pause, */
+#define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what he uses: he wants 10 % */
 
 /* The session of the tenant that has work and has not been served for the longest time; else one
  * that is about to have some. */
@@ -29,8 +31,17 @@ static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant, 
     return next;
 }
 
+/* Whether the tenant has no work, and most of its pauses are no longer; and it uses enough of the
+ * GPU for the others to wait. */
+static bool tenant_is_expected(const struct sched_tenant *tenant, uint64_t now)
+{
+    return tenant->working == 0 && tenant->idle_since != SCHED_NEVER && tenant->pause_ns > 0 &&
+           tenant->pause_ns <= EPOCH_PAUSE_WORK * tenant->work_ns &&
+           (double)(now - tenant->idle_since) < EPOCH_PAUSES * tenant->pause_ns;
+}
+
 /* Accounts for the turn that is over. Who was alone at some time of it has taken the time from
- * nobody; then a new epoch begins. */
+ * nobody until others wanted it, and owes what lies behind that; then a new epoch begins. */
 static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
 {
     const struct sched_turn *turn = &sched->turn;
@@ -40,6 +51,9 @@ static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
         for (uint32_t row = 0; row < sched->tenant_count; row++) {
             sched->tenants[row].due = 0;
         }
+        double wanted_ns =
+            turn->wanted_since == SCHED_NEVER ? 0 : (double)(now - turn->wanted_since);
+        tenant->debt += debts ? fmin(turn->used, wanted_ns) : 0;
         return;
     }
     double spent = fmax(turn->used, (double)(now - turn->began));
@@ -56,19 +70,33 @@ static uint32_t epoch_next_tenant(struct sched *sched, uint64_t now)
         if (tenant->due > 0 && tenant_next_session(sched, row, now) != SCHED_NONE) {
             return row;
         }
-        tenant->due = 0;
     }
     return SCHED_NONE;
 }
 
-/* What each tenant that has work is due. */
+/* What the one of those with work owes that owes most. */
+static double epoch_owed(const struct sched *sched, uint64_t now)
+{
+    double owed = 0;
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        if (tenant_next_session(sched, row, now) != SCHED_NONE) {
+            owed = fmax(owed, sched->tenants[row].debt);
+        }
+    }
+    return owed;
+}
+
+/* What each tenant is due that has work, or will have some before the others have paid what they
+ * owe. */
 static void epoch_begin(struct sched *sched, uint64_t now)
 {
-    double weights = 0;
+    double weights = 0, owed = epoch_owed(sched, now);
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
         struct sched_tenant *tenant = &sched->tenants[row];
+        bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
         tenant->due = 0;
-        if (tenant_next_session(sched, row, now) != SCHED_NONE) {
+        tenant->sits_out = false;
+        if (has_work || (tenant->pause_ns <= owed && tenant_is_expected(tenant, now))) {
             tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
             weights += tenant->weight;
         }
@@ -88,6 +116,7 @@ static void epoch_begin(struct sched *sched, uint64_t now)
             tenant->debt -= skipped * tenant->due;
             double slice = tenant->due - tenant->debt;
             tenant->debt -= slice > 0 ? 0 : tenant->due;
+            tenant->sits_out = slice <= 0;
             tenant->due = fmax(0, slice);
         }
     }
@@ -108,6 +137,43 @@ static uint64_t epoch_hands_over_at(const struct sched *sched, uint64_t now)
                : SCHED_NEVER;
 }
 
+/* While the GPU has waited for a tenant, his turn has gone by: pauses count in a turn's length. */
+static void epoch_note_waiting(struct sched *sched, uint64_t now)
+{
+    double waited_ns =
+        sched->epoch_waits_since == SCHED_NEVER ? 0 : (double)(now - sched->epoch_waits_since);
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        struct sched_tenant *tenant = &sched->tenants[row];
+        double went_by_ns = fmin(tenant->due, waited_ns);
+        tenant->due -= went_by_ns;
+        waited_ns -= went_by_ns;
+    }
+    sched->epoch_waits_since = SCHED_NEVER;
+}
+
+/* Whether the GPU waits: all that have work sit out, and one that is due a turn comes back soon. */
+static bool epoch_waits(struct sched *sched, uint64_t now)
+{
+    const struct sched_tenant *expected = NULL;
+    for (uint32_t row = 0; row < sched->tenant_count; row++) {
+        const struct sched_tenant *tenant = &sched->tenants[row];
+        bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
+        if (has_work && !tenant->sits_out) {
+            return false;
+        }
+        if (!has_work && tenant->due > 0 && tenant_is_expected(tenant, now)) {
+            expected = tenant;
+        }
+    }
+    if (expected == NULL) {
+        return false;
+    }
+    sched->epoch_waits_since = now;
+    sched_again(sched, now + (uint64_t)ceil(expected->due));
+    sched_again(sched, expected->idle_since + (uint64_t)ceil(EPOCH_PAUSES * expected->pause_ns));
+    return true;
+}
+
 void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
 {
     uint64_t hands_over_at = epoch_hands_over_at(sched, now);
@@ -123,12 +189,14 @@ void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
     if (sched->epoch_settles) {
         epoch_settle(sched, debts, now);
     }
+    epoch_note_waiting(sched, now);
     uint32_t next = epoch_next_tenant(sched, now);
-    if (next == SCHED_NONE) {
+    if (next == SCHED_NONE && !epoch_waits(sched, now)) {
         epoch_begin(sched, now);
         /* The order goes on behind the last turn. */
         sched->epoch_tenant = from == SCHED_NONE ? 0 : (from + 1) % sched->tenant_count;
         next = epoch_next_tenant(sched, now);
+        (void)(next == SCHED_NONE && epoch_waits(sched, now));
     }
     sched->epoch_tenant = next == SCHED_NONE ? from : next;
     if (next != SCHED_NONE) {
@@ -143,6 +211,7 @@ void sched_epoch_reset(struct sched *sched, uint64_t now)
     sched_turn_reset(sched, now);
     sched->epoch_tenant = SCHED_NONE;
     sched->epoch_settles = false;
+    sched->epoch_waits_since = SCHED_NEVER;
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
         sched->tenants[row].due = 0;
     }

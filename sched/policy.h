@@ -45,11 +45,17 @@ struct sched_session {
 struct sched_tenant {
     uint64_t number;
     uint32_t weight;
-    uint32_t sessions; /* that are here; 0: another tenant may take the row (absent.h) */
-    double debt;       /* TFS: overshoot of past epochs, ns */
-    double due;        /* FS and TFS: what its turn in this epoch may take */
-    double gs, cgs;    /* of all its sessions, as theirs */
-    uint64_t order;    /* of the last turn of any of them */
+    uint32_t sessions;   /* that are here; 0: another tenant may take the row (absent.h) */
+    double debt;         /* TFS: overshoot of past epochs, ns */
+    double due;          /* FS and TFS: what its turn in this epoch may take */
+    bool sits_out;       /* and it has work, and no turn in this epoch because of its debt */
+    uint32_t working;    /* sessions that have work */
+    uint64_t idle_since; /* none has since then; SCHED_NEVER: one has, or none has had any yet */
+    double pause_ns;     /* how long that lasts of late; 0: not known */
+    double work_ns;      /* and what it uses of the GPU between two of these */
+    double used_ns;      /* since the last of them */
+    double gs, cgs;      /* of all its sessions, as theirs */
+    uint64_t order;      /* of the last turn of any of them */
     struct sched_bucket cap, throttle;
 };
 
@@ -58,6 +64,8 @@ struct sched_turn {
     uint32_t slot; /* SCHED_NONE: nobody's */
     bool over;     /* what runs is waited for */
     bool alone;    /* nobody else was ready at some time of it */
+    uint64_t
+        wanted_since; /* others want it, or are about to, since then; SCHED_NEVER: nobody does */
     uint64_t began;
     double length; /* it may take */
     double used;   /* GPU time that it has taken */
@@ -97,6 +105,8 @@ struct sched {
     bool batch_forced;      /* and it has it now although somebody with a goal waits */
     uint32_t epoch_tenant; /* FS and TFS: whose turn is or was the last; SCHED_NONE: no epoch yet */
     bool epoch_settles;    /* and that its turn is to be accounted for */
+    uint64_t
+        epoch_waits_since; /* for a tenant that is about to have work; SCHED_NEVER: it does not */
     /* groups: the turn of group_first goes on until then; those before it have had theirs. */
     uint32_t group_first, group_count;
     uint64_t *group_demands; /* ppm of the GPU; session_room of them */
@@ -146,7 +156,7 @@ static inline bool sched_held(const struct sched *sched, uint32_t slot, uint64_t
 {
     const struct sched_session *session = &sched->sessions[slot];
     return session->idle_since != SCHED_NEVER && !session->capped &&
-           now - session->idle_since < sched->settings.hold_ns;
+           now - session->idle_since < sched_hold_ns(sched, slot);
 }
 
 /* Over the slots of sessions that are here. */

@@ -50,19 +50,6 @@ void sched_change(struct sched *sched, const struct sched_policy *policy,
     }
 }
 
-void sched_leave(struct sched *sched, uint32_t slot, uint64_t now)
-{
-    struct sched_session *session = &sched->sessions[slot];
-    if (sched->policy->leave != NULL) {
-        sched->policy->leave(sched, slot, now);
-    }
-    sched->tenants[session->tenant].sessions--;
-    *session = (struct sched_session){.joined = false};
-    while (sched->session_count > 0 && !sched->sessions[sched->session_count - 1].joined) {
-        sched->session_count--;
-    }
-}
-
 /* Of every engine, but for the cap. */
 static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine engine,
                        uint64_t used_ns, uint64_t now)
@@ -73,6 +60,7 @@ static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine eng
     sched_history_roll(sched, now == 0 ? 0 : now - 1); /* what ends with a quantum is of it */
     session->gs += (double)used_ns;
     tenant->gs += (double)used_ns;
+    tenant->used_ns += (double)used_ns;
     sched->longest_ns = used_ns > sched->longest_ns ? used_ns : sched->longest_ns;
     sched_bucket_take(&tenant->throttle, (double)used_ns, sched->settings.cap_window_ns, now);
     if (sched->policy->charge != NULL) {

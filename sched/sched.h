@@ -62,7 +62,8 @@ struct sched_settings {
     uint64_t epoch_ns;       /* FS and TFS: the turns of all tenants together */
     uint64_t quantum_ns;     /* LAS: attained service counts from the end of a quantum on */
     uint64_t horizon_ns;     /* work that a session may have submitted ahead; the caller's */
-    uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long */
+    uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long; longer
+                              * if its tenant's pauses are (sched_hold_ns) */
     uint64_t patience_ns;    /* so long after a turn its work may run until it is not waited for any
                               * more; the caller's */
     uint64_t group_slice_ns; /* groups: the turn of a group */
@@ -139,6 +140,9 @@ struct sched_decision {
     uint64_t again; /* ask then at the latest; SCHED_NEVER: after a change */
 };
 struct sched_decision sched_decide(struct sched *sched, uint64_t now);
+/* For how long the session keeps its turn while it has no work, for now: hold_ns, and if its
+ * tenant's pauses are longer, and shorter than a twentieth of an epoch, up to that. 0 stays 0. */
+uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot);
 
 /* For people who look, tests, and feedback. */
 struct sched_account {

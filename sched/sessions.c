@@ -4,6 +4,7 @@
  * Note: a tenant's row outlives its sessions, so that nobody gets rid of a debt or a cap by a new
  * session; rows are used again, those that owe least first, and what they owe is kept (absent.h).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@
 #include "sched/policy.h"
 
 #define SCHED_ROOM_MIN 8u
+/* Pauses end within so many times their average, mostly. */
+#define HOLD_PAUSES 4
+#define HOLD_PART                                                                                  \
+    20 /* of an epoch: a turn is held for no longer pauses, unless hold_ns says so                 \
+        */
 
 /* Room for `count` sessions and two more tenants: one that has none any more, and a new one. */
 static enum ga_status sessions_reserve(struct sched *sched, uint32_t count)
@@ -61,6 +67,42 @@ static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
     return free_row;
 }
 
+/* An average in which the last values count most. */
+static void recent_note(double *recent, double value, bool first)
+{
+    *recent = first ? value : (3 * *recent + value) / 4;
+}
+
+/* A session has work now, or has had none since then. Turns are held anyway in pauses that are
+ * short. */
+static void tenant_note_work(const struct sched *sched, struct sched_tenant *tenant, bool has_work,
+                             uint64_t since)
+{
+    tenant->working += has_work ? 1 : -1u;
+    if (has_work && tenant->idle_since != SCHED_NEVER) {
+        uint64_t pause_ns = since > tenant->idle_since ? since - tenant->idle_since : 0;
+        if (pause_ns > sched->settings.hold_ns) {
+            bool first = tenant->pause_ns <= 0;
+            recent_note(&tenant->pause_ns, (double)pause_ns, first);
+            recent_note(&tenant->work_ns, tenant->used_ns, first);
+            tenant->used_ns = 0;
+        }
+        tenant->idle_since = SCHED_NEVER;
+    } else if (tenant->working == 0) {
+        tenant->idle_since = since;
+    }
+}
+
+uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot)
+{
+    const struct sched_tenant *tenant = &sched->tenants[sched->sessions[slot].tenant];
+    const struct sched_settings *settings = &sched->settings;
+    double least = (double)settings->hold_ns, most = (double)settings->epoch_ns / HOLD_PART;
+    bool is_short = least > 0 && tenant->pause_ns > 0 && tenant->pause_ns < most;
+    return is_short ? (uint64_t)fmax(least, fmin(HOLD_PAUSES * tenant->pause_ns, most))
+                    : settings->hold_ns;
+}
+
 static uint32_t sessions_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value < least ? least : value > most ? most : value;
@@ -88,10 +130,29 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
     sched_bucket_set(&tenant->throttle, request->throttle_percent, sched->settings.cap_window_ns,
                      now);
     bool has_work = (session->request.wants | session->request.busy) != 0;
-    if (has_work) {
+    if (has_work && session->idle_since != SCHED_NEVER) {
         session->idle_since = SCHED_NEVER;
-    } else if (session->idle_since == SCHED_NEVER) {
+        tenant_note_work(sched, tenant, true, now);
+    } else if (!has_work && session->idle_since == SCHED_NEVER) {
         session->idle_since = request->idle_ns < now ? now - request->idle_ns : 0;
+        tenant_note_work(sched, tenant, false, session->idle_since);
+    }
+}
+
+void sched_leave(struct sched *sched, uint32_t slot, uint64_t now)
+{
+    struct sched_session *session = &sched->sessions[slot];
+    struct sched_tenant *tenant = &sched->tenants[session->tenant];
+    if (sched->policy->leave != NULL) {
+        sched->policy->leave(sched, slot, now);
+    }
+    if (session->idle_since == SCHED_NEVER) {
+        tenant_note_work(sched, tenant, false, now);
+    }
+    tenant->sessions--;
+    *session = (struct sched_session){.joined = false};
+    while (sched->session_count > 0 && !sched->sessions[sched->session_count - 1].joined) {
+        sched->session_count--;
     }
 }
 

@@ -17,7 +17,7 @@ static bool turn_alone(const struct sched *sched, uint64_t now, uint64_t *again)
             alone = false;
         } else if (sched->acting->anticipates && sched_held(sched, slot, now)) {
             alone = false;
-            uint64_t ends = session->idle_since + sched->settings.hold_ns;
+            uint64_t ends = session->idle_since + sched_hold_ns(sched, slot);
             *again = ends < *again ? ends : *again;
         }
     }
@@ -45,8 +45,16 @@ static void turn_wake(struct sched *sched, bool alone)
         sched_again(sched, end);
     }
     if (idle_since != SCHED_NEVER) {
-        sched_again(sched, idle_since + sched->settings.hold_ns);
+        sched_again(sched, idle_since + sched_hold_ns(sched, turn->slot));
     }
+}
+
+static void turn_note_alone(struct sched_turn *turn, bool alone, uint64_t now)
+{
+    turn->alone = turn->alone || alone;
+    turn->wanted_since = alone                               ? SCHED_NEVER
+                         : turn->wanted_since == SCHED_NEVER ? now
+                                                             : turn->wanted_since;
 }
 
 enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t now)
@@ -57,7 +65,7 @@ enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t 
         uint64_t again = SCHED_NEVER;
         bool alone = turn_alone(sched, now, &again);
         bool used_up = turn->used >= turn->length || (double)(now - turn->began) >= turn->length;
-        turn->alone = turn->alone || alone;
+        turn_note_alone(turn, alone, now);
         turn->over = (used_up && !alone) || (ends && !alone) ||
                      (!session->ready && !sched_held(sched, turn->slot, now));
         if (!turn->over) {
@@ -72,8 +80,9 @@ enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t 
 void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now)
 {
     uint64_t again = SCHED_NEVER;
-    sched->turn = (struct sched_turn){.slot = slot, .began = now, .length = length};
-    sched->turn.alone = turn_alone(sched, now, &again);
+    sched->turn = (struct sched_turn){
+        .slot = slot, .began = now, .length = length, .wanted_since = SCHED_NEVER};
+    turn_note_alone(&sched->turn, turn_alone(sched, now, &again), now);
     turn_wake(sched, sched->turn.alone);
     sched_again(sched, again);
     sched_turn_begins(sched, slot, now);

@@ -81,7 +81,7 @@ static void groups_make(struct sched *sched)
 
 struct group_state {
     bool ready, busy, held; /* a member is; one has had work less than hold_ns ago */
-    uint64_t idle_since;    /* the last one */
+    uint64_t held_until;
     double debt;
 };
 
@@ -98,8 +98,8 @@ static struct group_state group_look(const struct sched *sched, uint32_t group, 
         state.debt = session->debt > state.debt ? session->debt : state.debt;
         if (sched_held(sched, slot, now)) {
             state.held = true;
-            state.idle_since =
-                session->idle_since > state.idle_since ? session->idle_since : state.idle_since;
+            uint64_t until = session->idle_since + sched_hold_ns(sched, slot);
+            state.held_until = until > state.held_until ? until : state.held_until;
         }
     }
     return state;
@@ -170,7 +170,7 @@ static bool groups_turn_goes_on(struct sched *sched, uint64_t now)
     }
     group_wake(sched, alone ? SCHED_NEVER : sched->group_until, now);
     if (!state.ready) {
-        sched_again(sched, state.idle_since + sched->settings.hold_ns);
+        sched_again(sched, state.held_until);
     }
     return true;
 }

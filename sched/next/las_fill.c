@@ -115,7 +115,7 @@ static void fill_go_on(struct fill *fill)
             sched_wake(sched, slot, SCHED_NEVER, 0);
             fill_use(fill, session, fill_engines(fill, session->engines));
             if (!session->ready) {
-                sched_again(sched, session->idle_since + sched->settings.hold_ns);
+                sched_again(sched, session->idle_since + sched_hold_ns(sched, slot));
             }
         } else {
             fill_use(fill, session, fill_engines(fill, session->request.busy));

@@ -10,6 +10,7 @@ void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_setti
                struct toy_app *apps, uint32_t count)
 {
     memset(toy, 0, sizeof(*toy));
+    toy->may_wait = strcmp(policy, "tfs") == 0;
     toy->gpu = (struct sched_gpu){.copy_engines = 2, .bandwidth = 100};
     toy->apps = apps;
     toy->app_count = count;
@@ -214,8 +215,10 @@ static uint64_t toy_decide(struct toy_gpu *toy)
     if (began) {
         return toy->now; /* decided anew, for the request has changed */
     }
-    /* Work conservation, but for a turn that is held for a session that pauses. */
-    cr_assert(toy_something_runs(toy) || !toy_work_waits(toy) || decision.count > 0,
+    /* Work conservation, but for a turn that is held for a session that pauses, and where those who
+     * owe wait for others who come back. */
+    cr_assert(toy_something_runs(toy) || !toy_work_waits(toy) || decision.count > 0 ||
+                  toy->may_wait,
               "work waits, nothing runs, nobody is awake");
     cr_assert(decision.again > toy->now, "it asks to be asked again at once");
     return decision.again;

@@ -51,6 +51,7 @@ struct toy_span {
 struct toy_gpu {
     struct sched *sched;
     struct sched_gpu gpu;
+    bool may_wait; /* the policy lets the GPU wait while those with work owe */
     struct toy_app *apps;
     uint32_t app_count;
     uint64_t now;

@@ -171,10 +171,11 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
  * Nobody waits for one that has lost its turn. */
 static uint64_t member_idle_ns(const struct scheduler_member *member, uint64_t now)
 {
-    return member->lost || now < member->until_ns ? member->gpu->settings.values.hold_ns : 0;
+    return member->lost || now < member->until_ns ? member->hold_ns : 0;
 }
 
-/* Whether that is news to the policy. */
+/* Whether that is news to the policy. A session that has a turn is busy in it, also if it has been
+ * granted in anticipation: it may have begun anything since. */
 static bool member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
                        uint64_t now)
 {
@@ -182,7 +183,7 @@ static bool member_ask(struct scheduler_member *member, enum grant_phase phase, 
     member->phase = phase;
     asks.phase = phase_of[phase];
     asks.wants = wants_of[phase];
-    asks.busy = busy ? wants_of[phase] : 0;
+    asks.busy = !busy ? 0 : phase == GRANT_IDLE ? SCHED_BIT(SCHED_COMPUTE) : wants_of[phase];
     asks.idle_ns = member_idle_ns(member, now);
     if (asks.phase == member->asks.phase && asks.wants == member->asks.wants &&
         asks.busy == member->asks.busy) {
@@ -236,6 +237,12 @@ static void member_look(struct scheduler_member *member, uint64_t now)
 
 /* ---- grants */
 
+static void member_hold(struct scheduler_member *member)
+{
+    member->hold_ns = sched_hold_ns(member->gpu->sched, member->slot);
+    atomic_store_explicit(&member->grant->hold_ns, member->hold_ns, memory_order_relaxed);
+}
+
 static void member_write(struct scheduler_member *member, uint64_t until_ns, unsigned what)
 {
     if (until_ns == member->until_ns && what == member->what) {
@@ -269,6 +276,7 @@ static void member_grant(struct scheduler_member *member, uint64_t until_ns, boo
         member->holds = true;
         member->what = 0;
         atomic_store_explicit(&member->grant->since_ns, now, memory_order_relaxed);
+        member_hold(member);
     }
     member_write(member, until_ns, member_may(member, until_ns, beside_others) | alone);
 }
@@ -371,7 +379,7 @@ static void member_settings(struct scheduler_member *member)
 {
     const struct sched_settings *values = &member->gpu->settings.values;
     atomic_store_explicit(&member->grant->horizon_ns, values->horizon_ns, memory_order_relaxed);
-    atomic_store_explicit(&member->grant->hold_ns, values->hold_ns, memory_order_relaxed);
+    member_hold(member);
     atomic_store_explicit(&member->grant->patience_ns, values->patience_ns, memory_order_relaxed);
 }
 

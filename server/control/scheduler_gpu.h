@@ -56,6 +56,7 @@ struct scheduler_member {
     uint64_t filled_ns;                 /* of its cap, as it has been charged */
     double recent_ns, recent_filled_ns; /* of kernels; what was before fades */
     uint64_t turn, until_ns;            /* the last one that it has been granted */
+    uint64_t hold_ns;                   /* with no work it returns it after so long */
     unsigned what;                      /* is allowed in it */
     enum grant_phase phase;             /* that it has asked for */
     bool awake;                         /* the policy has said so */

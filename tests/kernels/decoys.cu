@@ -3,9 +3,12 @@
 // instead of time finds the GPU empty. For GPUs that only keep time (execute = no), where a kernel
 // takes as long as its threads are many.
 //
-// decoys stream|streams|graph EMPTY BLOCKS ROUNDS
+// decoys stream|streams|graph EMPTY BLOCKS ROUNDS [PAUSE_US]
 //   EMPTY launches of one warp before each kernel of so many blocks, so often; 0 rounds: for ever.
+//   It waits for each kernel, and then pauses.
 //   streams: the empty ones are in another stream; graph: the kernel is in a graph.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -26,10 +29,11 @@ __global__ void nothing()
 
 int main(int count, char **arguments)
 {
-    if (count != 5)
-        fail("decoys stream|streams|graph EMPTY BLOCKS ROUNDS");
+    if (count != 5 && count != 6)
+        fail("decoys stream|streams|graph EMPTY BLOCKS ROUNDS [PAUSE_US]");
     const char *way = arguments[1];
     int empty = atoi(arguments[2]), blocks = atoi(arguments[3]), rounds = atoi(arguments[4]);
+    unsigned pause_us = count == 6 ? (unsigned)atoi(arguments[5]) : 0;
     cudaStream_t stream, other;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -51,6 +55,8 @@ int main(int count, char **arguments)
         else
             work<<<blocks, 256, 0, stream>>>(out);
         CHECK(cudaDeviceSynchronize());
+        if (pause_us != 0)
+            usleep(pause_us);
     }
     passed();
     return 0;

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What tenants are entitled to beside others with long kernels (docs/scheduling.md): with shares,
+also if they pause between their kernels, if they have a process for each request, or if others are
+hostile. The GPU only keeps time."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import ctl
+import harness
+from harness import expect, wait_until
+
+GPU = """[gpu.0]
+driver = soft
+model = c2050
+memory = 256MiB
+context_time = none
+timing = yes
+execute = no
+"""
+BLOCKS_MS = 30000  # blocks of a kernel that takes so long
+LOOK_S = 20 if os.environ.get("GPUAAS_TEST_FULL") else 5
+LOOKS = 4
+
+
+class Node:
+    def __init__(self, build, server, admin):
+        self.build, self.server, self.admin = build, server, admin
+        self.ending = False
+
+    def tenant(self, name, *limits):
+        self.admin.run("tenant", "add", name, *limits)
+        self.admin.run("token", "issue", name, "--out", self.token(name))
+
+    def token(self, name):
+        return os.path.join(self.admin.folder, f"{name}.token")
+
+    def program(self, name, kernel_ms, pause_us=0, rounds=0):
+        arguments = ["stream", "0", str(round(kernel_ms * BLOCKS_MS)), str(rounds), str(pause_us)]
+        return harness.Process([self.build.program("decoys"), *arguments],
+                               self.build.remote([self.server], GPUAAS_TOKEN_FILE=self.token(name)),
+                               stdin=subprocess.DEVNULL)
+
+    def requests(self, name, kernel_ms, rounds):
+        """A process for each request, one after the other."""
+        while not self.ending:
+            program = self.program(name, kernel_ms, rounds=rounds)
+            while program.running() and not self.ending:
+                time.sleep(0.001)
+            program.end()
+
+    def used_s(self):
+        """Of each tenant so far."""
+        return {row["tenant"]: row["compute_time_ms"] / 1000
+                for row in self.admin.items("usage", "--by", "tenant")}
+
+    def look(self):
+        before, since = self.used_s(), time.monotonic()
+        time.sleep(LOOK_S)
+        after, passed = self.used_s(), time.monotonic() - since
+        parts = {name: (s - before.get(name, 0)) / passed for name, s in after.items()}
+        print({name: round(part, 3) for name, part in parts.items()})
+        return parts
+
+
+@contextlib.contextmanager
+def node(build, policy, tenants, keys=""):
+    """Tenants by name: their limits, the length of a kernel in ms, the pause behind it in us."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-entitled-") as folder:
+        auth = f"auth = on\nstore = {folder}/store.db\nspare_backends = 3"
+        config = ctl.configuration(folder, gpus=0, keys=auth) + GPU + f"policy = {policy}\n{keys}"
+        with harness.serving(build, config=config) as server, contextlib.ExitStack() as stack:
+            here = Node(build, server, ctl.Ctl(build, folder))
+            for name, (limits, kernel_ms, pause_us) in tenants.items():
+                here.tenant(name, *limits)
+                if kernel_ms is not None:
+                    program = here.program(name, kernel_ms, pause_us)
+                    stack.callback(program.end)
+                    program.wait_for_line("begins", harness.PROGRAM_SECONDS)
+            yield here
+
+
+def expect_parts(here, **bounds):
+    """Of the time: what each has at least, and at most."""
+    wait_until(lambda: set(bounds) <= set(here.used_s()), 60, "all work")
+    here.look()
+    for _ in range(LOOKS):
+        parts = here.look()
+        off = {name: round(parts[name], 3) for name, (least, most) in bounds.items()
+               if not least <= parts[name] <= most}
+        if not off:
+            return
+    expect(not off, f"{off}; due are {bounds}")
+
+
+def long_kernels(build, share, kernel_ms, pause_us, long_ms, part):
+    """One of short kernels that pauses, with this share, beside one of long kernels, whose is this
+    part. A busy machine makes the pauses longer, and not the part of the other one."""
+    tenants = {"short": ([f"share={share}"], kernel_ms, pause_us), "long": ([], long_ms, 0)}
+    with node(build, "tfs", tenants) as here:
+        expect_parts(here, short=(0.2 * (1 - part), 1), long=(0.85 * part, part + 0.1))
+
+
+def test_tfs_kernels_longer_than_a_turn(build):
+    long_kernels(build, 100, 5, 0, 130, 0.5)
+
+
+def test_tfs_kernels_longer_than_a_turn_by_shares(build):
+    long_kernels(build, 300, 5, 0, 130, 0.25)
+
+
+def test_tfs_pauses(build):
+    long_kernels(build, 300, 5, 1000, 100, 0.25)
+
+
+@contextlib.contextmanager
+def requests(build, policy, long_ms):
+    """A tenant that has a process for each request of 34 ms."""
+    with node(build, policy, {"requests": ([], None, 0), "long": ([], long_ms, 0)}) as here:
+        thread = threading.Thread(target=here.requests, args=("requests", 34, 1))
+        thread.start()
+        try:
+            yield here
+        finally:
+            here.ending = True
+            thread.join()
+
+
+def test_tfs_requests_beside_a_hostile_one(build):
+    with requests(build, "tfs", 1900) as here:
+        expect_parts(here, requests=(0.03, 1), long=(0.3, 0.5 + 1.9 / LOOK_S / 2))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
