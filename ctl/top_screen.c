@@ -168,6 +168,13 @@ static bool screen_key(struct top *top, int key)
     return key != 'q' && key != 3;
 }
 
+/* Its window was closed, or its connection has ended. */
+static bool screen_is_gone(void)
+{
+    struct pollfd at = {.fd = STDIN_FILENO};
+    return poll(&at, 1, 0) == 1 && (at.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
 static enum admin_code top_screen(struct top *top, uint64_t interval_s)
 {
     char why[1000] = "";
@@ -188,7 +195,7 @@ static enum admin_code top_screen(struct top *top, uint64_t interval_s)
         key = getch();
         wait_ms = (int)interval_s * 1000;
         code = ctl_top_look(top, why, sizeof why); /* it goes on if gpuaasd comes back */
-    } while (screen_key(top, key));
+    } while (screen_key(top, key) && !screen_is_gone());
     (void)endwin();
     return ADMIN_OK;
 }

@@ -338,7 +338,12 @@ def test_top_on_a_terminal(build):
         player.wait_for_line("too loud", 20, player.err)
         os.write(own, b"q")
         expect(process.wait(20) == 0, "q ends it")
-        os.close(own), os.close(other)
+        process = subprocess.Popen(command, env={**admin.env, "TERM": "xterm"}, stdin=other,
+                                   stdout=other, stderr=other)
+        os.close(other)
+        wait_for_text(own, "GPU HOURS")
+        os.close(own)
+        process.wait(20)  # and so does the end of the terminal
 
 
 def wait_for_text(terminal, wanted):
