@@ -175,6 +175,7 @@ static CUresult driver_load(struct server_conn *conn, const struct image *image,
 CUresult module_real_load(struct server_conn *conn, struct server_module *module)
 {
     struct module_options options = options_of(&module->made_from);
+    meter_look(conn); /* nobody looks while it is compiled */
     return driver_load(conn, module->image, &options, &module->real);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/gpu_times.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -23,6 +24,8 @@ struct times_row {
     uint32_t gpu; /* in the list that clients see */
     enum figure_phase phase;
     uint64_t known_ns; /* all until then has been told */
+    uint64_t since_ns; /* it is used; */
+    double given_ns;   /* so much of the GPU had been divided by then */
     struct times_engine {
         uint64_t busy_ns, read_ns; /* that it has told: in sum; in pieces */
         uint64_t last_ns;          /* the end of the last piece */
@@ -60,6 +63,8 @@ static struct times_row *times_row_of(struct seat_times *times, uint32_t number)
         struct times_row *row = calloc(1, sizeof *row);
         if (row != NULL) {
             row->gpu = use.gpu;
+            row->since_ns = ga_clock_ns();
+            row->given_ns = seat->application->control->times.shares[use.gpu].given_ns;
             times->rows[number] = row;
         }
     }
@@ -184,7 +189,7 @@ static void times_pieces_read(struct seat_times *times, uint64_t now)
 }
 
 /* Nobody waits until it has looked what it does: it does what it did. Who ends does what it was to
- * do next, too. */
+ * do next, too; of others nobody knows whether they have begun with that. */
 static void row_assume(struct seat_times *times, uint32_t number, uint64_t until, bool ends)
 {
     struct times_row *row = times->rows[number];
@@ -192,7 +197,7 @@ static void row_assume(struct seat_times *times, uint32_t number, uint64_t until
         struct times_engine *of = &row->engines[engine];
         uint64_t from = times_load(&times->seat->figures->gpus[number].runs_ns[engine]);
         bool maybe = (from & FIGURES_RUNS_MAYBE) != 0;
-        bool runs = from != 0 && (ends || (!maybe && until - from < PATIENCE_NS));
+        bool runs = from != 0 && (ends || !maybe);
         from = from < of->assumed_ns ? of->assumed_ns : from;
         from = from < times->seat->taken_ns ? times->seat->taken_ns : from;
         if (!runs || from >= until) {
@@ -242,8 +247,34 @@ static void gpu_assume(struct gpu_times *all, const struct seat_times *ending, u
     }
 }
 
+/* Time is divided without those that have not looked for too long. */
+static void times_assume_silent(struct gpu_times *all, const uint64_t until[])
+{
+    ga_list_each (at, next, &all->seats) {
+        struct seat_times *times = ga_container(at, struct seat_times, link);
+        for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
+            const struct times_row *row = times->rows[i];
+            if (row->known_ns < until[row->gpu]) {
+                row_assume(times, i, until[row->gpu], false);
+            }
+        }
+    }
+}
+
+/* It goes: what it has told too late to be divided counts, too, as far as the GPU has had so much
+ * time since it uses it. */
+static void times_settle(struct seat_times *ending, uint64_t now)
+{
+    for (uint32_t i = 0; i < FIGURES_GPUS && ending->rows[i] != NULL; i++) {
+        struct times_row *row = ending->rows[i];
+        struct time_shares *shares = &ending->seat->application->control->times.shares[row->gpu];
+        double left_ns = (double)(now - row->since_ns) - (shares->given_ns - row->given_ns);
+        time_shares_settle(shares, &row->share, fmax(0, left_ns));
+    }
+}
+
 /* `ending`: nobody waits for what others say about its GPUs. */
-static void times_divide(struct control *control, const struct seat_times *ending, uint64_t now)
+static void times_divide(struct control *control, struct seat_times *ending, uint64_t now)
 {
     static uint64_t until[CONF_GPUS_MAX];
     struct gpu_times *all = &control->times;
@@ -261,6 +292,7 @@ static void times_divide(struct control *control, const struct seat_times *endin
     for (uint32_t i = 0; i < gpus; i++) {
         until[i] = until[i] < now - PATIENCE_NS ? now - PATIENCE_NS : until[i];
     }
+    times_assume_silent(all, until);
     for (uint32_t i = 0; ending != NULL && i < FIGURES_GPUS && ending->rows[i] != NULL; i++) {
         until[ending->rows[i]->gpu] = now;
         gpu_assume(all, ending, ending->rows[i]->gpu, now);
@@ -269,9 +301,12 @@ static void times_divide(struct control *control, const struct seat_times *endin
         all->shares[i].serial = gpu_is_serial(devices_visible(&control->devices, i)->gpu);
         (void)!time_shares_divide(&all->shares[i], until[i]); /* else the next time */
     }
+    if (ending != NULL) {
+        times_settle(ending, now);
+    }
 }
 
-static void times_turn(struct control *control, const struct seat_times *ending)
+static void times_turn(struct control *control, struct seat_times *ending)
 {
     struct gpu_times *all = &control->times;
     uint64_t now = ga_clock_ns();

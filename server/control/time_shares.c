@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/time_shares.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define SERIAL_MAX 64u /* that have work at a time; more are not told apart */
@@ -40,6 +41,7 @@ struct engine {
 struct division {
     bool serial;
     uint64_t at;
+    double given_ns;
     struct time_share_part *parts;
     struct edge *edges;
     size_t count; /* of edges; parts are half as many */
@@ -191,6 +193,7 @@ static void division_go_on(struct division *division, uint64_t to)
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         working += division->engines[i].count != 0;
     }
+    division->given_ns += working != 0 ? ns : 0;
     for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         struct engine *engine = &division->engines[i];
         bool ordered = division->serial && engine->single == engine->count;
@@ -262,8 +265,31 @@ enum ga_status time_shares_divide(struct time_shares *shares, uint64_t until_ns)
             division_go_on(&division, division.edges[i].at);
             edge_pass(&division, &division.edges[i]);
         }
+        shares->given_ns += division.given_ns;
         division_free(&division);
     }
     shares->divided_ns = until_ns;
     return GA_OK;
+}
+
+void time_shares_settle(struct time_shares *shares, struct time_share *share, double most_ns)
+{
+    struct time_shares own = {.divided_ns = shares->divided_ns};
+    struct time_share so_far = *share;
+    own.pieces = calloc(shares->count + 1, sizeof *own.pieces);
+    for (size_t i = 0; i < shares->count && own.pieces != NULL; i++) {
+        if (shares->pieces[i].share == share) {
+            own.pieces[own.count++] = shares->pieces[i];
+        }
+    }
+    own.room = own.count;
+    time_shares_forget(shares, share);
+    if (own.count != 0 && time_shares_divide(&own, UINT64_MAX) == GA_OK) {
+        share->gpu_ns = fmin(share->gpu_ns, so_far.gpu_ns + most_ns);
+        for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+            share->engine_ns[i] = fmin(share->engine_ns[i], so_far.engine_ns[i] + most_ns);
+        }
+        shares->given_ns += share->gpu_ns - so_far.gpu_ns;
+    }
+    time_shares_fini(&own);
 }

@@ -37,6 +37,7 @@ struct time_piece {
 struct time_shares {
     bool serial;         /* its engines do one work after the other */
     uint64_t divided_ns; /* all before is divided */
+    double given_ns;     /* so much of the GPU in all */
     struct time_share_piece *pieces;
     size_t count, room;
 };
@@ -59,6 +60,9 @@ GA_CHECKED enum ga_status time_shares_add(struct time_shares *shares, struct tim
                                           const struct time_piece *piece);
 /* Divides the time until then. GA_NO_MEMORY: later. */
 GA_CHECKED enum ga_status time_shares_divide(struct time_shares *shares, uint64_t until_ns);
+/* What is not divided of it counts at once, up to so much of the GPU: it goes, and some of it came
+ * late. Nobody else gets less. */
+void time_shares_settle(struct time_shares *shares, struct time_share *share, double most_ns);
 /* Forgets what is not divided of it. */
 void time_shares_forget(struct time_shares *shares, const struct time_share *share);
 

@@ -121,6 +121,9 @@ static void conn_poll_for(struct server_conn *conn, struct transport_conn *from,
             most_ns -= most_ns != UINT64_MAX ? ns : 0;
         }
     } while (ready == 0 && !over);
+    if (ready > 0) {
+        meter_idle(conn); /* who is woken again and again looks, too */
+    }
     if (ready > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(conn->wake_fd, &count);

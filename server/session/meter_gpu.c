@@ -54,8 +54,9 @@ static void times_tell(void *user, uint64_t from, uint64_t to)
     struct figures_times *times = news->gpu->times;
     uint64_t count = atomic_load_explicit(&times->count, memory_order_relaxed);
     struct figures_time *time = &times->of[count % FIGURES_TIMES];
-    uint64_t word =
-        figures_time_word(news->gpu->row, news->engine, to - from, news->ends && to == news->to);
+    unsigned bits = (news->ends && to == news->to ? FIGURES_TIME_ENDS : 0) |
+                    (news->single ? FIGURES_TIME_ONE : 0);
+    uint64_t word = figures_time_word(news->gpu->row, news->engine, to - from, bits);
     atomic_store_explicit(&time->from, from, memory_order_relaxed);
     atomic_store_explicit(&time->what, word, memory_order_relaxed);
     atomic_store_explicit(&times->count, count + 1, memory_order_release);

@@ -113,6 +113,35 @@ Test(time_shares, what_comes_late_counts_later)
 }
 
 /* Each submits one work of 10 after the other, and each waits for those of all others. */
+
+/* It goes, and has told late of what lies before. */
+Test(time_shares, what_is_settled_is_no_more_than_there_is)
+{
+    begin();
+    had(0, COMPUTE, 0, 1000);
+    divide(1000);
+    had(1, COMPUTE, 0, 600); /* late */
+    had(1, H2D, 1100, 1200);
+    had(2, COMPUTE, 1000, 1400);
+    time_shares_settle(&shares, &of[1], 10000);
+    cr_assert_float_eq(of[1].gpu_ns, 600, 1e-9, "both engines at a time: %f", of[1].gpu_ns);
+    cr_assert_float_eq(of[1].engine_ns[COMPUTE], 600, 1e-9);
+    cr_assert_float_eq(of[1].engine_ns[H2D], 100, 1e-9);
+    cr_assert_float_eq(shares.given_ns, 1600, 1e-9);
+    divide(2000);
+    cr_assert_float_eq(of[1].gpu_ns, 600, 1e-9, "nothing of it is left");
+    cr_assert_float_eq(of[0].gpu_ns, 1000, 1e-9, "others keep what they have");
+    cr_assert_float_eq(of[2].gpu_ns, 400, 1e-9);
+    had(1, COMPUTE, 0, 600);
+    time_shares_settle(&shares, &of[1], 250);
+    cr_assert_float_eq(of[1].gpu_ns, 850, 1e-9, "no more than is left");
+    cr_assert_float_eq(shares.given_ns, 2250, 1e-9);
+    cr_assert_float_eq(sum_ns(), 2250, 1e-9);
+    time_shares_settle(&shares, &of[1], 250);
+    cr_assert_float_eq(of[1].gpu_ns, 850, 1e-9, "once");
+    time_shares_fini(&shares);
+}
+
 Test(time_shares, of_works_one_after_the_other_each_gets_his_own)
 {
     const uint64_t works = 60;

@@ -132,6 +132,25 @@ def test_copies_that_submit_all_at_once_with_slices(build):
     check_copies(build, SLICED, "queued", 200, 1000)
 
 
+def test_short_kernels_beside_long_ones(build):
+    """Of each its own, where the GPU does one after the other and each has one at a time."""
+    ways = (("kernels", 300, 1000), ("kernels", 120, 9000))
+    with node(build, gpu=SERIAL) as here, here.serving() as server:
+        programs = [start(build, server, *way) for way in ways]
+        try:
+            begin(programs)
+            for program in programs:
+                expect(program.wait(harness.PROGRAM_SECONDS) == 0, program.report())
+        finally:
+            for program in programs:
+                program.end()
+        paid = sorted(row["gpu_ns"] for row in rows(here, len(programs)))
+        true_ns = [count * (us * 1000 + LAUNCH_NS) for _, count, us in ways]
+        parts = [ns / true for ns, true in zip(paid, true_ns)]
+        print(f"{parts} of {true_ns}")
+        expect(all(0.9 <= part <= 1.25 for part in parts), f"{paid} of {true_ns} ns")
+
+
 def test_never_more_than_there_was(build):
     """Programs of kernels and copies in several streams: the sum of what all pay, at any sample."""
     for gpu in (SERIAL, SLICED):
@@ -212,8 +231,21 @@ def test_whatever_ends_it_work_that_has_begun_is_paid(build):
         ending.check(runs)
         Ending(here, server, "reset", 150000).check(0.1)
         Ending(here, server, "leave", 60 * 10**6).check(0.1)
+        paid = Ending(here, server, "leave", 600000).check(0.6)  # it is left to end
+        expect(paid <= 600 * MS * (1 + LOST) + LATE_NS, f"{paid} ns of 600 ms")
         here.admin.run("tenant", "set-quota", "default", "kernel-time=300ms")
         Ending(here, server, "runs", 60 * 10**6).check(0.3)
+
+
+def test_work_is_paid_while_its_process_stands_in_the_driver(build):
+    """The queue of the stream is full, so its process looks no more at what is done."""
+    with node(build, gpu=SERIAL) as here, here.serving() as server:
+        ending = Ending(here, server, "fills", 60 * 10**6)
+        time.sleep(6)
+        seen_s, runs = used_ms(here) / 1000, time.monotonic() - ending.runs
+        expect(runs - 1 <= seen_s <= runs + 0.1, f"{seen_s} s after {runs} s")
+        ending.program.kill()
+        ending.check(runs)
 
 
 def test_a_limit_of_gpu_time_is_met_by_kernels_that_fault(build):

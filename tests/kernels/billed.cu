@@ -8,6 +8,7 @@
 // billed random SEED MS: kernels and copies of several streams, for so long
 // billed fault US: a kernel, and behind it one that faults
 // billed runs US | asks US: says "begins", and waits for it, or asks again and again
+// billed fills US: says "begins", and launches on without end, so that the stream's queue is full
 // billed reset US | leave US: resets the device, or exits, 100 ms after the kernel was launched
 #include <unistd.h>
 
@@ -97,6 +98,9 @@ static int ends(const char *way, long us)
     else if (!strcmp(way, "asks"))
         while (cudaStreamQuery(0) == cudaErrorNotReady) {
         }
+    else if (!strcmp(way, "fills"))
+        for (;;)
+            launch(0);
     usleep(100000);
     if (!strcmp(way, "reset"))
         CHECK(cudaDeviceReset());
