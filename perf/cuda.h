@@ -20,6 +20,7 @@
     X(cuEventCreate)                                                                               \
     X(cuEventRecord)                                                                               \
     X(cuEventQuery)                                                                                \
+    X(cuEventSynchronize)                                                                          \
     X(cuLaunchKernel)                                                                              \
     X(cuMemAlloc_v2)                                                                               \
     X(cuMemFree_v2)                                                                                \

@@ -377,6 +377,7 @@ static const struct operation {
     {"fill", "COUNT", fill_measure},
     {"allocate", "COUNT BYTES", allocate_measure},
     {"query", "COUNT", query_measure},
+    {"waits", "COUNT 0 event|module|in|out", loops_waits},
     {"contexts", "COUNT", contexts_measure},
     {"mix_fill", "1 BYTES", loops_mix_fill},
     {"mix", "MILLISECONDS BYTES START", loops_mix},

@@ -48,6 +48,11 @@ void loops_single(uint64_t number, uint64_t before);
 /* The program's two buffers; borrowed, they stay. */
 void loops_buffers(bool pin, uint8_t **source, uint8_t **sink);
 
+/* ---- loops_waits.c ---- */
+
+/* Makes a call that waits, of this kind, so many times. */
+void loops_waits(struct measure *measure);
+
 /* ---- loops_mix.c ---- */
 
 /* Fills `bytes` of the program's memory and of the device's equally. */

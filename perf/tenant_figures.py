@@ -37,15 +37,16 @@ QUOTAS = ("gpu-mem=4GiB", "gpu-mem-per-gpu=4GiB", "gpus=8", "sessions=1000",
 class Tenants:
     """A server that asks who one is; the tenant lab uses its GPU."""
 
-    def __init__(self, rig, tls=False, lines=()):
+    def __init__(self, rig, tls=False, lines=(), gpu_lines=(), quotas=QUOTAS):
         self.folder = rig.stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuaas-bench-"))
         self.admin = ctl.Ctl(rig.build, self.folder)
         lines = ["auth = on", "store = STORE", f"admin_socket = {self.folder}/admin.sock", *lines]
         if tls:
             self.admin.run("ca", "init", "--ca", self.path("ca"), server=False)
             lines.append(f"tls_client_ca = {self.path('ca', 'ca.pem')}")
-        self.server = tls_figures.serve(rig, lines) if tls else rig.server(lines)
-        self.admin.run("tenant", "add", "lab", *QUOTAS)
+        self.server = (tls_figures.serve(rig, lines) if tls else
+                       rig.server(lines, gpu_lines=gpu_lines))
+        self.admin.run("tenant", "add", "lab", *quotas)
         self.shown = {"token": self.token, "certificate": self.certificate}
 
     def path(self, *names):
