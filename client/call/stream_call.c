@@ -194,7 +194,7 @@ CUresult client_stream_check(struct client_call *call, CUstream handle, uint64_t
     if (rc == CUDA_SUCCESS && stream != NULL) {
         rc = client_call_route(call, stream->object.context);
         call->stream = stream->object.handle;
-    } else {
+    } else if (rc == CUDA_SUCCESS) {
         call->routed = true;
         call->stream = call->context->object.handle;
     }

@@ -236,6 +236,25 @@ def test_what_was_refused(build):
         expect(process.out.text == " ".join(8 * "2"), process.report())
 
 
+NO_CONTEXT = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+for name, more in (("cuStreamSynchronize", ()), ("cuStreamQuery", ()),
+                   ("cuStreamWaitEvent", (None, 0)), ("cuLaunchHostFunc", (None, None))):
+    print([getattr(cuda, name)(ctypes.c_void_p(at), *more) for at in (0, 1, 2, 0x1234567)])
+"""
+
+
+def test_streams_without_a_context(build):
+    """Names of streams need one; what is no stream is none (400) anyway."""
+    with harness.serving(build) as server:
+        process = harness.run([sys.executable, "-c", NO_CONTEXT], build.remote([server]))
+        lines = process.out.text.splitlines()
+        expect(lines[:2] == ["[201, 201, 201, 400]"] * 2, process.report())
+        expect(len(lines) == 4 and not re.search(r"\b0\b", process.out.text), process.report())
+
+
 def test_between_servers(build):
     """semantics S19"""
     with harness.serving(build, gpus=1) as one, harness.serving(build, gpus=1) as two:
