@@ -6,13 +6,16 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Of those that have begun in succession, while others wait. */
+#define BEGUN_TURNS 3u
+
 struct pending_source {
     struct ga_number_node known;
     struct ga_list link;       /* of those that have as many connections */
     struct ga_list entries[2]; /* those that have said nothing, and the others; longest first */
     unsigned counts[2];
-    /* Those that wait for a step, the slow ones apart; the last one to ask first */
-    struct ga_list steps[2], turns[2];
+    /* Those that wait for a step; the last one to ask first */
+    struct ga_list steps[PENDING_STEPS], turns[PENDING_STEPS];
     unsigned count;
 };
 
@@ -28,8 +31,9 @@ enum ga_status pending_table_init(struct pending_table *table, unsigned most)
         ga_list_init(&table->sources[i]);
     }
     ga_list_init(&table->entries);
-    ga_list_init(&table->stepping[0]);
-    ga_list_init(&table->stepping[1]);
+    for (unsigned i = 0; i < PENDING_STEPS; i++) {
+        ga_list_init(&table->stepping[i]);
+    }
     (void)!getrandom(&table->seed, sizeof table->seed, 0);
     return GA_OK;
 }
@@ -76,6 +80,8 @@ static struct pending_source *source_find(struct pending_table *table,
         ga_list_init(&made->link);
         for (int i = 0; i < 2; i++) {
             ga_list_init(&made->entries[i]);
+        }
+        for (unsigned i = 0; i < PENDING_STEPS; i++) {
             ga_list_init(&made->steps[i]);
             ga_list_init(&made->turns[i]);
         }
@@ -147,10 +153,9 @@ void pending_entry_heard(struct pending_entry *entry)
 
 static void step_forget(struct pending_entry *entry)
 {
-    bool slow = entry->is_slow;
     ga_list_remove(&entry->step);
-    if (ga_list_empty(&entry->source->steps[slow])) {
-        ga_list_remove(&entry->source->turns[slow]);
+    if (ga_list_empty(&entry->source->steps[entry->among])) {
+        ga_list_remove(&entry->source->turns[entry->among]);
     }
 }
 
@@ -190,31 +195,43 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table)
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry)
 {
     struct pending_source *source = entry->source;
-    bool slow = entry->is_slow;
-    if (ga_list_empty(&source->turns[slow])) {
-        ga_list_append(&table->stepping[slow], &source->turns[slow]);
+    step_forget(entry);
+    entry->among = entry->is_slow ? PENDING_SLOW : entry->begun ? PENDING_BEGUN : PENDING_FIRST;
+    if (ga_list_empty(&source->turns[entry->among])) {
+        ga_list_append(&table->stepping[entry->among], &source->turns[entry->among]);
     }
-    ga_list_remove(&entry->step);
-    ga_list_append(source->steps[slow].next, &entry->step); /* in front of the first one */
+    /* in front of the first one */
+    ga_list_append(source->steps[entry->among].next, &entry->step);
+}
+
+/* Whose turn it is of those that are not slow. */
+static enum pending_steps steps_next(struct pending_table *table)
+{
+    bool begun = !ga_list_empty(&table->stepping[PENDING_BEGUN]);
+    bool others = !ga_list_empty(&table->stepping[PENDING_FIRST]);
+    bool gives_way = others && table->begun_turns == BEGUN_TURNS;
+    table->begun_turns = begun && !gives_way && others ? table->begun_turns + 1 : 0;
+    return begun && !gives_way ? PENDING_BEGUN : PENDING_FIRST;
 }
 
 struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow)
 {
-    if (ga_list_empty(&table->stepping[slow])) {
+    enum pending_steps among = slow ? PENDING_SLOW : steps_next(table);
+    if (ga_list_empty(&table->stepping[among])) {
         return NULL;
     }
-    struct ga_list *turns = table->stepping[slow].next - slow; /* the first of the two */
+    struct ga_list *turns = table->stepping[among].next - among; /* the first of them */
     struct pending_source *source = ga_container(turns, struct pending_source, turns);
-    const struct ga_list *steps = &source->steps[slow];
+    const struct ga_list *steps = &source->steps[among];
     bool oldest = slow && table->oldest_next;
     table->oldest_next = slow ? !oldest : table->oldest_next;
     struct pending_entry *entry =
         ga_container(oldest ? steps->prev : steps->next, struct pending_entry, step);
     step_forget(entry);
     entry->is_slow = false;
-    if (!ga_list_empty(&source->steps[slow])) {
-        ga_list_remove(&source->turns[slow]);
-        ga_list_append(&table->stepping[slow], &source->turns[slow]); /* the others first */
+    if (!ga_list_empty(&source->steps[among])) {
+        ga_list_remove(&source->turns[among]);
+        ga_list_append(&table->stepping[among], &source->turns[among]); /* the others first */
     }
     return entry;
 }

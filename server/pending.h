@@ -29,24 +29,30 @@ _Static_assert((WIRE_HELLO_MAX + sizeof(struct wire_header)) * 4 <= 3 * PENDING_
 
 struct pending_source;
 
+/* Those that wait for a step. */
+enum pending_steps { PENDING_FIRST, PENDING_SLOW, PENDING_BEGUN, PENDING_STEPS };
+
 /* A member of the connection. Zero until it is added. */
 struct pending_entry {
     struct pending_source *source; /* NULL: it is in no table */
     struct ga_list of_source, of_all;
     struct ga_list step;
     uint64_t since_ns;
-    bool heard;   /* it has said something */
-    bool is_slow; /* its step is taken when the caller has time for slow ones; set before it wants
-                     one */
+    bool heard; /* it has said something */
+    /* Set before it wants a step: */
+    bool is_slow; /* it is taken when the caller has time for slow ones */
+    bool begun;   /* what takes long has been done for it, in an earlier step */
+    enum pending_steps among;
 };
 
 struct pending_table {
     unsigned most, count, source_count;
-    unsigned highest;           /* at most so many connections does one source have */
-    struct ga_list *sources;    /* by the number of connections: highest + 1 lists and more */
-    struct ga_list entries;     /* all, longest here first */
-    struct ga_list stepping[2]; /* sources some of whose connections wait for a step; a slow one */
-    bool oldest_next;           /* of the slow ones: the last to come and the first one alternate */
+    unsigned highest;        /* at most so many connections does one source have */
+    struct ga_list *sources; /* by the number of connections: highest + 1 lists and more */
+    struct ga_list entries;  /* all, longest here first */
+    struct ga_list stepping[PENDING_STEPS]; /* sources some of whose connections wait */
+    bool oldest_next;     /* of the slow ones: the last to come and the first one alternate */
+    unsigned begun_turns; /* in succession */
     struct ga_number_map by_number;
     uint64_t seed;
 };
@@ -81,9 +87,11 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table);
 /* The connection waits for a step. */
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry);
 /* The one whose step is next, of the slow ones or of the others; it waits no more, and is slow no
- * more. Sources take turns; of one source the last one to ask comes first, so that under a flood
- * some are done in time instead of none. Of the slow ones the last and the first to ask come in
- * turns, so that none waits for ever. NULL: none waits. */
+ * more. Of the others those that have begun go first, so that whoever has come to his turn need not
+ * wait for it again behind all that have come meanwhile; while others wait, three of four. Sources
+ * take turns; of one source the last one to ask comes first, so that under a flood some are done in
+ * time instead of none. Of the slow ones the last and the first to ask come in turns, so that none
+ * waits for ever. NULL: none waits. */
 struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow);
 static inline bool pending_table_has_slow(const struct pending_table *table)
 {

@@ -258,6 +258,11 @@ void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPOR
     }
 }
 
+bool transport_is_begun(const struct transport_conn *conn)
+{
+    return conn->ops->begun != NULL && conn->ops->begun(conn);
+}
+
 struct transport_identity transport_identify(const struct transport_conn *conn)
 {
     struct transport_identity identity = {.proof = TRANSPORT_PROVES_NOTHING};

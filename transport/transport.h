@@ -199,6 +199,9 @@ struct transport_ops {
     /* Tells whose the other end is; at the end that accepted, once bytes have come from the other
      * one. `out` proves nothing yet. False: it has proved nothing. NULL: it never can. */
     bool (*identify)(const struct transport_conn *conn, struct transport_identity *out);
+    /* Whether this end, which has accepted the connection, has done what takes long of beginning
+     * it, and the other end's answer to that is due. NULL: nothing takes long. */
+    bool (*begun)(const struct transport_conn *conn);
     /* The reason of the loss, if the transport knows it, otherwise NULL. For the thread that got
      * GA_LOST. NULL: the transport never knows. */
     const char *(*error_text)(const struct transport_conn *conn);
@@ -242,6 +245,7 @@ void transport_peer(const struct transport_conn *conn, char text[TRANSPORT_PEER_
 void transport_source(const struct transport_conn *conn, uint8_t source[TRANSPORT_SOURCE_BYTES]);
 /* The identity of the other end, for the end that has accepted the connection and read from it. */
 struct transport_identity transport_identify(const struct transport_conn *conn);
+bool transport_is_begun(const struct transport_conn *conn);
 /* Seconds since 1970 (UTC); `until` is the first one in which it is not valid any more. */
 struct transport_validity {
     int64_t from, until;

@@ -301,6 +301,7 @@ static void pending_turn(struct backend *backend, struct pending_conn *conn)
         pending_close(backend, conn);
     } else if (conn->tls) {
         pending_conns_unwatch(backend, conn);
+        conn->entry.begun = transport_is_begun(&conn->conn);
         pending_table_want_step(&backend->pending.table, &conn->entry);
     } else {
         pending_judge(backend, conn, frame_fill(&conn->reader, &conn->conn));

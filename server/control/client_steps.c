@@ -88,6 +88,7 @@ static void steps_done(uv_poll_t *poll, int status, int events)
 void control_client_step(struct control_client *client)
 {
     (void)uv_poll_stop(&client->poll);
+    client->limited.begun = transport_is_begun(&client->conn);
     pending_table_want_step(&client->control->pending.table, &client->limited);
     steps_give(client->control);
 }

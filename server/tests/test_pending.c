@@ -161,6 +161,28 @@ Test(pending, slow_steps_wait_apart)
     cr_expect_eq(next_step(), 0);
 }
 
+/* Three of four turns, so that the others get on, too; and nothing is gained by asking twice. */
+Test(pending, steps_that_have_begun_go_first)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        come(i, i);
+        entries[i].begun = i >= 4;
+        pending_table_want_step(&table, &entries[i]);
+    }
+    pending_table_want_step(&table, &entries[4]);
+    static const int due[] = {4, 5, 6, 0, 7, 1, 2, 3, -1};
+    for (unsigned i = 0; i < sizeof due / sizeof *due; i++) {
+        cr_expect_eq(next_step(), due[i], "at %u", i);
+    }
+    pending_table_want_step(&table, &entries[0]);
+    entries[0].begun = true; /* while it waits */
+    pending_table_want_step(&table, &entries[1]);
+    pending_table_want_step(&table, &entries[0]);
+    cr_expect_eq(next_step(), 0);
+    cr_expect_eq(next_step(), 1);
+    cr_expect_eq(next_step(), -1);
+}
+
 /* Against a plain search, with many sources that come and go. */
 Test(pending, it_always_finds_who_has_most)
 {

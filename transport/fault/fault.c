@@ -492,6 +492,7 @@ const struct transport_ops transport_fault = {
     .descriptors = fault_descriptors,
     .set_dead_after = fault_set_dead_after,
     .identify = fault_identify,
+    .begun = fault_begun,
     .error_text = fault_error_text,
     .local_address = fault_local_address,
     .close_listener = fault_close_listener,

@@ -14,6 +14,11 @@ enum ga_status fault_receive_fd(struct transport_conn *conn, int *fd)
     return inner->ops->receive_fd != NULL ? inner->ops->receive_fd(inner, fd) : GA_UNSUPPORTED;
 }
 
+bool fault_begun(const struct transport_conn *conn)
+{
+    return transport_is_begun(fault_inner(conn));
+}
+
 bool fault_identify(const struct transport_conn *conn, struct transport_identity *out)
 {
     *out = transport_identify(fault_inner(conn));

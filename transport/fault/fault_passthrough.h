@@ -16,6 +16,7 @@ static inline struct transport_conn *fault_inner(const struct transport_conn *co
 GA_CHECKED enum ga_status fault_send_fd(struct transport_conn *conn, int fd);
 GA_CHECKED enum ga_status fault_receive_fd(struct transport_conn *conn, int *fd);
 bool fault_identify(const struct transport_conn *conn, struct transport_identity *out);
+bool fault_begun(const struct transport_conn *conn);
 extern const struct transport_one_sided fault_one_sided;
 
 #endif

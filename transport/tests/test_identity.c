@@ -111,7 +111,10 @@ static struct transport_identity identity_with(const char *scheme, const char *c
     struct transport_conn out, in;
     pair_make(&listener, &clients, &out, &in);
     cr_expect_eq(transport_identify(&in).proof, TRANSPORT_PROVES_NOTHING, "nothing has come yet");
+    cr_expect_not(transport_is_begun(&in));
     bring_byte(&out, &in);
+    cr_expect_eq(transport_is_begun(&in), strcmp(scheme, "tcp") != 0, "its signature is made");
+    cr_expect_not(transport_is_begun(&out), "that is the client");
     struct transport_identity found = transport_identify(&in);
     cr_expect_eq(transport_identify(&out).proof, TRANSPORT_PROVES_NOTHING, "that is the server");
     out.ops->close(&out);

@@ -154,6 +154,12 @@ static unsigned tls_descriptors(const struct transport_conn *conn, int *fds)
     return 1;
 }
 
+static bool tls_begun(const struct transport_conn *conn)
+{
+    const struct tls_conn *state = conn->state;
+    return state->server && atomic_load(&state->finished);
+}
+
 static enum ga_status tls_set_dead_after(struct transport_conn *conn, unsigned timeout_ms)
 {
     struct tls_conn *state = conn->state;
@@ -212,6 +218,7 @@ const struct transport_ops transport_tls = {
     .descriptors = tls_descriptors,
     .set_dead_after = tls_set_dead_after,
     .identify = tls_identify,
+    .begun = tls_begun,
     .error_text = tls_conn_error_text,
     .local_address = tls_local_address,
     .close_listener = tls_close_listener,

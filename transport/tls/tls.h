@@ -40,6 +40,7 @@ struct tls_conn {
     bool server;
     bool began;                    /* client: TCP is connected */
     bool heard;                    /* the other end has sent something */
+    atomic_bool finished;          /* we have sent our part of the handshake, signed if need be */
     atomic_bool ready;             /* the handshake is done */
     atomic_bool readable;          /* bytes have arrived that no receive has seen */
     atomic_bool unsent;            /* messages of the protocol itself wait for the socket */

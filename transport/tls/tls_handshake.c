@@ -99,9 +99,13 @@ void tls_message(int sent, int version, int type, const void *bytes, size_t size
                  void *user)
 {
     struct tls_conn *state = SSL_get_app_data(ssl);
-    (void)version, (void)bytes, (void)size, (void)user;
+    (void)version, (void)user;
     if (!sent && type == SSL3_RT_HANDSHAKE) {
         state->messages++;
+    }
+    if (sent && type == SSL3_RT_HANDSHAKE && size != 0 &&
+        *(const uint8_t *)bytes == SSL3_MT_FINISHED) {
+        atomic_store(&state->finished, true);
     }
 }
 
