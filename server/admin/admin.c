@@ -117,7 +117,10 @@ static void admin_arrived(uv_poll_t *listener, int status, int events)
     (void)events;
     int fd = status == 0 ? accept4(admin->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
     if (fd >= 0) {
+        accept_pause_over(&admin->pause);
         admin_conn_local(admin, fd);
+    } else if (status != 0 || (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)) {
+        accept_pause_begin(&admin->pause, admin->control->conf->server.admin_socket);
     }
 }
 
@@ -146,6 +149,7 @@ static enum ga_status admin_listen(struct admin *admin)
         return GA_NO_MEMORY;
     }
     admin->fd = fd;
+    accept_pause_init(&admin->pause, admin->control, &admin->listener, admin_arrived);
     GA_TRY(place_clear(&address));
     GA_TRY(admin_bind(admin, fd, &address));
     if (listen(fd, BACKLOG) != 0 ||
@@ -180,9 +184,16 @@ static enum ga_status admin_start(struct control *control)
     return admin_listen(admin);
 }
 
+static void admin_forgotten(uv_handle_t *handle)
+{
+    struct accept_pause *pause = handle->data;
+    free(ga_container(pause, struct admin, pause));
+}
+
 static void admin_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    struct admin *admin = handle->data;
+    accept_pause_fini(&admin->pause, admin_forgotten);
 }
 
 static void admin_stop(struct control *control)

@@ -19,6 +19,7 @@ struct admin {
     gid_t group; /* whose members may; ADMIN_NO_GROUP: nobody's */
     int fd;      /* of the socket; -1: there is none */
     uv_poll_t listener;
+    struct accept_pause pause;
     struct ga_list conns; /* struct admin_conn */
     unsigned conn_count;
     dev_t device; /* of the socket's file, which is removed at the end if it is still ours */

@@ -10,6 +10,7 @@
 #include "auth/auth.h"
 #include "base/number_map.h"
 #include "conf/conf.h"
+#include "server/control/accept_pause.h"
 #include "server/control/backend_process.h"
 #include "server/control/certificates.h"
 #include "server/control/closes.h"
@@ -40,10 +41,9 @@ struct control_listener {
     char url[320]; /* as bound */
     bool tls;
     uv_poll_t poll;
-    uv_timer_t pause; /* time until accepting is tried again, after descriptors ran out */
+    struct accept_pause pause;
     bool open;
-    bool waiting;   /* connections wait */
-    bool exhausted; /* descriptors have run out, and that has been logged */
+    bool waiting; /* connections wait */
 };
 
 /* Clients of a kind of which there may be only so many, for so long (client_limits.h). */

@@ -53,6 +53,8 @@ static struct http {
     struct transport_listener listener;
     struct pending_table conns;
     uv_poll_t listened, poll;
+    struct accept_pause pause;
+    char url[320];
     uv_timer_t timer;
 } http;
 
@@ -246,14 +248,20 @@ static void http_turn(void)
 }
 
 /* We accept, because the library would miss those who wait when it has enough for a moment. */
-static void http_accept(uv_poll_t *poll, int status, int events)
+static void http_accept(uv_poll_t *poll, int polled, int events)
 {
     struct transport_conn conn;
     struct sockaddr_storage peer;
-    (void)poll, (void)status, (void)events;
+    (void)poll, (void)polled, (void)events;
     for (unsigned i = 0; i < HTTP_ACCEPT; i++) {
         socklen_t size = sizeof peer;
-        if (http.listener.ops->accept(&http.listener, &conn) != GA_OK) {
+        enum ga_status status = http.listener.ops->accept(&http.listener, &conn);
+        if (status == GA_AGAIN) {
+            accept_pause_over(&http.pause);
+            break;
+        }
+        if (status != GA_OK) {
+            accept_pause_begin(&http.pause, http.url);
             break;
         }
         if (getpeername(conn.fd, (struct sockaddr *)&peer, &size) != 0) {
@@ -271,7 +279,7 @@ static void http_accept(uv_poll_t *poll, int status, int events)
 static enum ga_status http_listen(const char *text)
 {
     struct transport_address address;
-    char why[300], url[320];
+    char why[300];
     enum ga_status status = transport_address_parse(text, HTTP_PORT, &address, why, sizeof why);
     if (status == GA_OK) {
         status = address.ops->listen(&address, &http.listener, why, sizeof why);
@@ -280,8 +288,8 @@ static enum ga_status http_listen(const char *text)
         ga_error("[server] http = %s: %s", text, why);
         return status;
     }
-    GA_TRY(address.ops->local_address(http.listener.fd, url, sizeof url));
-    ga_info_each(NULL, "monitoring at http%s: /livez, /readyz, /metrics", url + strlen("tcp"));
+    GA_TRY(address.ops->local_address(http.listener.fd, http.url, sizeof http.url));
+    ga_info_each(NULL, "monitoring at http%s: /livez, /readyz, /metrics", http.url + strlen("tcp"));
     return GA_OK;
 }
 
@@ -317,6 +325,7 @@ enum ga_status http_start(struct control *control)
         return GA_NO_MEMORY;
     }
     (void)uv_timer_init(&control->loop, &http.timer);
+    accept_pause_init(&http.pause, control, &http.listened, http_accept);
     (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
     (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
     uv_unref((uv_handle_t *)&http.poll);
@@ -332,6 +341,7 @@ void http_stop(struct control *control)
         uv_close((uv_handle_t *)&http.poll, NULL);
         uv_close((uv_handle_t *)&http.listened, NULL);
         uv_close((uv_handle_t *)&http.timer, NULL);
+        accept_pause_fini(&http.pause, NULL);
         http.listener.ops->close_listener(&http.listener);
         http.calls.MHD_stop_daemon(http.daemon);
         pending_table_fini(&http.conns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets of gpuaasd. When descriptors run out, accepting pauses instead of spinning. */
+/* Listening sockets of gpuaasd for clients. */
 #include "server/control/listener.h"
 
 #include <stdio.h>
@@ -15,8 +15,7 @@
 #include "server/control/images.h"
 #include "server/control/scheduling.h"
 
-#define ACCEPT_PAUSE_MS 200
-#define ACCEPT_BATCH    64 /* connections taken per turn of the loop, of each listener */
+#define ACCEPT_BATCH 64 /* connections taken per turn of the loop, of each listener */
 /* For each client its connection, and what leads to its backend process, with the bell for turns on
  * the GPUs where there are any; and some for ourselves. */
 #define DESCRIPTORS_OF_A_CLIENT 2u
@@ -105,6 +104,15 @@ enum ga_status control_listeners_renew(struct control *control, const struct con
     return GA_OK;
 }
 
+/* Accepting waits for the end of the loop's turn: who is served already goes first. */
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+    struct control_listener *listener = poll->data;
+    (void)status;
+    (void)events;
+    listener->waiting = true;
+}
+
 enum ga_status control_listen(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
@@ -133,9 +141,8 @@ enum ga_status control_listen(struct control *control)
         listener->open = true;
         listener->tls = transport_address_is(&address, "tls");
         listener->poll.data = listener;
-        listener->pause.data = listener;
         control->listener_count++;
-        (void)uv_timer_init(&control->loop, &listener->pause);
+        accept_pause_init(&listener->pause, control, &listener->poll, listener_readable);
         GA_TRY(
             address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
         if (listener->tls) {
@@ -149,28 +156,6 @@ enum ga_status control_listen(struct control *control)
     return GA_OK;
 }
 
-/* Accepting waits for the end of the loop's turn: who is served already goes first. */
-static void listener_readable(uv_poll_t *poll, int status, int events)
-{
-    struct control_listener *listener = poll->data;
-    (void)status;
-    (void)events;
-    listener->waiting = true;
-}
-
-static void listener_resume(uv_timer_t *timer)
-{
-    struct control_listener *listener = timer->data;
-    (void)uv_poll_start(&listener->poll, UV_READABLE, listener_readable);
-}
-
-/* Descriptors or memory have run out, and no pending connection can make room. */
-static void listener_pause(struct control_listener *listener)
-{
-    (void)uv_poll_stop(&listener->poll);
-    (void)uv_timer_start(&listener->pause, listener_resume, ACCEPT_PAUSE_MS, 0);
-}
-
 static void listener_accept(struct control_listener *listener)
 {
     listener->waiting = false;
@@ -180,17 +165,10 @@ static void listener_accept(struct control_listener *listener)
         if (got == GA_OK) {
             control_client_accept(listener->control, &conn, listener->tls);
         } else if (got == GA_AGAIN) {
-            listener->exhausted = false;
+            accept_pause_over(&listener->pause);
             return;
         } else {
-            if (!listener->exhausted) {
-                ga_warn("cannot accept connections on %s for now: no descriptors or memory left",
-                        listener->url);
-            }
-            listener->exhausted = true; /* told once, not five times a second */
-            if (!control_pending_relieve(listener->control)) {
-                listener_pause(listener);
-            }
+            accept_pause_begin(&listener->pause, listener->url);
             return;
         }
     }
@@ -225,7 +203,7 @@ void control_listeners_close(struct control *control)
         if (listener->open) {
             listener->open = false;
             uv_close((uv_handle_t *)&listener->poll, NULL);
-            uv_close((uv_handle_t *)&listener->pause, NULL);
+            accept_pause_fini(&listener->pause, NULL);
             listener->listener.ops->close_listener(&listener->listener);
         }
     }

@@ -5,13 +5,16 @@ Requests are refused with a reason and a documented error, no process spins, and
 again when the shortage is over."""
 
 import contextlib
+import http.client
 import os
 import resource
 import socket
 import subprocess
+import tempfile
 import time
 
 import check
+import ctl
 import harness
 from check import Checker, expect, wait_until
 from node import Player
@@ -32,20 +35,29 @@ def expect_calm(pid, what):
     time.sleep(WATCH_SECONDS)
     used = cpu_seconds(pid) - before
     print(f"{what}: {used:.2f} s of CPU in {WATCH_SECONDS} s")
-    expect(used < WATCH_SECONDS / 4, f"{what} spins: {used} s of CPU in {WATCH_SECONDS} s")
+    # On a busy machine who spins gets little of it.
+    expect(used < WATCH_SECONDS / 15, f"{what} spins: {used} s of CPU in {WATCH_SECONDS} s")
 
 
 @contextlib.contextmanager
 def crowd(address, count):
     """So many connections that say nothing."""
     host, port = address.rsplit(":", 1)
+    with visitors((socket.AF_INET, (host, int(port))), count) as sockets:
+        yield sockets
+
+
+@contextlib.contextmanager
+def visitors(door, count):
+    """So many connections that say nothing, at an address of this family."""
+    family, address = door
     sockets = []
     try:
         for _ in range(count):
-            connection = socket.socket()
+            connection = socket.socket(family)
             sockets.append(connection)
             connection.setblocking(False)
-            connection.connect_ex((host, int(port)))
+            connection.connect_ex(address)
         yield sockets
     finally:
         for connection in sockets:
@@ -104,6 +116,70 @@ def test_descriptors_of_gpuaasd(build):
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
         server.wait_spares()
         checker.check()
+
+
+def get(address, path):
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=20)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().status
+
+
+class Doors:
+    """Of one gpuaasd: where strangers come, and what the door is for."""
+
+    def __init__(self, build, server, folder):
+        self.build, self.server, self.folder = build, server, folder
+        match = server.wait_for_line(r"monitoring at http://(\S+): ", 20, server.err)
+        self.monitoring = match.group(1)
+        self.all = [(self.knock(server.place), self.programs),
+                    (self.knock(self.monitoring), self.watch),
+                    ((socket.AF_UNIX, f"{folder}/admin.sock"), self.administer)]
+
+    @staticmethod
+    def knock(place):
+        host, port = place.rsplit(":", 1)
+        return socket.AF_INET, (host, int(port))
+
+    def programs(self):
+        check.run_steps(self.build, [self.server])
+
+    def watch(self):
+        expect(get(self.monitoring, "/livez") == 200, "it lives")
+
+    def administer(self):
+        ctl.Ctl(self.build, self.folder).run("tenant", "list")
+
+
+def test_every_door_of_gpuaasd(build):
+    """Descriptors run out at each door of gpuaasd, by strangers there, or at another one: it lives
+    and does not spin, and all doors work again when the strangers have gone."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-doors-") as folder:
+        config = harness.configuration(1).replace(
+            "[server]", f"[server]\nhttp = 127.0.0.1:0\nadmin_socket = {folder}/admin.sock\n"
+                        f"store = {folder}/store.db")
+        with harness.serving(build, config=config) as server:
+            doors = Doors(build, server, folder)
+            for _, use in doors.all:
+                use()
+            server.wait_spares()
+            # Its connections to the database are there when the first usage has been written.
+            wait_until(lambda: ctl.Ctl(build, folder).items("usage"), 20, "usage is written")
+            checker = Checker(build, server)
+            for door, _ in doors.all:
+                before = limit_descriptors(server.pid, 3)
+                with visitors(door, 24), contextlib.ExitStack() as others:
+                    # They fill what is left there, and wait at the other doors.
+                    for other, _ in doors.all:
+                        others.enter_context(visitors(other, 4))
+                    expect_calm(server.pid, f"gpuaasd without descriptors, at {door[1]},")
+                    expect(server.running(), server.report())
+                resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+                for _, use in doors.all:
+                    use()
+                server.wait_spares()
+            expect(server.err.text.count("no descriptors or memory left") >= len(doors.all),
+                   f"each door says so\n{server.report()}")
+            checker.check()
 
 
 def limitable():
