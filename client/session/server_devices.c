@@ -101,30 +101,19 @@ bool client_servers_choose_device(void)
     return getenv(DEVICES_OF_OWNER) != NULL || getenv(API_VISIBLE_DEVICES) != NULL;
 }
 
-/* First the owner's choice, then, among those, the program's user's. */
-static void devices_choose(const char *variable)
+static const uint8_t *uuid_of_client(const void *device)
 {
-    static struct client_device *before[CLIENT_DEVICES_MAX];
-    static struct api_choice choices[CLIENT_DEVICES_MAX];
-    static int chosen[CLIENT_DEVICES_MAX];
-    const char *text = getenv(variable);
-    if (text == NULL) {
-        return;
-    }
-    int count = client_device_count;
-    for (int i = 0; i < count; i++) {
-        before[i] = client_devices[i];
-        choices[i].uuid = before[i]->uuid;
-    }
-    client_device_count = api_visible_devices(text, choices, count, chosen);
-    for (int i = 0; i < client_device_count; i++) {
-        client_devices[i] = before[chosen[i]];
-    }
-    if (client_device_count == 0 && text[0] != 0) {
-        ga_warn("%s=%s chooses none of the %d devices that there are", variable, text, count);
-    }
+    return (*(const struct client_device *const *)device)->uuid;
 }
 
+static void devices_choose(const char *variable)
+{
+    client_device_count =
+        api_visible_choose(variable, getenv(variable), client_devices, sizeof client_devices[0],
+                           client_device_count, uuid_of_client);
+}
+
+/* First the owner's choice, then, among those, the program's user's. */
 void client_servers_choose(void)
 {
     devices_choose(DEVICES_OF_OWNER);

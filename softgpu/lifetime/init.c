@@ -114,26 +114,18 @@ static void memory_tell(const struct sg_config *config)
     }
 }
 
+static const uint8_t *uuid_of_soft(const void *device)
+{
+    return ((const struct soft_device *)device)->uuid;
+}
+
 /* Leaves the devices that `visible` names, in its order; each keeps its UUID, by which processes
  * know it. False: none is left. */
 static bool init_devices_choose(struct sg_config *config, const char *visible)
 {
-    static struct soft_device before[SG_DEVICES_MAX];
-    static struct api_choice choices[SG_DEVICES_MAX];
-    static int chosen[SG_DEVICES_MAX];
-    for (unsigned i = 0; i < config->count; i++) {
-        before[i] = config->devices[i];
-        choices[i].uuid = before[i].uuid;
-    }
-    unsigned all = config->count;
-    config->count = (unsigned)api_visible_devices(visible, choices, (int)all, chosen);
-    for (unsigned i = 0; i < config->count; i++) {
-        config->devices[i] = before[chosen[i]];
-    }
-    if (config->count == 0 && visible[0] != 0) {
-        ga_warn(API_VISIBLE_DEVICES "=%s chooses none of the %u devices that there are", visible,
-                all);
-    }
+    config->count =
+        (unsigned)api_visible_choose(API_VISIBLE_DEVICES, visible, config->devices,
+                                     sizeof config->devices[0], (int)config->count, uuid_of_soft);
     return config->count != 0;
 }
 
