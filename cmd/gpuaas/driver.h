@@ -43,7 +43,10 @@ void cmd_driver_device_json(const struct cmd_device *device, struct cmd_json *js
 bool cmd_driver_ptx_only(const struct cmd_driver *driver, int number);
 
 /* Asks in a child process, so that nothing of it is left in this process, which may become a
- * program. */
+ * program. Its connection is one more than the program's own: what it learns has to be known before
+ * the program is loaded (LD_PRELOAD is read then, and whether there is a GPU at all), and nothing
+ * of it can be handed on, as a TLS connection and a greeting belong to the process that made them.
+ * It is an observer, so it takes no session and no GPU. */
 enum cmd_gpus {
     CMD_GPUS_NONE, /* `aloud`: the driver's messages are on stderr */
     CMD_GPUS_PTX,  /* some, all of which run PTX only */
