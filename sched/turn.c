@@ -99,7 +99,7 @@ void sched_turn_by_order(struct sched *sched,
     uint32_t next = SCHED_NONE;
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
-        if (session->ready &&
+        if (sched_turn_may_begin(sched, slot, now) &&
             (next == SCHED_NONE || before(sched, session, &sched->sessions[next]))) {
             next = slot;
         }

@@ -30,10 +30,17 @@ static inline bool sched_turn_longer_ago(const struct sched_session *a,
     bool a_new = a->turns == 0;
     return a_new != (b->turns == 0) ? a_new : a->order < b->order;
 }
-/* Begins a turn, after SCHED_TURN_FREE; the session is ready. */
+/* Whether a turn of the session may begin: it has work, or is about to have some, for which the
+ * policy waits. */
+static inline bool sched_turn_may_begin(const struct sched *sched, uint32_t slot, uint64_t now)
+{
+    return sched->sessions[slot].ready ||
+           (sched->acting->anticipates && sched_held(sched, slot, now));
+}
+/* Begins a turn, after SCHED_TURN_FREE, of such a session. */
 void sched_turn_start(struct sched *sched, uint32_t slot, double length, uint64_t now);
-/* The decision of a policy with an order: if nobody has a turn, the ready session that goes before
- * all others begins one of a slice. */
+/* The decision of a policy with an order: if nobody has a turn, the session that goes before all
+ * others begins one of a slice. */
 void sched_turn_by_order(struct sched *sched,
                          bool (*before)(const struct sched *sched, const struct sched_session *a,
                                         const struct sched_session *b),

@@ -2,7 +2,7 @@
 /* Strict priority with aging: the session with the greatest priority has the GPU, one at a time;
  * equal ones take turns of a slice. A higher one that arrives ends the turn at the next operation.
  * Who waits gains one step for each aging_ns (ours, after the decay of Unix' schedulers), and keeps
- * what he has gained for one turn.
+ * what he has gained for one turn. A session that pauses for less than hold_ns keeps its place.
  *
  * Reads: wants, busy, priority. Starvation: a session P steps below all others waits for at most
  * (P + 1) * aging_ns and one turn of each session that has waited longer; without aging (0) for
@@ -22,23 +22,26 @@ static void priority_decide(struct sched *sched, uint64_t now)
 {
     uint32_t next = SCHED_NONE;
     uint64_t best = 0;
+    bool higher = false;
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
         uint64_t priority = priority_of(sched, session, now);
-        if (session->ready && slot != sched->turn.slot &&
-            (next == SCHED_NONE || priority > best ||
-             (priority == best && session->order < sched->sessions[next].order))) {
+        if (slot == sched->turn.slot || !sched_turn_may_begin(sched, slot, now)) {
+            continue;
+        }
+        higher = higher || (session->ready && priority > sched->turn_priority);
+        if (next == SCHED_NONE || priority > best ||
+            (priority == best && session->order < sched->sessions[next].order)) {
             next = slot;
             best = priority;
         }
     }
-    bool higher = next != SCHED_NONE && best > sched->turn_priority;
     if (sched_turn_check(sched, higher, now) != SCHED_TURN_FREE) {
         return;
     }
     /* The session of the last turn competes, too; it is the last of its equals. */
     uint32_t last = sched->turn.slot;
-    if (last != SCHED_NONE && sched->sessions[last].ready &&
+    if (last != SCHED_NONE && sched_turn_may_begin(sched, last, now) &&
         (next == SCHED_NONE || sched->sessions[last].request.priority > best)) {
         next = last;
         best = sched->sessions[last].request.priority;
@@ -52,6 +55,7 @@ static void priority_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_priority = {
     .name = "priority",
     .summary = "strict priority, one session at a time; who waits rises",
+    .anticipates = true,
     .begin = sched_turn_reset,
     .decide = priority_decide,
     .charge = sched_turn_charge,

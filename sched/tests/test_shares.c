@@ -42,3 +42,21 @@ Test(shares, beside_long_kernels)
         toy_end(&toy);
     }
 }
+
+/* A session that waits for each of its kernels keeps its priority in the pauses. */
+Test(shares, priority_is_kept_in_pauses)
+{
+    const struct sched_settings settings = sched_settings_default();
+    memset(apps, 0, sizeof(apps));
+    for (uint32_t k = 0; k < 2; k++) {
+        ops[k][0] = (struct toy_op){200000, SCHED_COMPUTE, k == 0 ? 5 * TOY_MS : 10 * TOY_MS};
+        apps[k] = (struct toy_app){.request = {.tenant = k, .priority = k == 0 ? 10 : 0},
+                                   .ops = ops[k],
+                                   .op_count = 1};
+    }
+    toy_begin(&toy, "priority", &settings, apps, 2);
+    toy_run(&toy, 5000 * TOY_MS); /* who waits rises by one in each second */
+    cr_expect_gt(apps[0].attained, 4700 * TOY_MS, "%lu", (unsigned long)apps[0].attained);
+    cr_expect_lt(apps[1].attained, 100 * TOY_MS);
+    toy_end(&toy);
+}

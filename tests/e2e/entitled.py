@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tenants are entitled to beside others with long kernels (docs/scheduling.md): with shares,
 also if they pause between their kernels, if they have a process for each request, or if others are
-hostile. The GPU only keeps time."""
+hostile; and with priorities. The GPU only keeps time."""
 
 import contextlib
 import os
@@ -134,6 +134,13 @@ def requests(build, policy, long_ms):
 def test_tfs_requests_beside_a_hostile_one(build):
     with requests(build, "tfs", 1900) as here:
         expect_parts(here, requests=(0.03, 1), long=(0.3, 0.5 + 1.9 / LOOK_S / 2))
+
+
+def test_priority(build):
+    """Of programs that wait for each kernel, if their pauses are within hold."""
+    tenants = {"high": (["priority=10"], 5, 0), "low": ([], 10, 0)}
+    with node(build, "priority", tenants, "hold = 50ms\n") as here:
+        expect_parts(here, high=(0.02, 1), low=(0, 0.15))
 
 
 if __name__ == "__main__":
