@@ -15,6 +15,7 @@
 #include "auth/certificate.h"
 #include "auth/private_write.h"
 #include "auth/token.h"
+#include "base/private_file.h"
 
 #define CA_KEY    "ca.key"
 #define CA_BUNDLE "ca.pem"
@@ -89,8 +90,12 @@ static enum ga_status key_load(const char *folder, struct ca *ca, char *why, siz
     }
     if (fstat(fileno(file), &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         fclose(file);
-        snprintf(why, why_size, "%s: others than its owner may read the key: chmod 600 %s", path,
-                 path);
+        if (ga_file_lacks(path, GA_FILE_OF_KEY)) {
+            snprintf(why, why_size, "%s holds no private key (PEM): is it the right folder?", path);
+        } else {
+            snprintf(why, why_size, "%s: others than its owner may read the key: chmod 600 %s",
+                     path, path);
+        }
         return GA_DENIED;
     }
     ca->key = PEM_read_PrivateKey(file, NULL, no_passphrase, NULL);

@@ -8,5 +8,11 @@
 /* Whether users other than its owner and its group have no access to the file. True if there is no
  * such file: whoever opens it says so. */
 bool ga_file_is_private(const char *path);
+/* Whether a file is there, and its first 64 KiB do not have this text: it is not what its user
+ * thinks, and must be left as it is. Not for files of databases (store/store.h). */
+bool ga_file_lacks(const char *path, const char *text);
+
+#define GA_FILE_OF_KEY   "PRIVATE KEY-----"
+#define GA_FILE_OF_TOKEN "gpuaas_"
 
 #endif

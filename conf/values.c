@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/amount.h"
 #include "conf/key.h"
@@ -88,7 +89,7 @@ static void section_tell(const struct telling *telling, enum conf_section sectio
     }
 }
 
-/* The keys of a software GPU are told as softgpu gets them: those that differ from the model's. */
+/* The keys of a software GPU that differ from its model's. */
 static void soft_tell(const struct telling *telling, const struct conf_gpu *gpu)
 {
     char *text = NULL;
@@ -96,8 +97,15 @@ static void soft_tell(const struct telling *telling, const struct conf_gpu *gpu)
     FILE *out = open_memstream(&text, &size);
     if (out != NULL) {
         soft_device_write(out, &gpu->soft, gpu->soft_given);
-        if (fclose(out) == 0 && text[0] != 0) {
-            telling->tell(telling->user, telling->section, "software", text);
+        bool written = fclose(out) == 0;
+        char *rest = NULL;
+        for (char *pair = strtok_r(text, ",", &rest); written && pair != NULL;
+             pair = strtok_r(NULL, ",", &rest)) {
+            char *value = strchr(pair, '=');
+            if (value != NULL) {
+                *value = 0;
+                telling->tell(telling->user, telling->section, pair, value + 1);
+            }
         }
         free(text);
     }

@@ -14,7 +14,7 @@ static enum admin_code ask_code_of(const char *word)
         const char *word;
         enum admin_code code;
     } codes[] = {
-#define ADMIN_CODE(name_, value_, word_) {word_, ADMIN_##name_},
+#define ADMIN_CODE(name_, value_, word_, text_) {word_, ADMIN_##name_},
         ADMIN_CODES(ADMIN_CODE)
 #undef ADMIN_CODE
     };

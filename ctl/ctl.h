@@ -32,6 +32,7 @@ extern const struct ctl_option_row ctl_options[OPTION_COUNT];
 /* The command line. */
 struct ctl_line {
     const struct ctl_command *command;
+    const char *group; /* --help is about all commands that begin with this word; NULL: it is not */
     const char *options[OPTION_COUNT]; /* the value, "" of an option without one; NULL: not given */
     char **words;                      /* behind those of the command */
     unsigned word_count;
@@ -50,6 +51,8 @@ struct ctl_command {
 extern const struct ctl_command ctl_commands[];
 extern const size_t ctl_command_count;
 
+/* Which commands take an option is a bit of theirs. --server and --timeout are taken by all: those
+ * that ask nobody have no use for them. */
 /* Options of all commands; of those that print a list or an object; of those that change. */
 #define CTL_EVERYWHERE (CTL_BIT(HELP) | CTL_BIT(QUIET))
 #define CTL_ASKS       (CTL_BIT(SERVER) | CTL_BIT(TIMEOUT))
@@ -84,6 +87,7 @@ enum admin_code ctl_confirm(const struct ctl_line *line, const char *format, ...
 /* ---- help.c: the tables, for people and for bash */
 
 void ctl_help_all(FILE *out);
+void ctl_help_group(FILE *out, const char *group);
 void ctl_help_command(FILE *out, const struct ctl_command *command);
 /* gpuaasctl(1), as roff. */
 void ctl_help_manual(FILE *out);
@@ -115,6 +119,8 @@ enum admin_code ctl_ask_list(const struct ctl_line *line, const char *verb, json
 char *ctl_text_safe(const char *text);
 /* Columns that a terminal shows it in. */
 unsigned ctl_text_columns(const char *text);
+/* The bytes of the beginning of `size` bytes that has at most so many columns. */
+size_t ctl_text_fit(const char *text, size_t size, unsigned columns);
 
 /* ---- print.c */
 

@@ -7,10 +7,22 @@
 #include "api/limits.h"
 #include "ctl/ctl.h"
 
-static const char exits[] =
-    "0 ok, 1 error, 2 wrong command line, 3 not found, 4 denied, 5 conflict: "
-    "somebody else has\nchanged it, 6 over a limit, 7 gpuaasd cannot be "
-    "reached, 8 no answer in time, 9 done in part";
+static const struct {
+    int value;
+    const char *text;
+} exits[] = {
+#define ADMIN_CODE(name_, value_, word_, text_) {value_, text_},
+    ADMIN_CODES(ADMIN_CODE)
+#undef ADMIN_CODE
+};
+
+static void exits_help(FILE *out)
+{
+    fputs("\nExit status:\n", out);
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
+        fprintf(out, "  %d  %s\n", exits[i].value, exits[i].text);
+    }
+}
 
 /* By enum limits_unit. */
 static const char *const unit_examples[] = {"40GiB", "16", "90s", "1000", "1GiB", "50"};
@@ -63,10 +75,24 @@ void ctl_help_all(FILE *out)
     for (size_t i = 0; i < ctl_command_count; i++) {
         fprintf(out, "  %-20s %s\n", ctl_commands[i].words, ctl_commands[i].summary);
     }
-    fprintf(out,
-            "\n`gpuaasctl COMMAND --help` shows the arguments and options of a command; "
-            "gpuaasctl(1) says more.\n\nExit status: %s.\n",
-            exits);
+    fputs("\n`gpuaasctl COMMAND --help` shows the arguments and options of a command; "
+          "gpuaasctl(1) says more.\n",
+          out);
+    exits_help(out);
+}
+
+void ctl_help_group(FILE *out, const char *group)
+{
+    size_t length = strlen(group);
+    fprintf(out, "usage: gpuaasctl %s COMMAND [ARGUMENTS] [OPTIONS]\n\n", group);
+    for (size_t i = 0; i < ctl_command_count; i++) {
+        if (strncmp(ctl_commands[i].words, group, length) == 0 &&
+            ctl_commands[i].words[length] == ' ') {
+            fprintf(out, "  %-20s %s\n", ctl_commands[i].words, ctl_commands[i].summary);
+        }
+    }
+    fprintf(out, "\n`gpuaasctl %s COMMAND --help` shows the arguments and options of a command.\n",
+            group);
 }
 
 static const struct {
@@ -100,7 +126,7 @@ void ctl_help_command(FILE *out, const struct ctl_command *command)
     if (strstr(command->arguments, "LIMIT") != NULL) {
         limits_help(out);
     }
-    fprintf(out, "\nExit status: %s.\n", exits);
+    exits_help(out);
 }
 
 /* ---- the manual page */
@@ -242,7 +268,9 @@ void ctl_help_manual(FILE *out)
     fputs(".SH LIMITS\n.nf\n", out);
     limits_manual(out);
     fputs(".fi\n.SH EXIT STATUS\n", out);
-    lines_print(out, exits, roff_line);
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
+        fprintf(out, ".TP\n\\fB%d\\fR\n%s\n", exits[i].value, exits[i].text);
+    }
     fputs(manual_end, out);
 }
 

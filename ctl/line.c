@@ -187,9 +187,13 @@ static const char *second_words(const char *first)
     return list[0] != 0 ? list : NULL;
 }
 
-static enum admin_code no_command(const struct ctl_line *line, const char *first)
+static enum admin_code no_command(struct ctl_line *line, const char *first)
 {
     const char *seconds = second_words(first);
+    if (seconds != NULL && line->word_count == 1 && ctl_has(line, OPTION_HELP)) {
+        line->group = first;
+        return ADMIN_OK;
+    }
     if (seconds != NULL && line->word_count == 1) {
         return ctl_wrong(ADMIN_USAGE, "%s what? one of: %s", first, seconds);
     }
@@ -267,7 +271,7 @@ static enum admin_code options_check(struct ctl_line *line)
     uint64_t number;
     const char *end, *timeout = line->options[OPTION_TIMEOUT];
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        if (line->options[i] != NULL && (line->command->options >> i & 1) == 0) {
+        if (line->options[i] != NULL && ((line->command->options | CTL_ASKS) >> i & 1) == 0) {
             return ctl_wrong(ADMIN_USAGE, "%s has no option --%s (gpuaasctl %s --help)",
                              line->command->words, ctl_options[i].word, line->command->words);
         }

@@ -13,13 +13,14 @@
 #include "base/clock.h"
 #include "ctl/link.h"
 
-#define AGAIN_MS 20
+#define AGAIN_MS  20
+#define STARTS_NS (1500 * GA_NS_PER_MS) /* gpuaasd has its socket much sooner */
 
 /* Where --server leads. */
 static const char *server_of(const struct ctl_line *line)
 {
-    const char *url = line->options[OPTION_SERVER];
-    return url != NULL ? url : "unix:" ADMIN_SOCKET;
+    const char *url = line->options[OPTION_SERVER], *set = getenv("GPUAAS_ADMIN_SERVER");
+    return url != NULL ? url : set != NULL && set[0] != 0 ? set : "unix:" ADMIN_SOCKET;
 }
 
 bool ctl_is_remote(const struct ctl_line *line)
@@ -81,6 +82,16 @@ static enum admin_code not_connected(const char *path, int error, char *why, siz
     }
 }
 
+/* Until when it is tried again after this error. */
+static uint64_t again_until(int error, uint64_t began_ns, uint64_t deadline_ns)
+{
+    bool starting = error == ENOENT || error == ECONNREFUSED; /* gpuaasd, perhaps, a moment ago */
+    uint64_t until_ns = starting          ? began_ns + STARTS_NS
+                        : error == EAGAIN ? deadline_ns /* as many as may wait there do so */
+                                          : 0;
+    return until_ns < deadline_ns ? until_ns : deadline_ns;
+}
+
 static enum admin_code socket_open(const char *url, uint64_t deadline_ns,
                                    struct transport_conn *out, char *why, size_t why_size)
 {
@@ -90,11 +101,12 @@ static enum admin_code socket_open(const char *url, uint64_t deadline_ns,
     if (code != ADMIN_OK) {
         return code;
     }
+    const uint64_t began_ns = ga_clock_ns();
     memcpy(address.sun_path, path, strnlen(path, sizeof address.sun_path - 1));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int failed = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&address, sizeof address);
-    while (failed != 0 && fd >= 0 && errno == EAGAIN && ga_clock_ns() < deadline_ns) {
-        (void)poll(NULL, 0, AGAIN_MS); /* as many as may wait there do so */
+    while (failed != 0 && fd >= 0 && ga_clock_ns() < again_until(errno, began_ns, deadline_ns)) {
+        (void)poll(NULL, 0, AGAIN_MS);
         failed = connect(fd, (struct sockaddr *)&address, sizeof address);
     }
     if (failed != 0) {
@@ -198,7 +210,7 @@ static enum admin_code greeting_failed(const struct transport_conn *conn, enum g
              status == GA_LOST ? "it closes the connection when it is greeted: is it a gpuaasd of "
                                  "this release? Its log says why"
                                : "its answer makes no sense: is it another program?");
-    return status == GA_LOST ? ADMIN_UNREACHABLE : ADMIN_ERROR;
+    return ADMIN_UNREACHABLE;
 }
 
 static enum admin_code link_greet(struct transport_conn *conn, uint64_t deadline_ns, char *why,
@@ -258,16 +270,14 @@ static enum admin_code network_open(const char *url, unsigned timeout_ms,
     }
     address.secret = &secret;
     enum ga_status status = address.ops->connect_begin(&address, out, reason, sizeof reason);
-    if (status != GA_OK) { /* a file, or a name that nobody knows */
-        return server_wrong(url, reason, status == GA_LOST ? ADMIN_UNREACHABLE : ADMIN_USAGE, why,
-                            why_size);
+    if (status != GA_OK) { /* one of our files, or a name that nobody knows */
+        return server_wrong(url, reason, status == GA_INVALID ? ADMIN_USAGE : ADMIN_UNREACHABLE,
+                            why, why_size);
     }
     status = transport_connected(out, (int)timeout_ms, reason, sizeof reason);
     enum admin_code code = status == GA_OK        ? ADMIN_OK
                            : status == GA_TIMEOUT ? ADMIN_TIMEOUT
-                           : transport_error_text(out) != NULL
-                               ? ADMIN_ERROR /* it is there, and is not whom we mean */
-                               : ADMIN_UNREACHABLE;
+                                                  : ADMIN_UNREACHABLE;
     if (code == ADMIN_OK) {
         code = link_greet(out, deadline_ns, reason, sizeof reason);
     }

@@ -36,7 +36,9 @@ int main(int argc, char **argv)
         ctl_help_all(stderr);
         return ADMIN_USAGE;
     }
-    if (line.command == NULL) {
+    if (line.group != NULL) {
+        ctl_help_group(stdout, line.group);
+    } else if (line.command == NULL) {
         ctl_help_all(stdout);
     } else if (ctl_has(&line, OPTION_HELP)) {
         ctl_help_command(stdout, line.command);

@@ -73,3 +73,20 @@ unsigned ctl_text_columns(const char *text)
     }
     return columns;
 }
+
+size_t ctl_text_fit(const char *text, size_t size, unsigned columns)
+{
+    size_t at = 0;
+    unsigned used = 0;
+    while (at < size) {
+        uint32_t character = 0;
+        size_t bytes = character_read((const unsigned char *)text + at, &character);
+        int width = bytes > 1 ? wcwidth((wchar_t)character) : 1;
+        used += width < 0 ? 1u : (unsigned)width;
+        if (used > columns) {
+            break;
+        }
+        at += bytes != 0 ? bytes : 1;
+    }
+    return at < size ? at : size;
+}

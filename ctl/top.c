@@ -274,7 +274,7 @@ static void top_tenants_write(FILE *out, json_t *tenants)
     json_t *tenant;
     size_t at;
     fprintf(out, "%-16s  %-9s  %-12s  %-22s  %s\n", "TENANT", "STATE", "SESSIONS", "GPU MEMORY",
-            "GPU HOURS (MONTH)");
+            "GPU TIME (MONTH)");
     json_array_foreach(tenants, at, tenant)
     {
         cell_write(out, tenant, "name", FORM_TEXT, -16);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/digits.h"
@@ -14,6 +15,8 @@
 #define FIRST_LOOK_MS    300 /* between the first two: shares need both */
 #define ITERATIONS_MAX   1000000u
 #define TOP_NOTE_COLUMNS 200
+#define KEY_ESCAPE       27
+#define KEY_INTERRUPT    3
 
 static enum admin_code top_number(const struct ctl_line *line, enum ctl_option option,
                                   uint64_t most, uint64_t *number)
@@ -31,6 +34,27 @@ static enum admin_code top_number(const struct ctl_line *line, enum ctl_option o
 
 /* ---- for scripts */
 
+/* A terminal's lines are cut where it would wrap them. */
+static void batch_write(const struct top *top)
+{
+    struct winsize window;
+    char *text = NULL;
+    size_t size = 0;
+    bool narrow = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 &&
+                  window.ws_col != 0;
+    FILE *out = narrow ? open_memstream(&text, &size) : NULL;
+    ctl_top_write(top, out != NULL ? out : stdout);
+    if (out == NULL || fclose(out) != 0) {
+        return;
+    }
+    for (char *at = text, *next; *at != 0; at = next) {
+        next = at + strcspn(at, "\n");
+        printf("%.*s\n", (int)ctl_text_fit(at, (size_t)(next - at), window.ws_col), at);
+        next += *next == '\n';
+    }
+    free(text);
+}
+
 static enum admin_code top_batch(struct top *top, uint64_t interval_s, uint64_t iterations)
 {
     char why[1000];
@@ -45,7 +69,7 @@ static enum admin_code top_batch(struct top *top, uint64_t interval_s, uint64_t 
             code = ctl_print_json("Top", top->frame);
         } else {
             fputs(i != 0 ? "\n" : "", stdout);
-            ctl_top_write(top, stdout);
+            batch_write(top);
         }
         if (fflush(stdout) != 0) {
             return code;
@@ -76,8 +100,7 @@ static void screen_draw(const struct top *top, const char *why)
     erase();
     for (char *at = text, *next; *at != 0 && row < LINES - 1; at = next, row++) {
         next = at + strcspn(at, "\n");
-        int length = (int)(next - at);
-        (void)mvaddnstr(row, 0, at, length < COLS * 4 ? length : COLS * 4);
+        (void)mvaddnstr(row, 0, at, (int)ctl_text_fit(at, (size_t)(next - at), (unsigned)COLS));
         next += *next == '\n';
     }
     (void)attron(A_REVERSE);
@@ -92,17 +115,34 @@ static void screen_draw(const struct top *top, const char *why)
     free(text);
 }
 
-/* Asks for a text in the last line. False: nothing was given. */
+/* Asks for a text in the last line. False: nothing was given, or Escape (or ^C) was typed. */
 static bool screen_ask(const char *question, char *answer, int size)
 {
-    (void)move(LINES - 1, 0);
-    (void)clrtoeol();
-    (void)addnstr(question, COLS);
-    (void)echo();
+    int length = 0, key;
+    answer[0] = 0;
     timeout(-1);
-    int got = getnstr(answer, size - 1);
-    (void)noecho();
-    return got == OK && answer[0] != 0;
+    for (;;) {
+        (void)move(LINES - 1, 0);
+        (void)clrtoeol();
+        (void)addnstr(question, COLS);
+        (void)addnstr(answer, COLS);
+        (void)refresh();
+        key = getch();
+        if (key == KEY_ESCAPE || key == KEY_INTERRUPT || key == ERR) {
+            answer[0] = 0;
+            return false;
+        }
+        if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+            return answer[0] != 0;
+        }
+        if (key == KEY_BACKSPACE || key == '\b' || key == 0x7f) {
+            length -= length > 0;
+            answer[length] = 0;
+        } else if (key >= ' ' && key < 0x100 && length < size - 1) {
+            answer[length++] = (char)key;
+            answer[length] = 0;
+        }
+    }
 }
 
 static void screen_do(const struct top *top, const char *verb, json_t *arguments)
@@ -165,7 +205,7 @@ static bool screen_key(struct top *top, int key)
     } else if (key == 'd') {
         screen_drain(top);
     }
-    return key != 'q' && key != 3;
+    return key != 'q' && key != KEY_ESCAPE && key != KEY_INTERRUPT;
 }
 
 /* Its window was closed, or its connection has ended. */
@@ -187,6 +227,8 @@ static enum admin_code top_screen(struct top *top, uint64_t interval_s)
     }
     (void)cbreak();
     (void)noecho();
+    (void)keypad(stdscr, TRUE); /* what an arrow sends is no Escape */
+    set_escdelay(50);
     (void)curs_set(0);
     int wait_ms = FIRST_LOOK_MS, key;
     do {

@@ -36,6 +36,35 @@ enum admin_code ctl_user_list(const struct ctl_line *line)
                          CTL_COUNT(user_columns));
 }
 
+static const struct ctl_column user_show_columns[] = {
+    {"tenant", "tenant", FORM_TEXT, false},
+    {"user", "name", FORM_TEXT, false},
+    {"description", "description", FORM_TEXT, false},
+    {"state", "state", FORM_TEXT, false},
+    {"reason", "reason", FORM_TEXT, false},
+    {"generation", "generation", FORM_COUNT, false},
+    {"sessions", "sessions|limits.sessions", FORM_COUNT_OF, false},
+    {"GPU time of the day", "gpu_time_day_ms|limits.gpu_time_day_ms", FORM_HOURS_OF, false},
+    {"GPU time of the month", "gpu_time_month_ms|limits.gpu_time_month_ms", FORM_HOURS_OF, false},
+    {"limit of GPUs", "limits.gpus", FORM_COUNT, false},
+    {"limit of GPU memory", "limits.gpu_mem_bytes", FORM_BYTES, false},
+    {"limit of it per GPU", "limits.gpu_mem_per_gpu_bytes", FORM_BYTES, false},
+    {"limit of pinned memory", "limits.host_pinned_bytes", FORM_BYTES, false},
+    {"limit of modules", "limits.module_bytes", FORM_BYTES, false},
+    {"limit of objects", "limits.objects", FORM_COUNT, false},
+    {"limit of wall time", "limits.wall_time_ms", FORM_DURATION_MS, false},
+    {"limit of idle time", "limits.idle_timeout_ms", FORM_DURATION_MS, false},
+    {"limit of a kernel's time", "limits.kernel_time_ms", FORM_DURATION_MS, false},
+    {"made", "created", FORM_TIME, false},
+    {"changed", "changed", FORM_TIME, false},
+};
+
+enum admin_code ctl_user_show(const struct ctl_line *line)
+{
+    return ctl_verb_show(line, "user.show", user_named(line), "User", user_show_columns,
+                         CTL_COUNT(user_show_columns));
+}
+
 enum admin_code ctl_user_add(const struct ctl_line *line)
 {
     json_t *arguments = user_named(line);

@@ -56,6 +56,19 @@ static void duration_write(uint64_t ms, char *text, size_t size)
     }
 }
 
+/* "100.5h", "12.3m", "1.5s": of each length at least two digits that say something. */
+static void hours_write(uint64_t ms, char *text, size_t size)
+{
+    double seconds = (double)ms / 1000;
+    if (seconds >= SECONDS_OF_HOUR || ms == 0) {
+        snprintf(text, size, "%.1fh", seconds / SECONDS_OF_HOUR);
+    } else if (seconds >= SECONDS_OF_MINUTE) {
+        snprintf(text, size, "%.1fm", seconds / SECONDS_OF_MINUTE);
+    } else {
+        snprintf(text, size, ms < 1000 ? "%.3fs" : "%.1fs", seconds);
+    }
+}
+
 /* "2026-11-25T16:44:08Z" as the time of this place. */
 static void value_time_write(const char *iso, char *text, size_t size)
 {
@@ -76,9 +89,10 @@ static void number_write(enum ctl_form form, const json_t *value, char *text, si
         snprintf(text, size, "-");
     } else if (form == FORM_BYTES || form == FORM_BYTES_OF) {
         ctl_bytes_write(number, text, size);
-    } else if (form == FORM_HOURS_OF || form == FORM_HOURS) {
-        snprintf(text, size, form == FORM_HOURS ? "%.3f" : "%.1f",
-                 (double)number / 1000 / SECONDS_OF_HOUR);
+    } else if (form == FORM_HOURS) { /* a tenth of a second is still there */
+        snprintf(text, size, "%.5f", (double)number / 1000 / SECONDS_OF_HOUR);
+    } else if (form == FORM_HOURS_OF) {
+        hours_write(number, text, size);
     } else if (form == FORM_SECONDS) {
         snprintf(text, size, "%.3f", (double)number / 1000);
     } else if (form == FORM_DURATION_MS) {

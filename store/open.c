@@ -81,10 +81,11 @@ enum ga_status open_look(struct store *store)
         return sql_refuse(store, GA_INVALID, "%s is not a file", store->path);
     }
     if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        return sql_refuse(store, GA_DENIED,
-                          "%s: others than its owner may use the file, which has who may use what: "
-                          "chmod 600 %s",
-                          store->path, store->path);
+        return sql_refuse(
+            store, GA_DENIED,
+            "%s: others than its owner may use the file; if it is the database, which "
+            "has who may use what, it must have the mode 0600",
+            store->path);
     }
     if (file.st_size == 0) {
         return sql_refuse(store, GA_LOST,

@@ -27,7 +27,7 @@ static enum ga_status tcp_resolve(const struct transport_address *address, int f
     if (rc != 0) {
         snprintf(why, why_size, "%.100s: %s", address->host,
                  rc == EAI_NONAME ? "there is no host of this name" : gai_strerror(rc));
-        return GA_INVALID;
+        return GA_NOT_FOUND;
     }
     return GA_OK;
 }

@@ -169,6 +169,10 @@ const char *client_environment_token(const char *host, const char *port)
     if (token != NULL || path == NULL) {
         return token;
     }
+    if (ga_file_lacks(path, GA_FILE_OF_TOKEN)) {
+        ga_warn("GPUAAS_TOKEN_FILE: %s holds no token: is it the right file?", path);
+        return NULL;
+    }
     if (!ga_file_is_private(path)) {
         ga_warn("GPUAAS_TOKEN_FILE: every user may read or change %s, so the token is not used: "
                 "chmod o= %s",

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cmd/gpuaas/cmd.h"
 
-enum cmd_reader { READER_CLIENT, READER_JIT, READER_SOFTGPU, READER_ALL };
+enum cmd_reader { READER_CLIENT, READER_JIT, READER_SOFTGPU, READER_CTL, READER_ALL };
 
 struct cmd_variable {
     const char *name;
@@ -39,6 +39,7 @@ static const struct {
                                              "programs that compile at run time read this one."},
     [READER_SOFTGPU] = {"Software GPUs", "softgpu reads these variables in programs that use it "
                                          "without a server (`gpuaas run --local`)."},
+    [READER_CTL] = {"Administration", "gpuaasctl reads this variable."},
     [READER_ALL] = {"Messages", "The client library and softgpu read these variables."},
 };
 

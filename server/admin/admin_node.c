@@ -170,10 +170,14 @@ static void config_line(void *user, const char *section, const char *key, const 
         admin_set(sections, section, members);
     }
     json_t *before = json_object_get(members, key);
-    if (before != NULL) { /* `listen` may repeat */
-        char both[CONF_LISTENS_MAX * CONF_TEXT_MAX];
-        snprintf(both, sizeof both, "%s, %s", json_string_value(before), value);
-        admin_set_text(members, key, both);
+    if (before != NULL && !json_is_array(before)) { /* `listen` may repeat */
+        json_t *all = json_array();
+        (void)json_array_append(all, before);
+        admin_set(members, key, all);
+        before = all;
+    }
+    if (before != NULL) {
+        (void)json_array_append_new(before, json_string(value));
     } else {
         admin_set_text(members, key, value);
     }

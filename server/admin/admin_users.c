@@ -3,9 +3,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
+#include "server/control/accounting.h"
 #include "server/control/member.h"
+#include "server/control/status.h"
 
 static json_t *user_record(const struct store_user *user)
 {
@@ -85,6 +88,44 @@ static enum admin_code user_read(struct admin_call *call, struct store **store,
                           "the user %s has generation %" PRIu64 ", not %" PRIu64
                           ": somebody has changed it meanwhile; read it again",
                           user->name, user->generation, wanted);
+    }
+    return code;
+}
+
+struct user_use {
+    const struct store_user *of;
+    uint64_t sessions;
+};
+
+static void user_use_add(void *user, const struct status_application *application)
+{
+    struct user_use *use = user;
+    use->sessions += application->session && strcmp(application->tenant, use->of->tenant) == 0 &&
+                     strcmp(application->user, use->of->name) == 0;
+}
+
+enum admin_code admin_verb_user_show(struct admin_call *call)
+{
+    struct store *store;
+    struct store_user user;
+    struct store_tenant tenant;
+    struct user_use use = {.of = &user};
+    const struct status_sink sink = {.user = &use, .application = user_use_add};
+    enum admin_code code = user_read(call, &store, &user);
+    if (code == ADMIN_OK) {
+        code = admin_store_code(call, store, store_tenant_get(store, user.tenant, &tenant));
+    }
+    if (code == ADMIN_OK) {
+        json_t *item = user_record(&user);
+        status_collect(call->control, &sink);
+        admin_set_number(item, "sessions", use.sessions);
+        admin_set_number(item, "gpu_time_day_ms",
+                         accounting_gpu_ns(call->control, tenant.number, user.name, STORE_DAY) /
+                             GA_NS_PER_MS);
+        admin_set_number(item, "gpu_time_month_ms",
+                         accounting_gpu_ns(call->control, tenant.number, user.name, STORE_MONTH) /
+                             GA_NS_PER_MS);
+        admin_set(call->result, "item", item);
     }
     return code;
 }

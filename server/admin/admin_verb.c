@@ -188,7 +188,7 @@ static enum admin_code arguments_check(const struct admin_verb *verb, struct adm
 static const char *code_word(enum admin_code code)
 {
     switch (code) {
-#define ADMIN_CODE(name, value, word)                                                              \
+#define ADMIN_CODE(name, value, word, text)                                                        \
     case ADMIN_##name:                                                                             \
         return word;
         ADMIN_CODES(ADMIN_CODE)

@@ -113,6 +113,7 @@ enum admin_code admin_verb_tenant_resume(struct admin_call *call);
 enum admin_code admin_verb_tenant_remove(struct admin_call *call);
 enum admin_code admin_verb_tenant_rename(struct admin_call *call);
 enum admin_code admin_verb_users(struct admin_call *call); /* admin_users.c */
+enum admin_code admin_verb_user_show(struct admin_call *call);
 enum admin_code admin_verb_user_add(struct admin_call *call);
 enum admin_code admin_verb_user_set_quota(struct admin_call *call);
 enum admin_code admin_verb_user_suspend(struct admin_call *call);

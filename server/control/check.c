@@ -3,9 +3,12 @@
 #include "server/control/check.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/wire.h"
@@ -44,10 +47,33 @@ static bool file_check(const char *file, const char *key, const char *path, conf
 static bool private_check(const char *file, const char *key, const char *path,
                           conf_complain *complain, void *user)
 {
+    if (path[0] != 0 && ga_file_lacks(path, GA_FILE_OF_KEY)) {
+        return file_complain(file, key, complain, user,
+                             "%s holds no private key (PEM): is it the right file?", path);
+    }
     return path[0] == 0 || ga_file_is_private(path) ||
            file_complain(file, key, complain, user,
                          "every user may read or change %s, which holds a private key: chmod o= %s",
                          path, path);
+}
+
+/* The folder in which gpuaasd makes a file. */
+static bool place_check(const char *file, const char *key, const char *path,
+                        conf_complain *complain, void *user)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    snprintf(folder, sizeof folder, "%s", path);
+    const char *name = dirname(folder);
+    if (path[0] == 0) {
+        return true;
+    }
+    if (stat(name, &status) != 0) {
+        return file_complain(file, key, complain, user, "there is no folder %s for it: %s%s", name,
+                             strerror(errno), errno == ENOENT ? "; make it (mode 0700)" : "");
+    }
+    return S_ISDIR(status.st_mode) ||
+           file_complain(file, key, complain, user, "%s is no folder", name);
 }
 
 static bool validity_check(const char *file, const struct conf_server *server,
@@ -163,6 +189,9 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     right &= private_check(file, "tls_key", server->tls_key, complain, user);
     right &= file_check(file, "tls_client_ca", server->tls_client_ca, complain, user);
     right &= validity_check(file, server, complain, user);
+    right &= place_check(file, "store", server->store, complain, user);
+    right &= place_check(file, "audit_log", server->audit_log, complain, user);
+    right &= place_check(file, "admin_socket", server->admin_socket, complain, user);
     right &= identity_check(file, server, complain, user);
     right &= !server->auth || server->store[0] != 0 ||
              file_complain(file, "auth", complain, user,

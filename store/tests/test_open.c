@@ -42,7 +42,7 @@ Test(open, files_are_their_owners)
     cr_assert_eq(file.st_mode & 0777, 0600);
     store_close(store);
     cr_assert_eq(chmod(path, 0640), 0);
-    scratch_closed(path, GA_DENIED, "chmod 600");
+    scratch_closed(path, GA_DENIED, "the mode 0600");
     cr_assert_eq(chmod(path, 0600), 0);
     store_close(scratch_open(path));
 }

@@ -110,7 +110,7 @@ def test_private_key_of_everybody(build):
     with tempfile.TemporaryDirectory() as folder:
         key = os.path.join(folder, "server.key")
         with open(key, "w", encoding="ascii") as f:
-            f.write("a key\n")
+            f.write("-----BEGIN PRIVATE KEY-----\n")
         text = f"[server]\nlisten = tcp://127.0.0.1:0\ntls_key = {key}\n[gpu.0]\ndriver = soft\n"
         for mode in (0o644, 0o602):
             os.chmod(key, mode)

@@ -34,10 +34,10 @@ class Authority:
         self.folder, self.name = folder, name
         self.ca = os.path.join(folder, f"{name}.pem")
         openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj",
+                "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "60", "-subj",
                 f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE")
 
-    def sign(self, name, names, days=2):
+    def sign(self, name, names, days=30):
         """A certificate for `names` ("DNS:localhost,IP:127.0.0.1") and its key, as paths. Fewer
         days than 0: it has expired."""
         openssl(self.folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",

@@ -41,8 +41,8 @@ def test_node(build):
         shown = admin.json("config", "show")["sections"]
         expect(shown["server"]["admin_socket"] == admin.socket and
                shown["server"]["auth"] == "off" and shown["server"]["audit_full"] == "deny" and
-               shown["gpu.1"]["name"] == "Soft 1" and "memory=2147483648" in
-               shown["gpu.1"]["software"], f"{shown}")
+               shown["gpu.1"]["name"] == "Soft 1" and shown["gpu.1"]["memory"] ==
+               "2147483648", f"{shown}")
         expect(admin.json("version", server=False)["version"] == health["version"], "the same")
         table = admin.text("gpus").splitlines()
         expect(re.match(r"GPU +NODE +MODEL", table[0]) and len(table) == 3 and
@@ -333,7 +333,7 @@ def test_top_on_a_terminal(build):
         process = subprocess.Popen(command, env={**admin.env, "TERM": "xterm"}, stdin=other,
                                    stdout=other, stderr=other)
         text = wait_for_text(own, session)
-        expect("Soft 0" in text and "GPU HOURS" in text, text)
+        expect("Soft 0" in text and "GPU TIME" in text, text)
         os.write(own, f"k{session}\rtoo loud\r".encode())
         player.wait_for_line("too loud", 20, player.err)
         os.write(own, b"q")

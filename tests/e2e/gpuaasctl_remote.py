@@ -12,7 +12,7 @@ import tempfile
 import certificates
 import ctl
 import harness
-from ctl import DENIED, ERROR, OK, UNREACHABLE, USAGE
+from ctl import DENIED, OK, UNREACHABLE, USAGE
 from harness import expect, wait_until
 from no_server import refusing_address
 
@@ -150,7 +150,7 @@ def test_wrong_ends(build):
 
         wrong(UNREACHABLE, "nobody listens there: is gpuaasd started",
               url=f"tls://{refusing_address()}")
-        wrong(ERROR, "no authority that is trusted here", GPUAAS_CA=foreign.ca)
+        wrong(UNREACHABLE, "no authority that is trusted here", GPUAAS_CA=foreign.ca)
         wrong(DENIED, "a tenant's: it may use GPUs, and administrate nothing", name="lab")
         wrong(DENIED, "authority of this client's certificate", GPUAAS_CERT=cert, GPUAAS_KEY=key)
         wrong(USAGE, "GPUAAS_CERT and GPUAAS_KEY", name=None)

@@ -48,7 +48,7 @@ def test_tenants(build):
                [{"name": "ana", "state": "active"}, {"name": "bob", "state": "suspended"}] and
                re.search(r"users +ana,bob", admin.text("tenant", "show", "big")), "its users")
         table = admin.text("tenant", "list")
-        expect(re.search(r"ml-lab +active +0/16 +0 B/40\.0 GiB +0\.0/100\.0", table), table)
+        expect(re.search(r"ml-lab +active +0/16 +0 B/40\.0 GiB +0\.0h/100\.0h", table), table)
         card = admin.text("tenant", "show", "ml-lab")
         expect("H200,A30" in card and "objects" not in card, card)
         same = ["tenant", "add", "ml-lab", "gpu-mem=40G", "gpus=2", "sessions=16",
@@ -456,7 +456,7 @@ def test_usage(build):
             expect([each["tenant"] for each in admin.items("usage", "--top", "1")] == ["b"], "one")
             admin.wrong(USAGE, "usage", "--top", "x", says="give a number")
             table = admin.text("usage")
-            expect(re.search(r"a +4 +2\.000 ", table), table)
+            expect(re.search(r"a +4 +2\.00000 ", table), table)
             expect("7200.000" in admin.text("usage", "--unit", "gpu-seconds"), "in seconds")
             rows = admin.text("usage", "--csv").splitlines()
             expect(rows[0].startswith("tenant,sessions,gpu_time_ms") and rows[1].startswith("a,4,"),

@@ -22,7 +22,8 @@ def asked(build, *words, status=OK):
 
 def commands(build):
     """{words: its --help}, as --help lists them."""
-    listed = re.findall(r"(?m)^  (\S+(?: \S+)*?)  +\S", asked(build, "--help"))
+    shown = asked(build, "--help").split("\nExit status")[0]
+    listed = re.findall(r"(?m)^  (\S+(?: \S+)*?)  +\S", shown)
     expect(len(listed) > 8 and "sessions kill" in listed, f"{listed}")
     return {words: asked(build, *words.split(), "--help") for words in listed}
 
@@ -34,7 +35,12 @@ def options(text):
 def test_help(build):
     for words, text in commands(build).items():
         expect(text.startswith(f"usage: gpuaasctl {words}") and f"\n{words}: " in text and
-               "--help" in options(text) and "Exit status: 0 ok" in text, text)
+               "--help" in options(text) and "\nExit status:\n  0  it is done\n" in text, text)
+        group = words.split()[0]
+        if group != words:
+            shown = asked(build, group, "--help")
+            expect(f"\n  {words} " in shown or shown.startswith(f"usage: gpuaasctl {group} ["),
+                   shown)
         expect(all(len(line) <= 110 for line in text.splitlines()), text)
 
 

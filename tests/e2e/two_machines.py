@@ -69,7 +69,8 @@ def test_commands_of_the_readme(build):
         with open(config_path, "w", encoding="utf-8") as f:
             f.write(config.replace("9955", str(port)).replace(
                 "[server]\n", "[server]\ndata_ports = 0\n"))
-        server = server.replace("gpuaasd.conf &", "gpuaasd.conf 2> log &\nserver_is_ready")
+        # As somebody pastes them: nothing waits between them but what the commands wait for.
+        server = server.replace("gpuaasd.conf &", "gpuaasd.conf 2> log &") + "\nserver_is_ready"
         if build.sanitize in harness.RUNTIMES:  # unmodified programs load its runtime first
             client = f"LD_PRELOAD={harness.sanitizer_runtime(build.sanitize)} {client}"
         script = SCRIPT.format(own=OWN_FOLDERS.format(folder=folder), server=server,

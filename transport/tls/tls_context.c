@@ -77,6 +77,11 @@ static enum ga_status file_error(const char *what, const char *path, char *why, 
 static enum ga_status identity_load(SSL_CTX *context, const struct transport_secret *secret,
                                     char *why, size_t why_size)
 {
+    if (ga_file_lacks(secret->key, GA_FILE_OF_KEY)) {
+        snprintf(why, why_size, "%s holds no private key (PEM): is it the right file?",
+                 secret->key);
+        return GA_INVALID;
+    }
     if (!ga_file_is_private(secret->key)) { /* who reads it can speak in its owner's name */
         snprintf(why, why_size,
                  "every user may read or change %s, which holds a private key: chmod o= %s",
