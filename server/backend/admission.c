@@ -101,8 +101,10 @@ static void void_told(struct backend *backend, const struct channel_claim *packe
 {
     struct channel_claim answer = *packet;
     if (packet->seat < CHANNEL_SEATS) {
+        (void)GA_FAILPOINT("backend: before a claim is taken back");
         answer.used = tickets_void(&backend->applications[packet->seat].tickets, packet->gpu);
         (void)!outbox_send(backend, &answer, sizeof answer, -1); /* else it is gone */
+        (void)GA_FAILPOINT("backend: claim taken back");
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/claims.h"
 
+#include "base/failpoint.h"
 #include "server/control/application.h"
 #include "server/control/backend_process.h"
 #include "server/control/control.h"
@@ -34,6 +35,7 @@ static void claim_void(struct seat *seat, uint32_t gpu)
 {
     const struct channel_claim packet = {
         .kind = CHANNEL_VOID, .seat = seat->number, .gpu = gpu, .tickets = seat->tickets_sent};
+    (void)GA_FAILPOINT("gpuaasd: before a claim is taken back");
     if (!gpu_set_has(seat->voided, gpu) && seat_tell(seat, &packet, sizeof packet) == GA_OK) {
         gpu_set_add(seat->voided, gpu);
     }
@@ -87,6 +89,7 @@ void claims_answered(struct seat *seat, const struct channel_claim *packet)
     if (packet->gpu >= CONF_GPUS_MAX || !gpu_set_has(seat->voided, packet->gpu)) {
         return;
     }
+    (void)GA_FAILPOINT("gpuaasd: claim taken back");
     gpu_set_remove(seat->voided, packet->gpu);
     if (packet->used != 0) {
         claims_bound(seat, packet->gpu);

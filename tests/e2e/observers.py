@@ -109,9 +109,13 @@ def test_listings_while_all_sessions_are_used(build):
         shown = gpuaas(build, env, "status", status=1)
         expect("Soft A0" in shown.out.text and "limit sessions of tenant default" in
                shown.out.text, shown.report())
+        told = "limit sessions of tenant default: 1 allowed, 1 used"
         late = gpuaas(build, env, "run", build.program("vector_add"), status=None)
-        expect(late.status != 0 and "limit sessions of tenant default: 1 allowed, 1 used" in
-               late.err.text, late.report())
+        expect(late.status != 0 and told in late.err.text, late.report())
+        # A program that lists them cannot say that it does no more.
+        with contextlib.closing(Program(env)) as lister:
+            expect(lister.ask("look()")[0] == 800, lister.report())
+            wait_until(lambda: told in lister.err.text, 20, lister.report())
         expect(len(server.sessions()) == 1, f"{server.sessions()}")
 
 

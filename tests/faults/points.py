@@ -24,6 +24,10 @@ LENDING = ("backend: before it borrows", "backend: borrowed", "backend: before i
 TURNS = ("backend: turn wanted", "backend: in a turn", "backend: before a turn is returned",
          "backend: turn returned", "gpuaasd: before turns are told")
 
+# Steps that are only taken when somebody else's claim is in the way: claims.py goes there.
+CLAIMS = ("gpuaasd: before a claim is taken back", "backend: before a claim is taken back",
+          "backend: claim taken back", "gpuaasd: claim taken back")
+
 # No fault: the driver has no such thing. tests/e2e/quotas.py asks for them.
 KINDS = ("backend: kernels can be stopped", "backend: variables are told")
 
@@ -54,13 +58,14 @@ def found_points():
                 for void, point in CALL.findall(f.read()):
                     can_fail = not void or points.get(point, Point("", False)).can_fail
                     points[point] = Point(point, can_fail)
-    known = COUNT + len(LENDING) + len(TURNS) + len(KINDS) + len(CHECKS)
+    known = COUNT + len(LENDING) + len(TURNS) + len(CLAIMS) + len(KINDS) + len(CHECKS)
     assert len(points) == known, f"{len(points)} failpoints are found, {known} are known"
     return sorted(points.values(), key=lambda point: point.name)
 
 
 def all_points():
-    return [point for point in found_points() if point.name not in LENDING + TURNS + KINDS + CHECKS]
+    apart = LENDING + TURNS + CLAIMS + KINDS + CHECKS
+    return [point for point in found_points() if point.name not in apart]
 
 
 def lending_points():
@@ -73,6 +78,12 @@ def turns_points():
     points = [point for point in found_points() if point.name in TURNS]
     assert len(points) == len(TURNS), "a step of turns has another name"
     return points
+
+
+def claims_points(program):
+    points = [point for point in found_points() if point.name in CLAIMS]
+    assert len(points) == len(CLAIMS), "a step of claims has another name"
+    return [point for point in points if point.program == program]
 
 
 class Fuse:
