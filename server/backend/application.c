@@ -368,6 +368,9 @@ const char *application_turn(struct application *application)
         ga_warn("session ended: the client has opened no side connection in time");
         return "no side connection";
     }
+    if (application->conn != NULL && !application->side_open && atomic_load(&application->alone)) {
+        return "its client has ended before it was connected";
+    }
     idle_tell(application);
     served_tell(application);
     return application->conn != NULL ? application_life_turn(application) : NULL;

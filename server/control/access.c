@@ -23,6 +23,7 @@
 /* ---- the store */
 
 static void access_turn(uv_timer_t *timer);
+static void access_ends_ask(struct control *control);
 
 enum ga_status access_open(struct control *control)
 {
@@ -34,6 +35,7 @@ enum ga_status access_open(struct control *control)
     (void)uv_timer_init(&control->loop, &control->access_timer);
     uv_unref((uv_handle_t *)&control->access_timer);
     (void)uv_timer_start(&control->access_timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
+    access_ends_ask(control);
     return GA_OK;
 }
 
@@ -150,14 +152,20 @@ void access_look(struct control *control)
     }
 }
 
+/* Only if somebody may read that. */
+static void access_ends_ask(struct control *control)
+{
+    if (control->conf->server.http[0] != 0) {
+        credential_ends_ask(control);
+    }
+}
+
 static void access_turn(uv_timer_t *timer)
 {
     access_look(timer->data);
     storage_look(timer->data);
     certificates_look(timer->data);
-    if (((struct control *)timer->data)->conf->server.http[0] != 0) {
-        credential_ends_ask(timer->data); /* somebody may read that */
-    }
+    access_ends_ask(timer->data);
 }
 
 /* ---- who wants to come in */
