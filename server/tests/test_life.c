@@ -110,9 +110,10 @@ Test(life, client_without_its_control_connection_is_served_on)
 
 #ifdef GPUAAS_FAILPOINTS
 
+static char fuse[] = "/tmp/gpuaas-life-XXXXXX";
+
 static void start_late(void)
 {
-    static char fuse[] = "/tmp/gpuaas-life-XXXXXX";
     int file = mkstemp(fuse);
     cr_assert(file >= 0 && fchmod(file, 0666) == 0); /* a backend process has another user */
     dprintf(file, "1 delay:1000 backend: served\n");
@@ -132,7 +133,7 @@ Test(life, client_may_be_served_on_before_gpuaasd_knows, .init = start_late)
     cr_assert_eq(script_map(&app, app.window, 2 * MIB), 0);
     script_app_close(&app);
     script_server_wait_backends(&server, 0);
-    unlink(getenv("GPUAAS_FAILPOINT"));
+    unlink(fuse);
 }
 
 #endif
