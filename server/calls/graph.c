@@ -232,6 +232,7 @@ CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
 static CUresult executable_make(struct server_conn *conn, struct server_graph *graph,
                                 uint64_t flags)
 {
+    meter_long_call(conn);
     CUresult rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, graph->graph, flags);
     if (rc != CUDA_SUCCESS) {
         return rc;

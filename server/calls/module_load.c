@@ -152,6 +152,7 @@ static CUresult driver_load(struct server_conn *conn, const struct image *image,
     struct linked linked = {0};
     struct api_image opened, part;
     CUresult rc = CUDA_SUCCESS;
+    meter_long_call(conn);
     if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
@@ -175,7 +176,6 @@ static CUresult driver_load(struct server_conn *conn, const struct image *image,
 CUresult module_real_load(struct server_conn *conn, struct server_module *module)
 {
     struct module_options options = options_of(&module->made_from);
-    meter_look(conn); /* nobody looks while it is compiled */
     return driver_load(conn, module->image, &options, &module->real);
 }
 

@@ -104,7 +104,8 @@ void control_application_keep(struct control_application *application)
     application->users++;
 }
 
-void control_application_drop(struct control_application *application)
+/* Not inline: who drops it twice has it twice, which compilers do not see. */
+__attribute__((noinline)) void control_application_drop(struct control_application *application)
 {
     if (--application->users == 0) {
         member_drop(application->member);

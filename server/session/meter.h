@@ -110,6 +110,9 @@ void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t str
 /* Before a call by which the stream, or any stream, may come to wait. */
 void meter_rest(struct server_conn *conn, uint64_t stream);
 void meter_rest_all(struct server_conn *conn);
+/* Before a call that may keep the thread for long (compiling): nobody looks meanwhile, so batches
+ * end, and what is known of them is told. */
+void meter_long_call(struct server_conn *conn);
 /* No call comes any more. What has been done is told; work that goes on is waited for, for a moment
  * only. */
 void meter_end(struct server_conn *conn);

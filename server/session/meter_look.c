@@ -135,6 +135,12 @@ void meter_idle(struct server_conn *conn)
     }
 }
 
+void meter_long_call(struct server_conn *conn)
+{
+    meter_rest_all(conn);
+    meter_look(conn);
+}
+
 void meter_end(struct server_conn *conn)
 {
     const struct timespec between = {.tv_nsec = END_LOOK_NS};
