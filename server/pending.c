@@ -195,8 +195,14 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table)
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry)
 {
     struct pending_source *source = entry->source;
-    step_forget(entry);
-    entry->among = entry->is_slow ? PENDING_SLOW : entry->begun ? PENDING_BEGUN : PENDING_FIRST;
+    enum pending_steps among = entry->is_slow ? PENDING_SLOW
+                               : entry->begun ? PENDING_BEGUN
+                                              : PENDING_FIRST;
+    if (entry->among != among) {
+        step_forget(entry);
+    }
+    ga_list_remove(&entry->step); /* the turn of its source stays where it is */
+    entry->among = among;
     if (ga_list_empty(&source->turns[entry->among])) {
         ga_list_append(&table->stepping[entry->among], &source->turns[entry->among]);
     }
