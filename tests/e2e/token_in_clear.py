@@ -16,7 +16,7 @@ from harness import expect
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 import cut  # noqa: E402
 
-TOKEN = "a-token-that-is-secret"
+TOKEN = "gpuaas_abcdefghijkl_a-token-that-is-secret"
 
 
 class Listener:
@@ -132,7 +132,7 @@ def test_a_token_for_each_server(build):
     text = f"common\n127.0.0.9,{server.place},gpu1 {TOKEN}\n127.0.0.8,127.0.0.1 for-the-pool\n"
     said, lines = greet(build, server, GPUAAS_TOKEN="", GPUAAS_TOKEN_FILE=token_file(text=text))
     expect(TOKEN.encode() in said and b"for-" not in said and not lines, f"{said} {lines}")
-    wrong = token_file(text="127.0.0.9 not-for-it\n127.0.0.1, gpu1 token\na b c\n")
+    wrong = token_file(text="127.0.0.9 gpuaas_not-for-it\n127.0.0.1, gpu1 token\na b c\n")
     said, lines = greet(build, Listener("127.0.0.1"), GPUAAS_TOKEN="", GPUAAS_TOKEN_FILE=wrong)
     expect(b"not-for-it" not in said and len(lines) == 1 and
            f"line 2 of {wrong} is left out, as are 1 more: it has more than two words" in lines[0],
