@@ -273,7 +273,8 @@ Test(admit, failures_count_by_source_and_credential)
 {
     char unknown[AUTH_TOKEN_BYTES];
     snprintf(unknown, sizeof unknown, "%s", token);
-    unknown[strlen("gpuaas_")] ^= 1;
+    char *letter = &unknown[strlen("gpuaas_")];
+    *letter = *letter == 'a' ? 'b' : 'a';
     struct auth_claim junk = {.token = "junk", .source = {1}},
                       other = {.token = unknown, .source = {1}},
                       neighbour = {.token = "junk", .source = {2}};
