@@ -15,6 +15,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import time
 
 import ctl
 import harness
@@ -341,14 +342,15 @@ def test_top_on_a_terminal(build):
         process = subprocess.Popen(command, env={**admin.env, "TERM": "xterm"}, stdin=other,
                                    stdout=other, stderr=other)
         os.close(other)
-        wait_for_text(own, "GPU HOURS")
+        wait_for_text(own, "q quit")
         os.close(own)
         process.wait(20)  # and so does the end of the terminal
 
 
 def wait_for_text(terminal, wanted):
-    text = ""
+    text, until = "", time.monotonic() + 60
     while wanted not in text:
+        expect(time.monotonic() < until, f"{wanted!r} in {text!r}")
         expect(select.select([terminal], [], [], 30)[0], f"{wanted!r} in {text!r}")
         text += os.read(terminal, 65536).decode(errors="replace")
     return text
