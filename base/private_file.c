@@ -16,8 +16,18 @@ bool ga_file_is_private(const char *path)
     return statx(AT_FDCWD, path, 0, STATX_MODE, &file) != 0 || (file.stx_mode & S_IRWXO) == 0;
 }
 
+/* What a pipe gives it gives once: to whoever uses it. */
+static bool can_be_read_twice(const char *path)
+{
+    struct statx file;
+    return statx(AT_FDCWD, path, 0, STATX_TYPE, &file) == 0 && S_ISREG(file.stx_mode);
+}
+
 bool ga_file_lacks(const char *path, const char *text)
 {
+    if (!can_be_read_twice(path)) {
+        return false;
+    }
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     char *bytes = file >= 0 ? malloc(LOOKED_AT) : NULL;
     size_t size = 0;

@@ -77,6 +77,18 @@ def test_file_that_every_user_may_read(build):
         expect(given or len(lines) == 1 and f"chmod o= {token_file(mode)}" in lines[0], f"{lines}")
 
 
+def test_a_token_from_a_pipe(build):
+    """GPUAAS_TOKEN_FILE=<(a command that tells it)"""
+    read, write = os.pipe()
+    os.write(write, TOKEN.encode() + b"\n")
+    os.close(write)
+    os.fchmod(read, 0o600)
+    said, lines = greet(build, Listener("127.0.0.1"), GPUAAS_TOKEN="",
+                        GPUAAS_TOKEN_FILE=f"/proc/{os.getpid()}/fd/{read}")
+    os.close(read)
+    expect(TOKEN.encode() in said and not lines, f"{said} {lines}")
+
+
 def test_tls(build):
     """semantics S147"""
     said, lines = greet(build, Listener("127.0.0.1", tls_context()),
