@@ -16,27 +16,34 @@ const char *refusal_word(enum refusal_reason reason)
     return words[reason];
 }
 
+__attribute__((format(printf, 5, 0))) static bool refusal_write(struct refusal *refusal,
+                                                                enum refusal_reason reason,
+                                                                enum limit limit, int32_t result,
+                                                                const char *format, va_list values)
+{
+    refusal->reason = reason;
+    refusal->limit = limit;
+    refusal->result = result;
+    vsnprintf(refusal->why, sizeof refusal->why, format, values);
+    return false;
+}
+
 bool refusal_set(struct refusal *refusal, enum refusal_reason reason, int32_t result,
                  const char *format, ...)
 {
     va_list values;
-    refusal->reason = reason;
-    refusal->limit = LIMIT_COUNT;
-    refusal->result = result;
     va_start(values, format);
-    vsnprintf(refusal->why, sizeof refusal->why, format, values);
+    bool allowed = refusal_write(refusal, reason, LIMIT_COUNT, result, format, values);
     va_end(values);
-    return false;
+    return allowed;
 }
 
 bool refusal_limit(struct refusal *refusal, enum limit limit, const char *format, ...)
 {
     va_list values;
-    refusal->reason = REFUSAL_LIMIT;
-    refusal->limit = limit;
-    refusal->result = CUDA_ERROR_NOT_PERMITTED;
     va_start(values, format);
-    vsnprintf(refusal->why, sizeof refusal->why, format, values);
+    bool allowed =
+        refusal_write(refusal, REFUSAL_LIMIT, limit, CUDA_ERROR_NOT_PERMITTED, format, values);
     va_end(values);
-    return false;
+    return allowed;
 }
