@@ -234,28 +234,16 @@ static void row_tell(const struct seat_times *times, const struct times_row *row
     }
 }
 
-static void gpu_assume(struct gpu_times *all, const struct seat_times *ending, uint32_t gpu,
-                       uint64_t now)
-{
-    ga_list_each (at, next, &all->seats) {
-        struct seat_times *times = ga_container(at, struct seat_times, link);
-        for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
-            if (times->rows[i]->gpu == gpu) {
-                row_assume(times, i, now, times == ending);
-            }
-        }
-    }
-}
-
-/* Time is divided without those that have not looked for too long. */
-static void times_assume_silent(struct gpu_times *all, const uint64_t until[])
+/* Time is divided at `until` of each GPU without those that have not looked for too long. */
+static void times_assume(struct gpu_times *all, const struct seat_times *ending,
+                         const uint64_t until[])
 {
     ga_list_each (at, next, &all->seats) {
         struct seat_times *times = ga_container(at, struct seat_times, link);
         for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
             const struct times_row *row = times->rows[i];
             if (row->known_ns < until[row->gpu]) {
-                row_assume(times, i, until[row->gpu], false);
+                row_assume(times, i, until[row->gpu], times == ending);
             }
         }
     }
@@ -292,11 +280,10 @@ static void times_divide(struct control *control, struct seat_times *ending, uin
     for (uint32_t i = 0; i < gpus; i++) {
         until[i] = until[i] < now - PATIENCE_NS ? now - PATIENCE_NS : until[i];
     }
-    times_assume_silent(all, until);
     for (uint32_t i = 0; ending != NULL && i < FIGURES_GPUS && ending->rows[i] != NULL; i++) {
         until[ending->rows[i]->gpu] = now;
-        gpu_assume(all, ending, ending->rows[i]->gpu, now);
     }
+    times_assume(all, ending, until);
     for (uint32_t i = 0; i < gpus; i++) {
         all->shares[i].serial = gpu_is_serial(devices_visible(&control->devices, i)->gpu);
         (void)!time_shares_divide(&all->shares[i], until[i]); /* else the next time */
