@@ -43,31 +43,33 @@ struct accounting {
 
 /* ---- rows to the writer and back */
 
-/* Those that are not written; `of`, unless NULL, says whose each is. */
-static size_t rows_collect(struct accounting *accounting, struct store_usage **rows,
-                           struct account ***of)
+/* Those that are not written; `of`, unless NULL, says whose each is. False: no memory. */
+static bool rows_collect(struct accounting *accounting, struct store_usage **rows, size_t *count,
+                         struct account ***of)
 {
-    size_t count = 0, at = 0;
+    size_t all = 0, at = 0;
     ga_list_each (link, next, &accounting->accounts) {
-        count += account_rows(ga_container(link, struct account, link), NULL);
+        all += account_rows(ga_container(link, struct account, link), NULL);
     }
-    *rows = count != 0 ? calloc(count, sizeof **rows) : NULL;
-    struct account **whose = count != 0 && of != NULL ? calloc(count, sizeof *whose) : NULL;
-    if (*rows == NULL || (of != NULL && whose == NULL)) {
-        count = 0; /* the next time */
+    *rows = all != 0 ? calloc(all, sizeof **rows) : NULL;
+    struct account **whose = all != 0 && of != NULL ? calloc(all, sizeof *whose) : NULL;
+    if (of != NULL) {
+        *of = whose;
+    }
+    *count = 0;
+    if (all != 0 && (*rows == NULL || (of != NULL && whose == NULL))) {
+        return false;
     }
     ga_list_each (link, next, &accounting->accounts) {
         struct account *account = ga_container(link, struct account, link);
-        size_t some = count != 0 ? account_rows(account, *rows + at) : 0;
+        size_t some = all != 0 ? account_rows(account, *rows + at) : 0;
         for (size_t i = 0; i < some && whose != NULL; i++) {
             whose[at + i] = account;
         }
         at += some;
     }
-    if (of != NULL) {
-        *of = whose;
-    }
-    return count;
+    *count = all;
+    return true;
 }
 
 static void rows_free(struct accounting *accounting)
@@ -160,7 +162,9 @@ static void accounting_turn(uv_timer_t *timer)
     }
     int64_t before = keep_from(&accounting->control->conf->server);
     bool forgets = before > accounting->forgotten;
-    accounting->count = rows_collect(accounting, &accounting->rows, &accounting->of);
+    if (!rows_collect(accounting, &accounting->rows, &accounting->count, &accounting->of)) {
+        rows_free(accounting); /* the next time */
+    }
     if (accounting->count != 0 || forgets) {
         accounting->forgetting = forgets ? before : accounting->forgotten;
         ledger_writer_give(&accounting->writer, accounting->rows, accounting->count,
@@ -182,8 +186,10 @@ static void journal_report(struct accounting *accounting, bool failing)
 static enum ga_status journal_write(struct accounting *accounting)
 {
     struct store_usage *rows;
-    size_t count = rows_collect(accounting, &rows, NULL);
-    enum ga_status status = usage_journal_write(accounting->journal, rows, count);
+    size_t count;
+    enum ga_status status = rows_collect(accounting, &rows, &count, NULL)
+                                ? usage_journal_write(accounting->journal, rows, count)
+                                : GA_NO_MEMORY; /* it keeps what it has */
     free(rows);
     return status;
 }
@@ -233,6 +239,7 @@ static void journal_begin(struct accounting *accounting)
 static bool journal_end(struct accounting *accounting, bool written)
 {
     bool has = accounting->journal != NULL && accounting->epoch != 0 &&
+               (written || accounting->count != 0) &&
                usage_journal_write(accounting->journal, accounting->rows,
                                    written ? 0 : accounting->count) == GA_OK;
     usage_journal_close(accounting->journal);
@@ -380,9 +387,14 @@ void accounting_stop(struct control *control)
     uv_close((uv_handle_t *)&accounting->journal_timer, NULL);
     ledger_writer_stop(&accounting->writer);
     accounting_look(accounting);
-    accounting->count = rows_collect(accounting, &accounting->rows, &accounting->of);
+    bool collected =
+        rows_collect(accounting, &accounting->rows, &accounting->count, &accounting->of);
     enum ga_status status = ledger_writer_last(&accounting->writer, accounting->rows,
                                                accounting->count, why, sizeof why);
+    if (!collected) {
+        snprintf(why, sizeof why, "no memory");
+        status = GA_NO_MEMORY;
+    }
     bool kept = journal_end(accounting, status == GA_OK) && status != GA_OK;
     if (status != GA_OK || why[0] != 0) {
         ga_error("usage of the last moments is %s: %s",
