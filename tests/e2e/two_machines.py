@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the README for two machines, as they stand there: in folders and with a name of
-their own (a mount namespace), where the machine allows that."""
+"""The commands of the README for two machines, as they stand there: in folders, with a name and
+with ports of their own (namespaces of mounts and networks), where the machine allows that."""
 
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 
@@ -37,11 +36,13 @@ def blocks():
 
 def namespaces():
     return os.getuid() == 0 and shutil.which("unshare") and subprocess.run(
-        ["unshare", "--mount", "true"], check=False, capture_output=True).returncode == 0
+        ["unshare", "--mount", "--net", "ip", "link", "set", "lo", "up"],
+        check=False, capture_output=True).returncode == 0
 
 
 SCRIPT = """
 set -e
+ip link set lo up # a network of its own: nobody else has its ports
 {own}
 server_is_ready() {{
     for _ in $(seq 200); do grep -q 'ready tls' log && return; sleep 0.1; done; cat log; exit 1
@@ -59,26 +60,23 @@ def test_commands_of_the_readme(build):
     commands = [line for line in server.splitlines() if line]
     expect(len(commands) <= 5, f"at most five commands: {commands}")
     if not namespaces():
-        print("  (left out: no mount namespaces here)")
+        print("  (left out: no namespaces of mounts and networks here)")
         return
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(build.program("vector_add"), folder + "/app")
-        # The port of the README may be taken here by another test; and the shell must wait.
-        port = free_port()
         config_path = folder + "/gpuaasd.conf"
         with open(config_path, "w", encoding="utf-8") as f:
-            f.write(config.replace("9955", str(port)).replace(
-                "[server]\n", "[server]\ndata_ports = 0\n"))
+            f.write(config)
         # As somebody pastes them: nothing waits between them but what the commands wait for.
         server = server.replace("gpuaasd.conf &", "gpuaasd.conf 2> log &") + "\nserver_is_ready"
         if build.sanitize in harness.RUNTIMES:  # unmodified programs load its runtime first
             client = f"LD_PRELOAD={harness.sanitizer_runtime(build.sanitize)} {client}"
         script = SCRIPT.format(own=OWN_FOLDERS.format(folder=folder), server=server,
-                               client=client.replace("tls://gpu1", f"tls://gpu1:{port}"))
+                               client=client)
         env = build.environment(preload=False)
         env["PATH"] = build.path("bin") + ":" + env["PATH"]
         env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
-        process = harness.run(["unshare", "--mount", "bash", "-c", script], env, status=None)
+        process = harness.run(["unshare", "--mount", "--net", "bash", "-c", script], env, status=None)
         log = ""
         if os.path.exists(folder + "/log"):
             with open(folder + "/log", encoding="utf-8") as f:
@@ -87,11 +85,6 @@ def test_commands_of_the_readme(build):
         expect("PASSED" in process.out.lines, f"{process.report()}\n{log}")
         expect(any(line.startswith("lab") and "2.0 GiB" in line for line in process.out.lines),
                process.report())
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 if __name__ == "__main__":
