@@ -16,7 +16,7 @@ bool ga_file_is_private(const char *path)
     return statx(AT_FDCWD, path, 0, STATX_MODE, &file) != 0 || (file.stx_mode & S_IRWXO) == 0;
 }
 
-/* What a pipe gives it gives once: to whoever uses it. */
+/* The text of a pipe can be read once, by whoever uses it. */
 static bool can_be_read_twice(const char *path)
 {
     struct statx file;

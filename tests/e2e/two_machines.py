@@ -64,8 +64,7 @@ def test_commands_of_the_readme(build):
         return
     with tempfile.TemporaryDirectory() as folder:
         os.symlink(build.program("vector_add"), folder + "/app")
-        config_path = folder + "/gpuaasd.conf"
-        with open(config_path, "w", encoding="utf-8") as f:
+        with open(folder + "/gpuaasd.conf", "w", encoding="utf-8") as f:
             f.write(config)
         # As somebody pastes them: nothing waits between them but what the commands wait for.
         server = server.replace("gpuaasd.conf &", "gpuaasd.conf 2> log &") + "\nserver_is_ready"
@@ -76,7 +75,8 @@ def test_commands_of_the_readme(build):
         env = build.environment(preload=False)
         env["PATH"] = build.path("bin") + ":" + env["PATH"]
         env["ASAN_OPTIONS"] = "detect_leaks=0:verify_asan_link_order=0"
-        process = harness.run(["unshare", "--mount", "--net", "bash", "-c", script], env, status=None)
+        process = harness.run(["unshare", "--mount", "--net", "bash", "-c", script], env,
+                              status=None)
         log = ""
         if os.path.exists(folder + "/log"):
             with open(folder + "/log", encoding="utf-8") as f:
