@@ -18,7 +18,9 @@ list() {
     cat <<'END'
 usage: ./dev fuzz TARGET SECONDS    one target; `all`: each of them, one after another
        ./dev fuzz TARGET FILE...    replays inputs (or folders of them)
-       ./dev fuzz TARGET minimize   makes tests/fuzz/corpus/TARGET anew of all that is known
+       ./dev fuzz TARGET add FILE...
+                                    adds inputs to the corpus, tests/fuzz/corpus/TARGET.tar
+       ./dev fuzz TARGET minimize   makes the corpus anew of all that is known
 Targets:
 END
     for target in $(targets); do
@@ -31,9 +33,29 @@ END
 
 build() { configure_and_build fuzz "$@" >&2; }
 
+# The corpus of the repository, as a folder for libFuzzer.
+unpacked() { # TARGET
+    local made=build/fuzz/unpacked/$1
+    rm -rf "$made"
+    mkdir -p "$made"
+    [ ! -e "$folder/corpus/$1.tar" ] || tar -xf "$folder/corpus/$1.tar" -C "$made"
+    printf '%s\n' "$made"
+}
+
+# The same files make the same archive, whoever packs them.
+pack() { # TARGET FOLDER
+    mkdir -p "$folder/corpus"
+    (cd "$2" && find . -type f -printf '%P\n' | LC_ALL=C sort) |
+        tar -cf "$folder/corpus/$1.tar" -C "$2" --format=ustar --mode=0644 --mtime=@0 --owner=0 \
+            --group=0 --numeric-owner --no-recursion -T -
+    note "$folder/corpus/$1.tar: $(tar -tf "$folder/corpus/$1.tar" | wc -l) inputs," \
+        "$(du -h "$folder/corpus/$1.tar" | cut -f 1)"
+}
+
 # The inputs of the repository, and those that this machine has found.
 known() { # TARGET
-    find "$folder/corpus/$1" "$folder/findings/$1" "build/fuzz-corpus/$1" -maxdepth 0 2>/dev/null
+    unpacked "$1"
+    find "$folder/findings/$1" "build/fuzz-corpus/$1" -maxdepth 0 2>/dev/null || true
 }
 
 run() { # TARGET ARGUMENTS
@@ -67,16 +89,26 @@ minimize() { # TARGET
     rm -rf "$made"
     mkdir -p "$made"
     run "$1" -merge=1 -max_len=16384 "$made" $(known "$1") 2>&1 | tail -n 1
-    mkdir -p "$folder/corpus/$1"
-    find "$folder/corpus/$1" -type f -delete
-    cp "$made"/* "$folder/corpus/$1/"
-    note "$folder/corpus/$1: $(find "$folder/corpus/$1" -type f | wc -l) inputs," \
-        "$(du -sh "$folder/corpus/$1" | cut -f 1)"
+    pack "$1" "$made"
+}
+
+add() { # TARGET FILE...
+    local target=$1 made
+    shift
+    [ $# -gt 0 ] || die "fuzz $target add: which files?"
+    made=$(unpacked "$target")
+    cp -- "$@" "$made/"
+    pack "$target" "$made"
 }
 
 [ $# -gt 0 ] || { list && exit 0; }
 target=$1
 shift
+if [ "${1:-}" = add ]; then
+    [ -e "$folder/targets/$target.c" ] || { list && die "fuzz: no target $target"; }
+    add "$target" "${@:2}"
+    exit
+fi
 scripts/setup.sh --quiet --fuzz
 if [ "$target" = all ]; then
     [[ ${1:-} =~ ^[0-9]+$ ]] || die "fuzz all: for how many seconds each?"
