@@ -231,7 +231,9 @@ def test_whatever_ends_it_work_that_has_begun_is_paid(build):
         ending.check(runs)
         Ending(here, server, "reset", 150000).check(0.1)
         Ending(here, server, "leave", 60 * 10**6).check(0.1)
-        paid = Ending(here, server, "leave", 600000).check(0.6)  # it is left to end
+        # A process that gives back all it has before it ends lets it end; others end at once.
+        winds_up = build.sanitize != "none"
+        paid = Ending(here, server, "leave", 600000).check(0.6 if winds_up else 0.1)
         expect(paid <= 600 * MS * (1 + LOST) + LATE_NS, f"{paid} ns of 600 ms")
         here.admin.run("tenant", "set-quota", "default", "kernel-time=300ms")
         Ending(here, server, "runs", 60 * 10**6).check(0.3)
