@@ -34,7 +34,7 @@
  * The channel holds some hundred packets, and neither end waits for the other. Who finds it full
  * either lets the packet wait (channel_queue.h), or remembers what is to be said when there is room
  * (gpuaasd: APPLICATION, LEAVE, LIMITS, RECALL, TURNS and TICKET), or says it again later (ALONE,
- * IDLE). backend/outbox.h and control/backend_process.h have the rest.
+ * IDLE). backend/outbox.h and processes/backend_process.h have the rest.
  *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
@@ -103,7 +103,7 @@ enum channel_verb {
      * of them have. From gpuaasd, with number 0: return cached memory. */
     CHANNEL_TRIM,
     CHANNEL_TRIMMED, /* it has been done */
-    /* Images of modules (control/images.h): `key` is the name, `bytes` the size. KEEP has the
+    /* Images of modules (processes/images.h): `key` is the name, `bytes` the size. KEEP has the
      * descriptor of one, and no answer. The answer to FIND has it, or CUDA_ERROR_NOT_FOUND. */
     CHANNEL_IMAGE_KEEP,
     CHANNEL_IMAGE_FIND,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/control/devices.h"
+#include "server/processes/devices.h"
 #include "server/control/feedback.h"
 #include "server/control/totals.h"
 #include "store/store.h"

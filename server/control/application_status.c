@@ -2,7 +2,7 @@
 /* What applications have and use. */
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of backend processes. */
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/seat.h"
 
 static void process_status(const struct backend_process *process, const struct seat *seat,

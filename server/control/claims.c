@@ -3,7 +3,7 @@
 
 #include "base/failpoint.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/refusal.h"
 #include "server/control/seat.h"

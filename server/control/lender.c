@@ -8,7 +8,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"

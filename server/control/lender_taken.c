@@ -4,7 +4,7 @@
  * account has it; limits hold for what is asked for later. */
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/lender.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"

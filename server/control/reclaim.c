@@ -5,7 +5,7 @@
 #include "api/cuda_names.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/seat.h"
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "server/control/accounting.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/reclaim.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/gpu_times.h"
 #include "server/control/seat.h"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/shared_memory.h"
-#include "server/control/backend_ends.h"
+#include "server/processes/backend_ends.h"
 
 #define WITH_TURNS 9u /* descriptors */
 

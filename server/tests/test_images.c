@@ -9,7 +9,7 @@
 #include "api/cuda_names.h"
 #include "api/wire.h"
 #include "base/shared_memory.h"
-#include "server/control/images.h"
+#include "server/processes/images.h"
 
 #define UNIT        (API_IMAGE_NAMED_MIN)
 #define STORE_BYTES (16 * UNIT) /* a 512th of it is less than the smallest image */

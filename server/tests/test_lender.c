@@ -10,7 +10,7 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/lender_rates.h"
 #include "server/control/seat.h"

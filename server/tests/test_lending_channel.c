@@ -17,7 +17,7 @@
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"

@@ -10,7 +10,7 @@
 
 #include "api/cuda_names.h"
 #include "server/control/application.h"
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 #include "server/control/seat.h"
 
 #define OTHERS 3

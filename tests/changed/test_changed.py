@@ -206,7 +206,7 @@ class ThisTree(unittest.TestCase):
         for path, there, not_there in (
                 ("client/graph/graph.c", {"test_conn", "e2e.graphs"}, {"test_server_life"}),
                 ("softgpu/exec/alu_half.c", {"e2e.local.reduction"}, {"test_conn"}),
-                ("server/control/warm_pool.c", {"test_server_life", "e2e.warm_pool"},
+                ("server/processes/warm_pool.c", {"test_server_life", "e2e.warm_pool"},
                  {"test_conn"}),
                 ("tests/e2e/warm_pool.py", {"e2e.warm_pool", "e2e.tls.warm_pool"}, {"e2e.life"}),
                 ("tests/kernels/scan.cu", {"e2e.remote.scan"}, {"e2e.life"}),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note: what a seat's process says is a stranger's word. A liar can make gpuaasd check, once in
  * health_check_s; the check itself runs in a process that serves nobody. */
-#include "server/control/health.h"
+#include "server/processes/health.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting backend processes and burying them. */
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/backend_turns.h"
-#include "server/control/forbidden.h"
+#include "server/processes/forbidden.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
 

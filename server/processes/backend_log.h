@@ -3,8 +3,8 @@
  * of that process alone, and gpuaasd writes it to its own log, as lines of that process. The
  * process has no descriptor of that log, so it can neither change what is there nor write in the
  * name of others; and gpuaasd writes, and reads, no more of it than base/log_stream.h allows. */
-#ifndef SERVER_CONTROL_BACKEND_LOG_H
-#define SERVER_CONTROL_BACKEND_LOG_H
+#ifndef SERVER_PROCESSES_BACKEND_LOG_H
+#define SERVER_PROCESSES_BACKEND_LOG_H
 
 #include <uv.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/owner.h"
+#include "server/processes/owner.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node's GPUs: configuration, facts, and the environment that makes a driver show them. */
-#include "server/control/devices.h"
+#include "server/processes/devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, keeping and giving away processes that belong to nobody yet. */
-#include "server/control/warm_pool.h"
+#include "server/processes/warm_pool.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  * programs in succession have ended by one that may be the GPU's, or backend processes do not
  * start, a process of its own uses each GPU of the driver as a new program would (a check). A GPU
  * that fails it gets no new sessions until a later check passes. Sessions that are there go on. */
-#ifndef SERVER_CONTROL_HEALTH_H
-#define SERVER_CONTROL_HEALTH_H
+#ifndef SERVER_PROCESSES_HEALTH_H
+#define SERVER_PROCESSES_HEALTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPUs of this node as gpuaasd knows them: from the configuration, and from the facts that a
  * probe process reports. gpuaasd itself never opens a driver. */
-#ifndef SERVER_CONTROL_DEVICES_H
-#define SERVER_CONTROL_DEVICES_H
+#ifndef SERVER_PROCESSES_DEVICES_H
+#define SERVER_PROCESSES_DEVICES_H
 
 #include <stdbool.h>
 
 #include "server/channel.h"
 #include "server/control/drain.h"
-#include "server/control/health.h"
+#include "server/processes/health.h"
 
 #define DEVICES_DRIVERS 2u /* values of enum conf_driver */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a backend process inherits from gpuaasd: its ends of sockets, and memory that both have. */
-#ifndef SERVER_CONTROL_BACKEND_ENDS_H
-#define SERVER_CONTROL_BACKEND_ENDS_H
+#ifndef SERVER_PROCESSES_BACKEND_ENDS_H
+#define SERVER_PROCESSES_BACKEND_ENDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose an application is: what one owner has sent, his other applications may use. This is the one
  * place that decides it. */
-#ifndef SERVER_CONTROL_OWNER_H
-#define SERVER_CONTROL_OWNER_H
+#ifndef SERVER_PROCESSES_OWNER_H
+#define SERVER_PROCESSES_OWNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

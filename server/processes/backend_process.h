@@ -5,8 +5,8 @@
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
  * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
  * kernel has reported the death and libuv has let go of its handles. */
-#ifndef SERVER_CONTROL_BACKEND_PROCESS_H
-#define SERVER_CONTROL_BACKEND_PROCESS_H
+#ifndef SERVER_PROCESSES_BACKEND_PROCESS_H
+#define SERVER_PROCESSES_BACKEND_PROCESS_H
 
 #include <stdbool.h>
 #include <uv.h>
@@ -14,10 +14,10 @@
 #include "base/list.h"
 #include "server/channel.h"
 #include "server/channel_queue.h"
-#include "server/control/backend_ends.h"
-#include "server/control/backend_log.h"
+#include "server/processes/backend_ends.h"
+#include "server/processes/backend_log.h"
 #include "server/figures.h"
-#include "server/control/images.h"
+#include "server/processes/images.h"
 #include "server/control/sharing.h"
 #include "server/control/status.h"
 

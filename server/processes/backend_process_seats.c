@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which seats of backend processes are free. */
-#include "server/control/backend_process.h"
+#include "server/processes/backend_process.h"
 
 unsigned backend_process_seats(const struct backend_process *process)
 {

@@ -3,11 +3,11 @@
  * application need not wait for a process to start. A spare that is taken or dies is replaced a
  * moment later, so that starting the replacement does not take the processor from the new
  * application; one that keeps dying is replaced ever more rarely. */
-#ifndef SERVER_CONTROL_WARM_POOL_H
-#define SERVER_CONTROL_WARM_POOL_H
+#ifndef SERVER_PROCESSES_WARM_POOL_H
+#define SERVER_PROCESSES_WARM_POOL_H
 
-#include "server/control/backend_process.h"
-#include "server/control/devices.h"
+#include "server/processes/backend_process.h"
+#include "server/processes/devices.h"
 
 #define WARM_POOL_MAX 64u
 

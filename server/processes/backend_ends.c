@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/backend_ends.h"
+#include "server/processes/backend_ends.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,13 +10,13 @@
  * for longest: who has no more than an equal share loses nothing to others, and an image for which
  * that makes no room is not kept. An image counts as at least a part of the store in IMAGES_MAX, so
  * there are no more descriptors than that. */
-#ifndef SERVER_CONTROL_IMAGES_H
-#define SERVER_CONTROL_IMAGES_H
+#ifndef SERVER_PROCESSES_IMAGES_H
+#define SERVER_PROCESSES_IMAGES_H
 
 #include "base/list.h"
 #include "base/status.h"
 #include "server/channel.h"
-#include "server/control/owner.h"
+#include "server/processes/owner.h"
 
 #define IMAGES_MAX 512u /* at once: each is a descriptor */
 

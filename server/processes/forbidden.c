@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/forbidden.h"
+#include "server/processes/forbidden.h"
 
 #include <seccomp.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/images.h"
+#include "server/processes/images.h"
 
 #include <stdlib.h>
 #include <string.h>
