@@ -44,7 +44,7 @@ static enum admin_code drain_place(struct admin_call *call, uint32_t *gpu)
     if (!call->control->serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
-    if (number != DRAIN_NODE && number >= call->control->devices.visible_count) {
+    if (number != DRAIN_NODE && number >= call->control->processes.devices.visible_count) {
         return admin_fail(call, ADMIN_NOT_FOUND, "the node has no GPU %llu",
                           (unsigned long long)number);
     }

@@ -39,9 +39,9 @@ enum admin_code admin_verb_health(struct admin_call *call)
     const struct status_sink sink = {.user = call->result, .node = health_node};
     json_t *listeners = json_array(), *problems = json_array();
     unsigned unknown = 0, failed = 0;
-    for (uint32_t i = 0; i < control->devices.count; i++) {
-        unknown += !control->devices.all[i].known;
-        failed += control->devices.all[i].health.failed;
+    for (uint32_t i = 0; i < control->processes.devices.count; i++) {
+        unknown += !control->processes.devices.all[i].known;
+        failed += control->processes.devices.all[i].health.failed;
     }
     for (unsigned i = 0; i < control->listener_count; i++) {
         (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
@@ -59,7 +59,7 @@ enum admin_code admin_verb_health(struct admin_call *call)
     admin_set_text(call->result, "pool", control->conf->server.pool);
     admin_set_number(call->result, "pid", (uint64_t)getpid());
     admin_set(call->result, "listeners", listeners);
-    admin_set_number(call->result, "gpus", control->devices.visible_count);
+    admin_set_number(call->result, "gpus", control->processes.devices.visible_count);
     admin_set_number(call->result, "gpus_left_out", control->serving ? unknown : 0);
     admin_set_number(call->result, "gpus_failed", failed);
     status_collect(control, &sink);
@@ -134,8 +134,8 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
     json_t *items = json_array();
     use = (struct gpu_use){.control = control};
     status_collect(control, &sink);
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        json_t *gpu = node_gpu_of(control, devices_visible(&control->devices, i));
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
+        json_t *gpu = node_gpu_of(control, devices_visible(&control->processes.devices, i));
         if (control->serving) {
             admin_set_drain(gpu, drain_of(control, i));
         }
@@ -145,9 +145,9 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
         admin_set_number(gpu, "memory_used_bytes", use.bytes[i]);
         (void)json_array_append_new(items, gpu);
     }
-    for (uint32_t i = 0; i < control->devices.count; i++) {
-        if (!control->devices.all[i].known) {
-            json_t *gpu = node_gpu_of(control, &control->devices.all[i]);
+    for (uint32_t i = 0; i < control->processes.devices.count; i++) {
+        if (!control->processes.devices.all[i].known) {
+            json_t *gpu = node_gpu_of(control, &control->processes.devices.all[i]);
             admin_set(gpu, "gpu", json_null());
             admin_set_number(gpu, "sessions", 0);
             admin_set_number(gpu, "tenants", 0);

@@ -34,7 +34,7 @@ static json_t *policy_record(const struct device *device, uint32_t gpu,
 
 static json_t *policy_record_of(const struct control *control, uint32_t gpu)
 {
-    const struct device *device = devices_visible(&control->devices, gpu);
+    const struct device *device = devices_visible(&control->processes.devices, gpu);
     return policy_record(device, gpu, &device->gpu->scheduling, device->policy_generation);
 }
 
@@ -42,7 +42,7 @@ enum admin_code admin_verb_policies(struct admin_call *call)
 {
     const struct control *control = call->control;
     json_t *items = json_array();
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
         (void)json_array_append_new(items, policy_record_of(control, i));
     }
     admin_set(call->result, "items", items);
@@ -78,11 +78,12 @@ static enum admin_code policy_gpu(struct admin_call *call, uint32_t *gpu)
     if (!call->control->serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
-    if (number >= call->control->devices.visible_count) {
+    if (number >= call->control->processes.devices.visible_count) {
         return admin_fail(call, ADMIN_NOT_FOUND, "the node has no GPU %" PRIu64, number);
     }
     *gpu = (uint32_t)number;
-    uint64_t generation = devices_visible(&call->control->devices, *gpu)->policy_generation;
+    uint64_t generation =
+        devices_visible(&call->control->processes.devices, *gpu)->policy_generation;
     if (wanted != STORE_ANY_GENERATION && wanted != generation) {
         return admin_fail(call, ADMIN_CONFLICT,
                           "the policy of GPU %" PRIu64 " has generation %" PRIu64 ", not %" PRIu64
@@ -102,7 +103,7 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
         return code;
     }
     struct control *control = call->control;
-    const struct device *device = devices_visible(&control->devices, gpu);
+    const struct device *device = devices_visible(&control->processes.devices, gpu);
     struct conf_scheduling after = device->gpu->scheduling;
     code = policy_read(call, &after);
     if (code != ADMIN_OK) {

@@ -130,7 +130,7 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
         admin_warn(call,
                    "latency-goal of %s holds on GPUs with policy latency or auto (gpuaasctl policy "
                    "set); %u of %u have another one",
-                   tenant->name, goalless, call->control->devices.visible_count);
+                   tenant->name, goalless, call->control->processes.devices.visible_count);
     }
 }
 

@@ -8,12 +8,12 @@
 
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
 #include "server/control/seat_use.h"
+#include "server/processes/backend_process.h"
 
 struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,
                              uint64_t number, uint64_t tenant_number)
@@ -219,7 +219,7 @@ static void bytes_look(struct account *account)
 void account_look(struct account *account)
 {
     const struct seat *seat = account->seat;
-    const struct devices *devices = &seat->application->control->devices;
+    const struct devices *devices = &seat->application->control->processes.devices;
     uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
     uint64_t began_ns = seat_began_ns(seat, ga_clock_ns());
     struct seat_use use;

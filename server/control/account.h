@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/processes/devices.h"
 #include "server/control/feedback.h"
 #include "server/control/totals.h"
+#include "server/processes/devices.h"
 #include "store/store.h"
 
 struct seat;

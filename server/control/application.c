@@ -386,7 +386,7 @@ enum ga_status control_application_start(struct control_application *application
                                          enum conf_driver driver, char *why, size_t why_size)
 {
     struct control *control = application->control;
-    struct warm_pool *pool = &control->warm_pools[driver];
+    struct warm_pool *pool = &control->processes.warm_pools[driver];
     struct backend_process *process;
     struct seat *seat;
     enum ga_status status;

@@ -13,11 +13,11 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/control/closes.h"
-#include "server/processes/devices.h"
 #include "server/control/feedback.h"
-#include "server/processes/owner.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
+#include "server/processes/devices.h"
+#include "server/processes/owner.h"
 
 struct control;
 struct seat;

@@ -2,12 +2,12 @@
 /* What applications have and use. */
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
 #include "server/control/seat_use.h"
+#include "server/processes/backend_process.h"
 
 static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,
                         uint64_t *bytes)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control/backend_turns.h"
 
-#include "server/processes/backend_process.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
+#include "server/processes/backend_process.h"
 
-enum ga_status backend_turns_begin(struct backend_process *process)
+static enum ga_status turns_begin(struct backend_process *process)
 {
     struct backend_ends *ends = &process->ends;
-    process->turns = scheduler_process_begin(process->table->scheduler, process->number,
+    process->turns = scheduler_process_begin(process->room->scheduler, process->number,
                                              ends->our_requests, ends->our_grants, ends->our_bell);
     if (process->turns == NULL) {
         return GA_NO_MEMORY;
@@ -29,7 +29,7 @@ static enum ga_status seat_begin_late(struct seat *seat)
     return GA_OK;
 }
 
-void backend_turns_room(struct backend_process *process)
+static void turns_room(struct backend_process *process)
 {
     const struct channel_bare turns = {.kind = CHANNEL_TURNS};
     if (process->turns_untold) {
@@ -44,14 +44,23 @@ enum ga_status backend_turns_begin_late(struct backend_process *process)
         return GA_OK;
     }
     if (!takes) {
-        GA_TRY(backend_turns_begin(process));
+        GA_TRY(turns_begin(process));
         process->turns_untold = true;
     }
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        if (process->seats[i] != NULL) {
-            GA_TRY(seat_begin_late(process->seats[i]));
+        struct seat *seat = seat_in(process, i);
+        if (seat != NULL) {
+            GA_TRY(seat_begin_late(seat));
         }
     }
-    backend_turns_room(process); /* who asks for a turn is known by then */
+    turns_room(process); /* who asks for a turn is known by then */
     return GA_OK;
 }
+
+static void turns_end(struct backend_process *process)
+{
+    scheduler_process_end(process->turns);
+}
+
+const struct process_turns_ops backend_turns_ops = {
+    .begin = turns_begin, .room = turns_room, .end = turns_end};

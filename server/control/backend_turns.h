@@ -7,15 +7,15 @@
 #define SERVER_CONTROL_BACKEND_TURNS_H
 
 #include "base/status.h"
+#include "server/processes/processes.h"
 
 struct backend_process;
 
-/* The scheduler, which runs, knows it from now on. GA_NO_MEMORY: nothing has changed. */
-GA_CHECKED enum ga_status backend_turns_begin(struct backend_process *process);
-/* The same for a process that runs, and for its sessions. GA_NO_MEMORY: not for all of them; may be
- * repeated. */
+/* What the room of processes calls, from when on there is a scheduler. */
+extern const struct process_turns_ops backend_turns_ops;
+
+/* A process that runs begins to take turns, and so do its sessions. GA_NO_MEMORY: not for all of
+ * them; may be repeated. */
 GA_CHECKED enum ga_status backend_turns_begin_late(struct backend_process *process);
-/* Its channel has room again. */
-void backend_turns_room(struct backend_process *process);
 
 #endif

@@ -3,11 +3,11 @@
 
 #include "base/failpoint.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/refusal.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
+#include "server/processes/backend_process.h"
 
 void claims_made(struct seat *seat, uint32_t gpu)
 {
@@ -68,7 +68,7 @@ bool claims_in_the_way(const struct control_application *application, uint32_t g
     ga_list_each (at, next, &application->control->processes.processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-            struct seat *seat = process->seats[i];
+            struct seat *seat = seat_in(process, i);
             const struct control_application *other = seat != NULL ? seat->application : NULL;
             if (other == NULL || other == application || !gpu_set_any(seat->claimed)) {
                 continue;

@@ -199,7 +199,7 @@ static void control_client_welcome(struct control_client *client)
     struct control *control = client->control;
     const struct control_application *application = client->application;
     struct handshake_device room[CONF_GPUS_MAX];
-    devices_welcome(&control->devices, application->gpus, application->gpu_count, room);
+    devices_welcome(&control->processes.devices, application->gpus, application->gpu_count, room);
     for (uint32_t i = 0; i < application->gpu_count; i++) {
         room[i].memory_bytes = lending_shown(&application->shown, room[i].memory_bytes);
     }
@@ -209,7 +209,7 @@ static void control_client_welcome(struct control_client *client)
         .build = GPUAAS_VERSION,
         .pool = control->conf->server.pool,
         .node = control->conf->server.node,
-        .driver_version = devices_visible(&control->devices, 0)->facts.driver_version,
+        .driver_version = devices_visible(&control->processes.devices, 0)->facts.driver_version,
         .device_count = application->gpu_count,
         .devices = room,
     };

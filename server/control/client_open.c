@@ -137,7 +137,8 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
 static bool open_waits(const struct control_client *client, const struct control_client_open *open,
                        const struct seat *seat)
 {
-    enum conf_driver driver = devices_visible(&client->control->devices, open->gpu)->gpu->driver;
+    enum conf_driver driver =
+        devices_visible(&client->control->processes.devices, open->gpu)->gpu->driver;
     return seat == NULL || client->application->seats[driver] == seat;
 }
 
@@ -208,6 +209,14 @@ static void client_open_device(struct control_client *client, enum conf_driver d
     }
 }
 
+static bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal)
+{
+    const struct health *health = &devices_visible(&control->processes.devices, gpu)->health;
+    return health->failed &&
+           !refusal_set(refusal, REFUSAL_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
+}
+
 /* Programs that use something here already may use more of it, while others do not come in. */
 static bool open_refused(struct control_client *client, const struct control_client_open *wanted)
 {
@@ -244,7 +253,7 @@ bool control_client_open(struct control_client *client, const struct wire_header
         control_client_refuse_as(client, wanted.sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
                                  "it has said that it only looks");
     } else if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
-        const struct devices *devices = &client->control->devices;
+        const struct devices *devices = &client->control->processes.devices;
         client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);
     }
     return true;

@@ -24,6 +24,7 @@
 #include "server/control/scheduling.h"
 #include "server/control/status.h"
 #include "server/control/storage.h"
+#include "server/processes/backend_process.h"
 
 #define OOM_SCORE (-500) /* in thousandths of the machine's memory */
 
@@ -39,19 +40,15 @@ void control_end(struct control *control, int exit_status)
     }
     control_client_close_all(control);
     control_applications_end(control);
-    health_stop(control);
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_stop(&control->warm_pools[i]);
-    }
-    backend_process_table_end(&control->processes, again);
+    processes_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
         uv_stop(&control->loop);
     }
 }
 
-static void control_emptied(struct backend_process_table *table)
+static void control_emptied(struct processes *processes)
 {
-    struct control *control = ga_container(table, struct control, processes);
+    struct control *control = ga_container(processes, struct control, processes);
     if (control->stopping) {
         uv_stop(&control->loop);
     }
@@ -97,10 +94,10 @@ static void identity_note(const struct channel_identity *identity)
 
 static void control_serve(struct control *control)
 {
-    devices_publish(&control->devices);
-    identity_note(&control->identity);
-    for (uint32_t i = 0; i < control->devices.count; i++) {
-        const struct device *device = &control->devices.all[i];
+    devices_publish(&control->processes.devices);
+    identity_note(&control->processes.identity);
+    for (uint32_t i = 0; i < control->processes.devices.count; i++) {
+        const struct device *device = &control->processes.devices.all[i];
         if (device->known) {
             ga_info_each(NULL, "[gpu.%u] %s, %llu MiB", device->gpu->number, device->facts.name,
                          (unsigned long long)(device->facts.memory_bytes >> 20));
@@ -110,7 +107,7 @@ static void control_serve(struct control *control)
                          device->gpu->number);
         }
     }
-    if (control->devices.visible_count == 0) {
+    if (control->processes.devices.visible_count == 0) {
         ga_error("there is no GPU to serve");
         control_end(control, 1);
         return;
@@ -124,9 +121,7 @@ static void control_serve(struct control *control)
         control_end(control, 1);
         return;
     }
-    for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
-        warm_pool_start(&control->warm_pools[driver], control, (enum conf_driver)driver);
-    }
+    processes_begin(&control->processes);
     control->serving = true;
     control_accept_start(control);
     notify_ready(&control->notify);
@@ -136,7 +131,7 @@ static void probe_packet(struct backend_process *process, const union channel_pa
 {
     struct control *control = process->owner;
     if (packet->kind == CHANNEL_FACTS) {
-        (void)devices_learn(&control->devices, &packet->facts);
+        (void)devices_learn(&control->processes.devices, &packet->facts);
     } else if (packet->kind == CHANNEL_FAILED) {
         ga_error("%s", packet->failed.reason);
     }
@@ -173,8 +168,8 @@ static enum ga_status control_start(struct control *control)
         GA_TRY((*at)->start(control));
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
-        if (devices_have(&control->devices, (enum conf_driver)driver)) {
-            GA_TRY(health_probe(control, (enum conf_driver)driver, CHANNEL_PROBE_FACTS,
+        if (devices_have(&control->processes.devices, (enum conf_driver)driver)) {
+            GA_TRY(health_probe(&control->processes, (enum conf_driver)driver, CHANNEL_PROBE_FACTS,
                                 &probe_events, control, &control->probes[driver]));
         }
     }
@@ -199,16 +194,16 @@ static void control_names(struct conf_server *server)
 static void control_seats(struct control *control)
 {
     const char *seats = getenv("GPUAAS_TEST_SEATS");
-    control->seats = 1;
+    control->processes.seats = 1;
     if (seats != NULL) {
         unsigned long wanted = strtoul(seats, NULL, 10);
-        control->seats = wanted == 0              ? 1
-                         : wanted < CHANNEL_SEATS ? (uint32_t)wanted
-                                                  : CHANNEL_SEATS;
-        control->outlives = true;
+        control->processes.seats = wanted == 0              ? 1
+                                   : wanted < CHANNEL_SEATS ? (uint32_t)wanted
+                                                            : CHANNEL_SEATS;
+        control->processes.outlives = true;
         ga_warn("GPUAAS_TEST_SEATS is set, for tests: up to %u applications share a backend "
                 "process, and nothing protects them from each other",
-                control->seats);
+                control->processes.seats);
     }
 }
 
@@ -233,7 +228,7 @@ static enum ga_status control_identity(struct control *control)
     const char *key;
     char why[300];
     enum ga_status status =
-        identity_find(&control->conf->server, &control->identity, &key, why, sizeof why);
+        identity_find(&control->conf->server, &control->processes.identity, &key, why, sizeof why);
     if (status != GA_OK) {
         ga_error("[server] %s: %s", key, why);
     }
@@ -255,21 +250,21 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     if (control_identity(&control) != GA_OK) {
         return 1;
     }
-    if (devices_init(&control.devices, conf) != GA_OK || uv_loop_init(&control.loop) != 0 ||
-        control_clients_init(&control) != GA_OK) {
+    if (devices_init(&control.processes.devices, conf) != GA_OK ||
+        uv_loop_init(&control.loop) != 0 || control_clients_init(&control) != GA_OK) {
         ga_error("no memory, or no event loop");
         return 1;
     }
     tenant_table_init(&control.tenants, &control.loop);
     feedback_init(&control.feedback);
     gpu_times_init(&control);
-    backend_process_table_init(&control.processes, &control.loop, conf->server.image_store);
+    processes_init(&control.processes, &control.loop, conf);
+    sharing_init(&control.sharing);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);
     notify_init(&control.notify, &control.loop);
     drain_init(&control);
-    health_init(&control);
     dismiss_init(&control);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
@@ -285,7 +280,6 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
     http_stop(&control);
-    health_fini(&control);
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);
@@ -293,7 +287,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     control_clients_fini(&control);
     audit_end(&control);
     tenant_table_fini(&control.tenants);
-    images_fini(&control.processes.images);
+    processes_fini(&control.processes);
     accounting_stop(&control);
     feedback_fini(&control.feedback);
     gpu_times_fini(&control);

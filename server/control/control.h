@@ -11,22 +11,20 @@
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/control/accept_pause.h"
-#include "server/processes/backend_process.h"
 #include "server/control/certificates.h"
 #include "server/control/closes.h"
 #include "server/control/credential_ends.h"
-#include "server/processes/devices.h"
 #include "server/control/drain.h"
 #include "server/control/feedback.h"
 #include "server/control/gpu_times.h"
-#include "server/processes/health.h"
 #include "server/control/notify.h"
 #include "server/control/refusal.h"
+#include "server/control/sharing.h"
 #include "server/control/storage.h"
 #include "server/control/tenant.h"
 #include "server/control/totals.h"
-#include "server/processes/warm_pool.h"
 #include "server/pending.h"
+#include "server/processes/processes.h"
 #include "server/workers.h"
 #include "transport/transport.h"
 
@@ -69,9 +67,8 @@ struct control {
     struct conf *conf;
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
-    struct devices devices;
-    struct channel_identity identity; /* of backend processes */
-    struct backend_process_table processes;
+    struct processes processes;
+    struct sharing sharing;      /* what applications share */
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_number_map applications_by_number;
@@ -105,15 +102,11 @@ struct control {
     struct transport_secret secret; /* of those with tls */
     struct certificates certificates;
     struct backend_process *probes[DEVICES_DRIVERS];
-    struct warm_pool warm_pools[DEVICES_DRIVERS];
-    struct health_check health[DEVICES_DRIVERS];
     struct drain drain;    /* of the node */
     uv_timer_t drains;     /* while any goes on */
     uv_timer_t dismissals; /* while any application is dismissed */
     struct notify notify;
     uv_signal_t signals[4];
-    uint32_t seats; /* in each backend process: applications that it serves at once */
-    bool outlives;  /* backend processes go on when their applications have ended */
     const struct control_part *const *parts; /* ended by NULL */
     struct store *store;                     /* of storage.h; NULL: it has been lost */
     struct store_lock *store_lock;           /* NULL: the store is in memory */

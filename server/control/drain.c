@@ -25,19 +25,21 @@ static const char *subject(const struct control *control, uint32_t gpu, char *te
         return "this server";
     }
     snprintf(text, size, "GPU %u of this server",
-             devices_visible(&control->devices, gpu)->gpu->number);
+             devices_visible(&control->processes.devices, gpu)->gpu->number);
     return text;
 }
 
 static struct drain *drain_at(struct control *control, uint32_t gpu)
 {
-    return gpu == DRAIN_NODE ? &control->drain
-                             : &control->devices.all[control->devices.visible[gpu]].drain;
+    return gpu == DRAIN_NODE
+               ? &control->drain
+               : &control->processes.devices.all[control->processes.devices.visible[gpu]].drain;
 }
 
 const struct drain *drain_of(const struct control *control, uint32_t gpu)
 {
-    return gpu == DRAIN_NODE ? &control->drain : &devices_visible(&control->devices, gpu)->drain;
+    return gpu == DRAIN_NODE ? &control->drain
+                             : &devices_visible(&control->processes.devices, gpu)->drain;
 }
 
 static bool drain_uses(const struct control_application *application, uint32_t gpu)
@@ -152,8 +154,8 @@ static void drain_turn(uv_timer_t *timer)
     struct control *control = timer->data;
     uint64_t now_ns = ga_clock_ns(), wait_ms = NOTIFY_MS;
     bool going = false;
-    for (uint32_t i = 0; i <= control->devices.visible_count; i++) {
-        uint32_t gpu = i < control->devices.visible_count ? i : DRAIN_NODE;
+    for (uint32_t i = 0; i <= control->processes.devices.visible_count; i++) {
+        uint32_t gpu = i < control->processes.devices.visible_count ? i : DRAIN_NODE;
         drain_step(control, gpu, now_ns);
         wait_ms = sooner_of(drain_of(control, gpu), now_ns, wait_ms);
         going = going || drain_of(control, gpu)->state == DRAIN_GOING;
@@ -179,7 +181,7 @@ void drain_look(struct control *control)
 enum ga_status drain_begin(struct control *control, uint32_t gpu, const char *reason,
                            uint64_t deadline_s, char *why, size_t why_size)
 {
-    if (gpu != DRAIN_NODE && gpu >= control->devices.visible_count) {
+    if (gpu != DRAIN_NODE && gpu >= control->processes.devices.visible_count) {
         snprintf(why, why_size, "there is no such GPU");
         return GA_INVALID;
     }
@@ -203,7 +205,7 @@ enum ga_status drain_begin(struct control *control, uint32_t gpu, const char *re
 
 enum ga_status drain_end(struct control *control, uint32_t gpu, char *why, size_t why_size)
 {
-    if (gpu != DRAIN_NODE && gpu >= control->devices.visible_count) {
+    if (gpu != DRAIN_NODE && gpu >= control->processes.devices.visible_count) {
         snprintf(why, why_size, "there is no such GPU");
         return GA_INVALID;
     }

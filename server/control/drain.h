@@ -9,22 +9,13 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "server/processes/drain_state.h"
 
-#define DRAIN_REASON_BYTES 160
-#define DRAIN_NODE         UINT32_MAX /* in the place of a GPU */
+#define DRAIN_NODE UINT32_MAX /* in the place of a GPU */
 
 struct control;
 struct refusal;
 struct control_application;
-
-enum drain_state { DRAIN_NONE, DRAIN_GOING, DRAIN_DONE /* no application is left */ };
-
-struct drain {
-    enum drain_state state;
-    char reason[DRAIN_REASON_BYTES];
-    uint64_t deadline_ns; /* as ga_clock_ns; 0: none */
-    bool ends;            /* gpuaasd ends when the node is empty */
-};
 
 void drain_init(struct control *control);
 void drain_fini(struct control *control);

@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
 #include "server/control/seat_use.h"
+#include "server/processes/backend_process.h"
 
 #define TURN_MS     50u
 #define LOOK_NS     GA_NS_PER_MS         /* what is not older need not be read again */
@@ -266,7 +266,7 @@ static void times_divide(struct control *control, struct seat_times *ending, uin
 {
     static uint64_t until[CONF_GPUS_MAX];
     struct gpu_times *all = &control->times;
-    uint32_t gpus = control->devices.visible_count;
+    uint32_t gpus = control->processes.devices.visible_count;
     for (uint32_t i = 0; i < gpus; i++) {
         until[i] = now;
     }
@@ -285,7 +285,7 @@ static void times_divide(struct control *control, struct seat_times *ending, uin
     }
     times_assume(all, ending, until);
     for (uint32_t i = 0; i < gpus; i++) {
-        all->shares[i].serial = gpu_is_serial(devices_visible(&control->devices, i)->gpu);
+        all->shares[i].serial = gpu_is_serial(devices_visible(&control->processes.devices, i)->gpu);
         (void)!time_shares_divide(&all->shares[i], until[i]); /* else the next time */
     }
     if (ending != NULL) {

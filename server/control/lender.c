@@ -8,12 +8,12 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"
-#include "server/control/totals.h"
 #include "server/control/tenant.h"
+#include "server/control/totals.h"
+#include "server/processes/backend_process.h"
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* a process answers a recall at once, or is in trouble */

@@ -39,16 +39,16 @@ static void metrics_memory_write(const struct control *control, FILE *out)
     status_collect(control, &sink);
     metrics_family(out, "gpuaas_gpu_memory_used_bytes", "gauge",
                    "Memory of the GPU that programs have, as their backend processes count it.");
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
         metrics_gpu_line(out, "gpuaas_gpu_memory_used_bytes", control,
-                         devices_visible(&control->devices, i));
+                         devices_visible(&control->processes.devices, i));
         fprintf(out, "} %" PRIu64 "\n", bytes[i]);
     }
 }
 
 static void metrics_gpus_write(const struct control *control, FILE *out)
 {
-    const struct devices *devices = &control->devices;
+    const struct devices *devices = &control->processes.devices;
     metrics_family(out, "gpuaas_gpu_state", "gauge", "1 for the state that the GPU is in.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
@@ -78,7 +78,7 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
 
 static void metrics_scheduling_write(const struct control *control, FILE *out)
 {
-    const struct devices *devices = &control->devices;
+    const struct devices *devices = &control->processes.devices;
     struct scheduler *scheduler = control->processes.scheduler;
     metrics_family(out, "gpuaas_gpu_policy", "gauge",
                    "1 for the policy that says who may use the GPU.");

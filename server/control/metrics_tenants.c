@@ -146,10 +146,10 @@ static void tenant_family_write(FILE *out, const struct tenants_sums *all, enum 
 static void tenant_gpus_write(FILE *out, const struct control *control,
                               const struct tenant_sums *sums)
 {
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
         if (sums->gpu_bytes[i] != 0) {
             tenant_line_begin(out, "gpuaas_tenant_gpu_memory_bytes", sums->name);
-            metrics_gpu_label(out, devices_visible(&control->devices, i));
+            metrics_gpu_label(out, devices_visible(&control->processes.devices, i));
             fprintf(out, "} %" PRIu64 "\n", sums->gpu_bytes[i]);
         }
     }
@@ -237,14 +237,15 @@ static void work_gpus_write(const struct control *control, const struct work_fam
                             FILE *out)
 {
     metrics_family(out, family->gpu, "counter", family->help);
-    for (uint32_t gpu = 0; gpu < control->devices.visible_count; gpu++) {
+    for (uint32_t gpu = 0; gpu < control->processes.devices.visible_count; gpu++) {
         for (unsigned at = 0; at < family->count; at++) {
             uint64_t sum = 0;
             for (uint32_t i = 0; i < control->totals.count; i++) {
                 const struct totals_tenant *of = &control->totals.each[i];
                 sum += of->gpus != NULL ? of->gpus[gpu][family->of[at].figure] : 0;
             }
-            metrics_gpu_line(out, family->gpu, control, devices_visible(&control->devices, gpu));
+            metrics_gpu_line(out, family->gpu, control,
+                             devices_visible(&control->processes.devices, gpu));
             work_value(out, family, at, sum);
         }
     }
@@ -266,10 +267,11 @@ static void work_tenants_write(const struct control *control, const struct work_
     metrics_family(out, family->tenant, "counter", family->help);
     for (uint32_t i = 0; i < control->totals.count; i++) {
         const struct totals_tenant *of = &control->totals.each[i];
-        for (uint32_t gpu = 0; of->gpus != NULL && gpu < control->devices.visible_count; gpu++) {
+        for (uint32_t gpu = 0; of->gpus != NULL && gpu < control->processes.devices.visible_count;
+             gpu++) {
             for (unsigned at = 0; at < family->count && totals_any(of->gpus[gpu]); at++) {
                 tenant_line_begin(out, family->tenant, of->name);
-                metrics_gpu_label(out, devices_visible(&control->devices, gpu));
+                metrics_gpu_label(out, devices_visible(&control->processes.devices, gpu));
                 work_value(out, family, at, of->gpus[gpu][family->of[at].figure]);
             }
         }

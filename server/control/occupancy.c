@@ -22,13 +22,14 @@ static void seat_view(const struct seat *seat, const struct tenant *tenant, stru
 
 struct node_view occupancy_view(const struct control *control, const struct tenant *tenant)
 {
-    struct node_view node = {.gpu_count = control->devices.visible_count,
+    struct node_view node = {.gpu_count = control->processes.devices.visible_count,
                              .isolation = tenant->terms.isolation};
     ga_list_each (at, next, &control->processes.processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-            if (process->seats[i] != NULL) {
-                seat_view(process->seats[i], tenant, &node);
+            const struct seat *seat = seat_in(process, i);
+            if (seat != NULL) {
+                seat_view(seat, tenant, &node);
             }
         }
     }

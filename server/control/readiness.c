@@ -40,8 +40,8 @@ static bool condition_taking(const struct control *control, struct condition *co
 static bool condition_gpu(const struct control *control, struct condition *condition)
 {
     unsigned usable = 0;
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        const struct device *device = devices_visible(&control->devices, i);
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
+        const struct device *device = devices_visible(&control->processes.devices, i);
         usable += device->drain.state == DRAIN_NONE && !device->health.failed;
     }
     if (usable == 0) {

@@ -5,8 +5,9 @@
 #include "api/cuda_names.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/seat.h"
+#include "server/processes/backend_process.h"
+#include "server/processes/processes.h"
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
 
@@ -33,7 +34,7 @@ static bool uses_gpu(const struct backend_process *process, uint32_t gpu)
 {
     bool uses = false;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        const struct seat *seat = process->seats[i];
+        const struct seat *seat = seat_in(process, i);
         uses = uses || (seat != NULL && gpu_set_has(seat->gpus, gpu));
     }
     return uses;
@@ -43,7 +44,7 @@ static bool serves_tenant(const struct backend_process *process, const struct te
 {
     bool serves = false;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        const struct seat *seat = process->seats[i];
+        const struct seat *seat = seat_in(process, i);
         serves = serves || (seat != NULL && seat->application->tenant == tenant);
     }
     return serves;
@@ -55,7 +56,7 @@ static bool reclaim_others(const struct seat *seat, uint32_t gpu, bool tenant_al
 {
     const struct backend_process *asker = seat->process;
     bool pending = false;
-    ga_list_each (at, next, &asker->table->processes) {
+    ga_list_each (at, next, &asker->room->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
         bool asks = tenant_alone ? serves_tenant(process, seat->application->tenant)
                                  : uses_gpu(process, gpu);

@@ -75,7 +75,7 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     }
     control_limits_renew(control);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_renew(&control->warm_pools[i]);
+        warm_pool_renew(&control->processes.warm_pools[i]);
     }
 }
 

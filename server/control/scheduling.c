@@ -32,7 +32,7 @@ static struct scheduler_settings settings_of(const struct device *device)
 /* Starts it, unless it runs. */
 static enum ga_status scheduling_begin(struct control *control)
 {
-    uint32_t gpus = control->devices.visible_count;
+    uint32_t gpus = control->processes.devices.visible_count;
     if (control->processes.scheduler != NULL) {
         return GA_OK;
     }
@@ -41,8 +41,9 @@ static enum ga_status scheduling_begin(struct control *control)
         return GA_NO_MEMORY;
     }
     for (uint32_t i = 0; i < gpus; i++) {
-        settings[i] = settings_of(devices_visible(&control->devices, i));
+        settings[i] = settings_of(devices_visible(&control->processes.devices, i));
     }
+    control->processes.turns = &backend_turns_ops;
     enum ga_status status = scheduler_start(&control->processes.scheduler, settings, gpus);
     free(settings);
     return status;
@@ -102,7 +103,7 @@ static bool scheduling_same(const struct conf_scheduling *one, const struct conf
 enum ga_status scheduling_set(struct control *control, uint32_t gpu,
                               const struct conf_scheduling *scheduling)
 {
-    struct devices *devices = &control->devices;
+    struct devices *devices = &control->processes.devices;
     struct device *device = &devices->all[devices->visible[gpu]];
     struct conf_scheduling *now =
         &control->conf->gpus[device->gpu - control->conf->gpus].scheduling;
@@ -124,8 +125,8 @@ enum ga_status scheduling_set(struct control *control, uint32_t gpu,
 
 void scheduling_reload(struct control *control, const struct conf *fresh)
 {
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        const struct conf_gpu *gpu = devices_visible(&control->devices, i)->gpu;
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
+        const struct conf_gpu *gpu = devices_visible(&control->processes.devices, i)->gpu;
         for (unsigned k = 0; k < fresh->gpu_count; k++) {
             if (fresh->gpus[k].number == gpu->number &&
                 scheduling_set(control, i, &fresh->gpus[k].scheduling) != GA_OK) {
@@ -146,9 +147,9 @@ static bool tenant_is_capped(const struct tenant *tenant)
 uint32_t scheduling_goalless(const struct control *control)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < control->devices.visible_count; i++) {
-        const char *policy =
-            sched_policy_name(devices_visible(&control->devices, i)->gpu->scheduling.policy);
+    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
+        const char *policy = sched_policy_name(
+            devices_visible(&control->processes.devices, i)->gpu->scheduling.policy);
         count += strcmp(policy, "latency") != 0 && strcmp(policy, "auto") != 0;
     }
     return count;

@@ -12,12 +12,12 @@
 #include "base/log.h"
 #include "server/control/accounting.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
+#include "server/processes/backend_process.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -25,6 +25,16 @@
 
 /* So often it may have said nothing: its application may just be ending. */
 #define SILENCES_MAX 3
+
+static struct seat *seat_of(struct process_seat *base)
+{
+    return base != NULL ? ga_container(base, struct seat, base) : NULL;
+}
+
+struct seat *seat_in(const struct backend_process *process, unsigned number)
+{
+    return seat_of(process->seats[number]);
+}
 
 static void seat_closed(uv_handle_t *timer)
 {
@@ -90,50 +100,54 @@ static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint
     }
 }
 
-enum ga_status seat_take(struct backend_process *process, struct control_application *application,
-                         unsigned timeout_s, const struct seat_events *events, struct seat **out)
+/* For people who look at the account: a process that ends by itself has seen that the program
+ * has. */
+static const char *seat_end_reason(const struct seat *seat, const char *why)
 {
-    struct seat *seat = calloc(1, sizeof *seat);
-    if (seat == NULL) {
-        return GA_NO_MEMORY;
+    const char *dismissed = seat->application->dismissed_why;
+    bool ended = seat->left || strcmp(why, "exit status 0") == 0;
+    return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
+}
+
+/* What its process says of errors. */
+static void fault_look(const struct seat *seat)
+{
+    uint32_t fault = atomic_load_explicit(&seat->figures->fault, memory_order_relaxed);
+    if (seat->tickets_sent != 0) { /* else it has used no GPU */
+        health_session_ended(&seat->application->control->processes, seat->process->driver,
+                             fault != 0);
     }
-    *seat = (struct seat){.process = process,
-                          .number = backend_process_seat_free(process),
-                          .events = events,
-                          .application = application,
-                          .prompt = process->warm,
-                          .taken_ns = ga_clock_ns()};
-    seat->figures = &process->figures->seats[seat->number];
-    if (lender_seat_begin(seat) != GA_OK) {
-        free(seat);
-        return GA_NO_MEMORY;
+}
+
+static void seat_end(struct seat *seat, const char *why)
+{
+    struct control_application *application = seat->application;
+    gpu_times_seat_ends(seat);
+    accounting_seat_ended(seat, seat_end_reason(seat, why));
+    gpu_times_seat_ended(seat);
+    fault_look(seat);
+    bool claimed = gpu_set_any(seat->claimed);
+    seat->process->seats[seat->number] = NULL;
+    sharing_share_end(&application->control->sharing, &seat->share);
+    lender_seat_end(seat);
+    if (seat->process->turns != NULL) {
+        scheduler_seat_end(seat->process->turns, seat->number);
     }
-    sharing_share_init(&seat->share, application->tenant->number, seat->number, share_send,
-                       share_charge, seat);
-    seat->timer.data = seat;
-    (void)uv_timer_init(process->table->loop, &seat->timer);
-    control_application_keep(application);
-    process->seats[seat->number] = seat;
-    gpu_times_seat_taken(seat);
-    accounting_seat_taken(seat);
-    if (coming_tell(seat) != GA_OK) {
-        seat->left = true; /* nobody is told */
-        backend_process_end(process);
-        return GA_LOST;
+    if (!seat->left) {
+        seat->left = true;
+        seat->events->ended(seat, why);
     }
-    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
-    if (seat->prompt && limit_ms > READY_MS) {
-        limit_ms = READY_MS;
+    uv_close((uv_handle_t *)&seat->timer, seat_closed);
+    if (claimed) {
+        control_applications_open_again(application->control);
     }
-    (void)uv_timer_start(&seat->timer, seat_not_ready, limit_ms, 0);
-    *out = seat;
-    return GA_OK;
+    control_application_drop(application);
 }
 
 enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)
 {
     const struct control_application *application = seat->application;
-    const struct device *device = devices_visible(&application->control->devices, gpu);
+    const struct device *device = devices_visible(&application->control->processes.devices, gpu);
     const struct scheduler_terms terms = scheduling_terms_of(application);
     return seat->process->turns == NULL
                ? GA_OK
@@ -217,8 +231,9 @@ void seat_leave(struct seat *seat)
     leave_tell(seat);
 }
 
-void seat_room(struct seat *seat)
+static void seat_room(struct process_seat *base)
 {
+    struct seat *seat = seat_of(base);
     if (seat->untold && seat->left) {
         leave_tell(seat);
     } else if (seat->untold) {
@@ -231,14 +246,15 @@ void seat_room(struct seat *seat)
 
 static void bound_take(struct seat *seat, uint32_t gpu)
 {
-    if (gpu < seat->application->control->devices.visible_count) {
+    if (gpu < seat->application->control->processes.devices.visible_count) {
         seat->bound_ns = seat->bound_ns != 0 ? seat->bound_ns : ga_clock_ns();
         claims_bound(seat, gpu);
     }
 }
 
-void seat_packet(struct seat *seat, const union channel_packet *packet)
+static void seat_packet(struct process_seat *base, const union channel_packet *packet)
 {
+    struct seat *seat = seat_of(base);
     if (packet->kind == CHANNEL_READY && !seat->ready) {
         (void)GA_FAILPOINT("gpuaasd: backend process ready");
         seat->ready = true;
@@ -263,15 +279,16 @@ void seat_packet(struct seat *seat, const union channel_packet *packet)
     }
 }
 
-bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
+static bool seat_request(struct process_seat *base, struct channel_request *packet, int *fd)
 {
-    struct backend_process *process = seat->process;
+    struct seat *seat = seat_of(base);
+    struct control *control = seat->application->control;
     if (packet->verb == CHANNEL_IMAGE_KEEP || packet->verb == CHANNEL_IMAGE_FIND) {
         const struct owner *owner = &seat->application->owner;
-        return images_answer(&process->table->images, seat->left ? NULL : owner, packet, fd);
+        return images_answer(&control->processes.images, seat->left ? NULL : owner, packet, fd);
     }
     if (!reclaim_is(packet) && !lender_is(packet)) {
-        sharing_take(&process->table->sharing, &seat->share, packet, *fd);
+        sharing_take(&control->sharing, &seat->share, packet, *fd);
         *fd = -1;
         return false;
     }
@@ -287,36 +304,61 @@ bool seat_request(struct seat *seat, struct channel_request *packet, int *fd)
     return true;
 }
 
-/* For people who look at the account: a process that ends by itself has seen that the program
- * has. */
-static const char *seat_end_reason(const struct seat *seat, const char *why)
+static void seat_ended(struct process_seat *base, const char *why)
 {
-    const char *dismissed = seat->application->dismissed_why;
-    bool ended = seat->left || strcmp(why, "exit status 0") == 0;
-    return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
+    seat_end(seat_of(base), why);
 }
 
-void seat_end(struct seat *seat, const char *why)
+static void seat_closing(struct process_seat *base)
 {
-    struct control_application *application = seat->application;
-    gpu_times_seat_ends(seat);
-    accounting_seat_ended(seat, seat_end_reason(seat, why));
-    gpu_times_seat_ended(seat);
-    health_seat_ended(seat);
-    bool claimed = gpu_set_any(seat->claimed);
-    seat->process->seats[seat->number] = NULL;
-    sharing_share_end(&seat->process->table->sharing, &seat->share);
-    lender_seat_end(seat);
-    if (seat->process->turns != NULL) {
-        scheduler_seat_end(seat->process->turns, seat->number);
+    struct seat *seat = seat_of(base);
+    sharing_share_close(&seat->application->control->sharing, &seat->share);
+}
+
+static const struct process_seat_ops seat_ops = {.packet = seat_packet,
+                                                 .request = seat_request,
+                                                 .room = seat_room,
+                                                 .closing = seat_closing,
+                                                 .ended = seat_ended};
+
+enum ga_status seat_take(struct backend_process *process, struct control_application *application,
+                         unsigned timeout_s, const struct seat_events *events, struct seat **out)
+{
+    struct seat *seat = calloc(1, sizeof *seat);
+    if (seat == NULL) {
+        return GA_NO_MEMORY;
     }
-    if (!seat->left) {
-        seat->left = true;
-        seat->events->ended(seat, why);
+    *seat = (struct seat){
+        .base = {.ops = &seat_ops, .client = application->address, .label = application->label},
+        .process = process,
+        .number = backend_process_seat_free(process),
+        .events = events,
+        .application = application,
+        .prompt = process->warm,
+        .taken_ns = ga_clock_ns()};
+    seat->figures = &process->figures->seats[seat->number];
+    if (lender_seat_begin(seat) != GA_OK) {
+        free(seat);
+        return GA_NO_MEMORY;
     }
-    uv_close((uv_handle_t *)&seat->timer, seat_closed);
-    if (claimed) {
-        control_applications_open_again(application->control);
+    sharing_share_init(&seat->share, application->tenant->number, seat->number, share_send,
+                       share_charge, seat);
+    seat->timer.data = seat;
+    (void)uv_timer_init(process->room->loop, &seat->timer);
+    control_application_keep(application);
+    process->seats[seat->number] = &seat->base;
+    gpu_times_seat_taken(seat);
+    accounting_seat_taken(seat);
+    if (coming_tell(seat) != GA_OK) {
+        seat->left = true; /* nobody is told */
+        backend_process_end(process);
+        return GA_LOST;
     }
-    control_application_drop(application);
+    uint64_t limit_ms = (uint64_t)timeout_s * 1000;
+    if (seat->prompt && limit_ms > READY_MS) {
+        limit_ms = READY_MS;
+    }
+    (void)uv_timer_start(&seat->timer, seat_not_ready, limit_ms, 0);
+    *out = seat;
+    return GA_OK;
 }

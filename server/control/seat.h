@@ -15,8 +15,8 @@
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"
 #include "server/figures.h"
+#include "server/processes/backend_process.h"
 
-struct backend_process;
 struct control_application;
 struct seat;
 struct seat_times;
@@ -32,6 +32,7 @@ struct seat_events {
 };
 
 struct seat {
+    struct process_seat base; /* what its process knows of it */
     struct backend_process *process;
     uint32_t number; /* among the seats of the process */
     const struct seat_events *events;
@@ -90,17 +91,7 @@ void seat_watch_end(struct seat *seat);
 /* The application uses it no more, and must end. No more callbacks. */
 void seat_leave(struct seat *seat);
 
-/* ---- for backend_process.c */
-
-/* There is room again in the process's channel. */
-void seat_room(struct seat *seat);
-/* Takes a packet about the application. */
-void seat_packet(struct seat *seat, const union channel_packet *packet);
-/* Answers a request of the application: `*packet` becomes the answer. Takes the descriptor `*fd`
- * that came with it (or -1); `*fd` becomes that of the answer (or -1), which stays whose it is.
- * False: there is none, or it is sent later. */
-bool seat_request(struct seat *seat, struct channel_request *packet, int *fd);
-/* The process has died, or the application has ended: the seat is no more. */
-void seat_end(struct seat *seat, const char *why);
+/* The one of this number in a process; NULL: it is free. */
+struct seat *seat_in(const struct backend_process *process, unsigned number);
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/gpu_times.h"
 #include "server/control/seat.h"
+#include "server/processes/backend_process.h"
 
 /* False: the driver of the process has no such GPU that clients see. */
 static bool seat_use_device(const struct devices *devices, enum conf_driver driver,
@@ -69,7 +69,7 @@ static void monitor_read(const struct gpu_figures *row, uint64_t most, struct se
 
 bool seat_use_gpu(const struct seat *seat, uint32_t number, struct seat_use *use)
 {
-    const struct devices *devices = &seat->application->control->devices;
+    const struct devices *devices = &seat->application->control->processes.devices;
     uint64_t gpu = number < FIGURES_GPUS ? seat_use_load(&seat->figures->gpus[number].gpu) : 0;
     return gpu != 0 && seat_use_device(devices, seat->process->driver, gpu - 1, use);
 }

@@ -7,6 +7,7 @@
 #include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/process_status.h"
 #include "server/control/seat_use.h"
 
 void status_collect(const struct control *control, const struct status_sink *sink)
@@ -22,10 +23,10 @@ void status_collect(const struct control *control, const struct status_sink *sin
         control_client_status(control, sink);
     }
     if (sink->process != NULL) {
-        backend_process_status(&control->processes, sink);
+        process_status(&control->processes, sink);
     }
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares += control->warm_pools[i].count;
+        spares += control->processes.warm_pools[i].count;
     }
     ga_list_each (at, next, &control->applications) {
         const struct control_application *application =

@@ -117,7 +117,7 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
     }
     *tenant = (struct tenant){
         .control = control, .number = ++control->tenants.last_number, .terms = *terms, .users = 1};
-    if (lender_init(&tenant->lender, control->devices.visible_count) != GA_OK) {
+    if (lender_init(&tenant->lender, control->processes.devices.visible_count) != GA_OK) {
         free(tenant);
         return NULL;
     }
@@ -202,7 +202,7 @@ static uint32_t sessions_claimed(const struct control_application *opener,
 
 static bool sees_any(const struct tenant *tenant)
 {
-    const struct devices *devices = &tenant->control->devices;
+    const struct devices *devices = &tenant->control->processes.devices;
     bool sees = false;
     for (uint32_t i = 0; i < devices->visible_count && !sees; i++) {
         sees = limits_types_allow(tenant->terms.gpu_types, devices_visible(devices, i)->facts.name);
@@ -273,7 +273,7 @@ bool tenant_may_open(const struct control_application *application, uint32_t gpu
                      struct refusal *refusal)
 {
     const struct tenant *tenant = application->tenant;
-    const char *name = devices_visible(&tenant->control->devices, gpu)->facts.name;
+    const char *name = devices_visible(&tenant->control->processes.devices, gpu)->facts.name;
     if (!limits_types_allow(tenant->terms.gpu_types, name)) {
         return refusal_set(refusal, REFUSAL_GPU_TYPES, CUDA_ERROR_NOT_PERMITTED,
                            "gpu-types of tenant %s: %s is not among %s", tenant->terms.name, name,
@@ -286,7 +286,7 @@ bool tenant_may_open(const struct control_application *application, uint32_t gpu
 
 void tenant_join(struct tenant *tenant, struct control_application *application)
 {
-    const struct devices *devices = &tenant->control->devices;
+    const struct devices *devices = &tenant->control->processes.devices;
     uint32_t *gpus = calloc(devices->visible_count, sizeof *gpus); /* NULL: it sees none */
     for (uint32_t i = 0; gpus != NULL && i < devices->visible_count; i++) {
         if (limits_types_allow(tenant->terms.gpu_types, devices_visible(devices, i)->facts.name)) {

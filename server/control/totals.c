@@ -58,9 +58,9 @@ void totals_use(struct control *control, const char *tenant, uint32_t gpu,
 {
     struct totals_tenant *of = totals_of(control, tenant);
     if (of != NULL && of->gpus == NULL) {
-        of->gpus = calloc(control->devices.visible_count, sizeof *of->gpus);
+        of->gpus = calloc(control->processes.devices.visible_count, sizeof *of->gpus);
     }
-    if (of == NULL || of->gpus == NULL || gpu >= control->devices.visible_count) {
+    if (of == NULL || of->gpus == NULL || gpu >= control->processes.devices.visible_count) {
         return; /* the next time */
     }
     for (unsigned i = 0; i < TOTALS_FIGURES; i++) {

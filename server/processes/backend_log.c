@@ -7,9 +7,8 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "server/control/application.h"
 #include "server/processes/backend_process.h"
-#include "server/control/seat.h"
+#include "server/processes/processes.h"
 
 #define WINDOW_MS    100
 #define WINDOW_BYTES 65536u        /* that are read in it: what a pipe holds */
@@ -66,8 +65,7 @@ static const char *client_told(const struct backend_process *process, const char
 {
     bool alone = backend_process_seats(process) == 1;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        const char *client =
-            process->seats[i] != NULL ? process->seats[i]->application->address : NULL;
+        const char *client = process->seats[i] != NULL ? process->seats[i]->client : NULL;
         if (client != NULL && (alone || (named != NULL && strcmp(client, named) == 0))) {
             return client;
         }
@@ -89,7 +87,7 @@ static void line_told(void *user, const struct ga_log_said *said)
 unsigned backend_log_begin(struct backend_process *process, int fd, bool phases)
 {
     struct backend_log *log = &process->log;
-    uv_loop_t *loop = process->table->loop;
+    uv_loop_t *loop = process->room->loop;
     unsigned times = phases ? TIMES_PHASES : ga_log_enabled(GA_LOG_DEBUG) ? TIMES_DEBUG : 1;
     log->fd = fd;
     log->since_ns = ga_clock_ns();

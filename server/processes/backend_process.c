@@ -12,11 +12,8 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/backend_turns.h"
 #include "server/processes/forbidden.h"
-#include "server/control/scheduler.h"
-#include "server/control/seat.h"
+#include "server/processes/processes.h"
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
@@ -24,35 +21,33 @@
 #define WAITING_MAX        256u
 #define WAITING_PASSED_MAX 16u
 
-void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop,
-                                uint64_t image_store)
+static void process_turns_end(struct backend_process *process)
 {
-    *table = (struct backend_process_table){.loop = loop};
-    ga_list_init(&table->processes);
-    sharing_init(&table->sharing);
-    images_init(&table->images, image_store);
+    if (process->turns != NULL) {
+        process->room->turns->end(process);
+        process->turns = NULL;
+    }
 }
 
 static void backend_process_free(struct backend_process *process)
 {
-    struct backend_process_table *table = process->table;
+    struct processes *room = process->room;
     ga_list_remove(&process->link);
-    if (process->turns != NULL) {
-        scheduler_process_end(process->turns);
-    }
+    process_turns_end(process);
     backend_ends_undo(&process->ends);
     channel_queue_fini(&process->queue);
     free(process);
-    table->count--;
-    if (table->count == 0 && table->emptied != NULL) {
-        table->emptied(table);
+    room->count--;
+    if (room->count == 0 && room->emptied != NULL) {
+        room->emptied(room);
     }
 }
 
 /* ---- its seats */
 
 /* That which a packet is about; NULL: there is no such seat. */
-static struct seat *seat_of(const struct backend_process *process, uint32_t number)
+static struct process_seat *process_seat_find(const struct backend_process *process,
+                                              uint32_t number)
 {
     return number < CHANNEL_SEATS ? process->seats[number] : NULL;
 }
@@ -61,26 +56,26 @@ static void seats_end(struct backend_process *process, const char *why)
 {
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            seat_end(process->seats[i], why);
+            process->seats[i]->ops->ended(process->seats[i], why);
         }
     }
 }
 
-static void shares_close(struct backend_process *process)
+static void seats_close(struct backend_process *process)
 {
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            sharing_share_close(&process->table->sharing, &process->seats[i]->share);
+            process->seats[i]->ops->closing(process->seats[i]);
         }
     }
 }
 
-/* For the log: where its application is, and what that is called; of several, the first one. */
-static const struct control_application *application_of(const struct backend_process *process)
+/* For the log: that of its application; of several, the first one. */
+static const struct process_seat *first_seat(const struct backend_process *process)
 {
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            return process->seats[i]->application;
+            return process->seats[i];
         }
     }
     return NULL;
@@ -88,14 +83,14 @@ static const struct control_application *application_of(const struct backend_pro
 
 static const char *client_of(const struct backend_process *process)
 {
-    const struct control_application *application = application_of(process);
-    return application != NULL ? application->address : NULL;
+    const struct process_seat *seat = first_seat(process);
+    return seat != NULL ? seat->client : NULL;
 }
 
 static const char *label_of(const struct backend_process *process)
 {
-    const struct control_application *application = application_of(process);
-    return application != NULL ? application->label : "gpuaasd";
+    const struct process_seat *seat = first_seat(process);
+    return seat != NULL ? seat->label : "gpuaasd";
 }
 
 /* ---- its channel */
@@ -126,7 +121,7 @@ static void log_close(struct backend_process *process)
 
 static void channel_close(struct backend_process *process)
 {
-    shares_close(process);
+    seats_close(process);
     if (process->fd >= 0) {
         (void)uv_poll_stop(&process->poll);
         handle_close((uv_handle_t *)&process->poll);
@@ -141,14 +136,14 @@ static void request_take(struct backend_process *process, const union channel_pa
                          int fd)
 {
     struct channel_request answer = packet->request;
-    struct seat *seat = seat_of(process, answer.seat);
+    struct process_seat *seat = process_seat_find(process, answer.seat);
     if (seat == NULL) {
         if (fd >= 0) {
             close(fd);
         }
         return;
     }
-    if (seat_request(seat, &answer, &fd)) {
+    if (seat->ops->request(seat, &answer, &fd)) {
         (void)!backend_process_tell(process, &answer, sizeof answer, fd);
     }
     explicit_bzero(&answer, sizeof answer);
@@ -176,7 +171,7 @@ static void failure_take(struct backend_process *process, const union channel_pa
     snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL) {
-            seat_packet(process->seats[i], packet);
+            process->seats[i]->ops->packet(process->seats[i], packet);
         }
     }
 }
@@ -195,14 +190,14 @@ static void forbidden_take(struct backend_process *process, const struct channel
 
 static void packet_take(struct backend_process *process, const union channel_packet *packet)
 {
-    struct seat *seat = seat_of(process, channel_packet_seat(packet));
+    struct process_seat *seat = process_seat_find(process, channel_packet_seat(packet));
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
         (void)uv_timer_stop(&process->timer);
     } else if (packet->kind == CHANNEL_ENDED && seat != NULL && process->outlives) {
-        seat_end(seat, "it has ended");
+        seat->ops->ended(seat, "it has ended");
     } else if (seat != NULL) {
-        seat_packet(seat, packet);
+        seat->ops->packet(seat, packet);
     } else if (packet->kind == CHANNEL_FAILED) {
         failure_take(process, packet);
     } else if (packet->kind == CHANNEL_FORBIDDEN) {
@@ -263,7 +258,7 @@ static bool channel_read(struct backend_process *process, int status)
     int fd;
     enum ga_status got = status == 0 ? channel_receive_with(process->fd, &packet, &fd) : GA_LOST;
     if (got == GA_LOST) {
-        shares_close(process);
+        seats_close(process);
         (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
             (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
@@ -294,14 +289,16 @@ static void channel_ready(uv_poll_t *poll, int status, int events)
                 channel_queue_flush(&process->queue, process->fd) == GA_OK;
     if (room) {
         (void)uv_poll_start(poll, UV_READABLE, channel_ready);
-        backend_turns_room(process);
+        if (process->room->turns != NULL) {
+            process->room->turns->room(process);
+        }
     }
     if (status != 0 || (events & UV_READABLE) != 0) {
         (void)channel_read(process, status);
     }
     for (unsigned i = 0; room && i < CHANNEL_SEATS; i++) {
         if (process->seats[i] != NULL && uv_is_active((uv_handle_t *)poll)) {
-            seat_room(process->seats[i]);
+            process->seats[i]->ops->room(process->seats[i]);
         }
     }
 }
@@ -372,20 +369,20 @@ static int backend_process_spawn(struct backend_process *process, const struct b
     if (GA_FAILPOINT("gpuaasd: before exec")) {
         options.file = "/proc/self/exe/none";
     }
-    return uv_spawn(process->table->loop, &process->child, &options);
+    return uv_spawn(process->room->loop, &process->child, &options);
 }
 
 /* All that can fail before there is a process. On failure nothing is left but the ends. */
 static enum ga_status process_prepare(struct backend_process *process,
                                       const struct channel_setup *setup, char *why, size_t why_size)
 {
-    uv_loop_t *loop = process->table->loop;
+    uv_loop_t *loop = process->room->loop;
     channel_queue_init(&process->queue, WAITING_MAX, WAITING_PASSED_MAX);
     process->child.data = process;
     process->poll.data = process;
     process->timer.data = process;
     if (setup->turns != 0 &&
-        backend_turns_begin(process) != GA_OK) { /* it would escape the policy */
+        process->room->turns->begin(process) != GA_OK) { /* it would escape the policy */
         return GA_NO_MEMORY;
     }
     int rc = GA_FAILPOINT("gpuaasd: before a channel is watched")
@@ -393,9 +390,7 @@ static enum ga_status process_prepare(struct backend_process *process,
                  : uv_poll_init(loop, &process->poll, process->fd);
     if (rc != 0) {
         snprintf(why, why_size, "cannot start a backend process: %s", uv_strerror(rc));
-        if (process->turns != NULL) {
-            scheduler_process_end(process->turns);
-        }
+        process_turns_end(process);
         return GA_NO_MEMORY;
     }
     (void)uv_timer_init(loop, &process->timer);
@@ -404,9 +399,8 @@ static enum ga_status process_prepare(struct backend_process *process,
     return GA_OK;
 }
 
-enum ga_status backend_process_start(struct backend_process_table *table,
-                                     const struct channel_setup *setup, char *const *env,
-                                     unsigned timeout_s,
+enum ga_status backend_process_start(struct processes *room, const struct channel_setup *setup,
+                                     char *const *env, unsigned timeout_s,
                                      const struct backend_process_events *events, void *owner,
                                      struct backend_process **out, char *why, size_t why_size)
 {
@@ -418,7 +412,7 @@ enum ga_status backend_process_start(struct backend_process_table *table,
         free(process);
         return GA_NO_MEMORY;
     }
-    *process = (struct backend_process){.table = table,
+    *process = (struct backend_process){.room = room,
                                         .events = events,
                                         .owner = owner,
                                         .driver = setup->driver,
@@ -438,8 +432,8 @@ enum ga_status backend_process_start(struct backend_process_table *table,
     (void)GA_FAILPOINT("gpuaasd: backend process forked");
     backend_ends_close_theirs(&process->ends);
     process->ends.our_channel = -1; /* `fd` */
-    ga_list_append(&table->processes, &process->link);
-    table->count++;
+    ga_list_append(&room->processes, &process->link);
+    room->count++;
     if (rc != 0) {
         snprintf(why, why_size, "cannot start a backend process: %s", uv_strerror(rc));
         process->owner = NULL;
@@ -471,17 +465,6 @@ void backend_process_end(struct backend_process *process)
         channel_close(process);
         if (!uv_is_closing((uv_handle_t *)&process->timer)) {
             (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
-        }
-    }
-}
-
-void backend_process_table_end(struct backend_process_table *table, bool at_once)
-{
-    ga_list_each (at, next, &table->processes) {
-        struct backend_process *process = ga_container(at, struct backend_process, link);
-        backend_process_end(process);
-        if (at_once && uv_is_active((uv_handle_t *)&process->child)) {
-            (void)uv_process_kill(&process->child, SIGKILL);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backend processes as gpuaasd sees them: starting, requests, ending, reaping. Applications have
- * seats in them (seat.h).
+ * seats in them (process_seat.h).
  *
  * A process ends when its channel is closed; one that does not is killed. What a reader would get
  * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
@@ -14,17 +14,14 @@
 #include "base/list.h"
 #include "server/channel.h"
 #include "server/channel_queue.h"
+#include "server/figures.h"
 #include "server/processes/backend_ends.h"
 #include "server/processes/backend_log.h"
-#include "server/figures.h"
-#include "server/processes/images.h"
-#include "server/control/sharing.h"
-#include "server/control/status.h"
+#include "server/processes/process_seat.h"
 
 struct backend_process;
-struct scheduler;
+struct processes;
 struct scheduler_process;
-struct seat;
 
 /* Callbacks to the owner of a process that no application has: a spare, or a probe. `owner` may be
  * cleared at any time to end them. */
@@ -36,27 +33,16 @@ struct backend_process_events {
     void (*ended)(struct backend_process *process, const char *why);
 };
 
-struct backend_process_table {
-    uv_loop_t *loop;
-    struct ga_list processes;
-    unsigned count;
-    struct sharing sharing;      /* what their applications share */
-    struct images images;        /* what their applications have sent */
-    struct scheduler *scheduler; /* of their sessions; NULL: there is no policy */
-    void (*emptied)(
-        struct backend_process_table *table); /* called when the last one has gone; or NULL */
-};
-
 struct backend_process {
     struct ga_list link;
-    struct backend_process_table *table;
+    struct processes *room;
     const struct backend_process_events *events;
     void *owner; /* NULL: no callbacks */
     enum conf_driver driver;
-    struct seat *seats[CHANNEL_SEATS]; /* NULL: free */
-    uint32_t seat_limit;               /* applications at once */
-    bool outlives;                     /* it goes on when its applications have ended */
-    uint64_t number;                   /* unique in this gpuaasd; clients see it in tickets */
+    struct process_seat *seats[CHANNEL_SEATS]; /* NULL: free */
+    uint32_t seat_limit;                       /* applications at once */
+    bool outlives;                             /* it goes on when its applications have ended */
+    uint64_t number; /* unique in this gpuaasd; clients see it in tickets */
     uint64_t started_ns;
     bool warm; /* its driver is open */
     bool ending;
@@ -78,24 +64,18 @@ struct backend_process {
     char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */
 };
 
-/* `image_store`: bytes of images that are kept. */
-void backend_process_table_init(struct backend_process_table *table, uv_loop_t *loop,
-                                uint64_t image_store);
-
 /* Starts a backend process with the environment `env` (NULL-ended) and sends it `setup`. GA_LOST
  * with `why` when it cannot be started. It must be WARM or have exited within timeout_s. */
-GA_CHECKED enum ga_status backend_process_start(struct backend_process_table *table,
-                                                const struct channel_setup *setup, char *const *env,
-                                                unsigned timeout_s,
-                                                const struct backend_process_events *events,
-                                                void *owner, struct backend_process **out,
-                                                char *why, size_t why_size);
+GA_CHECKED enum ga_status
+backend_process_start(struct processes *room, const struct channel_setup *setup, char *const *env,
+                      unsigned timeout_s, const struct backend_process_events *events, void *owner,
+                      struct backend_process **out, char *why, size_t why_size);
 
 /* How many seats applications have in it; and the number of a free one, CHANNEL_SEATS: none is. */
 unsigned backend_process_seats(const struct backend_process *process);
 uint32_t backend_process_seat_free(const struct backend_process *process);
 /* A process of this driver that has served applications and takes another; NULL: there is none. */
-struct backend_process *backend_process_with_room(const struct backend_process_table *table,
+struct backend_process *backend_process_with_room(const struct processes *room,
                                                   enum conf_driver driver);
 
 /* Sends a packet. GA_AGAIN: the channel is full; the seats are told when it is not. GA_LOST: the
@@ -116,11 +96,4 @@ void backend_process_hear(struct backend_process *process);
 void backend_process_end(struct backend_process *process);
 /* Kills it: it does not do what it must. Its end is reported as any other. */
 void backend_process_kill(struct backend_process *process);
-/* Ends all; `at_once`: by SIGKILL. */
-void backend_process_table_end(struct backend_process_table *table, bool at_once);
-
-/* Tells the sink each process. */
-void backend_process_status(const struct backend_process_table *table,
-                            const struct status_sink *sink);
-
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which seats of backend processes are free. */
 #include "server/processes/backend_process.h"
+#include "server/processes/processes.h"
 
 unsigned backend_process_seats(const struct backend_process *process)
 {
@@ -20,10 +21,10 @@ uint32_t backend_process_seat_free(const struct backend_process *process)
     return seat < process->seat_limit ? seat : CHANNEL_SEATS;
 }
 
-struct backend_process *backend_process_with_room(const struct backend_process_table *table,
+struct backend_process *backend_process_with_room(const struct processes *room,
                                                   enum conf_driver driver)
 {
-    ga_list_each (at, next, &table->processes) {
+    ga_list_each (at, next, &room->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
         bool lives = !process->ending && uv_is_active((const uv_handle_t *)&process->poll);
         if (process->driver == driver && process->outlives && process->owner == NULL && lives &&

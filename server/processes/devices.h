@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "server/channel.h"
-#include "server/control/drain.h"
+#include "server/processes/drain_state.h"
 #include "server/processes/health.h"
 
 #define DEVICES_DRIVERS 2u /* values of enum conf_driver */

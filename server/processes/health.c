@@ -6,30 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/control/seat.h"
+#include "server/processes/backend_process.h"
+#include "server/processes/processes.h"
 
 #define HEALTH_FAULTS 3u /* sessions in succession; one that ends well begins anew */
 
-enum ga_status health_probe(struct control *control, enum conf_driver driver,
+enum ga_status health_probe(struct processes *room, enum conf_driver driver,
                             enum channel_probe probe, const struct backend_process_events *events,
                             void *owner, struct backend_process **out)
 {
-    struct channel_setup setup = {.kind = CHANNEL_SETUP, .identity = control->identity};
-    devices_setup(&control->devices, driver, probe, &setup);
-    char **env = devices_env(&control->devices, control->conf, driver);
+    struct channel_setup setup = {.kind = CHANNEL_SETUP, .identity = room->identity};
+    devices_setup(&room->devices, driver, probe, &setup);
+    char **env = devices_env(&room->devices, room->conf, driver);
     if (env == NULL) {
         ga_error("no memory");
         return GA_NO_MEMORY;
     }
     char why[300];
-    enum ga_status status = backend_process_start(&control->processes, &setup, env,
-                                                  control->conf->server.open_timeout_s, events,
-                                                  owner, out, why, sizeof why);
+    enum ga_status status = backend_process_start(
+        room, &setup, env, room->conf->server.open_timeout_s, events, owner, out, why, sizeof why);
     devices_env_free(env);
     if (status != GA_OK) {
         ga_error("%s", why);
@@ -61,7 +58,7 @@ static void health_set(struct device *device, const char *reason)
 static void check_packet(struct backend_process *process, const union channel_packet *packet)
 {
     struct health_check *check = process->owner;
-    struct devices *devices = &check->control->devices;
+    struct devices *devices = &check->room->devices;
     if (packet->kind == CHANNEL_CHECKED && packet->checked.device < devices->count) {
         health_set(&devices->all[packet->checked.device], packet->checked.reason);
     }
@@ -73,14 +70,14 @@ static void check_later(struct health_check *check, uint64_t in_ms);
 static void check_ended(struct backend_process *process, const char *why)
 {
     struct health_check *check = process->owner;
-    struct control *control = check->control;
+    struct processes *room = check->room;
     char reason[CHANNEL_TEXT_MAX];
     bool failed = false;
     snprintf(reason, sizeof reason, "its driver does not answer: %.200s",
              process->why[0] != 0 ? process->why : why);
     check->process = NULL;
-    for (uint32_t i = 0; i < control->devices.count; i++) {
-        struct device *device = &control->devices.all[i];
+    for (uint32_t i = 0; i < room->devices.count; i++) {
+        struct device *device = &room->devices.all[i];
         if (device->gpu->driver == process->driver && device->known) {
             if (!device->health.answered) {
                 health_set(device, reason);
@@ -89,7 +86,7 @@ static void check_ended(struct backend_process *process, const char *why)
         }
     }
     if (failed) {
-        check_later(check, control->conf->server.health_check_s * 1000u);
+        check_later(check, room->conf->server.health_check_s * 1000u);
     }
 }
 
@@ -101,90 +98,76 @@ static const struct backend_process_events check_events = {.packet = check_packe
 static void check_due(uv_timer_t *timer)
 {
     struct health_check *check = timer->data;
-    struct control *control = check->control;
-    enum conf_driver driver = (enum conf_driver)(check - control->health);
-    if (check->process != NULL || !control->serving || control->stopping ||
-        control->conf->server.health_check_s == 0) {
+    struct processes *room = check->room;
+    enum conf_driver driver = (enum conf_driver)(check - room->health);
+    if (check->process != NULL || !room->checks || room->conf->server.health_check_s == 0) {
         return;
     }
     check->faults = 0;
     check->began_ns = ga_clock_ns();
-    for (uint32_t i = 0; i < control->devices.count; i++) {
-        if (control->devices.all[i].gpu->driver == driver) {
-            control->devices.all[i].health.answered = false;
+    for (uint32_t i = 0; i < room->devices.count; i++) {
+        if (room->devices.all[i].gpu->driver == driver) {
+            room->devices.all[i].health.answered = false;
         }
     }
-    if (health_probe(control, driver, CHANNEL_PROBE_CHECK, &check_events, check, &check->process) !=
+    if (health_probe(room, driver, CHANNEL_PROBE_CHECK, &check_events, check, &check->process) !=
         GA_OK) {
         check->process = NULL; /* this machine has no memory or descriptors: not the GPU's fault */
-        check_later(check, control->conf->server.health_check_s * 1000u);
+        check_later(check, room->conf->server.health_check_s * 1000u);
     }
 }
 
 static void check_later(struct health_check *check, uint64_t in_ms)
 {
-    if (!check->control->stopping && check->control->conf->server.health_check_s != 0 &&
+    if (check->room->checks && check->room->conf->server.health_check_s != 0 &&
         !uv_is_active((uv_handle_t *)&check->timer)) {
         (void)uv_timer_start(&check->timer, check_due, in_ms, 0);
     }
 }
 
-void health_suspect(struct control *control, enum conf_driver driver)
+void health_suspect(struct processes *room, enum conf_driver driver)
 {
-    struct health_check *check = &control->health[driver];
-    uint64_t next_ns = check->began_ns + control->conf->server.health_check_s * GA_NS_PER_S;
+    struct health_check *check = &room->health[driver];
+    uint64_t next_ns = check->began_ns + room->conf->server.health_check_s * GA_NS_PER_S;
     uint64_t now_ns = ga_clock_ns();
     bool soon = check->began_ns != 0 && next_ns > now_ns;
     check_later(check, soon ? (next_ns - now_ns) / GA_NS_PER_MS + 1 : 0);
 }
 
-void health_seat_ended(const struct seat *seat)
+void health_session_ended(struct processes *room, enum conf_driver driver, bool failed)
 {
-    struct control *control = seat->application->control;
-    enum conf_driver driver = seat->process->driver;
-    struct health_check *check = &control->health[driver];
-    uint32_t fault = atomic_load_explicit(&seat->figures->fault, memory_order_relaxed);
-    if (seat->tickets_sent == 0) {
-        return; /* it has used none */
-    }
-    check->faults = fault != 0 ? check->faults + 1 : 0;
+    struct health_check *check = &room->health[driver];
+    check->faults = failed ? check->faults + 1 : 0;
     if (check->faults >= HEALTH_FAULTS) {
-        health_suspect(control, driver);
+        health_suspect(room, driver);
     }
-}
-
-bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal)
-{
-    const struct health *health = &devices_visible(&control->devices, gpu)->health;
-    return health->failed &&
-           !refusal_set(refusal, REFUSAL_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                        "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
 }
 
 /* ---- life */
 
-void health_init(struct control *control)
+void health_init(struct processes *room)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        struct health_check *check = &control->health[i];
-        check->control = control;
+        struct health_check *check = &room->health[i];
+        check->room = room;
         check->timer.data = check;
-        (void)uv_timer_init(&control->loop, &check->timer);
+        (void)uv_timer_init(room->loop, &check->timer);
         uv_unref((uv_handle_t *)&check->timer);
     }
 }
 
-void health_fini(struct control *control)
+void health_fini(struct processes *room)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        uv_close((uv_handle_t *)&control->health[i].timer, NULL);
+        uv_close((uv_handle_t *)&room->health[i].timer, NULL);
     }
 }
 
-void health_stop(struct control *control)
+void health_stop(struct processes *room)
 {
+    room->checks = false;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        struct health_check *check = &control->health[i];
+        struct health_check *check = &room->health[i];
         (void)uv_timer_stop(&check->timer);
         if (check->process != NULL) {
             backend_process_end(check->process);

@@ -17,10 +17,7 @@
 
 struct backend_process;
 struct backend_process_events;
-struct control;
-struct refusal;
-struct device;
-struct seat;
+struct processes;
 
 /* Of a GPU. */
 struct health {
@@ -32,30 +29,27 @@ struct health {
 
 /* Of a driver. */
 struct health_check {
-    struct control *control;
+    struct processes *room;
     struct backend_process *process; /* NULL: no check goes on */
     uv_timer_t timer;                /* until the next one is due */
     unsigned faults;                 /* sessions in succession that have ended by an error */
     uint64_t began_ns;               /* the last one; 0: none */
 };
 
-void health_init(struct control *control);
+void health_init(struct processes *room);
 /* No check goes on from now on. */
-void health_stop(struct control *control);
-void health_fini(struct control *control);
+void health_stop(struct processes *room);
+void health_fini(struct processes *room);
 /* Starts a process that reports on all GPUs of the driver. An error has been logged. */
-GA_CHECKED enum ga_status health_probe(struct control *control, enum conf_driver driver,
+GA_CHECKED enum ga_status health_probe(struct processes *room, enum conf_driver driver,
                                        enum channel_probe probe,
                                        const struct backend_process_events *events, void *owner,
                                        struct backend_process **out);
 
-/* A seat ends: what its process says of errors is looked at. */
-void health_seat_ended(const struct seat *seat);
+/* A session of this driver has ended; `failed`: by an error that may be the GPU's. */
+void health_session_ended(struct processes *room, enum conf_driver driver, bool failed);
 /* Something is wrong with this driver: its GPUs are checked now, or as soon as health_check_s
  * allows it. */
-void health_suspect(struct control *control, enum conf_driver driver);
-
-/* Whether the GPU, an index into the list that clients see, takes no new sessions; then `why`. */
-bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal);
+void health_suspect(struct processes *room, enum conf_driver driver);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/control.h"
+#include "server/processes/backend_process.h"
+#include "server/processes/processes.h"
 
 #define REFILL_MS     200u
 #define REFILL_MS_MAX 30000u
@@ -30,8 +31,8 @@ static const struct backend_process_events spare_events = {.packet = spare_packe
 static enum ga_status spare_start(struct warm_pool *pool, struct backend_process **process,
                                   char *why, size_t why_size)
 {
-    struct control *control = pool->control;
-    const struct conf_server *server = &control->conf->server;
+    struct processes *room = pool->room;
+    const struct conf_server *server = &room->conf->server;
     struct channel_setup setup = {
         .kind = CHANNEL_SETUP,
         .data_ports = server->data_ports,
@@ -46,28 +47,27 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .host_memory_bytes = server->application_host_memory,
         .client_cache = server->client_cache,
         .image_store = server->image_store != 0,
-        .meter = server->ledger_interval_s != 0 || control->processes.scheduler != NULL,
+        .meter = server->ledger_interval_s != 0 || room->scheduler != NULL,
         .record = server->record_phases,
-        .turns = control->processes.scheduler != NULL,
+        .turns = room->scheduler != NULL,
         .ticket_s = server->ticket_s,
         .handshake_timeout_s = server->handshake_timeout_s,
         .dead_after_s = server->dead_after_s,
         .pending_connections = server->pending_connections,
-        .identity = control->identity,
+        .identity = room->identity,
         .sandbox = server->sandbox,
-        .seats = control->seats,
-        .outlives = control->outlives,
+        .seats = room->seats,
+        .outlives = room->outlives,
     };
     memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
-    devices_setup(&control->devices, pool->driver, CHANNEL_SERVES, &setup);
-    char **env = devices_env(&control->devices, control->conf, pool->driver);
+    devices_setup(&room->devices, pool->driver, CHANNEL_SERVES, &setup);
+    char **env = devices_env(&room->devices, room->conf, pool->driver);
     if (env == NULL) {
         snprintf(why, why_size, "no memory");
         return GA_NO_MEMORY;
     }
-    enum ga_status status =
-        backend_process_start(&control->processes, &setup, env, server->open_timeout_s,
-                              &spare_events, pool, process, why, why_size);
+    enum ga_status status = backend_process_start(room, &setup, env, server->open_timeout_s,
+                                                  &spare_events, pool, process, why, why_size);
     devices_env_free(env);
     return status;
 }
@@ -90,7 +90,7 @@ static void spare_died(struct warm_pool *pool, bool young)
 {
     pool->deaths = young ? pool->deaths + 1 : 0;
     if (pool->deaths >= SICK_DEATHS) {
-        health_suspect(pool->control, pool->driver);
+        health_suspect(pool->room, pool->driver);
     }
     refill_later(pool);
 }
@@ -131,13 +131,13 @@ static void spare_ended(struct backend_process *process, const char *why)
     }
 }
 
-void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_driver driver)
+void warm_pool_start(struct warm_pool *pool, struct processes *room, enum conf_driver driver)
 {
-    uint32_t wanted = control->conf->server.spare_backends;
-    *pool = (struct warm_pool){.control = control, .driver = driver};
+    uint32_t wanted = room->conf->server.spare_backends;
+    *pool = (struct warm_pool){.room = room, .driver = driver};
     pool->refill.data = pool;
-    (void)uv_timer_init(&control->loop, &pool->refill);
-    if (devices_seen(&control->devices, driver)) {
+    (void)uv_timer_init(room->loop, &pool->refill);
+    if (devices_seen(&room->devices, driver)) {
         pool->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
         refill(&pool->refill);
     }
@@ -145,10 +145,10 @@ void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_
 
 void warm_pool_renew(struct warm_pool *pool)
 {
-    if (pool->control == NULL || !devices_seen(&pool->control->devices, pool->driver)) {
+    if (pool->room == NULL || !devices_seen(&pool->room->devices, pool->driver)) {
         return;
     }
-    uint32_t wanted = pool->control->conf->server.spare_backends;
+    uint32_t wanted = pool->room->conf->server.spare_backends;
     pool->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
     while (pool->count != 0) {
         struct backend_process *process = pool->processes[0];
@@ -161,7 +161,7 @@ void warm_pool_renew(struct warm_pool *pool)
 void warm_pool_stop(struct warm_pool *pool)
 {
     pool->wanted = 0;
-    if (pool->control != NULL && !uv_is_closing((uv_handle_t *)&pool->refill)) {
+    if (pool->room != NULL && !uv_is_closing((uv_handle_t *)&pool->refill)) {
         uv_close((uv_handle_t *)&pool->refill, NULL);
     }
 }
@@ -169,7 +169,7 @@ void warm_pool_stop(struct warm_pool *pool)
 enum ga_status warm_pool_take(struct warm_pool *pool, struct backend_process **process, char *why,
                               size_t why_size)
 {
-    *process = backend_process_with_room(&pool->control->processes, pool->driver);
+    *process = backend_process_with_room(pool->room, pool->driver);
     if (*process != NULL) {
         return GA_OK;
     }

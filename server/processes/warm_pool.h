@@ -6,15 +6,18 @@
 #ifndef SERVER_PROCESSES_WARM_POOL_H
 #define SERVER_PROCESSES_WARM_POOL_H
 
-#include "server/processes/backend_process.h"
-#include "server/processes/devices.h"
+#include <uv.h>
+
+#include "base/status.h"
+#include "conf/conf.h"
 
 #define WARM_POOL_MAX 64u
 
-struct control;
+struct backend_process;
+struct processes;
 
 struct warm_pool {
-    struct control *control;
+    struct processes *room; /* NULL: not started */
     enum conf_driver driver;
     struct backend_process *processes[WARM_POOL_MAX]; /* the oldest first */
     unsigned count, wanted;
@@ -23,7 +26,7 @@ struct warm_pool {
 };
 
 /* Begins to keep as many as the configuration says; none if no GPU has this driver. */
-void warm_pool_start(struct warm_pool *pool, struct control *control, enum conf_driver driver);
+void warm_pool_start(struct warm_pool *pool, struct processes *room, enum conf_driver driver);
 /* Its processes give way to new ones, which get what the configuration says now. */
 void warm_pool_renew(struct warm_pool *pool);
 /* Keeps no more. The processes end with the process table. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "api/wire.h"
+#include "base/clock.h"
 #include "base/shared_memory.h"
 #include "server/pipeline/copy_overflow.h"
 #include "server/pipeline/host_calls.h"

@@ -10,10 +10,10 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/lender_rates.h"
 #include "server/control/seat.h"
+#include "server/processes/backend_process.h"
 
 #define SEATS 3
 #define MIB   (UINT64_C(1) << 20)
@@ -35,7 +35,7 @@ static void start(void)
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = 150 * MIB;
     (void)uv_loop_init(&control.loop);
     tenant_table_init(&control.tenants, &control.loop);
-    control.devices.visible_count = 2;
+    control.processes.devices.visible_count = 2;
     tenant = tenant_find(&control, &terms);
     for (unsigned i = 0; i < SEATS; i++) {
         struct process *made = &all[i];

@@ -17,12 +17,12 @@
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/control.h"
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/pipeline/quota.h"
+#include "server/processes/backend_process.h"
 #include "server/tests/lent_channel.h"
 
 #define GPUS_MAX 300u
@@ -408,7 +408,7 @@ static void play(unsigned seed)
     chance = seed;
     (void)uv_loop_init(&control.loop);
     tenant_table_init(&control.tenants, &control.loop);
-    control.devices.visible_count = now.gpus;
+    control.processes.devices.visible_count = now.gpus;
     tenant = tenant_find(&control, &terms);
     member = member_find(tenant, "ana", &terms.limits);
     for (unsigned i = 0; i < SEATS; i++) {

@@ -18,15 +18,15 @@ static struct backend_process process;
 
 static void setup(void)
 {
-    control.devices.visible_count = 80;
+    control.processes.devices.visible_count = 80;
     ga_list_init(&control.processes.processes);
     ga_list_append(&control.processes.processes, &process.link);
     my_program.tenant = &mine;
     other_program.tenant = &other;
     my_seat.application = &my_program;
     other_seat.application = &other_program;
-    process.seats[0] = &my_seat;
-    process.seats[CHANNEL_SEATS - 1] = &other_seat;
+    process.seats[0] = &my_seat.base;
+    process.seats[CHANNEL_SEATS - 1] = &other_seat.base;
 }
 
 TestSuite(occupancy, .init = setup);

@@ -10,12 +10,14 @@
 
 #include "api/cuda_names.h"
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
+#include "server/control/reclaim.h"
 #include "server/control/seat.h"
+#include "server/processes/backend_process.h"
+#include "server/processes/processes.h"
 
 #define OTHERS 3
 
-static struct backend_process_table table;
+static struct processes room;
 static struct control_application application = {.address = "127.0.0.1:1", .label = "a test"};
 static struct process {
     struct backend_process process;
@@ -27,17 +29,17 @@ static void add(struct process *made, uint32_t gpu)
 {
     int ends[2];
     cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    *made = (struct process){.process = {.table = &table, .fd = ends[0]}, .theirs = ends[1]};
+    *made = (struct process){.process = {.room = &room, .fd = ends[0]}, .theirs = ends[1]};
     made->seat.process = &made->process;
     made->seat.application = &application;
     made->seat.gpus[gpu / 64] = UINT64_C(1) << gpu % 64;
-    made->process.seats[0] = &made->seat;
-    ga_list_append(&table.processes, &made->process.link);
+    made->process.seats[0] = &made->seat.base;
+    ga_list_append(&room.processes, &made->process.link);
 }
 
 static void start(void)
 {
-    ga_list_init(&table.processes);
+    ga_list_init(&room.processes);
     add(&asker, 70);
     add(&others[0], 70);
     add(&others[1], 6); /* the same bit of another word */

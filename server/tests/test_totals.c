@@ -19,7 +19,7 @@ TestSuite(totals, .fini = totals_teardown);
 Test(totals, never_get_smaller)
 {
     uint64_t now[TOTALS_FIGURES] = {[TOTALS_GPU_NS] = 10}, told[TOTALS_FIGURES] = {0};
-    control.devices.visible_count = 2;
+    control.processes.devices.visible_count = 2;
     totals_use(&control, "lab", 1, now, told);
     totals_use(&control, "lab", 1, now, told);
     cr_assert_eq(totals_of(&control, "lab")->gpus[1][TOTALS_GPU_NS], 10);

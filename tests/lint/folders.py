@@ -43,8 +43,10 @@ ROOMS = {
         "graph": {"session", "context", "call", "memory", "copy", "stream", "module"},
     },
     "server": {
-        "control": set(),  # gpuaasd; with the backend it shares the folder's own files alone
-        "admin": {"control"},
+        # gpuaasd; with the backend it shares the folder's own files alone
+        "processes": set(),
+        "control": {"processes"},
+        "admin": {"processes", "control"},
         "driver": set(),
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},

@@ -29,18 +29,19 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
     control.parts = parts;
-    control.seats = 1;
+    control.processes.seats = 1;
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
     feedback_init(&control.feedback);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
-    backend_process_table_init(&control.processes, &control.loop, 0);
-    FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
+    processes_init(&control.processes, &control.loop, control.conf);
+    sharing_init(&control.sharing);
+    FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");
-    FUZZ_CHECK(devices_learn(&control.devices, &facts));
-    devices_publish(&control.devices);
+    FUZZ_CHECK(devices_learn(&control.processes.devices, &facts));
+    devices_publish(&control.processes.devices);
     control.file = "/nonexistent/gpuaasd.conf"; /* reload finds nothing */
     control.notify.fd = -1;
     control.serving = true;

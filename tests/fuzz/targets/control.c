@@ -41,23 +41,24 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
-    control.seats = 1;
+    control.processes.seats = 1;
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
     feedback_init(&control.feedback);
     gpu_times_init(&control);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
-    backend_process_table_init(&control.processes, &control.loop, 0);
-    FUZZ_CHECK(devices_init(&control.devices, &conf) == GA_OK);
+    processes_init(&control.processes, &control.loop, control.conf);
+    sharing_init(&control.sharing);
+    FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
         snprintf(facts.name, sizeof facts.name, "GPU %u", i);
         facts.uuid[0] = (uint8_t)i;
-        FUZZ_CHECK(devices_learn(&control.devices, &facts));
+        FUZZ_CHECK(devices_learn(&control.processes.devices, &facts));
     }
-    devices_publish(&control.devices);
-    FUZZ_CHECK(control.devices.visible_count == 2);
+    devices_publish(&control.processes.devices);
+    FUZZ_CHECK(control.processes.devices.visible_count == 2);
     remote_admin_init(&control);
     return 0;
 }
@@ -267,17 +268,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     conf.server.spare_backends = fuzz_u8(&input) % 3;
     remote_admin_begin(&control);
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_start(&control.warm_pools[i], &control, (enum conf_driver)i);
-    }
+    processes_begin(&control.processes);
     while (input.left != 0) {
         step(&input);
     }
     control_client_close_all(&control);
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_stop(&control.warm_pools[i]);
-    }
-    backend_process_table_end(&control.processes, false);
+    processes_end(&control.processes, false);
     fake_spawn_end();
     remote_admin_end(&control);
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of backend processes. */
+#include "server/control/process_status.h"
+
 #include "server/control/application.h"
-#include "server/processes/backend_process.h"
 #include "server/control/seat.h"
 
-static void process_status(const struct backend_process *process, const struct seat *seat,
-                           const struct status_sink *sink)
+static void one_status(const struct backend_process *process, const struct seat *seat,
+                       const struct status_sink *sink)
 {
     const struct status_process status = {
         .pid = process->child.pid,
@@ -21,17 +22,17 @@ static void process_status(const struct backend_process *process, const struct s
     sink->process(sink->user, &status);
 }
 
-void backend_process_status(const struct backend_process_table *table,
-                            const struct status_sink *sink)
+void process_status(const struct processes *processes, const struct status_sink *sink)
 {
-    ga_list_each (at, next, &table->processes) {
+    ga_list_each (at, next, &processes->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
         if (backend_process_seats(process) == 0) {
-            process_status(process, NULL, sink);
+            one_status(process, NULL, sink);
         }
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-            if (process->seats[i] != NULL) {
-                process_status(process, process->seats[i], sink);
+            const struct seat *seat = seat_in(process, i);
+            if (seat != NULL) {
+                one_status(process, seat, sink);
             }
         }
     }
