@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the request monitor says about sessions, and the verb about what has been learnt of programs
- * (control/feedback.h). */
+ * (usage/feedback.h). */
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 #include "server/control/status.h"
 
 static void sizes_set(json_t *object, const char *name, const uint32_t sizes[3])

@@ -4,7 +4,7 @@
 #define SERVER_ADMIN_ADMIN_STORE_H
 
 #include "server/admin/admin_verb.h"
-#include "server/control/storage.h"
+#include "server/storage/storage.h"
 
 /* The store; the error has been told. */
 enum admin_code admin_store_get(struct admin_call *call, struct store **store);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 #include "server/control/member.h"
 #include "server/control/status.h"
 

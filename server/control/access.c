@@ -13,7 +13,7 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
-#include "server/control/storage.h"
+#include "server/storage/storage.h"
 #include "server/control/tenant.h"
 
 /* TLS handshakes with sources that fail: so many at once, and then one each so often. */

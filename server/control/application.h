@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "base/number_map.h"
 #include "server/control/closes.h"
-#include "server/control/feedback.h"
+#include "server/usage/feedback.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
 #include "server/processes/devices.h"

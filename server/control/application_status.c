@@ -6,7 +6,7 @@
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 #include "server/processes/backend_process.h"
 
 static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,

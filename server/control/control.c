@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of gpuaasd: listen, probe the drivers, serve, stop. */
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 #include "server/control/control.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "server/control/reload.h"
 #include "server/control/scheduling.h"
 #include "server/control/status.h"
-#include "server/control/storage.h"
+#include "server/storage/storage.h"
 #include "server/processes/backend_process.h"
 
 #define OOM_SCORE (-500) /* in thousandths of the machine's memory */

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"

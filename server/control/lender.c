@@ -12,7 +12,7 @@
 #include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
-#include "server/control/totals.h"
+#include "server/usage/totals.h"
 #include "server/processes/backend_process.h"
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)

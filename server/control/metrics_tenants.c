@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 #include "server/control/control.h"
 #include "server/control/metrics_format.h"
 #include "server/control/scheduler.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "api/limits.h"
-#include "server/control/gpu_set.h"
+#include "server/gpu_set.h"
 
 #define PLACEMENT_NONE  UINT32_MAX       /* there is no such device */
 #define PLACEMENT_TAKEN (UINT32_MAX - 1) /* its GPU is kept for a tenant, or has others */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/control/seat_use.h"
-#include "server/control/time_shares.h"
+#include "server/usage/seat_use.h"
+#include "server/usage/time_shares.h"
 
 /* A policy does not make it spin. */
 #define DEMAND_NS_MIN   (10 * GA_NS_PER_MS) /* of kernels, before their demand is known */

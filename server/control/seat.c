@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 #include "server/control/application.h"
 #include "server/control/claims.h"
 #include "server/control/control.h"

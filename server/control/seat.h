@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "server/channel.h"
-#include "server/control/gpu_set.h"
+#include "server/gpu_set.h"
 #include "server/control/lender.h"
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"

@@ -8,7 +8,7 @@
 #include "server/control/client.h"
 #include "server/control/control.h"
 #include "server/control/process_status.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 
 void status_collect(const struct control *control, const struct status_sink *sink)
 {

@@ -6,7 +6,7 @@
  * The demand is that of DCUDA (SoCC19, 3.2): of each kernel min(1, warps of it that are resident /
  * warps that have a place) times its run time. Here the time is that of batches, whose share is the
  * largest of their works (meter.h); and time while others use the GPU counts as if nobody did:
- * gpuaasd knows that others do (control/gpu_times.h). Work without a shape (graphs, fills) counts
+ * gpuaasd knows that others do (usage/gpu_times.h). Work without a shape (graphs, fills) counts
  * whole.
  *
  * Each launch is looked at: by a mean over launches, or by some of them, whoever knows which could

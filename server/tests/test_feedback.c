@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/control/feedback.h"
+#include "server/usage/feedback.h"
 
 static struct feedback_key key_of(const char *tenant, const char *program)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/control/time_shares.h"
+#include "server/usage/time_shares.h"
 
 #define USERS 8u
 #define SPAN  400u /* units of time */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
-#include "server/control/gpu_times.h"
+#include "server/usage/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/remote_admin.h"

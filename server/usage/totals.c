@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/totals.h"
+#include "server/usage/totals.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store of this gpuaasd: the connection of its loop to the database ([server] store). */
-#ifndef SERVER_CONTROL_STORAGE_H
-#define SERVER_CONTROL_STORAGE_H
+#ifndef SERVER_STORAGE_STORAGE_H
+#define SERVER_STORAGE_STORAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
  *
  * What a seat tells is a stranger's: no more than there was in all is divided, and a seat that has
  * told of more work than it had pays for it. gpuaasd's loop only. */
-#ifndef SERVER_CONTROL_GPU_TIMES_H
-#define SERVER_CONTROL_GPU_TIMES_H
+#ifndef SERVER_USAGE_GPU_TIMES_H
+#define SERVER_USAGE_GPU_TIMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 
 #include "base/list.h"
 #include "conf/conf.h"
-#include "server/control/time_shares.h"
+#include "server/usage/time_shares.h"
 
 struct control;
 struct seat;

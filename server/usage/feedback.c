@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/feedback.h"
+#include "server/usage/feedback.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note: programs that run are not concerned when the database is damaged or locked: only what needs
  * it now is refused. */
-#include "server/control/storage.h"
+#include "server/storage/storage.h"
 
 #include <stdio.h>
 #include <string.h>

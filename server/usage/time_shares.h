@@ -12,8 +12,8 @@
  * already counts from there on, and moves what else it has had there.
  *
  * Pure: no clock. */
-#ifndef SERVER_CONTROL_TIME_SHARES_H
-#define SERVER_CONTROL_TIME_SHARES_H
+#ifndef SERVER_USAGE_TIME_SHARES_H
+#define SERVER_USAGE_TIME_SHARES_H
 
 #include <stdbool.h>
 #include <stddef.h>

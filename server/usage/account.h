@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One account: the figures of a seat, from the first row to the last. */
-#ifndef SERVER_CONTROL_ACCOUNT_H
-#define SERVER_CONTROL_ACCOUNT_H
+#ifndef SERVER_USAGE_ACCOUNT_H
+#define SERVER_USAGE_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/control/feedback.h"
-#include "server/control/totals.h"
+#include "server/usage/feedback.h"
+#include "server/usage/totals.h"
 #include "server/processes/devices.h"
 #include "store/store.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/account.h"
+#include "server/usage/account.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
 #include "server/control/seat.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 #include "server/processes/backend_process.h"
 
 struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,

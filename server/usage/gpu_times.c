@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/gpu_times.h"
+#include "server/usage/gpu_times.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "server/control/control.h"
 #include "server/control/scheduler.h"
 #include "server/control/seat.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 #include "server/processes/backend_process.h"
 
 #define TURN_MS     50u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/time_shares.h"
+#include "server/usage/time_shares.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A set of GPUs: bit n stands for the GPU n, an index into the list that clients see. */
-#ifndef SERVER_CONTROL_GPU_SET_H
-#define SERVER_CONTROL_GPU_SET_H
+#ifndef SERVER_GPU_SET_H
+#define SERVER_GPU_SET_H
 
 #include <stdbool.h>
 #include <stdint.h>

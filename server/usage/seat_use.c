@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/gpu_times.h"
+#include "server/usage/gpu_times.h"
 #include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 

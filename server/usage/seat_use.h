@@ -3,8 +3,8 @@
  * stranger's numbers. A process that a program has taken over may say less than is true, or more.
  * Times are what it has had of those that there were, where others used the GPU, too (gpu_times.h);
  * and all together have had no more than there was. */
-#ifndef SERVER_CONTROL_SEAT_USE_H
-#define SERVER_CONTROL_SEAT_USE_H
+#ifndef SERVER_USAGE_SEAT_USE_H
+#define SERVER_USAGE_SEAT_USE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/accounting.h"
+#include "server/usage/accounting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "server/control/account.h"
+#include "server/usage/account.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/ledger_writer.h"
+#include "server/usage/ledger_writer.h"
 #include "server/control/seat.h"
-#include "server/control/storage.h"
+#include "server/storage/storage.h"
 
 /* What is written was measured up to 0.3 s ago (docs/accounting.md): so much earlier. */
 #define LAG_MS 350u

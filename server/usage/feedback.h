@@ -9,14 +9,14 @@
  * own that was not touched for longest; and if all are taken, the node's oldest goes.
  *
  * gpuaasd's loop only. */
-#ifndef SERVER_CONTROL_FEEDBACK_H
-#define SERVER_CONTROL_FEEDBACK_H
+#ifndef SERVER_USAGE_FEEDBACK_H
+#define SERVER_USAGE_FEEDBACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/control/seat_use.h"
+#include "server/usage/seat_use.h"
 #include "server/control/tenant.h"
 
 #define FEEDBACK_ROWS_MAX        2048u

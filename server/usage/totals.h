@@ -4,8 +4,8 @@
  *
  * Note: the figures are those of accounts (account.h); without these (ledger_interval_s = 0) they
  * are 0. A label is the name that a tenant has at that time. */
-#ifndef SERVER_CONTROL_TOTALS_H
-#define SERVER_CONTROL_TOTALS_H
+#ifndef SERVER_USAGE_TOTALS_H
+#define SERVER_USAGE_TOTALS_H
 
 #include <stdint.h>
 

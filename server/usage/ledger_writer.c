@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/ledger_writer.h"
+#include "server/usage/ledger_writer.h"
 
 #include <stdio.h>
 

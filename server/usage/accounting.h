@@ -6,8 +6,8 @@
  *
  * Note: times that are billed are of a clock that nobody sets; the wall clock (UTC) only says to
  * which day they belong. */
-#ifndef SERVER_CONTROL_ACCOUNTING_H
-#define SERVER_CONTROL_ACCOUNTING_H
+#ifndef SERVER_USAGE_ACCOUNTING_H
+#define SERVER_USAGE_ACCOUNTING_H
 
 #include <stdint.h>
 

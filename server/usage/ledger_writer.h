@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that writes rows of usage into the store, with a connection of its own: gpuaasd's loop
  * never waits for a disk. All functions are for the loop's thread. */
-#ifndef SERVER_CONTROL_LEDGER_WRITER_H
-#define SERVER_CONTROL_LEDGER_WRITER_H
+#ifndef SERVER_USAGE_LEDGER_WRITER_H
+#define SERVER_USAGE_LEDGER_WRITER_H
 
 #include <pthread.h>
 #include <stdbool.h>
