@@ -35,7 +35,7 @@ enum admin_code admin_status_code(struct admin_call *call, enum ga_status status
 enum admin_code admin_store_get(struct admin_call *call, struct store **store)
 {
     char why[ADMIN_WHY_MAX] = "";
-    enum ga_status status = storage_get(call->control, store, why, sizeof why);
+    enum ga_status status = storage_get(&call->control->storage, store, why, sizeof why);
     return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_ERROR, "%s", why);
 }
 
@@ -43,7 +43,7 @@ enum admin_code admin_store_read(struct admin_call *call, struct store **store)
 {
     char why[ADMIN_WHY_MAX] = "";
     enum ga_status status =
-        store_open_to_read(storage_path(call->control), &call->reader, why, sizeof why);
+        store_open_to_read(storage_path(&call->control->storage), &call->reader, why, sizeof why);
     if (status != GA_OK) {
         return admin_fail(call, ADMIN_ERROR, "%s", why);
     }
@@ -56,7 +56,7 @@ enum admin_code admin_store_code(struct admin_call *call, struct store *store,
 {
     enum admin_code code = admin_status_code(call, status, store_why(store));
     if (store != call->reader) {
-        storage_note(call->control, status);
+        storage_note(&call->control->storage, status);
     }
     return code;
 }

@@ -6,9 +6,10 @@
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
-#include "server/usage/accounting.h"
+#include "server/control/control.h"
 #include "server/control/member.h"
 #include "server/control/status.h"
+#include "server/usage/accounting.h"
 
 static json_t *user_record(const struct store_user *user)
 {
@@ -119,12 +120,14 @@ enum admin_code admin_verb_user_show(struct admin_call *call)
         json_t *item = user_record(&user);
         status_collect(call->control, &sink);
         admin_set_number(item, "sessions", use.sessions);
-        admin_set_number(item, "gpu_time_day_ms",
-                         accounting_gpu_ns(call->control, tenant.number, user.name, STORE_DAY) /
-                             GA_NS_PER_MS);
-        admin_set_number(item, "gpu_time_month_ms",
-                         accounting_gpu_ns(call->control, tenant.number, user.name, STORE_MONTH) /
-                             GA_NS_PER_MS);
+        admin_set_number(
+            item, "gpu_time_day_ms",
+            accounting_gpu_ns(&call->control->usage, tenant.number, user.name, STORE_DAY) /
+                GA_NS_PER_MS);
+        admin_set_number(
+            item, "gpu_time_month_ms",
+            accounting_gpu_ns(&call->control->usage, tenant.number, user.name, STORE_MONTH) /
+                GA_NS_PER_MS);
         admin_set(call->result, "item", item);
     }
     return code;

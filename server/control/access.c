@@ -27,7 +27,7 @@ static void access_ends_ask(struct control *control);
 
 enum ga_status access_open(struct control *control)
 {
-    if (auth_open(control->store, &control->auth) != GA_OK) {
+    if (auth_open(control->storage.store, &control->auth) != GA_OK) {
         ga_error("no memory, or this machine has no randomness");
         return GA_NO_MEMORY;
     }
@@ -52,14 +52,14 @@ void access_close(struct control *control)
 static enum ga_status access_store(struct control *control, struct store **store, char *why,
                                    size_t why_size)
 {
-    GA_TRY(storage_get(control, store, why, why_size));
+    GA_TRY(storage_get(&control->storage, store, why, why_size));
     auth_set_store(control->auth, *store);
     return GA_OK;
 }
 
 static void store_failed(struct control *control, const char *why)
 {
-    if (storage_tell(control, STORAGE_UNREADABLE, why)) {
+    if (storage_tell(&control->storage, STORAGE_UNREADABLE, why)) {
         ga_error("[server] store: %s; programs that run go on%s", why,
                  control->conf->server.auth ? ", nobody new is let in" : "");
     }
@@ -85,10 +85,10 @@ struct tenant_terms access_everybody(struct control *control)
     char why[300];
     struct store *store;
     struct store_tenant tenant;
-    enum ga_status status = storage_get(control, &store, why, sizeof why);
+    enum ga_status status = storage_get(&control->storage, &store, why, sizeof why);
     if (status == GA_OK) {
         status = store_tenant_get(store, TENANT_DEFAULT, &tenant);
-        storage_note(control, status);
+        storage_note(&control->storage, status);
     }
     return status == GA_OK ? access_terms(&tenant) : tenant_default();
 }
@@ -142,11 +142,11 @@ void access_look(struct control *control)
             status = applications_look(control);
         }
         snprintf(why, sizeof why, "%s", status != GA_OK ? store_why(store) : "");
-        storage_note(control, status);
+        storage_note(&control->storage, status);
     }
     if (status == GA_OK) {
         control->changes = changes;
-        (void)storage_tell(control, STORAGE_UNREADABLE, NULL);
+        (void)storage_tell(&control->storage, STORAGE_UNREADABLE, NULL);
     } else {
         store_failed(control, why);
     }
@@ -162,10 +162,11 @@ static void access_ends_ask(struct control *control)
 
 static void access_turn(uv_timer_t *timer)
 {
-    access_look(timer->data);
-    storage_look(timer->data);
-    certificates_look(timer->data);
-    access_ends_ask(timer->data);
+    struct control *control = timer->data;
+    access_look(control);
+    storage_look(&control->storage);
+    certificates_look(control);
+    access_ends_ask(control);
 }
 
 /* ---- who wants to come in */
@@ -198,7 +199,7 @@ static enum ga_status access_decide(struct control *control, const struct transp
     if (status == GA_OK) {
         status = auth_admit(control->auth, &claim, time(NULL), ga_clock_ns(), grant, refusal);
         snprintf(why, sizeof why, "%s", store_why(store));
-        storage_note(control, status);
+        storage_note(&control->storage, status);
     } else {
         *refusal = (struct auth_refusal){
             .reason = AUTH_STORE_FAILS,

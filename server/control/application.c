@@ -365,7 +365,7 @@ static void application_seat_ended(struct seat *seat, const char *why)
     bool silent = seat->prompt && !seat->ready;
     if (application->dismissed_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
         application->closes = APPLICATION_CRASHES;
-    } else if (atomic_load(&seat->figures->silent) != 0) {
+    } else if (atomic_load(&seat->usage.figures->silent) != 0) {
         control_application_lost(application, APPLICATION_SILENT);
     }
     if (silent && is_waited_for(application, seat)) {
@@ -421,7 +421,7 @@ void control_application_refused(const struct control_application *application,
                                  const struct refusal *refusal)
 {
     if (refusal->reason == REFUSAL_LIMIT) {
-        totals_refused(application->control, control_application_tenant(application),
+        totals_refused(&application->control->usage.totals, control_application_tenant(application),
                        refusal->limit);
     }
     audit_turned_away(application, refusal);
@@ -432,7 +432,7 @@ static void session_begin(struct control_application *application)
     struct refusal refusal;
     application->session = true;
     tenant_session_begin(application);
-    totals_session(application->control, application->tenant->terms.name);
+    totals_session(&application->control->usage.totals, application->tenant->terms.name);
     if (!audit_opens(application, &refusal)) {
         application->control->refused[refusal.reason]++;
         dismiss_application(application, APPLICATION_KILLED, refusal.result, refusal.why);

@@ -24,11 +24,12 @@ static void seat_status(const struct seat *seat, struct status_application *stat
                 lender_taken_bytes(seat, i);
         }
         for (unsigned i = 0; i < FIGURE_COUNT; i++) {
-            status->figures[i] += atomic_load_explicit(&seat->figures->of[i], memory_order_relaxed);
+            status->figures[i] +=
+                atomic_load_explicit(&seat->usage.figures->of[i], memory_order_relaxed);
         }
         status->figures[FIGURE_DEVICE_BYTES] += lender_taken_bytes(seat, UINT32_MAX);
         status->figures[FIGURE_HOST_BYTES] +=
-            atomic_load_explicit(&seat->figures->driver_bytes, memory_order_relaxed);
+            atomic_load_explicit(&seat->usage.figures->driver_bytes, memory_order_relaxed);
     }
 }
 
@@ -36,7 +37,7 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
                              const struct status_sink *sink)
 {
     struct seat_use use;
-    for (uint32_t row = 0; seat != NULL && seat_use_read(seat, row, &use); row++) {
+    for (uint32_t row = 0; seat != NULL && seat_use_read(&seat->usage, row, &use); row++) {
         struct scheduler_session turns;
         const struct status_gpu gpu = {.uuid = use.device->facts.uuid,
                                        .use = &use,

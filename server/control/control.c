@@ -117,7 +117,7 @@ static void control_serve(struct control *control)
         control_end(control, 1);
         return;
     }
-    if (accounting_begin(control) != GA_OK) {
+    if (accounting_begin(&control->usage) != GA_OK) {
         control_end(control, 1);
         return;
     }
@@ -158,8 +158,8 @@ static const struct backend_process_events probe_events = {.packet = probe_packe
 
 static enum ga_status control_start(struct control *control)
 {
-    GA_TRY(storage_start(control));
-    GA_TRY(accounting_start(control));
+    GA_TRY(storage_start(&control->storage));
+    GA_TRY(accounting_start(&control->usage));
     GA_TRY(access_open(control));
     GA_TRY(audit_start(control));
     GA_TRY(http_start(control));
@@ -243,6 +243,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     read = conf->server;
     control = (struct control){
         .conf = conf, .file = file, .read = &read, .notify.fd = -1, .parts = parts};
+    control.storage.conf = conf;
     control_protect();
     control_names(&conf->server);
     control_descriptors(&control);
@@ -256,10 +257,9 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         return 1;
     }
     tenant_table_init(&control.tenants, &control.loop);
-    feedback_init(&control.feedback);
-    gpu_times_init(&control);
     processes_init(&control.processes, &control.loop, conf);
     sharing_init(&control.sharing);
+    usage_init(&control.usage, &control.processes, &control.storage);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);
@@ -288,12 +288,10 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     audit_end(&control);
     tenant_table_fini(&control.tenants);
     processes_fini(&control.processes);
-    accounting_stop(&control);
-    feedback_fini(&control.feedback);
-    gpu_times_fini(&control);
+    accounting_stop(&control.usage);
+    usage_fini(&control.usage);
     credential_ends_fini(&control);
-    totals_fini(&control.totals);
-    storage_end(&control);
+    storage_end(&control.storage);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         scheduling_stop(&control);
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);

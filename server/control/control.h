@@ -15,23 +15,18 @@
 #include "server/control/closes.h"
 #include "server/control/credential_ends.h"
 #include "server/control/drain.h"
-#include "server/usage/feedback.h"
-#include "server/usage/gpu_times.h"
 #include "server/control/notify.h"
 #include "server/control/refusal.h"
 #include "server/control/sharing.h"
 #include "server/storage/storage.h"
+#include "server/usage/usage.h"
 #include "server/control/tenant.h"
-#include "server/usage/totals.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
 #include "server/workers.h"
 #include "transport/transport.h"
 
-struct accounting;
 struct control;
-struct store;
-struct store_lock;
 
 struct control_listener {
     struct control *control;
@@ -75,12 +70,11 @@ struct control {
     struct tenant_table tenants;
     struct auth *auth; /* who may come in (access.h) */
     uint64_t changes;  /* of the store, as they have been looked at */
-    struct storage_health storage;
+    struct storage storage;
     uint64_t slow_ns; /* see access_slow_wait_ns */
     uint64_t refusals[AUTH_REASON_COUNT];
     uint64_t refused[REFUSAL_COUNT]; /* programs, by the reason */
     uint64_t admins_refused;
-    struct totals totals;
     struct credential_ends credential_ends;
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
@@ -108,11 +102,7 @@ struct control {
     struct notify notify;
     uv_signal_t signals[4];
     const struct control_part *const *parts; /* ended by NULL */
-    struct store *store;                     /* of storage.h; NULL: it has been lost */
-    struct store_lock *store_lock;           /* NULL: the store is in memory */
-    struct accounting *accounting;           /* NULL: there is none */
-    struct feedback feedback;
-    struct gpu_times times;
+    struct usage usage;
     struct admin *admin; /* of the admin room */
     bool serving;        /* the drivers are known */
     bool stopping;

@@ -74,7 +74,7 @@ void credential_ends_ask(struct control *control)
     ends->asked_ns = now;
     ends->changes = control->changes;
     job->control = control;
-    job->path = storage_path(control);
+    job->path = storage_path(&control->storage);
     job->work.data = job;
     if (uv_queue_work(&control->loop, &job->work, ends_work, ends_worked) == 0) {
         ends->job = job;

@@ -22,7 +22,7 @@ static const struct {
 static uint64_t used_ms(const struct tenant *tenant, const struct member *member,
                         enum store_period period)
 {
-    return accounting_gpu_ns(tenant->control, tenant->terms.number,
+    return accounting_gpu_ns(&tenant->control->usage, tenant->terms.number,
                              member != NULL ? member->name : NULL, period) /
            GA_NS_PER_MS;
 }

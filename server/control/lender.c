@@ -8,12 +8,13 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/application.h"
+#include "server/control/control.h"
 #include "server/control/lender_rates.h"
 #include "server/control/member.h"
 #include "server/control/seat.h"
 #include "server/control/tenant.h"
-#include "server/usage/totals.h"
 #include "server/processes/backend_process.h"
+#include "server/usage/totals.h"
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* a process answers a recall at once, or is in trouble */
@@ -223,7 +224,7 @@ static void lender_refuse(struct seat *seat, const struct channel_request *wante
     enum limit limit = lender_limit_of(lacks, wanted);
     bool each = limit == LIMIT_GPU_MEM_PER_GPU;
     tenant->lender.refusals[limit]++;
-    totals_refused(tenant->control, tenant->terms.name, limit);
+    totals_refused(&tenant->control->usage.totals, tenant->terms.name, limit);
     answer.result = CUDA_ERROR_OUT_OF_MEMORY;
     answer.bytes = 0;
     answer.what = limit;
@@ -393,11 +394,11 @@ uint64_t lender_charged_of(const struct seat *seat, enum channel_lent kind, uint
                                           [CHANNEL_LENT_OBJECTS] = FIGURE_OBJECTS};
     const _Atomic uint64_t *at = gpu != UINT32_MAX
                                      ? &seat->process->figures->memory[seat->number][gpu].bytes
-                                     : &seat->figures->of[figures[kind]];
+                                     : &seat->usage.figures->of[figures[kind]];
     uint64_t charged = atomic_load_explicit(at, memory_order_relaxed);
     if (kind == CHANNEL_LENT_HOST) {
-        charged +=
-            atomic_load_explicit(&seat->figures->of[FIGURE_SHARED_BYTES], memory_order_relaxed);
+        charged += atomic_load_explicit(&seat->usage.figures->of[FIGURE_SHARED_BYTES],
+                                        memory_order_relaxed);
     }
     return charged + (kind == CHANNEL_LENT_DEVICE ? lender_taken_bytes(seat, gpu) : 0);
 }

@@ -52,9 +52,9 @@ static bool has_moved(struct seat *seat)
     static const enum figure figures[] = {FIGURE_FRAMES_IN,  FIGURE_BULK_IN,    FIGURE_SHARED_IN,
                                           FIGURE_RDMA_IN,    FIGURE_FRAMES_OUT, FIGURE_BULK_OUT,
                                           FIGURE_SHARED_OUT, FIGURE_RDMA_OUT};
-    uint64_t moved = atomic_load_explicit(&seat->figures->rate_waits, memory_order_relaxed);
+    uint64_t moved = atomic_load_explicit(&seat->usage.figures->rate_waits, memory_order_relaxed);
     for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) {
-        moved += atomic_load_explicit(&seat->figures->of[figures[i]], memory_order_relaxed);
+        moved += atomic_load_explicit(&seat->usage.figures->of[figures[i]], memory_order_relaxed);
     }
     bool has = moved != seat->lender.moved;
     seat->lender.moved = moved;

@@ -98,7 +98,7 @@ static struct tenants_sums tenants_sum(const struct control *control)
     struct tenants_sums all = {.count = 0};
     const struct status_sink sink = {
         .user = &all, .application = metrics_sums_add, .gpu = metrics_sums_turns};
-    uint32_t most = control->totals.count;
+    uint32_t most = control->usage.totals.count;
     ga_list_each (at, next, &control->tenants.all) {
         most++;
     }
@@ -114,8 +114,8 @@ static struct tenants_sums tenants_sum(const struct control *control)
             sums->of[TENANT_MEMORY_LIMIT] = tenant->terms.limits.of[LIMIT_GPU_MEM];
         }
     }
-    for (uint32_t i = 1; i < control->totals.count; i++) { /* behind the others' */
-        (void)metrics_sums_begin(&all, control->totals.each[i].name);
+    for (uint32_t i = 1; i < control->usage.totals.count; i++) { /* behind the others' */
+        (void)metrics_sums_begin(&all, control->usage.totals.each[i].name);
     }
     status_collect(control, &sink);
     return all;
@@ -240,8 +240,8 @@ static void work_gpus_write(const struct control *control, const struct work_fam
     for (uint32_t gpu = 0; gpu < control->processes.devices.visible_count; gpu++) {
         for (unsigned at = 0; at < family->count; at++) {
             uint64_t sum = 0;
-            for (uint32_t i = 0; i < control->totals.count; i++) {
-                const struct totals_tenant *of = &control->totals.each[i];
+            for (uint32_t i = 0; i < control->usage.totals.count; i++) {
+                const struct totals_tenant *of = &control->usage.totals.each[i];
                 sum += of->gpus != NULL ? of->gpus[gpu][family->of[at].figure] : 0;
             }
             metrics_gpu_line(out, family->gpu, control,
@@ -265,8 +265,8 @@ static void work_tenants_write(const struct control *control, const struct work_
                                FILE *out)
 {
     metrics_family(out, family->tenant, "counter", family->help);
-    for (uint32_t i = 0; i < control->totals.count; i++) {
-        const struct totals_tenant *of = &control->totals.each[i];
+    for (uint32_t i = 0; i < control->usage.totals.count; i++) {
+        const struct totals_tenant *of = &control->usage.totals.each[i];
         for (uint32_t gpu = 0; of->gpus != NULL && gpu < control->processes.devices.visible_count;
              gpu++) {
             for (unsigned at = 0; at < family->count && totals_any(of->gpus[gpu]); at++) {
@@ -282,7 +282,7 @@ static void work_tenants_write(const struct control *control, const struct work_
 
 static void tenants_counts_write(const struct control *control, FILE *out)
 {
-    const struct totals *totals = &control->totals;
+    const struct totals *totals = &control->usage.totals;
     metrics_family(out, "gpuaas_tenant_sessions_begun_total", "counter",
                    "Programs of the tenant that have opened a device, ever.");
     for (uint32_t i = 1; i < totals->count; i++) {
@@ -304,7 +304,7 @@ static void tenants_counts_write(const struct control *control, FILE *out)
 
 void metrics_tenants_write(struct control *control, FILE *out)
 {
-    accounting_refresh(control);
+    accounting_refresh(&control->usage);
     gauges_write(control, out);
     for (size_t i = 0; i < sizeof work_families / sizeof *work_families; i++) {
         work_gpus_write(control, &work_families[i], out);

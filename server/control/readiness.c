@@ -52,7 +52,7 @@ static bool condition_gpu(const struct control *control, struct condition *condi
 
 static bool condition_store(const struct control *control, struct condition *condition)
 {
-    const char *why = storage_wrong(control);
+    const char *why = storage_wrong(&control->storage);
     if (why != NULL) {
         condition_fail(condition, "%s", why);
     }

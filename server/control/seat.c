@@ -17,6 +17,7 @@
 #include "server/control/reclaim.h"
 #include "server/control/scheduler.h"
 #include "server/control/scheduling.h"
+#include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
@@ -112,7 +113,7 @@ static const char *seat_end_reason(const struct seat *seat, const char *why)
 /* What its process says of errors. */
 static void fault_look(const struct seat *seat)
 {
-    uint32_t fault = atomic_load_explicit(&seat->figures->fault, memory_order_relaxed);
+    uint32_t fault = atomic_load_explicit(&seat->usage.figures->fault, memory_order_relaxed);
     if (seat->tickets_sent != 0) { /* else it has used no GPU */
         health_session_ended(&seat->application->control->processes, seat->process->driver,
                              fault != 0);
@@ -122,9 +123,9 @@ static void fault_look(const struct seat *seat)
 static void seat_end(struct seat *seat, const char *why)
 {
     struct control_application *application = seat->application;
-    gpu_times_seat_ends(seat);
-    accounting_seat_ended(seat, seat_end_reason(seat, why));
-    gpu_times_seat_ended(seat);
+    gpu_times_seat_ends(&seat->usage);
+    accounting_seat_ended(&seat->usage, seat_end_reason(seat, why));
+    gpu_times_seat_ended(&seat->usage);
     fault_look(seat);
     bool claimed = gpu_set_any(seat->claimed);
     seat->process->seats[seat->number] = NULL;
@@ -152,7 +153,8 @@ enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)
     return seat->process->turns == NULL
                ? GA_OK
                : scheduler_session_begin(seat->process->turns, seat->number, gpu, device->ordinal,
-                                         seat->figures, scheduling_tenant_of(application), &terms);
+                                         seat->usage.figures, scheduling_tenant_of(application),
+                                         &terms);
 }
 
 enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
@@ -164,7 +166,7 @@ uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
 {
     /* For the data connection, and as long again for the side connection. */
     uint64_t ticket_s = seat->application->control->conf->server.ticket_s;
-    uint64_t latest = seat->taken_ns + 2 * ticket_s * GA_NS_PER_S;
+    uint64_t latest = seat->usage.taken_ns + 2 * ticket_s * GA_NS_PER_S;
     return seat->bound_ns != 0 ? seat->bound_ns : latest < now ? latest : 0;
 }
 
@@ -334,9 +336,8 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
         .number = backend_process_seat_free(process),
         .events = events,
         .application = application,
-        .prompt = process->warm,
-        .taken_ns = ga_clock_ns()};
-    seat->figures = &process->figures->seats[seat->number];
+        .prompt = process->warm};
+    seat_usage_begin(seat);
     if (lender_seat_begin(seat) != GA_OK) {
         free(seat);
         return GA_NO_MEMORY;
@@ -347,8 +348,8 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
     (void)uv_timer_init(process->room->loop, &seat->timer);
     control_application_keep(application);
     process->seats[seat->number] = &seat->base;
-    gpu_times_seat_taken(seat);
-    accounting_seat_taken(seat);
+    gpu_times_seat_taken(&seat->usage);
+    accounting_seat_taken(&seat->usage);
     if (coming_tell(seat) != GA_OK) {
         seat->left = true; /* nobody is told */
         backend_process_end(process);

@@ -14,12 +14,11 @@
 #include "server/control/lender.h"
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"
-#include "server/figures.h"
 #include "server/processes/backend_process.h"
+#include "server/usage/usage_seat.h"
 
 struct control_application;
 struct seat;
-struct seat_times;
 
 /* Callbacks to the application that has the seat; none after it has left. */
 struct seat_events {
@@ -50,7 +49,6 @@ struct seat {
     char local[CHANNEL_TEXT_MAX];    /* the same */
     uint32_t ways;                   /* the same */
     uint32_t tickets_sent;
-    uint64_t taken_ns;            /* when */
     uint64_t gpus[GPU_SET_WORDS]; /* that it has opened */
     uint64_t
         claimed[GPU_SET_WORDS];     /* that it has tickets for, and has not opened yet (claims.h) */
@@ -58,9 +56,7 @@ struct seat {
     struct reclaim_asker reclaim;
     struct lender_seat lender;
     struct sharing_share share;
-    struct account *account;       /* NULL: there are none */
-    const struct figures *figures; /* which the process writes: a stranger's */
-    struct seat_times *times;      /* of gpu_times.h; NULL: no memory */
+    struct usage_seat usage;
     /* Until it is ready: the limit; while its application is alone: when to ask the process again;
      * when it is left: until its end */
     uv_timer_t timer;

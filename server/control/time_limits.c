@@ -22,8 +22,8 @@ static uint64_t busy_at(const struct seat *seat, uint64_t now)
     if (seat == NULL || seat->served_ns == 0) {
         return now;
     }
-    uint64_t busy_ns = atomic_load_explicit(&seat->figures->busy_at_ns, memory_order_relaxed);
-    busy_ns = busy_ns > seat->taken_ns ? busy_ns : seat->taken_ns;
+    uint64_t busy_ns = atomic_load_explicit(&seat->usage.figures->busy_at_ns, memory_order_relaxed);
+    busy_ns = busy_ns > seat->usage.taken_ns ? busy_ns : seat->usage.taken_ns;
     return busy_ns < now ? busy_ns : now;
 }
 

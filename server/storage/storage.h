@@ -7,9 +7,10 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "conf/conf.h"
 #include "store/store.h"
 
-struct control;
+struct store_lock;
 
 /* What may be wrong with it, the worst first. */
 enum storage_fault {
@@ -19,7 +20,10 @@ enum storage_fault {
     STORAGE_FAULTS
 };
 
-struct storage_health {
+struct storage {
+    const struct conf *conf;
+    struct store *store;           /* NULL: it has been lost */
+    struct store_lock *lock;       /* NULL: the store is in memory */
     char why[STORAGE_FAULTS][600]; /* "": that is not wrong */
     unsigned locked_turns;         /* so often in a row another program has kept it locked */
 };
@@ -28,22 +32,22 @@ struct storage_health {
 #define STORAGE_IN_MEMORY ":memory:gpuaasd"
 
 /* The path to open the store with, also for other threads' own connections. */
-const char *storage_path(const struct control *control);
+const char *storage_path(const struct storage *storage);
 /* Opens it, and locks it against every other gpuaasd. An error has been logged. */
-GA_CHECKED enum ga_status storage_start(struct control *control);
+GA_CHECKED enum ga_status storage_start(struct storage *storage);
 /* Others may use it from now on. */
-void storage_end(struct control *control);
+void storage_end(struct storage *storage);
 /* The store, opened anew if it has been lost. An error with `why`. */
-GA_CHECKED enum ga_status storage_get(struct control *control, struct store **out, char *why,
+GA_CHECKED enum ga_status storage_get(struct storage *storage, struct store **out, char *why,
                                       size_t why_size);
 /* To be called with the status of each function of the store: after GA_LOST it is opened anew. */
-void storage_note(struct control *control, enum ga_status status);
+void storage_note(struct storage *storage, enum ga_status status);
 
 /* `why` is wrong from now on; NULL: that it is not. True: it was otherwise before. */
-bool storage_tell(struct control *control, enum storage_fault fault, const char *why);
+bool storage_tell(struct storage *storage, enum storage_fault fault, const char *why);
 /* To be called each second: finds out whether it could be written, and writes nothing. */
-void storage_look(struct control *control);
+void storage_look(struct storage *storage);
 /* The worst that is wrong with it; NULL: nothing is. */
-const char *storage_wrong(const struct control *control);
+const char *storage_wrong(const struct storage *storage);
 
 #endif

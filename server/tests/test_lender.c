@@ -46,7 +46,7 @@ static void start(void)
         made->application = (struct control_application){.tenant = tenant, .address = "test"};
         made->seat = (struct seat){.process = &made->process,
                                    .application = &made->application,
-                                   .figures = &pages[i].seats[0]};
+                                   .usage.figures = &pages[i].seats[0]};
         cr_assert_eq(lender_seat_begin(&made->seat), GA_OK);
     }
 }

@@ -111,8 +111,9 @@ static void process_begin(struct process *at)
     channel_queue_init(&at->queue, UINT32_MAX, 0);
     at->application = (struct control_application){.tenant = tenant, .address = "test"};
     at->application.member = i + 1 == SEATS ? member : NULL;
-    at->seat = (struct seat){
-        .process = &at->process, .application = &at->application, .figures = &pages[i].seats[0]};
+    at->seat = (struct seat){.process = &at->process,
+                             .application = &at->application,
+                             .usage.figures = &pages[i].seats[0]};
     cr_assert_eq(lender_seat_begin(&at->seat), GA_OK);
     lender_tell(&at->seat, &told);
     quota_init(&at->quota, &told, &host);

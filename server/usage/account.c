@@ -7,33 +7,28 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/control/scheduler.h"
-#include "server/control/scheduling.h"
-#include "server/control/seat.h"
+#include "server/gpu_set.h"
 #include "server/usage/seat_use.h"
-#include "server/processes/backend_process.h"
+#include "server/usage/usage.h"
+#include "server/usage/usage_seat.h"
 
-struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,
-                             uint64_t number, uint64_t tenant_number)
+struct account *account_make(const struct usage_seat *seat, const char *node, uint64_t epoch,
+                             uint64_t number)
 {
-    const struct control_application *application = seat->application;
     struct account *account = calloc(1, sizeof *account);
     if (account == NULL) {
         return NULL;
     }
     account->seat = seat;
     struct store_usage *head = &account->head;
-    *head = (struct store_usage){.tenant_number = tenant_number,
+    *head = (struct store_usage){.tenant_number = seat->tenant_number,
                                  .epoch = epoch,
-                                 .isolation = application->tenant->terms.isolation,
+                                 .isolation = seat->isolation,
                                  .began = time(NULL)};
-    snprintf(head->tenant, sizeof head->tenant, "%s",
-             tenant_number == 0 ? application->tenant->terms.name : "");
+    snprintf(head->tenant, sizeof head->tenant, "%s", seat->tenant_number == 0 ? seat->tenant : "");
     snprintf(head->node, sizeof head->node, "%s", node);
-    snprintf(head->user, sizeof head->user, "%s", application->user);
-    const uint8_t *id = application->id; /* its beginning is how people know it */
+    snprintf(head->user, sizeof head->user, "%s", seat->user);
+    const uint8_t *id = seat->id; /* its beginning is how people know it */
     snprintf(head->session, sizeof head->session, "%02x%02x%02x%02x.%llu", id[0], id[1], id[2],
              id[3], (unsigned long long)number);
     return account;
@@ -56,10 +51,9 @@ static struct account_row *account_row_of(struct account *account, const struct 
             return &account->rows[i];
         }
     }
-    struct control_application *application = account->seat->application;
     if (account->count == 0) {
-        account->counts = !application->counted;
-        application->counted = true;
+        account->counts = !*account->seat->counted;
+        *account->seat->counted = true;
     }
     if (account->count == account->room) {
         uint32_t room = account->room != 0 ? 2 * account->room : 1;
@@ -98,10 +92,9 @@ static uint64_t memory_peak(const struct figures_memory *own, const struct figur
  * since the last look. Nonsense is left for the next look. */
 static void memory_look(const struct account *account, struct account_row *row, uint64_t now_ms)
 {
-    const struct seat *seat = account->seat;
-    const struct figures_memory *memory =
-        &seat->process->figures->memory[seat->number][row->number];
-    const struct figures_memory *taken = lender_taken(seat, row->number);
+    const struct usage_seat *seat = account->seat;
+    const struct figures_memory *memory = &seat->memory[row->number];
+    const struct figures_memory *taken = seat->ops->taken(seat, row->number);
     uint64_t most = row->device->facts.memory_bytes;
     uint64_t peak = memory_peak(memory, taken);
     uint64_t sum = figures_memory_kib_ms(memory, now_ms) + figures_memory_kib_ms(taken, now_ms);
@@ -164,14 +157,13 @@ void account_divide(struct account *account, unsigned way, uint64_t total)
 static void account_feed(const struct account *account, struct account_row *row,
                          const struct seat_use *use)
 {
-    const struct control_application *application = account->seat->application;
-    struct feedback_key key = {.number = application->tenant->terms.number};
-    const struct feedback_figures now =
-        feedback_figures_of(use, ga_clock_ns() - account->seat->taken_ns);
-    snprintf(key.tenant, sizeof key.tenant, "%s", application->tenant->terms.name);
-    snprintf(key.program, sizeof key.program, "%s", application->program);
+    const struct usage_seat *seat = account->seat;
+    struct feedback_key key = {.number = seat->tenant_number};
+    const struct feedback_figures now = feedback_figures_of(use, ga_clock_ns() - seat->taken_ns);
+    snprintf(key.tenant, sizeof key.tenant, "%s", seat->tenant);
+    snprintf(key.program, sizeof key.program, "%s", seat->program);
     snprintf(key.model, sizeof key.model, "%s", use->device->facts.name);
-    feedback_tell(&application->control->feedback, &key, &row->fed, &now);
+    feedback_tell(&seat->room->feedback, &key, &row->fed, &now);
 }
 
 static void engines_look(struct account_row *row, const struct seat_use *use)
@@ -187,22 +179,19 @@ static void engines_look(struct account_row *row, const struct seat_use *use)
 
 static void turns_look(const struct account *account, struct account_row *row)
 {
-    struct scheduler_session turns;
-    if (scheduling_look(account->seat, row->number, &turns)) {
-        rise(&row->waited_ns, turns.account.waited_ns);
-    }
+    rise(&row->waited_ns, account->seat->ops->waited_ns(account->seat, row->number));
 }
 
 static void account_total(const struct account *account, struct account_row *row)
 {
-    const struct control_application *application = account->seat->application;
+    struct usage *room = account->seat->room;
     const uint64_t now[TOTALS_FIGURES] = {
         [TOTALS_GPU_NS] = row->now.gpu_ns,     [TOTALS_COMPUTE_NS] = row->now.compute_ns,
         [TOTALS_H2D_NS] = row->now.h2d_ns,     [TOTALS_D2H_NS] = row->now.d2h_ns,
         [TOTALS_BYTES_IN] = row->now.bytes_in, [TOTALS_BYTES_OUT] = row->now.bytes_out,
         [TOTALS_LAUNCHES] = row->now.launches, [TOTALS_WAITED_NS] = row->waited_ns};
-    totals_use(application->control, application->tenant->terms.name, row->number, now,
-               row->totalled);
+    totals_use(&room->totals, account->seat->tenant, row->number,
+               room->processes->devices.visible_count, now, row->totalled);
 }
 
 static void bytes_look(struct account *account)
@@ -218,10 +207,10 @@ static void bytes_look(struct account *account)
 
 void account_look(struct account *account)
 {
-    const struct seat *seat = account->seat;
-    const struct devices *devices = &seat->application->control->processes.devices;
+    const struct usage_seat *seat = account->seat;
+    const struct devices *devices = &seat->room->processes->devices;
     uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
-    uint64_t began_ns = seat_began_ns(seat, ga_clock_ns());
+    uint64_t began_ns = seat->ops->began_ns(seat, ga_clock_ns());
     struct seat_use use;
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         if (began_ns != 0 && gpu_set_has(seat->gpus, i)) {

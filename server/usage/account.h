@@ -13,7 +13,7 @@
 #include "server/processes/devices.h"
 #include "store/store.h"
 
-struct seat;
+struct usage_seat;
 
 /* Of a GPU. */
 struct account_row {
@@ -31,8 +31,8 @@ struct account_row {
 
 struct account {
     struct ga_list link;
-    const struct seat *seat; /* NULL: it has ended */
-    struct store_usage head; /* of every row, without GPU and figures */
+    const struct usage_seat *seat; /* NULL: it has ended */
+    struct store_usage head;       /* of every row, without GPU and figures */
     uint32_t count, room;
     bool counts;           /* its first row has the session; false: another account's has */
     uint32_t written_next; /* where to look for the next row that has been written */
@@ -40,8 +40,8 @@ struct account {
 };
 
 /* NULL: no memory. */
-struct account *account_make(const struct seat *seat, const char *node, uint64_t epoch,
-                             uint64_t number, uint64_t tenant_number);
+struct account *account_make(const struct usage_seat *seat, const char *node, uint64_t epoch,
+                             uint64_t number);
 void account_free(struct account *account);
 /* Takes the figures as they are; they never get smaller. */
 void account_look(struct account *account);

@@ -7,12 +7,11 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "server/usage/account.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/usage/ledger_writer.h"
-#include "server/control/seat.h"
 #include "server/storage/storage.h"
+#include "server/usage/account.h"
+#include "server/usage/ledger_writer.h"
+#include "server/usage/usage.h"
+#include "server/usage/usage_seat.h"
 
 /* What is written was measured up to 0.3 s ago (docs/accounting.md): so much earlier. */
 #define LAG_MS 350u
@@ -24,7 +23,7 @@
 #define DAY_S     86400
 
 struct accounting {
-    struct control *control;
+    struct usage *room;
     struct ledger_writer writer;
     struct usage_journal *journal; /* NULL: the store is in memory; or there can be none */
     uv_timer_t timer, journal_timer;
@@ -111,7 +110,7 @@ static void accounting_report(struct accounting *accounting, enum ga_status stat
     if (status == GA_OK && why[0] != 0) {
         ga_error("usage of a session is lost: %s", why);
     }
-    if (storage_tell(accounting->control, STORAGE_USAGE, status != GA_OK ? why : NULL)) {
+    if (storage_tell(accounting->room->storage, STORAGE_USAGE, status != GA_OK ? why : NULL)) {
         if (status != GA_OK) {
             ga_error("usage cannot be written, and waits in memory: %s", why);
         } else {
@@ -160,7 +159,7 @@ static void accounting_turn(uv_timer_t *timer)
     if (accounting->writer.busy) {
         return;
     }
-    int64_t before = keep_from(&accounting->control->conf->server);
+    int64_t before = keep_from(&accounting->room->conf->server);
     bool forgets = before > accounting->forgotten;
     if (!rows_collect(accounting, &accounting->rows, &accounting->count, &accounting->of)) {
         rows_free(accounting); /* the next time */
@@ -230,7 +229,7 @@ static void journal_begin(struct accounting *accounting)
     if (usage_journal_open(accounting->writer.path, &accounting->journal, why, sizeof why) !=
         GA_OK) {
         ga_error("%s: if gpuaasd is killed, what was used in the last %u s is lost", why,
-                 accounting->control->conf->server.ledger_interval_s);
+                 accounting->room->conf->server.ledger_interval_s);
     }
 }
 
@@ -248,15 +247,15 @@ static bool journal_end(struct accounting *accounting, bool written)
 
 /* ---- seats */
 
-void accounting_seat_taken(struct seat *seat)
+void accounting_seat_taken(struct usage_seat *seat)
 {
-    struct control *control = seat->application->control;
-    struct accounting *accounting = control->accounting;
+    struct usage *usage = seat->room;
+    struct accounting *accounting = usage->accounting;
     if (accounting == NULL) {
         return;
     }
-    seat->account = account_make(seat, control->conf->server.node, accounting->epoch,
-                                 ++accounting->numbers, seat->application->tenant->terms.number);
+    seat->account =
+        account_make(seat, usage->conf->server.node, accounting->epoch, ++accounting->numbers);
     if (seat->account == NULL) {
         ga_error("no memory for an account: what an application uses is not written");
         return;
@@ -278,9 +277,9 @@ static void oldest_lose(struct accounting *accounting)
     }
 }
 
-void accounting_seat_ended(struct seat *seat, const char *why)
+void accounting_seat_ended(struct usage_seat *seat, const char *why)
 {
-    struct accounting *accounting = seat->application->control->accounting;
+    struct accounting *accounting = seat->room->accounting;
     struct account *account = seat->account;
     seat->account = NULL;
     if (account == NULL) {
@@ -295,27 +294,28 @@ void accounting_seat_ended(struct seat *seat, const char *why)
     }
 }
 
-void accounting_refresh(struct control *control)
+void accounting_refresh(struct usage *usage)
 {
-    if (control->accounting != NULL) {
-        accounting_look(control->accounting);
+    if (usage->accounting != NULL) {
+        accounting_look(usage->accounting);
     }
 }
 
-uint64_t accounting_gpu_ns(struct control *control, uint64_t number, const char *user,
+uint64_t accounting_gpu_ns(struct usage *usage, uint64_t number, const char *user,
                            enum store_period period)
 {
     struct store_figures sum = {0};
     struct store *store;
     char why[600];
-    if (storage_get(control, &store, why, sizeof why) == GA_OK) {
-        storage_note(control, store_usage_period(store, number, user, period, time(NULL), &sum));
+    if (storage_get(usage->storage, &store, why, sizeof why) == GA_OK) {
+        storage_note(usage->storage,
+                     store_usage_period(store, number, user, period, time(NULL), &sum));
     }
-    if (control->accounting == NULL) {
+    if (usage->accounting == NULL) {
         return sum.gpu_ns;
     }
-    accounting_look(control->accounting);
-    ga_list_each (link, next, &control->accounting->accounts) {
+    accounting_look(usage->accounting);
+    ga_list_each (link, next, &usage->accounting->accounts) {
         const struct account *account = ga_container(link, struct account, link);
         bool counts = account->head.tenant_number == number &&
                       (user == NULL || strcmp(user, account->head.user) == 0);
@@ -328,44 +328,44 @@ uint64_t accounting_gpu_ns(struct control *control, uint64_t number, const char 
 
 /* ---- life */
 
-enum ga_status accounting_start(struct control *control)
+enum ga_status accounting_start(struct usage *usage)
 {
-    uint64_t interval_ms = (uint64_t)control->conf->server.ledger_interval_s * 1000;
+    uint64_t interval_ms = (uint64_t)usage->conf->server.ledger_interval_s * 1000;
     if (interval_ms == 0) {
         return GA_OK;
     }
     static struct accounting only; /* the loop closes its handles when it ends */
     struct accounting *accounting = &only;
-    accounting->control = control;
+    accounting->room = usage;
     ga_list_init(&accounting->accounts);
-    GA_TRY(ledger_writer_start(&accounting->writer, &control->loop, storage_path(control),
+    GA_TRY(ledger_writer_start(&accounting->writer, usage->loop, storage_path(usage->storage),
                                accounting_written));
-    control->accounting = accounting;
+    usage->accounting = accounting;
     accounting->timer.data = accounting;
-    (void)uv_timer_init(&control->loop, &accounting->timer);
+    (void)uv_timer_init(usage->loop, &accounting->timer);
     (void)uv_timer_start(&accounting->timer, accounting_turn, interval_ms - LAG_MS,
                          interval_ms - LAG_MS);
     journal_begin(accounting);
     accounting->journal_timer.data = accounting;
-    (void)uv_timer_init(&control->loop, &accounting->journal_timer);
+    (void)uv_timer_init(usage->loop, &accounting->journal_timer);
     return GA_OK;
 }
 
-enum ga_status accounting_begin(struct control *control)
+enum ga_status accounting_begin(struct usage *usage)
 {
-    struct accounting *accounting = control->accounting;
+    struct accounting *accounting = usage->accounting;
     struct store *store;
     char why[600];
     if (accounting == NULL) {
         return GA_OK;
     }
-    enum ga_status status = storage_get(control, &store, why, sizeof why);
+    enum ga_status status = storage_get(usage->storage, &store, why, sizeof why);
     if (status == GA_OK && accounting->journal != NULL) {
         status = journal_recover(accounting, store, why, sizeof why);
         (void)uv_timer_start(&accounting->journal_timer, journal_turn, JOURNAL_MS, JOURNAL_MS);
     }
     if (status == GA_OK) {
-        status = store_epoch_next(store, control->conf->server.node, &accounting->epoch);
+        status = store_epoch_next(store, usage->conf->server.node, &accounting->epoch);
         if (status != GA_OK) {
             snprintf(why, sizeof why, "%s", store_why(store));
         }
@@ -376,9 +376,9 @@ enum ga_status accounting_begin(struct control *control)
     return status;
 }
 
-void accounting_stop(struct control *control)
+void accounting_stop(struct usage *usage)
 {
-    struct accounting *accounting = control->accounting;
+    struct accounting *accounting = usage->accounting;
     char why[600] = "";
     if (accounting == NULL) {
         return;
@@ -401,7 +401,7 @@ void accounting_stop(struct control *control)
                  kept ? "written when gpuaasd starts again" : "lost", why);
     }
     rows_free(accounting);
-    control->accounting = NULL;
+    usage->accounting = NULL;
     ga_list_each (link, next, &accounting->accounts) {
         account_forget(accounting, ga_container(link, struct account, link));
     }

@@ -17,16 +17,16 @@
 
 #include "base/list.h"
 #include "server/usage/seat_use.h"
-#include "server/control/tenant.h"
 
 #define FEEDBACK_ROWS_MAX        2048u
 #define FEEDBACK_TENANT_ROWS_MAX 128u
+#define FEEDBACK_TENANT_BYTES    65u
 #define FEEDBACK_PROGRAM_BYTES   65u
 
 /* A tenant is known by its number in the store: by its name only if that is 0. */
 struct feedback_key {
     uint64_t number;
-    char tenant[TENANT_NAME_MAX]; /* as it was called when it was last told */
+    char tenant[FEEDBACK_TENANT_BYTES]; /* as it was called when it was last told */
     char program[FEEDBACK_PROGRAM_BYTES], model[CHANNEL_TEXT_MAX];
 };
 

@@ -5,12 +5,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/control/scheduler.h"
-#include "server/control/seat.h"
 #include "server/usage/seat_use.h"
-#include "server/processes/backend_process.h"
+#include "server/usage/usage.h"
+#include "server/usage/usage_seat.h"
 
 #define TURN_MS     50u
 #define LOOK_NS     GA_NS_PER_MS         /* what is not older need not be read again */
@@ -42,7 +39,7 @@ struct time_told {
 
 struct seat_times {
     struct ga_list link;
-    const struct seat *seat;
+    const struct usage_seat *seat;
     uint64_t next; /* of its pieces */
     struct times_row *rows[FIGURES_GPUS];
 };
@@ -57,14 +54,14 @@ static uint64_t times_load(const _Atomic uint64_t *at)
 /* NULL: it is not used, or nobody knows the GPU; or no memory. */
 static struct times_row *times_row_of(struct seat_times *times, uint32_t number)
 {
-    const struct seat *seat = times->seat;
+    const struct usage_seat *seat = times->seat;
     struct seat_use use;
     if (times->rows[number] == NULL && seat_use_gpu(seat, number, &use)) {
         struct times_row *row = calloc(1, sizeof *row);
         if (row != NULL) {
             row->gpu = use.gpu;
             row->since_ns = ga_clock_ns();
-            row->given_ns = seat->application->control->times.shares[use.gpu].given_ns;
+            row->given_ns = seat->room->times.shares[use.gpu].given_ns;
             times->rows[number] = row;
         }
     }
@@ -93,7 +90,7 @@ static void times_rows_read(struct seat_times *times, uint64_t now)
 /* It has had work. False: no memory. */
 static bool times_add(struct seat_times *times, struct times_row *row, struct time_piece piece)
 {
-    struct time_shares *shares = &times->seat->application->control->times.shares[row->gpu];
+    struct time_shares *shares = &times->seat->room->times.shares[row->gpu];
     struct times_engine *of = &row->engines[piece.engine];
     uint64_t length = piece.to_ns - piece.from_ns;
     uint64_t ahead = of->ahead_ns < length ? of->ahead_ns : length;
@@ -166,7 +163,7 @@ static struct time_told told_read(const struct figures_time *at)
 /* As many as there can be at a time, and no more: a stranger tells how many there are. */
 static void times_pieces_read(struct seat_times *times, uint64_t now)
 {
-    const struct figures_times *ring = &times->seat->process->figures->times[times->seat->number];
+    const struct figures_times *ring = times->seat->times;
     uint64_t count = times_load(&ring->count);
     bool lost = count - times->next >= FIGURES_TIMES; /* it may be writing there */
     if (lost) {
@@ -228,10 +225,8 @@ static bool gpu_is_serial(const struct conf_gpu *gpu)
 /* What it got lately of what it had is what it gets now, for all that is known. */
 static void row_tell(const struct seat_times *times, const struct times_row *row)
 {
-    const struct seat *seat = times->seat;
-    if (seat->process->turns != NULL) {
-        scheduler_session_share(seat->process->turns, seat->number, row->gpu, &row->share);
-    }
+    const struct usage_seat *seat = times->seat;
+    seat->ops->shared(seat, row->gpu, &row->share);
 }
 
 /* Time is divided at `until` of each GPU without those that have not looked for too long. */
@@ -255,18 +250,18 @@ static void times_settle(struct seat_times *ending, uint64_t now)
 {
     for (uint32_t i = 0; i < FIGURES_GPUS && ending->rows[i] != NULL; i++) {
         struct times_row *row = ending->rows[i];
-        struct time_shares *shares = &ending->seat->application->control->times.shares[row->gpu];
+        struct time_shares *shares = &ending->seat->room->times.shares[row->gpu];
         double left_ns = (double)(now - row->since_ns) - (shares->given_ns - row->given_ns);
         time_shares_settle(shares, &row->share, fmax(0, left_ns));
     }
 }
 
 /* `ending`: nobody waits for what others say about its GPUs. */
-static void times_divide(struct control *control, struct seat_times *ending, uint64_t now)
+static void times_divide(struct usage *usage, struct seat_times *ending, uint64_t now)
 {
     static uint64_t until[CONF_GPUS_MAX];
-    struct gpu_times *all = &control->times;
-    uint32_t gpus = control->processes.devices.visible_count;
+    struct gpu_times *all = &usage->times;
+    uint32_t gpus = usage->processes->devices.visible_count;
     for (uint32_t i = 0; i < gpus; i++) {
         until[i] = now;
     }
@@ -285,7 +280,7 @@ static void times_divide(struct control *control, struct seat_times *ending, uin
     }
     times_assume(all, ending, until);
     for (uint32_t i = 0; i < gpus; i++) {
-        all->shares[i].serial = gpu_is_serial(devices_visible(&control->processes.devices, i)->gpu);
+        all->shares[i].serial = gpu_is_serial(devices_visible(&usage->processes->devices, i)->gpu);
         (void)!time_shares_divide(&all->shares[i], until[i]); /* else the next time */
     }
     if (ending != NULL) {
@@ -293,19 +288,19 @@ static void times_divide(struct control *control, struct seat_times *ending, uin
     }
 }
 
-static void times_turn(struct control *control, struct seat_times *ending)
+static void times_turn(struct usage *usage, struct seat_times *ending)
 {
-    struct gpu_times *all = &control->times;
+    struct gpu_times *all = &usage->times;
     uint64_t now = ga_clock_ns();
     all->looked_ns = now;
     ga_list_each (at, next, &all->seats) {
         struct seat_times *times = ga_container(at, struct seat_times, link);
-        if (times->seat->ready) { /* before, the figures are another application's */
+        if (*times->seat->ready) { /* before, the figures are another application's */
             times_rows_read(times, now);
             times_pieces_read(times, now);
         }
     }
-    times_divide(control, ending, now);
+    times_divide(usage, ending, now);
     ga_list_each (at, next, &all->seats) {
         const struct seat_times *times = ga_container(at, struct seat_times, link);
         for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
@@ -314,10 +309,10 @@ static void times_turn(struct control *control, struct seat_times *ending)
     }
 }
 
-void gpu_times_look(struct control *control)
+void gpu_times_look(struct usage *usage)
 {
-    if (ga_clock_ns() - control->times.looked_ns > LOOK_NS) {
-        times_turn(control, NULL);
+    if (ga_clock_ns() - usage->times.looked_ns > LOOK_NS) {
+        times_turn(usage, NULL);
     }
 }
 
@@ -326,9 +321,9 @@ static void times_due(uv_timer_t *timer)
     gpu_times_look(timer->data);
 }
 
-bool gpu_times_of(const struct seat *seat, uint32_t row, struct gpu_times_use *use)
+bool gpu_times_of(const struct usage_seat *seat, uint32_t row, struct gpu_times_use *use)
 {
-    const struct times_row *of = seat->times != NULL ? seat->times->rows[row] : NULL;
+    const struct times_row *of = seat->seat_times != NULL ? seat->seat_times->rows[row] : NULL;
     if (of != NULL) {
         *use = (struct gpu_times_use){.share = &of->share, .phase = of->phase};
     }
@@ -337,34 +332,34 @@ bool gpu_times_of(const struct seat *seat, uint32_t row, struct gpu_times_use *u
 
 /* ---- seats come and go */
 
-void gpu_times_seat_taken(struct seat *seat)
+void gpu_times_seat_taken(struct usage_seat *seat)
 {
-    struct gpu_times *all = &seat->application->control->times;
+    struct gpu_times *all = &seat->room->times;
     struct seat_times *times = calloc(1, sizeof *times);
-    seat->times = times;
+    seat->seat_times = times;
     if (times == NULL) {
         return;
     }
     times->seat = seat;
-    times->next = times_load(&seat->process->figures->times[seat->number].count);
+    times->next = times_load(&seat->times->count);
     if (ga_list_empty(&all->seats)) {
         (void)uv_timer_start(&all->timer, times_due, TURN_MS, TURN_MS);
     }
     ga_list_append(&all->seats, &times->link);
 }
 
-void gpu_times_seat_ends(struct seat *seat)
+void gpu_times_seat_ends(struct usage_seat *seat)
 {
-    if (seat->times != NULL) {
-        times_turn(seat->application->control, seat->times);
+    if (seat->seat_times != NULL) {
+        times_turn(seat->room, seat->seat_times);
     }
 }
 
-void gpu_times_seat_ended(struct seat *seat)
+void gpu_times_seat_ended(struct usage_seat *seat)
 {
-    struct gpu_times *all = &seat->application->control->times;
-    struct seat_times *times = seat->times;
-    seat->times = NULL;
+    struct gpu_times *all = &seat->room->times;
+    struct seat_times *times = seat->seat_times;
+    seat->seat_times = NULL;
     if (times == NULL) {
         return;
     }
@@ -379,17 +374,17 @@ void gpu_times_seat_ended(struct seat *seat)
     }
 }
 
-void gpu_times_init(struct control *control)
+void gpu_times_init(struct usage *usage)
 {
-    ga_list_init(&control->times.seats);
-    (void)uv_timer_init(&control->loop, &control->times.timer);
-    control->times.timer.data = control;
+    ga_list_init(&usage->times.seats);
+    (void)uv_timer_init(usage->loop, &usage->times.timer);
+    usage->times.timer.data = usage;
 }
 
-void gpu_times_fini(struct control *control)
+void gpu_times_fini(struct usage *usage)
 {
     for (uint32_t i = 0; i < CONF_GPUS_MAX; i++) {
-        time_shares_fini(&control->times.shares[i]);
+        time_shares_fini(&usage->times.shares[i]);
     }
-    uv_close((uv_handle_t *)&control->times.timer, NULL);
+    uv_close((uv_handle_t *)&usage->times.timer, NULL);
 }

@@ -22,9 +22,9 @@
 #include "conf/conf.h"
 #include "server/usage/time_shares.h"
 
-struct control;
-struct seat;
 struct seat_times;
+struct usage;
+struct usage_seat;
 
 struct gpu_times {
     struct ga_list seats;                     /* struct seat_times */
@@ -39,16 +39,16 @@ struct gpu_times_use {
     enum figure_phase phase; /* when that was read */
 };
 
-void gpu_times_init(struct control *control);
+void gpu_times_init(struct usage *usage);
 /* There are no seats any more, or it is a hurried end. */
-void gpu_times_fini(struct control *control);
-void gpu_times_seat_taken(struct seat *seat);
+void gpu_times_fini(struct usage *usage);
+void gpu_times_seat_taken(struct usage_seat *seat);
 /* Its process is dead, or has ended the application: all that it has used until now is divided. */
-void gpu_times_seat_ends(struct seat *seat);
-void gpu_times_seat_ended(struct seat *seat);
+void gpu_times_seat_ends(struct usage_seat *seat);
+void gpu_times_seat_ended(struct usage_seat *seat);
 /* Reads what all have told. */
-void gpu_times_look(struct control *control);
+void gpu_times_look(struct usage *usage);
 /* As of the last look. False: the row is not used; or with no memory. */
-bool gpu_times_of(const struct seat *seat, uint32_t row, struct gpu_times_use *use);
+bool gpu_times_of(const struct usage_seat *seat, uint32_t row, struct gpu_times_use *use);
 
 #endif

@@ -2,11 +2,8 @@
 #include "server/usage/seat_use.h"
 
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/usage/gpu_times.h"
-#include "server/control/seat.h"
-#include "server/processes/backend_process.h"
+#include "server/usage/usage.h"
+#include "server/usage/usage_seat.h"
 
 /* False: the driver of the process has no such GPU that clients see. */
 static bool seat_use_device(const struct devices *devices, enum conf_driver driver,
@@ -67,11 +64,11 @@ static void monitor_read(const struct gpu_figures *row, uint64_t most, struct se
     shapes_read(row, use);
 }
 
-bool seat_use_gpu(const struct seat *seat, uint32_t number, struct seat_use *use)
+bool seat_use_gpu(const struct usage_seat *seat, uint32_t number, struct seat_use *use)
 {
-    const struct devices *devices = &seat->application->control->processes.devices;
+    const struct devices *devices = &seat->room->processes->devices;
     uint64_t gpu = number < FIGURES_GPUS ? seat_use_load(&seat->figures->gpus[number].gpu) : 0;
-    return gpu != 0 && seat_use_device(devices, seat->process->driver, gpu - 1, use);
+    return gpu != 0 && seat_use_device(devices, seat->driver, gpu - 1, use);
 }
 
 /* What it has had of the time that several had work for. */
@@ -87,14 +84,14 @@ static void times_read(const struct time_share *share, struct seat_use *use)
     use->demand_ns = (uint64_t)((double)use->demand_ns * part);
 }
 
-bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use)
+bool seat_use_read(const struct usage_seat *seat, uint32_t number, struct seat_use *use)
 {
     struct gpu_times_use times;
     if (!seat_use_gpu(seat, number, use)) {
         return false;
     }
     const struct gpu_figures *row = &seat->figures->gpus[number];
-    gpu_times_look(seat->application->control); /* its phase before the rest */
+    gpu_times_look(seat->room); /* its phase before the rest */
     use->works = seat_use_load(&row->works);
     monitor_read(row, ga_clock_ns() - seat->taken_ns, use);
     if (gpu_times_of(seat, number, &times)) {

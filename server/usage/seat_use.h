@@ -12,7 +12,7 @@
 #include "server/figures.h"
 
 struct device;
-struct seat;
+struct usage_seat;
 
 /* A shape of its launches; see struct figures_shape. */
 struct seat_shape {
@@ -36,9 +36,9 @@ struct seat_use {
 };
 
 /* Which GPU that is alone; false: it uses none there, or one that clients do not see. */
-bool seat_use_gpu(const struct seat *seat, uint32_t number, struct seat_use *use);
+bool seat_use_gpu(const struct usage_seat *seat, uint32_t number, struct seat_use *use);
 /* The GPU of the row `number` of its figures, from 0, as of now. False: it has used no more. */
-bool seat_use_read(const struct seat *seat, uint32_t number, struct seat_use *use);
+bool seat_use_read(const struct usage_seat *seat, uint32_t number, struct seat_use *use);
 /* An estimate of the memory traffic of kernels, in bytes a second of GPU time: each byte that is
  * copied to or from the GPU is used there once. (MBF of Strings, SC14, IV-B, counts what kernels
  * access, which no driver tells.) 0: nothing is known. */

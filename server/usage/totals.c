@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/control/control.h"
-
 #define FIRST_ROOM 8u
 
 /* NULL: no memory. */
@@ -28,9 +26,8 @@ static struct totals_tenant *totals_add(struct totals *totals, const char *name)
     return made;
 }
 
-struct totals_tenant *totals_of(struct control *control, const char *tenant)
+struct totals_tenant *totals_of(struct totals *totals, const char *tenant)
 {
-    struct totals *totals = &control->totals;
     if (totals->count == 0 && totals_add(totals, TOTALS_OTHERS) == NULL) {
         return NULL;
     }
@@ -53,14 +50,14 @@ void totals_fini(struct totals *totals)
     *totals = (struct totals){.count = 0};
 }
 
-void totals_use(struct control *control, const char *tenant, uint32_t gpu,
+void totals_use(struct totals *totals, const char *tenant, uint32_t gpu, uint32_t gpus,
                 const uint64_t now[TOTALS_FIGURES], uint64_t told[TOTALS_FIGURES])
 {
-    struct totals_tenant *of = totals_of(control, tenant);
+    struct totals_tenant *of = totals_of(totals, tenant);
     if (of != NULL && of->gpus == NULL) {
-        of->gpus = calloc(control->processes.devices.visible_count, sizeof *of->gpus);
+        of->gpus = calloc(gpus, sizeof *of->gpus);
     }
-    if (of == NULL || of->gpus == NULL || gpu >= control->processes.devices.visible_count) {
+    if (of == NULL || of->gpus == NULL || gpu >= gpus) {
         return; /* the next time */
     }
     for (unsigned i = 0; i < TOTALS_FIGURES; i++) {
@@ -71,17 +68,17 @@ void totals_use(struct control *control, const char *tenant, uint32_t gpu,
     }
 }
 
-void totals_session(struct control *control, const char *tenant)
+void totals_session(struct totals *totals, const char *tenant)
 {
-    struct totals_tenant *of = totals_of(control, tenant);
+    struct totals_tenant *of = totals_of(totals, tenant);
     if (of != NULL) {
         of->sessions++;
     }
 }
 
-void totals_refused(struct control *control, const char *tenant, enum limit limit)
+void totals_refused(struct totals *totals, const char *tenant, enum limit limit)
 {
-    struct totals_tenant *of = totals_of(control, tenant);
+    struct totals_tenant *of = totals_of(totals, tenant);
     if (of != NULL && limit < LIMIT_COUNT) {
         of->refused[limit]++;
     }

@@ -16,8 +16,6 @@
 /* Their name, which is none of a tenant's. */
 #define TOTALS_OTHERS "_others"
 
-struct control;
-
 enum totals_figure {
     TOTALS_GPU_NS, /* any engine */
     TOTALS_COMPUTE_NS,
@@ -43,13 +41,13 @@ struct totals {
 };
 
 /* The tenant's, or that of the others if there are too many, or no memory. NULL: not even that. */
-struct totals_tenant *totals_of(struct control *control, const char *tenant);
+struct totals_tenant *totals_of(struct totals *totals, const char *tenant);
 void totals_fini(struct totals *totals);
 
-/* What one seat has used so far on the GPU; `told` is what it had the last time. */
-void totals_use(struct control *control, const char *tenant, uint32_t gpu,
+/* What one seat has used so far on the GPU, of so many; `told` is what it had the last time. */
+void totals_use(struct totals *totals, const char *tenant, uint32_t gpu, uint32_t gpus,
                 const uint64_t now[TOTALS_FIGURES], uint64_t told[TOTALS_FIGURES]);
-void totals_session(struct control *control, const char *tenant);
-void totals_refused(struct control *control, const char *tenant, enum limit limit);
+void totals_session(struct totals *totals, const char *tenant);
+void totals_refused(struct totals *totals, const char *tenant, enum limit limit);
 
 #endif

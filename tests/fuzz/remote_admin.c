@@ -93,8 +93,8 @@ void remote_admin_init(struct control *control)
     proving[REMOTE_ADMIN_UNKNOWN].identify = prove_unknown;
     proving[REMOTE_ADMIN_TENANT].identify = prove_tenant;
     memset(certificate.hash, 7, sizeof certificate.hash);
-    FUZZ_CHECK(store_open(":memory:", &control->store, why, sizeof why) == GA_OK);
-    FUZZ_CHECK(store_credential_put(control->store, &certificate) == GA_OK);
+    FUZZ_CHECK(store_open(":memory:", &control->storage.store, why, sizeof why) == GA_OK);
+    FUZZ_CHECK(store_credential_put(control->storage.store, &certificate) == GA_OK);
     ga_list_init(&admin.conns);
     admin.control = control;
     control->admin = &admin;
@@ -103,7 +103,7 @@ void remote_admin_init(struct control *control)
 
 void remote_admin_begin(struct control *control)
 {
-    FUZZ_CHECK(auth_open(control->store, &control->auth) == GA_OK);
+    FUZZ_CHECK(auth_open(control->storage.store, &control->auth) == GA_OK);
     uv_ref((uv_handle_t *)&control->steps); /* the loop turns although nobody listens */
 }
 

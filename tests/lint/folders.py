@@ -45,8 +45,10 @@ ROOMS = {
     "server": {
         # gpuaasd; with the backend it shares the folder's own files alone
         "processes": set(),
-        "control": {"processes"},
-        "admin": {"processes", "control"},
+        "storage": set(),
+        "usage": {"processes", "storage"},
+        "control": {"processes", "storage", "usage"},
+        "admin": {"processes", "storage", "usage", "control"},
         "driver": set(),
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},

@@ -33,10 +33,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
-    feedback_init(&control.feedback);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     sharing_init(&control.sharing);
+    control.storage.conf = &conf;
+    usage_init(&control.usage, &control.processes, &control.storage);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");
@@ -47,9 +48,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.serving = true;
     drain_init(&control);
     dismiss_init(&control);
-    FUZZ_CHECK(store_open(":memory:", &control.store, why, sizeof why) == GA_OK);
+    FUZZ_CHECK(store_open(":memory:", &control.storage.store, why, sizeof why) == GA_OK);
     store_tenant_init(&tenant, "a");
-    FUZZ_CHECK(store_tenant_put(control.store, &tenant, STORE_NEW) == GA_OK);
+    FUZZ_CHECK(store_tenant_put(control.storage.store, &tenant, STORE_NEW) == GA_OK);
     json_object_seed(1); /* the same order of members each time */
     return 0;
 }
@@ -80,9 +81,9 @@ static void name_take(void *user, const struct store_tenant *tenant)
 static void tidy(void)
 {
     char name[STORE_NAME_MAX + 1] = "";
-    FUZZ_CHECK(store_tenant_each(control.store, name_take, name) == GA_OK);
+    FUZZ_CHECK(store_tenant_each(control.storage.store, name_take, name) == GA_OK);
     if (name[0] != 0) {
-        FUZZ_CHECK(store_tenant_remove(control.store, name, STORE_ANY_GENERATION) == GA_OK);
+        FUZZ_CHECK(store_tenant_remove(control.storage.store, name, STORE_ANY_GENERATION) == GA_OK);
     }
 }
 

@@ -45,11 +45,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     tenant_table_init(&control.tenants, &control.loop);
-    feedback_init(&control.feedback);
-    gpu_times_init(&control);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     sharing_init(&control.sharing);
+    control.storage.conf = &conf;
+    usage_init(&control.usage, &control.processes, &control.storage);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};

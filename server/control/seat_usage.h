@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the room of usage is told of a seat. */
+#ifndef SERVER_CONTROL_SEAT_USAGE_H
+#define SERVER_CONTROL_SEAT_USAGE_H
+
+struct seat;
+
+/* Its process, number and application are known; it has been taken now. */
+void seat_usage_begin(struct seat *seat);
+
+#endif
