@@ -5,7 +5,7 @@
 
 #include "server/admin/admin_store.h"
 #include "server/control/control.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 
 static void policy_value(void *user, const char *name, const char *text, uint64_t number)
 {

@@ -21,7 +21,7 @@
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 #include "server/control/status.h"
 #include "server/storage/storage.h"
 #include "server/processes/backend_process.h"

@@ -9,7 +9,7 @@
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
 #include "server/control/refusal.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 
 #define LOOK_NS GA_NS_PER_S
 

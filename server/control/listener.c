@@ -12,7 +12,7 @@
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/http.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 #include "server/processes/images.h"
 
 #define ACCEPT_BATCH 64 /* connections taken per turn of the loop, of each listener */

@@ -11,7 +11,7 @@
 #include "server/control/control.h"
 #include "server/control/metrics_format.h"
 #include "server/control/readiness.h"
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
 

@@ -9,7 +9,7 @@
 #include "server/usage/accounting.h"
 #include "server/control/control.h"
 #include "server/control/metrics_format.h"
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 #include "server/control/status.h"
 
 /* ---- gauges */

@@ -11,7 +11,7 @@
 #include "server/control/control.h"
 #include "server/control/listener.h"
 #include "server/control/notify.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 
 struct complaints {
     char *first; /* the caller's; "": none yet */

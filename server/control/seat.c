@@ -15,8 +15,8 @@
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
-#include "server/control/scheduler.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduler.h"
+#include "server/turns/scheduling.h"
 #include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
 

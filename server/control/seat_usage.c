@@ -5,8 +5,8 @@
 #include "base/list.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/scheduler.h"
-#include "server/control/scheduling.h"
+#include "server/turns/scheduler.h"
+#include "server/turns/scheduling.h"
 #include "server/control/seat.h"
 
 static const struct seat *seat_using(const struct usage_seat *usage)

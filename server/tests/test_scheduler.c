@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/control/scheduler_gpu.h"
+#include "server/turns/scheduler_gpu.h"
 
 #define MEMBERS 4u
 #define MS      GA_NS_PER_MS

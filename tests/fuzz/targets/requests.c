@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/control/scheduler_gpu.h"
+#include "server/turns/scheduler_gpu.h"
 #include "tests/fuzz/input.h"
 
 #define PLACES 6u

@@ -5,8 +5,8 @@
  * thread, and no session asks.
  *
  * Functions are for gpuaasd's loop; they wait for no disk, no process and no GPU. */
-#ifndef SERVER_CONTROL_SCHEDULER_H
-#define SERVER_CONTROL_SCHEDULER_H
+#ifndef SERVER_TURNS_SCHEDULER_H
+#define SERVER_TURNS_SCHEDULER_H
 
 #include <stdbool.h>
 #include <stdint.h>

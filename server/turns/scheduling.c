@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/scheduling.h"
+#include "server/turns/scheduling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/backend_turns.h"
+#include "server/turns/backend_turns.h"
 #include "server/control/control.h"
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 #include "server/control/seat.h"
 
 #define WEIGHT_DEFAULT 100u

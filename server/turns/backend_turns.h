@@ -3,8 +3,8 @@
  * only later, while it runs. What it needs for that it has from the start (backend_ends.h).
  *
  * gpuaasd's loop only. */
-#ifndef SERVER_CONTROL_BACKEND_TURNS_H
-#define SERVER_CONTROL_BACKEND_TURNS_H
+#ifndef SERVER_TURNS_BACKEND_TURNS_H
+#define SERVER_TURNS_BACKEND_TURNS_H
 
 #include "base/status.h"
 #include "server/processes/processes.h"

@@ -4,8 +4,8 @@
  * a cap. Programs that run by then take turns from that moment on.
  *
  * gpuaasd's loop only. */
-#ifndef SERVER_CONTROL_SCHEDULING_H
-#define SERVER_CONTROL_SCHEDULING_H
+#ifndef SERVER_TURNS_SCHEDULING_H
+#define SERVER_TURNS_SCHEDULING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/scheduler_gpu.h"
+#include "server/turns/scheduler_gpu.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/backend_turns.h"
+#include "server/turns/backend_turns.h"
 
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 #include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 

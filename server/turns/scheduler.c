@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread of the request manager, and what gpuaasd's loop tells it. */
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/scheduler_gpu.h"
+#include "server/turns/scheduler_gpu.h"
 
 #define EVENTS_AT_ONCE 32
 /* A process that rings more often than so in a period is heard in the next one: one that does

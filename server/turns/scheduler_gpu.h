@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request manager's part for one GPU: between what the sessions say (server/grants.h) and the
  * policy (sched/sched.h). No thread and no system call is in here; the caller guards it. */
-#ifndef SERVER_CONTROL_SCHEDULER_GPU_H
-#define SERVER_CONTROL_SCHEDULER_GPU_H
+#ifndef SERVER_TURNS_SCHEDULER_GPU_H
+#define SERVER_TURNS_SCHEDULER_GPU_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/control/scheduler.h"
+#include "server/turns/scheduler.h"
 #include "server/figures.h"
 #include "server/grants.h"
 
