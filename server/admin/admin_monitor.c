@@ -7,9 +7,9 @@
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
+#include "server/control/status.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/seat_use.h"
-#include "server/control/status.h"
 
 static void sizes_set(json_t *object, const char *name, const uint32_t sizes[3])
 {

@@ -118,7 +118,7 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
                          policy_record(device, gpu, &after, device->policy_generation));
         return ADMIN_OK;
     }
-    enum ga_status status = scheduling_set(control, gpu, &after);
+    enum ga_status status = scheduling_set(&control->processes, control->conf, gpu, &after);
     if (status != GA_OK) {
         json_decref(before);
         return admin_status_code(call, status, "no memory or descriptors for scheduling");

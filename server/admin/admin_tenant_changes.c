@@ -13,8 +13,8 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/turns/scheduling.h"
 #include "server/control/tenant.h"
+#include "server/turns/scheduling.h"
 
 static enum admin_code tenant_read(struct admin_call *call, const char *argument,
                                    struct store **store, struct store_tenant *tenant)
@@ -125,7 +125,7 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
         admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",
                    tenant->name);
     }
-    uint32_t goalless = scheduling_goalless(call->control);
+    uint32_t goalless = scheduling_goalless(&call->control->processes);
     if (goalless != 0 && tenant->limits.of[LIMIT_LATENCY_GOAL] != LIMIT_NONE) {
         admin_warn(call,
                    "latency-goal of %s holds on GPUs with policy latency or auto (gpuaasctl policy "

@@ -3,11 +3,11 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/turns/scheduler.h"
-#include "server/turns/scheduling.h"
+#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
-#include "server/usage/seat_use.h"
 #include "server/processes/backend_process.h"
+#include "server/turns/scheduler.h"
+#include "server/usage/seat_use.h"
 
 static void seat_status(const struct seat *seat, struct status_application *status, uint64_t *gpus,
                         uint64_t *bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of gpuaasd: listen, probe the drivers, serve, stop. */
-#include "server/usage/accounting.h"
 #include "server/control/control.h"
+#include "server/usage/accounting.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,10 +21,10 @@
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
-#include "server/turns/scheduling.h"
 #include "server/control/status.h"
-#include "server/storage/storage.h"
 #include "server/processes/backend_process.h"
+#include "server/storage/storage.h"
+#include "server/turns/scheduling.h"
 
 #define OOM_SCORE (-500) /* in thousandths of the machine's memory */
 
@@ -112,7 +112,7 @@ static void control_serve(struct control *control)
         control_end(control, 1);
         return;
     }
-    if (scheduling_start(control) != GA_OK) {
+    if (scheduling_start(&control->processes) != GA_OK) {
         ga_error("no memory or descriptors for scheduling");
         control_end(control, 1);
         return;
@@ -293,7 +293,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     credential_ends_fini(&control);
     storage_end(&control.storage);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
-        scheduling_stop(&control);
+        scheduling_stop(&control.processes);
         (void)uv_run(&control.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&control.loop);
     }

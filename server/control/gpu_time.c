@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/usage/accounting.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
 #include "server/control/refusal.h"
-#include "server/turns/scheduling.h"
+#include "server/control/scheduling_terms.h"
+#include "server/usage/accounting.h"
 
 #define LOOK_NS GA_NS_PER_S
 

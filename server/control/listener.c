@@ -12,8 +12,8 @@
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/http.h"
-#include "server/turns/scheduling.h"
 #include "server/processes/images.h"
+#include "server/turns/scheduling.h"
 
 #define ACCEPT_BATCH 64 /* connections taken per turn of the loop, of each listener */
 /* For each client its connection, and what leads to its backend process, with the bell for turns on

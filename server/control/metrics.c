@@ -11,9 +11,9 @@
 #include "server/control/control.h"
 #include "server/control/metrics_format.h"
 #include "server/control/readiness.h"
-#include "server/turns/scheduler.h"
 #include "server/control/status.h"
 #include "server/control/tenant.h"
+#include "server/turns/scheduler.h"
 
 /* ---- GPUs */
 

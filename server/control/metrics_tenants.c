@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/usage/accounting.h"
 #include "server/control/control.h"
 #include "server/control/metrics_format.h"
-#include "server/turns/scheduler.h"
 #include "server/control/status.h"
+#include "server/turns/scheduler.h"
+#include "server/usage/accounting.h"
 
 /* ---- gauges */
 

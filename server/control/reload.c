@@ -63,7 +63,7 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
 {
     struct conf_server *server = &control->conf->server;
     reload_compare(control, server, fresh, note, size);
-    scheduling_reload(control, fresh);
+    scheduling_reload(&control->processes, control->conf, fresh);
     bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */
     if (told) {
         reload_told(note);

@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/usage/accounting.h"
 #include "server/control/application.h"
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
-#include "server/turns/scheduler.h"
-#include "server/turns/scheduling.h"
+#include "server/control/scheduling_terms.h"
 #include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
+#include "server/turns/scheduler.h"
+#include "server/usage/accounting.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -311,6 +311,17 @@ static void seat_ended(struct process_seat *base, const char *why)
     seat_end(seat_of(base), why);
 }
 
+static enum ga_status seat_turns(struct process_seat *base)
+{
+    struct seat *seat = seat_of(base);
+    for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
+        if (gpu_set_has(seat->gpus, gpu) || gpu_set_has(seat->claimed, gpu)) {
+            GA_TRY(seat_session_begin(seat, gpu));
+        }
+    }
+    return GA_OK;
+}
+
 static void seat_closing(struct process_seat *base)
 {
     struct seat *seat = seat_of(base);
@@ -320,6 +331,7 @@ static void seat_closing(struct process_seat *base)
 static const struct process_seat_ops seat_ops = {.packet = seat_packet,
                                                  .request = seat_request,
                                                  .room = seat_room,
+                                                 .turns = seat_turns,
                                                  .closing = seat_closing,
                                                  .ended = seat_ended};
 

@@ -5,9 +5,9 @@
 #include "base/list.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/turns/scheduler.h"
-#include "server/turns/scheduling.h"
+#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/turns/scheduler.h"
 
 static const struct seat *seat_using(const struct usage_seat *usage)
 {

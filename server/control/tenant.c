@@ -14,7 +14,7 @@
 #include "server/control/gpu_time.h"
 #include "server/control/member.h"
 #include "server/control/refusal.h"
-#include "server/turns/scheduling.h"
+#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
 #include "server/control/time_limits.h"
 

@@ -19,6 +19,9 @@ struct process_seat_ops {
     bool (*request)(struct process_seat *seat, struct channel_request *packet, int *fd);
     /* There is room again in the process's channel. */
     void (*room)(struct process_seat *seat);
+    /* The process takes turns from now on, and its sessions with it. GA_NO_MEMORY: not all of them;
+     * it is called again. */
+    enum ga_status (*turns)(struct process_seat *seat);
     /* The channel closes: the process hears no more. May be called again. */
     void (*closing)(struct process_seat *seat);
     /* The process has died, or says that the application has ended: the seat is no more. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/turns/backend_turns.h"
 
-#include "server/turns/scheduler.h"
-#include "server/control/seat.h"
 #include "server/processes/backend_process.h"
+#include "server/turns/scheduler.h"
 
 static enum ga_status turns_begin(struct backend_process *process)
 {
@@ -16,16 +15,6 @@ static enum ga_status turns_begin(struct backend_process *process)
     ends->our_requests = NULL;
     ends->our_grants = NULL;
     ends->our_bell = -1;
-    return GA_OK;
-}
-
-static enum ga_status seat_begin_late(struct seat *seat)
-{
-    for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
-        if (gpu_set_has(seat->gpus, gpu) || gpu_set_has(seat->claimed, gpu)) {
-            GA_TRY(seat_session_begin(seat, gpu));
-        }
-    }
     return GA_OK;
 }
 
@@ -48,9 +37,8 @@ enum ga_status backend_turns_begin_late(struct backend_process *process)
         process->turns_untold = true;
     }
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-        struct seat *seat = seat_in(process, i);
-        if (seat != NULL) {
-            GA_TRY(seat_begin_late(seat));
+        if (process->seats[i] != NULL) {
+            GA_TRY(process->seats[i]->ops->turns(process->seats[i]));
         }
     }
     turns_room(process); /* who asks for a turn is known by then */

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "server/turns/scheduler.h"
 #include "server/figures.h"
 #include "server/grants.h"
+#include "server/turns/scheduler.h"
 
 struct time_share;
 
