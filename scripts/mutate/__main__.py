@@ -41,6 +41,8 @@ def parse():
     add("--minutes", type=float, default=60, help="stop then, and say how far it came (60)")
     add("--each", type=float, default=120, help="seconds of tests for one fault, at most (120)")
     add("--jobs", type=int, default=os.cpu_count(), help="tests at once (one per processor)")
+    add("--tests", default="", metavar="TESTS",
+        help="only the tests that a regular expression names")
     add("--least", type=float, default=0, help="fail if fewer per cent are noticed")
     add("--fresh", action="store_true", help="begin anew, also where one can go on")
     add("--report", action="store_true", help="only say what is known")
@@ -84,7 +86,8 @@ def main():
     if options.again:
         again(state, options.again)
     if not options.report:
-        tests = run.listed(LABELS, re.compile(WRONG))
+        tests = [test for test in run.listed(LABELS, re.compile(WRONG))
+                 if re.search(options.tests, test.name)]
         if campaign.record(state, tests, options.jobs, deadline, say):
             campaign.try_all(state, tests, options, deadline, say)
         state.save()

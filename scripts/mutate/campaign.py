@@ -2,12 +2,14 @@
 """A campaign: for each fault, the tests that reach it and those that notice it. Everything is in
 build/mutate/state.json after every step, so an interrupted campaign continues there."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import json
 import os
 import random
 import re
+import sys
 import threading
 import time
 
@@ -17,7 +19,11 @@ import run
 import tree
 from place import KINDS, Site
 
+sys.path.append(os.path.join(tree.ROOT, "scripts", "changed"))
+import table  # noqa: E402  # of `./dev test --changed`
+
 STATE = os.path.join(tree.HOME, "state.json")
+Named = collections.namedtuple("Named", "name")
 SPARE = 2.0  # more faults are built than tried: some do not compile, some are not reached
 SLOWER, AT_LEAST = 5, 20  # a test is late after this multiple of its own time, or these seconds
 
@@ -29,6 +35,7 @@ class State:
         self.sites = {}     # number -> Site
         self.tests = {}     # name -> {"seconds", "verdict", "reached"}
         self.most = 0       # the highest number that the build knows
+        self.rows = table.read(os.path.join(tree.ROOT, "tests", "changed.txt"))
         self.lock = threading.Lock()
 
     def save(self):
@@ -62,10 +69,15 @@ class State:
         return [(number, self.sites[number]) for number in sorted(self.sites)]
 
     def reaching(self, number):
-        """Names of the tests that reach it, the quickest first."""
+        """Names of the tests that reach it: unit tests and those that tests/changed.txt names for
+        its file, and then the others; each the quickest first. Else many quick tests that only
+        pass by would take the time of those that look."""
         found = [name for name, test in self.tests.items() if number in test["reached"] and
                  test["verdict"] == "passed"]
-        return sorted(found, key=lambda name: self.tests[name]["seconds"])
+        path, named = self.sites[number].file, [Named(name) for name in found]
+        meant = set().union(*(row.names(named, path) for row in self.rows if row.fits(path)))
+        return sorted(found, key=lambda name: (
+            name not in meant and name.startswith("e2e."), self.tests[name]["seconds"]))
 
     def chosen(self):
         """The numbers that are tried: the first that a test reaches."""

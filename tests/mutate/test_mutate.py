@@ -176,6 +176,18 @@ class Choosing(unittest.TestCase):
         self.assertEqual(taken, campaign.choose(self.sites, 3, 40))
         self.assertNotEqual(taken, campaign.choose(self.sites, 4, 40))
 
+    def test_tests_that_look_come_first(self):
+        state = campaign.State()
+        state.sites = {1: Site("server/control/audit.c", 0, 9, 1, KINDS[0], "x")}
+        state.tests = {name: {"seconds": seconds, "verdict": verdict, "reached": reached}
+                       for name, seconds, verdict, reached in (
+                           ("e2e.remote.fills", 1, "passed", [1]),
+                           ("e2e.audit", 30, "passed", [1]), ("test_server", 20, "passed", [1]),
+                           ("e2e.full_disk", 9, "passed", [1, 2]), ("e2e.tls", 2, "failed", [1]),
+                           ("test_auth", 1, "passed", [2]))}
+        self.assertEqual(state.reaching(1),
+                         ["e2e.full_disk", "test_server", "e2e.audit", "e2e.remote.fills"])
+
     def test_judgements(self):
         known = report.judged("# why\n\na/b.c: x < y;\nbecomes: x <= y;\nbecause: never equal\n")
         self.assertEqual(known, {("a/b.c", "x < y;", "x <= y;"): "never equal"})
