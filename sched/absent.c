@@ -26,7 +26,7 @@ static double absent_attained(const struct sched *sched, const struct sched_abse
 double sched_absent_owes(const struct sched *sched, const struct sched_tenant *tenant, uint64_t now)
 {
     uint64_t window_ns = sched->settings.cap_window_ns;
-    return tenant->debt + sched_bucket_lacks(&tenant->cap, window_ns, now) +
+    return tenant->debt + tenant->group_debt + sched_bucket_lacks(&tenant->cap, window_ns, now) +
            sched_bucket_lacks(&tenant->throttle, window_ns, now);
 }
 

@@ -25,6 +25,7 @@ struct sched_session {
     bool aged;              /* PS, las_fill: it has its turn because too many have passed it */
     uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
     uint64_t joined_order;  /* its join, as such a number */
+    uint64_t place;         /* its last turn; before it, the last of its tenant; 0: none */
     uint64_t idle_since;    /* it has had no work since then; SCHED_NEVER: it has */
     uint64_t waiting_since; /* it is ready in vain since then; SCHED_NEVER: it is not */
     uint64_t turn_began;    /* if it is awake */
@@ -39,23 +40,26 @@ struct sched_session {
     /* Of the phase policies: the phase it is in, and its place in the queue of that phase. */
     enum sched_phase phase;
     uint64_t phase_since;
-    uint32_t group; /* groups: SCHED_NONE: it is in none */
+    uint32_t group;        /* groups: SCHED_NONE: it is in none */
+    uint32_t group_demand; /* what it counts for there, ppm */
 };
 
 struct sched_tenant {
     uint64_t number;
     uint32_t weight;
-    uint32_t sessions;   /* that are here; 0: another tenant may take the row (absent.h) */
-    double debt;         /* TFS: overshoot of past epochs, ns */
-    double due;          /* FS and TFS: what its turn in this epoch may take */
-    bool sits_out;       /* and it has work, and no turn in this epoch because of its debt */
-    uint32_t working;    /* sessions that have work */
-    uint64_t idle_since; /* none has since then; SCHED_NEVER: one has, or none has had any yet */
-    double pause_ns;     /* how long that lasts of late; 0: not known */
-    double work_ns;      /* and what it uses of the GPU between two of these */
-    double used_ns;      /* since the last of them */
-    double gs, cgs;      /* of all its sessions, as theirs */
-    uint64_t order;      /* of the last turn of any of them */
+    uint32_t sessions;    /* that are here; 0: another tenant may take the row (absent.h) */
+    double debt;          /* TFS: overshoot of past epochs, ns */
+    double due;           /* FS and TFS: what its turn in this epoch may take */
+    bool sits_out;        /* and it has work, and no turn in this epoch because of its debt */
+    uint32_t working;     /* sessions that have work */
+    uint64_t idle_since;  /* none has since then; SCHED_NEVER: one has, or none has had any yet */
+    double pause_ns;      /* how long that lasts of late; 0: not known */
+    double work_ns;       /* and what it uses of the GPU between two of these */
+    double used_ns;       /* since the last of them */
+    double gs, cgs;       /* of all its sessions, as theirs */
+    uint64_t order;       /* of the last turn of any of them */
+    double group_debt;    /* groups: of sessions that have left, for the next one */
+    uint64_t group_round; /* and the last round in which it has had a turn */
     struct sched_bucket cap, throttle;
 };
 
@@ -109,6 +113,7 @@ struct sched {
         epoch_waits_since; /* for a tenant that is about to have work; SCHED_NEVER: it does not */
     /* groups: the turn of group_first goes on until then; those before it have had theirs. */
     uint32_t group_first, group_count;
+    uint64_t group_round;
     uint64_t *group_demands; /* ppm of the GPU; session_room of them */
     bool group_running, group_over, group_alone;
     uint64_t group_until;

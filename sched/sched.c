@@ -102,7 +102,7 @@ void sched_turn_begins(struct sched *sched, uint32_t slot, uint64_t now)
     session->passed = session->passed_before = 0;
     session->turns++;
     session->turn_began = now;
-    session->order = ++sched->order;
+    session->order = session->place = ++sched->order;
     sched->tenants[session->tenant].order = session->order;
     sched_each (sched, other) {
         struct sched_session *waiting = &sched->sessions[other];

@@ -174,10 +174,13 @@ enum ga_status sched_join(struct sched *sched, const struct sched_request *reque
                                                    .tenant = row,
                                                    .order = ++sched->order,
                                                    .joined_order = sched->order,
+                                                   .place = sched->tenants[row].order,
+                                                   .debt = sched->tenants[row].group_debt,
                                                    .idle_since = now,
                                                    .waiting_since = SCHED_NEVER,
                                                    .phase_since = SCHED_NEVER,
                                                    .group = SCHED_NONE};
+    sched->tenants[row].group_debt = 0;
     sched_update(sched, slot, request, now);
     *out = slot;
     return GA_OK;

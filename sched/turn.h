@@ -23,12 +23,12 @@ enum sched_turn_state {
 };
 /* What becomes of the turn now. `ends`: the policy wants it to end. */
 enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t now);
-/* Whether a has not been served for longer than b. Never is the longest. */
+/* Whether a has not been served for longer than b. A session that has never been served begins at
+ * the place of its tenant: else a tenant would go first whenever it opens a new one. */
 static inline bool sched_turn_longer_ago(const struct sched_session *a,
                                          const struct sched_session *b)
 {
-    bool a_new = a->turns == 0;
-    return a_new != (b->turns == 0) ? a_new : a->order < b->order;
+    return a->place != b->place ? a->place < b->place : a->joined_order < b->joined_order;
 }
 /* Whether a turn of the session may begin: it has work, or is about to have some, for which the
  * policy waits. */

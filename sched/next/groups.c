@@ -7,12 +7,18 @@
  * is owed by each session of the group, as with TFS; a group owes as much as the member that owes
  * most, and sits out while that is a turn or more.
  *
- * Groups are made anew when each of them has had its turn. Where all fit into one group, everybody
- * is awake all the time: a GPU that is not overloaded needs no turns.
+ * Groups are made anew when each of them has had its turn: a round. New sessions find a place in
+ * those that have not had theirs. A tenant that has had a turn in the round that goes on gets no
+ * new group in it, and a new session owes what its tenant's last one owed when it left: else who
+ * opens a session for each request would have all turns, and no debts.
  *
- * Reads: wants, busy, demand. Starvation: none; with n sessions one waits for at most n - 1 turns
- * of group_slice_ns, each with the operations that run at its end, and until its own debt is paid.
- * Bad: for short requests (turns are long), where demands are not known (then each is a group). */
+ * Where all fit into one group, everybody is awake all the time: a GPU that is not overloaded needs
+ * no turns.
+ *
+ * Reads: wants, busy, tenant, demand. Starvation: none; with n sessions one waits for at most n - 1
+ * turns of group_slice_ns, each with the operations that run at its end, and until its own debt is
+ * paid. Bad: for short requests (turns are long), where demands are not known (then each is a
+ * group). */
 #include "sched/next/next.h"
 
 static uint64_t group_distance(uint64_t a, uint64_t b)
@@ -20,10 +26,9 @@ static uint64_t group_distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* GA_AGAIN: there are as many groups as sessions; a member of the round has left meanwhile. */
-static enum ga_status group_place(struct sched *sched, uint32_t slot)
+/* The group into which the session fits best; that behind the last one: into none. */
+static uint32_t group_best(const struct sched *sched, const struct sched_session *session)
 {
-    struct sched_session *session = &sched->sessions[slot];
     const uint64_t whole = 1000000;
     uint64_t most = whole + whole * sched->settings.group_excess_percent / 100;
     uint32_t best = sched->group_count;
@@ -35,18 +40,30 @@ static enum ga_status group_place(struct sched *sched, uint32_t slot)
             best_distance = group_distance(demand, whole);
         }
     }
-    if (best == sched->group_count) {
-        if (best == sched->session_room) {
-            return GA_AGAIN;
-        }
-        sched->group_demands[sched->group_count++] = 0;
-    }
-    sched->group_demands[best] += session->request.demand_ppm;
-    session->group = best;
-    return GA_OK;
+    return best;
 }
 
-/* The ready session without a group that demands most. */
+/* Where there are as many groups as sessions, a member of the round has left meanwhile. */
+static bool group_has_place(const struct sched *sched, const struct sched_session *session)
+{
+    return group_best(sched, session) != sched->group_count ||
+           (sched->group_count != sched->session_room &&
+            sched->tenants[session->tenant].group_round != sched->group_round);
+}
+
+static void group_place(struct sched *sched, uint32_t slot)
+{
+    struct sched_session *session = &sched->sessions[slot];
+    uint32_t best = group_best(sched, session);
+    if (best == sched->group_count) {
+        sched->group_demands[sched->group_count++] = 0;
+    }
+    session->group = best;
+    session->group_demand = session->request.demand_ppm;
+    sched->group_demands[best] += session->group_demand;
+}
+
+/* The ready session without a group that demands most, of those for whom there is a place. */
 static uint32_t group_next_member(const struct sched *sched)
 {
     uint32_t next = SCHED_NONE;
@@ -54,7 +71,8 @@ static uint32_t group_next_member(const struct sched *sched)
         const struct sched_session *session = &sched->sessions[slot];
         if (session->ready && session->group == SCHED_NONE &&
             (next == SCHED_NONE ||
-             session->request.demand_ppm > sched->sessions[next].request.demand_ppm)) {
+             session->request.demand_ppm > sched->sessions[next].request.demand_ppm) &&
+            group_has_place(sched, session)) {
             next = slot;
         }
     }
@@ -65,7 +83,8 @@ static uint32_t group_next_member(const struct sched *sched)
 static void groups_complete(struct sched *sched)
 {
     uint32_t slot = SCHED_NONE;
-    while ((slot = group_next_member(sched)) != SCHED_NONE && group_place(sched, slot) == GA_OK) {
+    while ((slot = group_next_member(sched)) != SCHED_NONE) {
+        group_place(sched, slot);
     }
 }
 
@@ -76,6 +95,7 @@ static void groups_make(struct sched *sched)
     }
     sched->group_first = 0;
     sched->group_count = 0;
+    sched->group_round++;
     groups_complete(sched);
 }
 
@@ -176,10 +196,14 @@ static bool groups_turn_goes_on(struct sched *sched, uint64_t now)
 }
 
 /* What the turn has taken too long; a group that was alone has taken it from nobody. */
+static double group_over(const struct sched *sched, uint64_t now)
+{
+    return now > sched->group_until && !sched->group_alone ? (double)(now - sched->group_until) : 0;
+}
+
 static void group_settle(struct sched *sched, uint64_t now)
 {
-    double over =
-        now > sched->group_until && !sched->group_alone ? (double)(now - sched->group_until) : 0;
+    double over = group_over(sched, now);
     sched_each (sched, slot) {
         struct sched_session *session = &sched->sessions[slot];
         if (session->group == sched->group_first) {
@@ -205,6 +229,12 @@ static bool group_start(struct sched *sched, uint64_t now)
             }
         }
         return false;
+    }
+    sched_each (sched, slot) {
+        const struct sched_session *session = &sched->sessions[slot];
+        if (session->group == sched->group_first) {
+            sched->tenants[session->tenant].group_round = sched->group_round;
+        }
     }
     sched->group_running = true;
     sched->group_over = false;
@@ -249,12 +279,26 @@ static void groups_decide(struct sched *sched, uint64_t now)
     }
 }
 
+/* There is room for another one; the next session of the tenant owes what this one does. */
+static void groups_leave(struct sched *sched, uint32_t slot, uint64_t now)
+{
+    const struct sched_session *session = &sched->sessions[slot];
+    double *debt = &sched->tenants[session->tenant].group_debt;
+    bool has_turn = sched->group_running && session->group == sched->group_first;
+    double owes = has_turn ? group_over(sched, now) : session->debt;
+    *debt = owes > *debt ? owes : *debt;
+    if (session->group != SCHED_NONE) {
+        sched->group_demands[session->group] -= session->group_demand;
+    }
+}
+
 static void groups_begin(struct sched *sched, uint64_t now)
 {
     (void)now;
     sched->group_running = false;
     sched->group_count = 0;
     sched->group_first = 0;
+    sched->group_round++;
     sched_each (sched, slot) {
         sched->sessions[slot].group = SCHED_NONE;
     }
@@ -265,4 +309,5 @@ const struct sched_policy sched_policy_groups = {
     .summary = "groups of sessions that fill the GPU together take turns",
     .begin = groups_begin,
     .decide = groups_decide,
+    .leave = groups_leave,
 };

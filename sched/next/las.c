@@ -3,11 +3,17 @@
  * ties go to the one that has not been served for the longest time. CGS (history.h) is as of the
  * end of the last quantum: with the running quantum mixed in, LAS would be round robin.
  *
- * Reads: wants, busy, attained service. Starvation: a session that gets nothing for j quanta has
- * 0.2^j of its CGS left, but with new short sessions without end it would wait for ever; therefore
- * it goes first when las_passed_max turns have passed it (ours; 0: never), so it waits for at most
- * so many slices, each with the operation that runs at its end, for each session that waits so.
- * Bad: for long requests under constant load, for fairness between tenants.
+ * Between tenants (ours; the papers have none) the least CGS of all sessions of the tenant by its
+ * weight decides, those that have left among them: new sessions have attained nothing, and a tenant
+ * that opens one for each request would go before all others for ever.
+ *
+ * A session keeps its place while it pauses for less than hold_ns (ours).
+ *
+ * Reads: wants, busy, tenant, weight, attained service. Starvation: a session that gets nothing for
+ * j quanta has 0.2^j of its CGS left, but with new short sessions without end it would wait for
+ * ever; therefore it goes first when las_passed_max turns have passed it (ours; 0: never), so it
+ * waits for at most so many slices, each with the operation that runs at its end, for each session
+ * that waits so. Bad: for long requests under constant load.
  *
  * las_fcfs (ours): the tenant with the least CGS by its weight, and of its sessions the one that
  * has joined first. Requests of one tenant that take turns all end late; one after the other, most
@@ -26,15 +32,32 @@ static bool las_aged(const struct sched *sched, const struct sched_session *sess
     return passed_max != 0 && session->passed >= passed_max;
 }
 
+/* -1: tenant a has less CGS by its weight; 1: b has. */
+static int las_compare_tenants(const struct sched_tenant *a, const struct sched_tenant *b)
+{
+    double a_cgs = a->cgs / a->weight, b_cgs = b->cgs / b->weight;
+    return (a_cgs > b_cgs) - (a_cgs < b_cgs);
+}
+
 /* Whether a goes before b. */
 static bool las_before(const struct sched *sched, const struct sched_session *a,
                        const struct sched_session *b)
 {
+    const struct sched_tenant *a_tenant = &sched->tenants[a->tenant];
+    const struct sched_tenant *b_tenant = &sched->tenants[b->tenant];
     bool a_aged = las_aged(sched, a, 1);
     if (a_aged != las_aged(sched, b, 1)) {
         return a_aged;
     }
-    if (!a_aged && (a->cgs < b->cgs || a->cgs > b->cgs)) {
+    if (a_aged) {
+        return sched_turn_longer_ago(a, b);
+    }
+    if (a_tenant != b_tenant) {
+        int compared = las_compare_tenants(a_tenant, b_tenant);
+        if (compared != 0 || a_tenant->order != b_tenant->order) {
+            return compared != 0 ? compared < 0 : a_tenant->order < b_tenant->order;
+        }
+    } else if (a->cgs < b->cgs || a->cgs > b->cgs) {
         return a->cgs < b->cgs;
     }
     return sched_turn_longer_ago(a, b);
@@ -55,8 +78,8 @@ static bool las_fcfs_before(const struct sched *sched, const struct sched_sessio
     if (a_tenant == b_tenant) {
         return a->joined_order < b->joined_order;
     }
-    double a_cgs = a_tenant->cgs / a_tenant->weight, b_cgs = b_tenant->cgs / b_tenant->weight;
-    return a_cgs < b_cgs || a_cgs > b_cgs ? a_cgs < b_cgs : a_tenant->order < b_tenant->order;
+    int compared = las_compare_tenants(a_tenant, b_tenant);
+    return compared != 0 ? compared < 0 : a_tenant->order < b_tenant->order;
 }
 
 static void las_decide(struct sched *sched, uint64_t now)
@@ -72,6 +95,7 @@ static void las_fcfs_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_las = {
     .name = "las",
     .summary = "least attained service: who has used the GPU least goes first",
+    .anticipates = true,
     .begin = sched_turn_reset,
     .decide = las_decide,
     .charge = sched_turn_charge,

@@ -2,12 +2,12 @@
 /* Round robin: the session that has not been served for the longest time gets a slice. The baseline
  * of the device policies, not a policy of the papers.
  *
- * A new session has never been served and so goes first.
+ * A new session begins at the place of its tenant: first, if that has never been served.
  *
- * Reads: wants, busy. Starvation: none; with n sessions one waits for at most n + passed_max turns,
- * each of a slice and the operation that runs at its end: when passed_max turns have passed it, new
- * ones no longer go first. Bad: for fairness between tenants (who opens more sessions gets more,
- * and long operations overshoot unpunished), for short requests. */
+ * Reads: wants, busy, tenant. Starvation: none; with n sessions one waits for at most n +
+ * passed_max turns, each of a slice and the operation that runs at its end: when passed_max turns
+ * have passed it, new ones no longer go first. Bad: for fairness between tenants (who opens more
+ * sessions gets more, and long operations overshoot unpunished), for short requests. */
 #include "sched/next/next.h"
 #include "sched/turn.h"
 

@@ -70,6 +70,12 @@ static void toy_ends(struct toy_gpu *toy)
             sched_leave(toy->sched, app->slot, toy->now);
             continue;
         }
+        if (app->renews && app->op == 0) {
+            app->joined = false;
+            app->arrives = toy->now + app->away_ns;
+            sched_leave(toy->sched, app->slot, toy->now);
+            continue;
+        }
         app->next_at = toy->now + toy_op(app)->pause_ns;
         app->wanted_at = app->next_at;
         toy_tell(toy, app);

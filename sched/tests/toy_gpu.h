@@ -24,6 +24,8 @@ struct toy_app {
     uint32_t op_count;
     uint32_t rounds; /* of the list; 0: for ever */
     uint64_t arrives;
+    bool renews; /* each round is a session of its own, away_ns after the one before */
+    uint64_t away_ns;
     /* what has become of it */
     bool joined, done;
     uint32_t slot, op, round;

@@ -119,21 +119,37 @@ def test_tfs_pauses(build):
 
 
 @contextlib.contextmanager
-def requests(build, policy, long_ms):
-    """A tenant that has a process for each request of 34 ms."""
-    with node(build, policy, {"requests": ([], None, 0), "long": ([], long_ms, 0)}) as here:
-        thread = threading.Thread(target=here.requests, args=("requests", 34, 1))
-        thread.start()
+def requests(build, policy, long_ms, kernel_ms=34, at_a_time=1, keys=""):
+    """A tenant that has a process for each request of one kernel."""
+    with node(build, policy, {"requests": ([], None, 0), "long": ([], long_ms, 0)}, keys) as here:
+        threads = [threading.Thread(target=here.requests, args=("requests", kernel_ms, 1))
+                   for _ in range(at_a_time)]
+        for thread in threads:
+            thread.start()
         try:
             yield here
         finally:
             here.ending = True
-            thread.join()
+            for thread in threads:
+                thread.join()
 
 
 def test_tfs_requests_beside_a_hostile_one(build):
     with requests(build, "tfs", 1900) as here:
         expect_parts(here, requests=(0.03, 1), long=(0.3, 0.5 + 1.9 / LOOK_S / 2))
+
+
+def test_las_pauses(build):
+    """Whoever has attained least, here by his share, keeps his place in pauses."""
+    tenants = {"least": (["share=10000"], 5, 1000), "most": ([], 10, 0)}
+    with node(build, "las", tenants, "hold = 50ms\n") as here:
+        expect_parts(here, least=(0.02, 1), most=(0, 0.15))
+
+
+def test_las_new_sessions(build):
+    """New sessions have attained nothing, and do not go before another tenant."""
+    with requests(build, "las", 100, kernel_ms=1000, at_a_time=3, keys="hold = 50ms\n") as here:
+        expect_parts(here, requests=(0.02, 1), long=(0.25, 1))
 
 
 def test_priority(build):
