@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/control/scheduler_gpu.h"
+#include "server/turns/scheduler_gpu.h"
 
 #define MEMBERS 40u
 #define ORDINAL 3u
