@@ -7,7 +7,7 @@
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/seat_use.h"
 

@@ -8,8 +8,8 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/control.h"
 #include "server/control/drain.h"
-#include "server/control/readiness.h"
-#include "server/control/status.h"
+#include "server/monitoring/readiness.h"
+#include "server/monitoring/status.h"
 
 static void health_node(void *user, const struct node_status *node)
 {

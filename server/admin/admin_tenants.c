@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 #include "server/control/tenant.h"
 
 static json_t *types_array(const char *types)

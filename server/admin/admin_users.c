@@ -8,7 +8,7 @@
 #include "server/admin/admin_tenants.h"
 #include "server/control/control.h"
 #include "server/control/member.h"
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 #include "server/usage/accounting.h"
 
 static json_t *user_record(const struct store_user *user)

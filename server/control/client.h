@@ -5,7 +5,7 @@
 #define SERVER_CONTROL_CLIENT_H
 
 #include "server/control/control.h"
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 
 /* Prepares a control whose configuration and loop are set. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status control_clients_init(struct control *control);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of gpuaasd at a moment: the log prints it, and other outputs can. */
-#ifndef SERVER_CONTROL_STATUS_H
-#define SERVER_CONTROL_STATUS_H
+#ifndef SERVER_MONITORING_STATUS_H
+#define SERVER_MONITORING_STATUS_H
 
 #include <stdbool.h>
 #include <stdint.h>

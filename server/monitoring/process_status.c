@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of backend processes. */
-#include "server/control/process_status.h"
+#include "server/monitoring/process_status.h"
 
 #include "server/control/application.h"
 #include "server/control/seat.h"

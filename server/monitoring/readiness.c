@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/readiness.h"
+#include "server/monitoring/readiness.h"
 
 #include <stdarg.h>
 #include <stdio.h>

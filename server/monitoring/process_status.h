@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of backend processes, and of whom they serve. */
-#ifndef SERVER_CONTROL_PROCESS_STATUS_H
-#define SERVER_CONTROL_PROCESS_STATUS_H
+#ifndef SERVER_MONITORING_PROCESS_STATUS_H
+#define SERVER_MONITORING_PROCESS_STATUS_H
 
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 #include "server/processes/processes.h"
 
 /* Tells the sink each process. */

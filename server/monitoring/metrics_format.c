@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/metrics_format.h"
+#include "server/monitoring/metrics_format.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 
 void metrics_family(FILE *out, const char *name, const char *type, const char *help)
 {

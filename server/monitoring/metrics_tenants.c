@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/control/metrics_format.h"
-#include "server/control/status.h"
+#include "server/monitoring/metrics_format.h"
+#include "server/monitoring/status.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/accounting.h"
 

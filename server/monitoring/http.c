@@ -2,7 +2,7 @@
 /* Monitoring over HTTP. Its connections are counted in a table of pending ones, from their first to
  * their last moment: when there are too many, that goes which the table says (server/pending.h),
  * and whoever asks something whole is answered beside any number that do not. */
-#include "server/control/http.h"
+#include "server/monitoring/http.h"
 
 #include <dlfcn.h>
 #include <microhttpd.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/control.h"
-#include "server/control/metrics.h"
+#include "server/monitoring/metrics.h"
 #include "server/pending.h"
 
 #define LIBRARY     "libmicrohttpd.so.12"

@@ -4,8 +4,8 @@
  * Note: libmicrohttpd is opened only if the key is set. It brings ten more libraries, which each
  * backend process, being the same program, would load for nothing. It runs on the loop of gpuaasd:
  * an answer of /livez proves that the loop goes round. */
-#ifndef SERVER_CONTROL_HTTP_H
-#define SERVER_CONTROL_HTTP_H
+#ifndef SERVER_MONITORING_HTTP_H
+#define SERVER_MONITORING_HTTP_H
 
 #include "base/status.h"
 

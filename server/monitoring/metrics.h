@@ -2,8 +2,8 @@
 /* What monitoring reads: Prometheus' text format 0.0.4, and whether gpuaasd is ready.
  *
  * Note: counters begin with gpuaasd; what was used before is in the store (gpuaasctl usage). */
-#ifndef SERVER_CONTROL_METRICS_H
-#define SERVER_CONTROL_METRICS_H
+#ifndef SERVER_MONITORING_METRICS_H
+#define SERVER_MONITORING_METRICS_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text format 0.0.4, for the files that write metrics. */
-#ifndef SERVER_CONTROL_METRICS_FORMAT_H
-#define SERVER_CONTROL_METRICS_FORMAT_H
+#ifndef SERVER_MONITORING_METRICS_FORMAT_H
+#define SERVER_MONITORING_METRICS_FORMAT_H
 
 #include <stdint.h>
 #include <stdio.h>

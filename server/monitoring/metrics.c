@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/metrics.h"
+#include "server/monitoring/metrics.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include "base/disk.h"
 #include "server/control/audit.h"
 #include "server/control/control.h"
-#include "server/control/metrics_format.h"
-#include "server/control/readiness.h"
-#include "server/control/status.h"
+#include "server/monitoring/metrics_format.h"
+#include "server/monitoring/readiness.h"
+#include "server/monitoring/status.h"
 #include "server/control/tenant.h"
 #include "server/turns/scheduler.h"
 

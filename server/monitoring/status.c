@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/status.h"
+#include "server/monitoring/status.h"
 
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 #include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
-#include "server/control/process_status.h"
+#include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
 
 void status_collect(const struct control *control, const struct status_sink *sink)
