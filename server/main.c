@@ -16,6 +16,7 @@
 #include "server/backend/backend.h"
 #include "server/control/check.h"
 #include "server/control/control.h"
+#include "server/monitoring/monitoring.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -108,7 +109,7 @@ static int serve(const char *file, bool check_only)
     }
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
-    static const struct control_part *const parts[] = {&admin_part, NULL};
+    static const struct control_part *const parts[] = {&monitoring_part, &admin_part, NULL};
     int result = control_run(file, &conf, parts);
     ga_log_end();
     return result;

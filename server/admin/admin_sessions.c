@@ -15,6 +15,7 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/monitoring/status.h"
 
 #define ID_BYTES      16u
 #define ID_CHARACTERS (2 * ID_BYTES)

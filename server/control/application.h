@@ -14,7 +14,6 @@
 #include "base/number_map.h"
 #include "server/control/closes.h"
 #include "server/usage/feedback.h"
-#include "server/monitoring/status.h"
 #include "server/control/tenant.h"
 #include "server/processes/devices.h"
 #include "server/processes/owner.h"
@@ -22,6 +21,7 @@
 struct control;
 struct seat;
 struct refusal;
+struct status_sink;
 
 struct control_application {
     struct ga_list link;         /* of all that are admitted */

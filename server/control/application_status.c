@@ -5,6 +5,7 @@
 #include "server/control/control.h"
 #include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/control/status_sink.h"
 #include "server/processes/backend_process.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/seat_use.h"

@@ -14,7 +14,7 @@
 #include "api/wire.h"
 #include "base/private_file.h"
 #include "server/control/certificates.h"
-#include "server/monitoring/http.h"
+#include "server/control/http_door.h"
 #include "server/control/identity.h"
 
 /* Complains about a key's file; the line that names it is not known any more. */

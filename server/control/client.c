@@ -11,6 +11,7 @@
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/client_steps.h"
+#include "server/control/status_sink.h"
 
 #include <errno.h>
 #include <poll.h>

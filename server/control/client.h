@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of gpuaasd: one control connection, which is one application. When it ends, the
- * application's backend processes end, too, and nothing is kept. */
+/* A client of gpuaasd: one control connection of an application (application.h, which may outlive
+ * it). */
 #ifndef SERVER_CONTROL_CLIENT_H
 #define SERVER_CONTROL_CLIENT_H
 
 #include "server/control/control.h"
-#include "server/monitoring/status.h"
+
+struct status_sink;
 
 /* Prepares a control whose configuration and loop are set. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status control_clients_init(struct control *control);

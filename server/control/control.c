@@ -17,11 +17,9 @@
 #include "server/control/audit.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
-#include "server/monitoring/http.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
-#include "server/monitoring/status.h"
 #include "server/processes/backend_process.h"
 #include "server/storage/storage.h"
 #include "server/turns/scheduling.h"
@@ -36,7 +34,9 @@ void control_end(struct control *control, int exit_status)
     notify_stopping(&control->notify);
     control_listeners_close(control);
     for (const struct control_part *const *at = control->parts; !again && *at != NULL; at++) {
-        (*at)->stop(control);
+        if ((*at)->stop != NULL) {
+            (*at)->stop(control);
+        }
     }
     control_client_close_all(control);
     control_applications_end(control);
@@ -54,12 +54,21 @@ static void control_emptied(struct processes *processes)
     }
 }
 
+static void control_log(const struct control *control)
+{
+    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
+        if ((*at)->log != NULL) {
+            (*at)->log(control);
+        }
+    }
+}
+
 static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
     char note[900];
     if (number == SIGUSR1) {
-        status_log(control);
+        control_log(control);
         return;
     }
     if (number == SIGHUP) {
@@ -162,7 +171,6 @@ static enum ga_status control_start(struct control *control)
     GA_TRY(accounting_start(&control->usage));
     GA_TRY(access_open(control));
     GA_TRY(audit_start(control));
-    GA_TRY(http_start(control));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
         GA_TRY((*at)->start(control));
@@ -279,7 +287,11 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         uv_close((uv_handle_t *)&control.signals[i], NULL);
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
-    http_stop(&control);
+    for (const struct control_part *const *at = parts; *at != NULL; at++) {
+        if ((*at)->end != NULL) {
+            (*at)->end(&control);
+        }
+    }
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);

@@ -46,11 +46,14 @@ struct control_limit {
     uv_timer_t timer;
 };
 
-/* A part of gpuaasd above this room, which serves on its loop (the admin socket). */
+/* A part of gpuaasd above this room, which serves on its loop (monitoring, the admin socket). Any
+ * member may be NULL, but for the first one. */
 struct control_part {
     /* Behind the listeners. An error, which it has logged, ends gpuaasd. */
     enum ga_status (*start)(struct control *control);
-    void (*stop)(struct control *control); /* once, also if it has not started */
+    void (*stop)(struct control *control);      /* once, also if it has not started */
+    void (*end)(struct control *control);       /* the same, when the loop has ended */
+    void (*log)(const struct control *control); /* logs what it knows: SIGUSR1 */
     /* Takes the connection of an administrator who has shown who he is, and what he was granted
      * (malloc); `address` is where he is. NULL: there are none here. */
     void (*take)(struct control *control, const struct transport_conn *conn,

@@ -11,7 +11,7 @@
 #include "server/control/client.h"
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
-#include "server/monitoring/http.h"
+#include "server/control/http_door.h"
 #include "server/processes/images.h"
 #include "server/turns/scheduling.h"
 

@@ -16,6 +16,7 @@
 #include "server/control/refusal.h"
 #include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/control/status_sink.h"
 #include "server/control/time_limits.h"
 
 #define TURN_MS 100 /* so often those who wait are looked after */

@@ -8,9 +8,7 @@
 #define SERVER_MONITORING_HTTP_H
 
 #include "base/status.h"
-
-#define HTTP_PORT        "9954" /* where none is given */
-#define HTTP_CONNECTIONS 64u    /* more, and one of those that have most must go */
+#include "server/control/http_door.h"
 
 struct control;
 
