@@ -21,6 +21,7 @@
 #include "front/front.h"
 
 #define OPEN_NS     (30 * GA_NS_PER_S) /* a backend process may have to be started */
+#define TICKETS     4u                 /* that are asked for: others may need the GPU first */
 #define CACHE_SHARE 8u                 /* of a device's memory may be kept: one in so many bytes */
 
 /* The error that has ended this program's connection to a backend process of the server: that of an
@@ -123,6 +124,26 @@ static enum ga_status ask_ticket(struct opening *opening)
     return status;
 }
 
+/* Whether the process has refused the ticket: it was taken back for somebody who waited. (It says
+ * so for tickets that have expired, too.) */
+static bool ticket_refused(const struct opening *opening, enum ga_status status)
+{
+    return status == GA_DENIED && opening->result == CUDA_ERROR_NOT_PERMITTED;
+}
+
+static enum ga_status open_asked(struct opening *opening, struct client_conn **conn)
+{
+    enum ga_status status = GA_DENIED;
+    for (unsigned asked = 0; asked == 0 || (asked < TICKETS && ticket_refused(opening, status));
+         asked++) {
+        opening->session = 0;
+        opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+        GA_TRY(ask_ticket(opening));
+        status = open_with_ticket(opening, conn);
+    }
+    return status;
+}
+
 static enum ga_status try_open(struct opening *opening, struct client_conn **conn)
 {
     if (atomic_load(&opening->device->server->lost) || opening->device->server->observed) {
@@ -135,10 +156,7 @@ static enum ga_status try_open(struct opening *opening, struct client_conn **con
     if (status == GA_OK || status == GA_NO_MEMORY) {
         return status;
     }
-    opening->session = 0;
-    opening->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-    GA_TRY(ask_ticket(opening));
-    return open_with_ticket(opening, conn);
+    return open_asked(opening, conn);
 }
 
 /* Two devices of one process must not both connect: under the server's control_lock. */

@@ -314,6 +314,18 @@ static void clients_flush(struct control_application *application)
     control_application_drop(application);
 }
 
+/* The opens that wait for it wait for another one. */
+static void seat_replace(struct control_application *application, struct seat *seat)
+{
+    char why[300];
+    if (is_waited_for(application, seat) &&
+        control_application_start(application, seat->process->driver, why, sizeof why) != GA_OK) {
+        clients_answer(application, seat, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    }
+    control_application_abandon(application, seat);
+    application_alone_look(application);
+}
+
 static void application_packet(struct seat *seat, const union channel_packet *packet)
 {
     struct control_application *application = seat->application;
@@ -328,8 +340,12 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
         (void)control_application_began(application, ga_clock_ns());
         return;
     case CHANNEL_VOID:
-        control_applications_open_again(application->control);
-        return;
+        if (!claims_doubted(seat)) {
+            control_applications_open_again(application->control);
+            return;
+        }
+        seat_replace(application, seat);
+        break;
     case CHANNEL_SERVED:
         if (application->alone && !application->alone_told) {
             application->alone_told = true;
@@ -444,9 +460,6 @@ uint64_t control_application_began(struct control_application *application, uint
     for (unsigned i = 0; i < DEVICES_DRIVERS && application->began_ns == 0; i++) {
         struct seat *seat = application->seats[i];
         application->began_ns = seat != NULL ? seat_began_ns(seat, now) : 0;
-        if (application->began_ns != 0 && seat->bound_ns == 0) {
-            claims_believed_bound(seat);
-        }
     }
     if (application->began_ns != 0 && !application->session && application->admitted) {
         session_begin(application);

@@ -31,6 +31,7 @@ enum ga_status control_clients_init(struct control *control)
 {
     ga_list_init(&control->clients);
     ga_list_init(&control->applications);
+    ga_list_init(&control->claims_line);
     GA_TRY(control_limits_init(control));
     enum ga_status status = control_steps_init(control);
     if (status != GA_OK) {
@@ -103,6 +104,7 @@ void control_client_close(struct control_client *client)
         explicit_bzero(client->reader.buffer, client->reader.capacity); /* half a greeting */
     }
     control_client_uncount(client);
+    claims_leave(&client->place);
     application_leave(client);
     (void)uv_poll_stop(&client->poll);
     uv_close((uv_handle_t *)&client->poll, control_client_handle_closed);

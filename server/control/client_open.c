@@ -17,8 +17,6 @@
 #include "server/control/placement.h"
 #include "server/control/seat.h"
 
-#define CLAIMS_NS (2 * GA_NS_PER_S) /* a process answers at once, or is in trouble */
-
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
 {
     struct refusal refusal;
@@ -26,16 +24,23 @@ static void open_refuse_taken(struct control_client *client, const struct contro
     control_client_refuse(client, open->sequence, &refusal);
 }
 
+/* Returns `may`; false: the client has been told. */
+static bool open_told(struct control_client *client, const struct control_client_open *open,
+                      bool may, struct refusal *refusal)
+{
+    if (!may) {
+        refusal->result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+        control_client_refuse(client, open->sequence, refusal);
+    }
+    return may;
+}
+
 /* Whether its tenant's limits let it have the device. False: the client has been told. */
 static bool open_is_allowed(struct control_client *client, const struct control_client_open *open)
 {
     struct refusal refusal;
     bool may = tenant_may_open(client->application, open->gpu, false, &refusal);
-    if (!may) {
-        refusal.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
-        control_client_refuse(client, open->sequence, &refusal);
-    }
-    return may;
+    return open_told(client, open, may, &refusal);
 }
 
 /* The GPU for the device that it opens. False: there is none, and the client has been told. */
@@ -63,8 +68,11 @@ static bool open_place(struct control_client *client, struct control_client_open
 static enum ga_status open_decide(struct control_client *client, struct control_client_open *open)
 {
     const struct control_application *application = client->application;
+    const struct claims_place *place = &client->place;
+    if (place->application != NULL && place->gpu == open->gpu && !open->in_line) {
+        return GA_AGAIN; /* behind the one that stands there */
+    }
     const struct node_view node = occupancy_view(client->control, application->tenant);
-    uint64_t now = ga_clock_ns();
     if (!placement_allows(&node, open->gpu)) {
         open_refuse_taken(client, open);
         return GA_DENIED;
@@ -72,18 +80,15 @@ static enum ga_status open_decide(struct control_client *client, struct control_
     if (!open_is_allowed(client, open)) {
         return GA_DENIED;
     }
-    if (!claims_in_the_way(application, open->gpu)) {
-        return GA_OK;
-    }
-    if (open->until_ns != 0 && now > open->until_ns) {
+    bool waited = place->application != NULL;
+    enum ga_status status = claims_ask(application, open->gpu, &client->place);
+    open->in_line = open->in_line || (!waited && place->application != NULL);
+    if (status == GA_DENIED) {
         control_client_refuse_as(
             client, open->sequence, REFUSAL_TAKEN, CUDA_ERROR_DEVICE_UNAVAILABLE,
             "another program is about to use it: try again, or use another GPU");
-        return GA_DENIED;
     }
-    open->until_ns = open->until_ns != 0 ? open->until_ns : now + CLAIMS_NS;
-    tenant_wait(application->tenant);
-    return GA_AGAIN;
+    return status;
 }
 
 /* A right to connect: the backend process learns it before the client does. Else nothing has been
@@ -104,7 +109,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
                                  "this machine has no randomness");
         return GA_OK;
     }
-    if (seat_session_begin(seat, open->gpu) != GA_OK) {
+    if (claims_room(seat) != GA_OK || seat_session_begin(seat, open->gpu) != GA_OK) {
         control_client_refuse_as(client, open->sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
                                  "no memory");
         return GA_OK;
@@ -121,6 +126,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
     (void)GA_FAILPOINT("gpuaasd: ticket told to the backend process");
     seat->tickets_sent++;
     claims_made(seat, open->gpu);
+    tenant_wait(client->application->tenant); /* which looks after claims */
     struct handshake_ticket message = {.address = seat->url,
                                        .local = seat->local,
                                        .process = seat->process->number,
@@ -153,11 +159,7 @@ bool control_client_waits(const struct control_client *client, const struct seat
 
 bool control_client_waits_for_claims(const struct control_client *client)
 {
-    bool waits = false;
-    for (uint32_t i = 0; i < client->open_count; i++) {
-        waits = waits || client->opens[i].until_ns != 0;
-    }
-    return waits;
+    return client->place.application != NULL;
 }
 
 void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
@@ -170,6 +172,9 @@ void control_client_answer(struct control_client *client, struct seat *seat, int
         enum ga_status status = !waits           ? GA_AGAIN
                                 : reason != NULL ? GA_OK
                                                  : ticket_give(client, seat, &open);
+        if (status != GA_AGAIN && open.in_line) {
+            claims_leave(&client->place);
+        }
         if (status == GA_AGAIN) {
             client->opens[kept++] = open;
         } else if (reason != NULL) {

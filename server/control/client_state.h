@@ -4,6 +4,7 @@
 #define SERVER_CONTROL_CLIENT_STATE_H
 
 #include "server/control/application.h"
+#include "server/control/claims.h"
 #include "server/control/client.h"
 #include "server/control/client_send.h"
 #include "server/pending.h"
@@ -17,8 +18,7 @@ struct control_client_open {
     uint64_t sequence;
     uint32_t device; /* in the list that clients see */
     uint32_t gpu;    /* which serves it: index into the same list */
-    /* Others have claims that are in its way (claims.h), and are waited for until then; 0: none. */
-    uint64_t until_ns;
+    bool in_line;    /* it waits in the client's place in the line (claims.h) */
 };
 
 struct control_client {
@@ -45,6 +45,7 @@ struct control_client {
     char address[TRANSPORT_PEER_BYTES]; /* for the log; see control_client_address */
     struct control_client_open opens[CLIENT_OPENS_MAX];
     uint32_t open_count;
+    struct claims_place place; /* of the first of those that wait for others' claims */
 };
 
 /* For the log: where it is. Finding that out takes time, which not every connection is worth. */

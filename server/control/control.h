@@ -69,6 +69,7 @@ struct control {
     struct sharing sharing;      /* what applications share */
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */
+    struct ga_list claims_line;  /* struct claims_place, the first one first (claims.h) */
     struct ga_number_map applications_by_number;
     struct tenant_table tenants;
     struct auth *auth; /* who may come in (access.h) */

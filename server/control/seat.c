@@ -39,7 +39,9 @@ struct seat *seat_in(const struct backend_process *process, unsigned number)
 
 static void seat_closed(uv_handle_t *timer)
 {
-    free(timer->data);
+    struct seat *seat = timer->data;
+    free(seat->claims);
+    free(seat);
 }
 
 static void seat_fail(struct seat *seat, const char *what)

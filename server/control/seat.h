@@ -17,6 +17,7 @@
 #include "server/processes/backend_process.h"
 #include "server/usage/usage_seat.h"
 
+struct claim;
 struct control_application;
 struct seat;
 
@@ -53,6 +54,7 @@ struct seat {
     uint64_t
         claimed[GPU_SET_WORDS];     /* that it has tickets for, and has not opened yet (claims.h) */
     uint64_t voided[GPU_SET_WORDS]; /* of those: the process has been told to take them back */
+    struct claim *claims;           /* by GPU; NULL: it has had no ticket yet */
     struct reclaim_asker reclaim;
     struct lender_seat lender;
     struct sharing_share share;

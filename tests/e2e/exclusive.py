@@ -12,9 +12,10 @@ GPUS = 2
 
 
 @contextlib.contextmanager
-def two_tenants(build, isolation):
-    """The environments of programs of the tenants `lab`, of that isolation, and `other`, an app."""
-    with guarded(build, gpus=GPUS) as server:
+def two_tenants(build, isolation, more=""):
+    """The environments of programs of the tenants `lab`, of that isolation, and `other`, an app.
+    `more`: lines of the configuration of the server."""
+    with guarded(build, more=more, gpus=GPUS) as server:
         server.change("add", "lab", f"isolation={isolation}")
         server.change("add", "other")
         yield server, *(with_token(build, server, server.token(name)[1])

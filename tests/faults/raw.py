@@ -35,12 +35,12 @@ def listens(place):
 class Raw:
     """Greets gpuaasd."""
 
-    def __init__(self, address, application=None):
+    def __init__(self, address, application=None, token=""):
         self.application = os.urandom(16) if application is None else application
         self.stack = contextlib.ExitStack()
         self.control = self.connect(address)
         hello = struct.pack("<IIII", MAGIC, MAJOR, MINOR, os.getpid()) + self.application
-        for words in ("raw", "raw", ""):
+        for words in ("raw", "raw", token):
             hello = aligned(hello, 4) + text(words)
         self.opens = 0
         self.say(self.control, HELLO, hello)
@@ -71,11 +71,15 @@ class Raw:
         length, opcode, _, _ = HEADER.unpack(header)
         return opcode, of.recv(length, socket.MSG_WAITALL) if length else b""
 
-    def open(self, device=0):
-        """A ticket: where to connect, and what to show there."""
+    def ask_open(self, device=0):
+        """The answer."""
         self.opens += 1
         self.say(self.control, OPEN, struct.pack("<I", device), self.opens)
-        opcode, values = self.hear(self.control)
+        return self.hear(self.control)
+
+    def open(self, device=0):
+        """A ticket: where to connect, and what to show there."""
+        opcode, values = self.ask_open(device)
         assert opcode == TICKET, (opcode, values)
         (size,) = struct.unpack_from("<I", values, 56)
         return values[60:60 + size].decode().split("://")[1], values[8:24], values[24:56]
