@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "server/control/claims.h"
 #include "server/control/client_state.h"
+#include "server/control/gpu_time.h"
 #include "server/control/occupancy.h"
 #include "server/control/placement.h"
 #include "server/control/seat.h"
@@ -43,6 +44,17 @@ static bool open_is_allowed(struct control_client *client, const struct control_
     return open_told(client, open, may, &refusal);
 }
 
+/* The same for the GPU time that is left for programs that begin: it may have been used up since
+ * the client has greeted. What is used up while it waits is looked at by gpu_time_turn. */
+static bool open_has_time(struct control_client *client, const struct control_client_open *open)
+{
+    struct refusal refusal;
+    const struct control_application *application = client->application;
+    bool may =
+        application->session || gpu_time_admits(application->tenant, application->member, &refusal);
+    return open_told(client, open, may, &refusal);
+}
+
 /* The GPU for the device that it opens. False: there is none, and the client has been told. */
 static bool open_place(struct control_client *client, struct control_client_open *open)
 {
@@ -51,7 +63,8 @@ static bool open_place(struct control_client *client, struct control_client_open
     uint32_t device =
         open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
     open->gpu = placement_pick(&node, device);
-    if (open->gpu < node.gpu_count && !open_is_allowed(client, open)) {
+    if (open->gpu < node.gpu_count &&
+        !(open_has_time(client, open) && open_is_allowed(client, open))) {
         return false;
     }
     if (open->gpu == PLACEMENT_TAKEN) {

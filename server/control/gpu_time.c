@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
+#include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
@@ -120,6 +121,32 @@ static void time_is_up(const struct tenant *tenant, const struct member *member)
     }
 }
 
+/* Whether a program of the tenant has a ticket, and no session yet. */
+static bool any_begins(const struct tenant *tenant)
+{
+    bool any = false;
+    ga_list_each (at, next, &tenant->applications) {
+        const struct control_application *application =
+            ga_container(at, struct control_application, fellow);
+        any = any || (!application->session && claims_any(application));
+    }
+    return any;
+}
+
+/* Those may begin no more, if no time is left. */
+static void beginners_look(const struct tenant *tenant)
+{
+    struct refusal unused;
+    ga_list_each (at, next, &tenant->applications) {
+        const struct control_application *application =
+            ga_container(at, struct control_application, fellow);
+        if (!application->session && claims_any(application) &&
+            !gpu_time_admits(tenant, application->member, &unused)) {
+            claims_take_back(application);
+        }
+    }
+}
+
 bool gpu_time_turn(struct tenant *tenant, uint64_t now)
 {
     bool limited = time_is_limited(tenant, NULL);
@@ -130,8 +157,9 @@ bool gpu_time_turn(struct tenant *tenant, uint64_t now)
     ga_list_each (at, next, &tenant->members) {
         limited = limited || time_is_limited(tenant, ga_container(at, struct member, link));
     }
-    if (!limited || (!throttles && tenant->terms.exhausted != EXHAUSTED_SUSPEND) ||
-        tenant->application_count == 0) {
+    bool suspends = tenant->terms.exhausted == EXHAUSTED_SUSPEND;
+    if (!limited || tenant->application_count == 0 ||
+        (!throttles && !suspends && !any_begins(tenant))) {
         return false;
     }
     if (now - tenant->gpu_time_ns < LOOK_NS) {
@@ -142,14 +170,15 @@ bool gpu_time_turn(struct tenant *tenant, uint64_t now)
         struct refusal spent = {.why = ""};
         bool left = gpu_time_left(tenant, NULL, &spent);
         throttle_set(tenant, !left, spent.why);
-    } else {
+    } else if (suspends) {
         time_is_up(tenant, NULL);
     }
     ga_list_each (at, next, &tenant->members) {
         const struct member *member = ga_container(at, struct member, link);
-        if (tenant->terms.exhausted == EXHAUSTED_SUSPEND) {
+        if (suspends) {
             time_is_up(tenant, member);
         }
     }
+    beginners_look(tenant);
     return true;
 }

@@ -18,8 +18,9 @@ bool gpu_time_admits(const struct tenant *tenant, const struct member *member,
                      struct refusal *refusal);
 /* The tenant comes: if his time is used up, he is throttled from the start. */
 void gpu_time_begin(struct tenant *tenant);
-/* Looks once a second. Where none is left, all programs of the tenant are throttled or ended, and
- * those of a user ended, if the terms say so. Whether it must look again. */
+/* Looks once a second. Where none is left, programs that have a ticket and have opened no device
+ * lose it; all programs of the tenant are throttled or ended, and those of a user ended, if the
+ * terms say so. Whether it must look again. */
 bool gpu_time_turn(struct tenant *tenant, uint64_t now);
 
 #endif

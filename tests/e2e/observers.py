@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import sys
 import tempfile
 import time
 import urllib.request
@@ -18,8 +19,11 @@ import ctl
 import harness
 from exclusive import gpu, two_tenants
 from harness import expect, wait_until
-from quotas import limited, players
+from quotas import limited, players, use_up
 from wall_time import Program
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+import raw  # noqa: E402 (it lies beside)
 
 
 def gpuaas(build, env, *words, status=0):
@@ -128,6 +132,31 @@ def test_two_that_begin_at_once(build):
             expect(other.ask("open_it()")[0] == 46, other.report())
             wait_until(lambda: "limit sessions of tenant default: 1 allowed, 1 used" in
                        other.err.text, 20, f"it is told\n{other.report()}")
+
+
+def test_gpu_time_is_asked_when_a_session_begins(build):
+    """A program that has greeted in time, and has a ticket or not, begins none when the time is
+    used up."""
+    told = "limit gpu-seconds-day of tenant default: 100s allowed, 101"
+    with limited(build, "gpu-seconds=100s/day") as server:
+        env = build.remote([server])
+        with raw.Raw(server.address) as client, raw.Raw(server.address) as late, \
+                looking(env) as program, players(build, server, 1) as (player,):
+            expect(player.ask("work 3") == "worked", player.report())
+            ticket = client.open()
+            use_up(server, 101)
+            opcode, said = late.ask_open()
+            expect(opcode == raw.REFUSED and told.encode() in said, f"{opcode} {said}")
+            time.sleep(3)  # it is looked at once a second
+            with client.connect(ticket[0]) as conn:
+                opcode, said = client.show(conn, ticket, raw.DATA)
+                expect(opcode == raw.REFUSED and b"taken back" in said, f"{opcode} {said}")
+            expect(program.ask("open_it()")[0] == 46, program.report())
+            wait_until(lambda: told in program.err.text, 20, f"it is told\n{program.report()}")
+            expect(player.ask("work 3") == "worked", "who runs goes on")
+            expect(len(server.sessions()) == 1, f"{server.sessions()}")
+            server.limit("gpu-seconds=200s/day")
+            expect(late.ask_open()[0] == raw.TICKET, "there is time again")
 
 
 # ---- one number of sessions

@@ -303,18 +303,23 @@ def test_other_limits_while_it_runs(build):
         expect(player.ask("take 30") == "cudaErrorMemoryAllocation", player.report())
 
 
+def use_up(server, seconds):
+    """The tenant's usage of this day has so many more."""
+    with contextlib.closing(sqlite3.connect(server.store, timeout=20)) as database:
+        database.execute(
+            "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, gpu_ns, wall_ms, "
+            "memory_mib_s, memory_peak, bytes_in, bytes_out, launches) "
+            "VALUES (1, ?, '', 'n', 'g0', 1, ?, 5000, 10, 1, 1, 2, 3)",
+            (int(time.time()) // 86400, seconds * 10**9))
+        database.commit()
+
+
 def test_gpu_time(build):
     """Used up, new programs are refused; and those that run are ended, if that is agreed on."""
     with limited(build, "gpu-seconds=100s/day") as server, players(build, server, 2) as made:
         one = made[0]
         one.free()
-        with contextlib.closing(sqlite3.connect(server.store, timeout=20)) as database:
-            database.execute(
-                "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, gpu_ns, wall_ms, "
-                "memory_mib_s, memory_peak, bytes_in, bytes_out, launches) "
-                "VALUES (1, ?, '', 'n', 'g0', 1, ?, 5000, 10, 1, 1, 2, 3)",
-                (int(time.time()) // 86400, 101 * 10**9))
-            database.commit()
+        use_up(server, 101)
         late = harness.run([build.program("vector_add")], build.remote([server]), status=None)
         expect(late.status != 0 and "limit gpu-seconds-day of tenant default: 100s allowed" in
                late.err.text, late.report())
