@@ -118,7 +118,8 @@ static void span_add(struct model_timeline *line, const struct model_demand *dem
         span_forget(line);
     }
     struct model_timeline_span *span = &line->spans[line->span_count++];
-    *span = (struct model_timeline_span){.start_ns = start_ns, .end_ns = end_ns};
+    *span =
+        (struct model_timeline_span){.work = line->work, .start_ns = start_ns, .end_ns = end_ns};
     for (int r = 0; r < MODEL_RESOURCES; r++) {
         span->used[r] = demand->share[r] * rate;
     }

@@ -13,11 +13,13 @@
 #define MODEL_TIMELINE_SPANS 128
 
 struct model_timeline_span {
+    uint64_t work; /* `work` of the timeline when it was placed */
     uint64_t start_ns, end_ns;
     double used[MODEL_RESOURCES];
 };
 
 struct model_timeline {
+    uint64_t work;     /* the caller's name for what is placed next (ledger.h) */
     uint64_t owner;    /* the context whose kernels run; 0: none so far */
     uint64_t owner_ns; /* no work of the owner begins before */
     uint64_t kernels_until_ns, copies_until_ns[2];

@@ -18,8 +18,8 @@ gpuaas_library(softgpu_driver
     process/print.c
     process/process.c process/report.c
     spin.c
-    stream/clock.c stream/device_flow.c stream/context_events.c stream/engines.c stream/events.c
-    stream/green.c
+    stream/clock.c stream/context_events.c stream/device_flow.c stream/device_ledger.c
+    stream/engines.c stream/events.c stream/green.c
     stream/host_function.c stream/queue.c stream/shared_events.c stream/streams.c stream/trace.c
     stream/values.c stream/waits.c
     texture/array.c texture/sampled.c)

@@ -29,8 +29,9 @@ static void repair(struct sg_node *node)
 {
     for (uint32_t d = 0; d < sg_node_devices(node); d++) {
         sg_node_device_count(node, &node->device[d]);
-        memset(&node->device[d].timeline, 0, sizeof node->device[d].timeline);
+        memset(&node->device[d].ledger, 0, sizeof node->device[d].ledger);
         memset(&node->device[d].flow, 0, sizeof node->device[d].flow);
+        node->device[d].departures++;
     }
 }
 

@@ -25,6 +25,7 @@
 #include "api/soft_device.h"
 #include "base/status.h"
 #include "model/flow.h"
+#include "model/ledger.h"
 
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
@@ -65,8 +66,9 @@ struct sg_node_device {
     } process[SG_NODE_PROCESSES]; /* by slot */
     struct sg_node_engine engines[SG_NODE_ENGINES];
     /* By the timing model: when the engines are busy. One of the two: without slices, with them. */
-    struct model_timeline timeline;
+    struct model_ledger ledger;
     struct model_flow flow;
+    uint32_t departures; /* changes when work of a process has been taken out of these */
 };
 
 /* A hold of a process on chunks that several processes use (shared_chunks.h). */
@@ -121,6 +123,12 @@ uint64_t sg_node_id(void);
 
 /* A number for a piece of work of this process, unique among those under way. With the lock. */
 uint64_t sg_node_work_id(void);
+
+/* Whether this process has given this number. */
+bool sg_node_work_is_mine(uint64_t id);
+/* Looks whether the processes live that have work on the device, and takes out the work of dead
+ * ones. Returns a number that changes whenever that happens, whoever has looked. With the lock. */
+uint32_t sg_node_work_look(struct sg_node_device *device);
 
 /* Whether the process in the slot lives. Takes back the resources of a dead one. With the lock. */
 bool sg_node_lives(uint32_t slot);

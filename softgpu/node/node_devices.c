@@ -38,10 +38,46 @@ static bool work_of_slot(const void *slot, uint64_t id)
 
 static void work_forget(struct sg_node_device *device, uint32_t slot)
 {
-    struct model_flow flow;
-    model_flow_copy(&flow, &device->flow, ga_clock_ns());
-    model_flow_forget(&flow, work_of_slot, &slot);
-    model_flow_write(&device->flow, &flow);
+    union {
+        struct model_flow flow;
+        struct model_ledger ledger;
+    } of;
+    uint64_t now_ns = ga_clock_ns();
+    model_flow_copy(&of.flow, &device->flow, now_ns);
+    model_flow_forget(&of.flow, work_of_slot, &slot);
+    model_flow_write(&device->flow, &of.flow);
+    model_ledger_copy(&of.ledger, &device->ledger, now_ns);
+    model_ledger_forget(&of.ledger, work_of_slot, &slot);
+    model_ledger_write(&device->ledger, &of.ledger);
+    device->departures++;
+}
+
+/* The slot whose process has given a piece of work this number. */
+static uint32_t slot_of_work(uint64_t id)
+{
+    return (uint32_t)(id >> SG_NODE_WORK_BITS) - 1;
+}
+
+uint32_t sg_node_work_look(struct sg_node_device *device)
+{
+    uint32_t slots[MODEL_LEDGER_WORKS + MODEL_FLOW_WORKS], count = 0;
+    for (uint32_t i = 0; i < device->ledger.count && i < MODEL_LEDGER_WORKS; i++) {
+        slots[count++] = slot_of_work(device->ledger.works[i].id);
+    }
+    for (uint32_t i = 0; i < device->flow.count && i < MODEL_FLOW_WORKS; i++) {
+        slots[count++] = slot_of_work(device->flow.works[i].id);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (slots[i] != sg_node_state.slot && (i == 0 || slots[i] != slots[i - 1])) {
+            (void)sg_node_lives(slots[i]); /* who does not loses what it has */
+        }
+    }
+    return device->departures;
+}
+
+bool sg_node_work_is_mine(uint64_t id)
+{
+    return slot_of_work(id) == sg_node_state.slot;
 }
 
 void sg_node_device_leave(struct sg_node_device *device, uint32_t slot)

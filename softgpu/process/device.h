@@ -50,6 +50,9 @@ struct sg_device {
     struct ga_list slabs; /* chunks that are divided into small allocations */
     struct sg_map *map;   /* permissions of its kernels */
     struct sg_engine engines[SG_ENGINES];
+    uint32_t departures;           /* of `node`, when it was last looked (clock.c) */
+    uint64_t looked_ns;            /* that was then */
+    bool left;                     /* and a process had left since the look before */
     pthread_cond_t work;           /* the device's threads wait for it */
     unsigned threads, threads_max; /* started; at most, for all lanes together */
     unsigned idle;                 /* threads that wait for work */

@@ -16,16 +16,21 @@
 #include "softgpu/process/config.h"
 #include "softgpu/process/process.h"
 #include "softgpu/stream/device_flow.h"
+#include "softgpu/stream/device_ledger.h"
 #include "softgpu/stream/engines.h"
 #include "softgpu/stream/streams.h"
 #include "softgpu/stream/trace.h"
 #include "model/timeline.h"
 #include "model/constants.h"
 
+/* Nobody says that a process has died. */
+#define LOOK_NS (25 * GA_NS_PER_MS)
+
 /* Everything is under the process's lock; only `started` is read without it. */
 static _Atomic bool started;
 static pthread_cond_t changed; /* the first item of `due` has changed */
 static struct ga_list due;     /* items that have run, by their end */
+static uint64_t looked_ns;     /* when it was last looked whether others that have work live */
 
 static struct {
     uint64_t begin_ns, end_ns; /* the times of the first and the last item */
@@ -128,30 +133,26 @@ enum model_engine sg_clock_engine(enum sg_engine_kind engine)
     return engines[engine];
 }
 
-static struct model_period timeline_place(const struct sg_item *item, uint64_t who, uint64_t ready)
+static bool is_serial(const struct sg_device *device)
 {
-    const struct sg_device *device = item->stream->context->device;
-    struct model_timeline line;
-    sg_node_lock();
-    model_timeline_copy(&line, &device->node->timeline, ga_clock_ns());
-    struct model_period period = model_timeline_place(
-        &line, &device->config, sg_clock_engine(item->engine), who, &item->demand, ready);
-    memcpy(&device->node->timeline, &line,
-           offsetof(struct model_timeline, spans) + line.span_count * sizeof line.spans[0]);
-    sg_node_unlock();
-    return period;
+    return device->config.context_slice_ns == 0;
+}
+
+static uint64_t context_number(const struct sg_context *context)
+{
+    return (uint64_t)getpid() << 32 | (uint32_t)context->id;
 }
 
 static struct model_period place(struct sg_item *item, uint64_t ready)
 {
     const struct sg_context *context = item->stream->context;
-    uint64_t who = (uint64_t)getpid() << 32 | (uint32_t)context->id;
-    item->flow_id = item->late_ns = 0;
-    if (context->device->config.context_slice_ns == 0) {
-        return timeline_place(item, who, ready);
+    uint64_t who = context_number(context);
+    item->work_id = item->late_ns = 0;
+    if (is_serial(context->device)) {
+        return sg_ledger_begin(item, who, ready);
     }
     struct model_period period = sg_flow_begin(item, who, ready);
-    run.alone += item->flow_id == 0;
+    run.alone += item->work_id == 0;
     return period;
 }
 
@@ -185,20 +186,78 @@ static void due_insert(struct sg_item *item)
     }
 }
 
+/* Whether an item that is due, and may have been moved, has ended; when it runs. */
+static bool has_ended(struct sg_item *item, struct model_period *period)
+{
+    if (!is_serial(item->stream->context->device)) {
+        return sg_flow_ended(item, period);
+    }
+    if (!sg_ledger_foresee(item, period)) {
+        *period = (struct model_period){item->start_ns, item->end_ns};
+    }
+    bool ended = period->end_ns <= item->end_ns;
+    if (ended) {
+        sg_ledger_end(item);
+    }
+    return ended;
+}
+
 /* The first item is due: it ends, or other work has moved its end. */
 static void first_end(struct sg_item *item)
 {
     ga_list_remove(&item->in_engine);
     struct model_period period;
-    if (item->flow_id != 0 && !sg_flow_ended(item, &period)) {
+    if (item->work_id != 0 && !has_ended(item, &period)) {
+        item->start_ns = period.start_ns;
         item->end_ns = period.end_ns;
         due_insert(item);
         return;
     }
-    if (item->flow_id != 0) {
+    if (item->work_id != 0) {
         item_timed(item, &period);
     }
     sg_engine_end(item);
+}
+
+/* A process that had work on the device is gone: when the item runs now. */
+static void foresee_again(struct sg_item *item)
+{
+    struct model_period period = {item->start_ns, item->end_ns};
+    if (!is_serial(item->stream->context->device)) {
+        sg_flow_foresee(item, &period);
+    } else if (!sg_ledger_foresee(item, &period)) {
+        uint64_t now = ga_clock_ns();
+        period = place(item, item->start_ns < now ? item->start_ns : now);
+    }
+    item->start_ns = period.start_ns;
+    item->end_ns = period.end_ns;
+}
+
+/* Whether the processes live that have work on the devices where items wait for their end. Work of
+ * dead ones is taken out, and what others had placed behind it ends earlier. */
+static void due_look(uint64_t now)
+{
+    struct ga_list items = due;
+    looked_ns = now;
+    items.next->prev = items.prev->next = &items;
+    ga_list_init(&due);
+    ga_list_each (at, following, &items) {
+        struct sg_item *item = ga_container(at, struct sg_item, in_engine);
+        struct sg_device *device = item->stream->context->device;
+        if (item->work_id != 0 && device->looked_ns != now) {
+            sg_node_lock();
+            uint32_t departures = sg_node_work_look(device->node);
+            sg_node_unlock();
+            device->left = departures != device->departures;
+            device->departures = departures;
+            device->looked_ns = now;
+        }
+        if (item->work_id != 0 && device->left) {
+            foresee_again(item);
+        }
+        ga_list_remove(at);
+        due_insert(item);
+    }
 }
 
 static void *clock_thread_main(void *unused)
@@ -208,12 +267,16 @@ static void *clock_thread_main(void *unused)
     sg_lock();
     for (;;) {
         struct sg_item *item = first_due();
+        uint64_t now = ga_clock_ns(), look_ns = looked_ns + LOOK_NS;
         if (item == NULL) {
             pthread_cond_wait(&changed, &sg_process.lock);
-        } else if (item->end_ns > ga_clock_ns()) {
-            (void)ga_cond_wait_until(&changed, &sg_process.lock, item->end_ns);
-        } else {
+        } else if (item->end_ns <= now) {
             first_end(item);
+        } else if (look_ns <= now) {
+            due_look(now);
+        } else {
+            uint64_t until_ns = item->end_ns < look_ns ? item->end_ns : look_ns;
+            (void)ga_cond_wait_until(&changed, &sg_process.lock, until_ns);
         }
     }
     return NULL;
@@ -247,8 +310,9 @@ bool sg_clock_takes(struct sg_item *item)
     uint64_t ready = of_graph(item) ? 0 : sg_clock_of(stream);
     ready = item->submitted_ns > ready ? item->submitted_ns : ready;
     struct model_period period = place(item, ready);
+    item->start_ns = period.start_ns;
     item->end_ns = period.end_ns;
-    if (item->flow_id == 0) {
+    if (item->work_id == 0) {
         item_timed(item, &period);
         if (item->end_ns <= item->ran_ns) {
             return false;

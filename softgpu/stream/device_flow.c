@@ -20,18 +20,29 @@ struct model_period sg_flow_begin(struct sg_item *item, uint64_t context, uint64
     struct model_period period = {ready_ns, ready_ns + item->demand.lead_ns + item->demand.ns};
     struct model_flow flow;
     sg_node_lock();
+    (void)sg_node_work_look(device->node);
     model_flow_copy(&flow, &device->node->flow, ga_clock_ns());
     flow_until(&flow, &device->config, ready_ns);
     item->late_ns = flow.now_ns - ready_ns;
     uint64_t id = sg_node_work_id();
     if (model_flow_add(&flow, &device->config, id, context, sg_clock_engine(item->engine),
                        &item->demand) == GA_OK) {
-        item->flow_id = id;
+        item->work_id = id;
         (void)model_flow_foresee(&flow, &device->config, id, &period);
     }
     model_flow_write(&device->node->flow, &flow);
     sg_node_unlock();
     return period;
+}
+
+void sg_flow_foresee(const struct sg_item *item, struct model_period *period)
+{
+    const struct sg_device *device = item->stream->context->device;
+    struct model_flow flow;
+    sg_node_lock();
+    model_flow_copy(&flow, &device->node->flow, ga_clock_ns());
+    (void)model_flow_foresee(&flow, &device->config, item->work_id, period);
+    sg_node_unlock();
 }
 
 bool sg_flow_ended(const struct sg_item *item, struct model_period *period)
@@ -42,10 +53,10 @@ bool sg_flow_ended(const struct sg_item *item, struct model_period *period)
     sg_node_lock();
     model_flow_copy(&flow, &device->node->flow, ga_clock_ns());
     flow_until(&flow, &device->config, item->end_ns);
-    bool ended = model_flow_take(&flow, item->flow_id, &work);
+    bool ended = model_flow_take(&flow, item->work_id, &work);
     if (ended) {
         *period = (struct model_period){work.start_ns, work.end_ns};
-    } else if (!model_flow_foresee(&flow, &device->config, item->flow_id, period)) {
+    } else if (!model_flow_foresee(&flow, &device->config, item->work_id, period)) {
         /* Somebody has broken the flow, or it began anew after a process was killed. */
         *period = (struct model_period){item->end_ns, item->end_ns};
         ended = true;

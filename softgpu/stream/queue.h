@@ -54,8 +54,10 @@ struct sg_item {
      * and end. */
     struct model_demand demand;
     uint64_t submitted_ns, end_ns;
-    uint64_t ran_ns;  /* when it had run */
-    uint64_t flow_id; /* its work in the flow of the device; 0: none */
+    uint64_t ran_ns;   /* when it had run */
+    uint64_t start_ns; /* by the timing model, as it is foreseen */
+    uint64_t work_id; /* its work in the flow, or the ledger, of the device, if that may move; 0: it
+                       * does not */
     uint64_t late_ns; /* after it was ready it came into the flow */
     struct sg_note note;
     struct sg_mark *mark; /* RECORD, WAIT: held */

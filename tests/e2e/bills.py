@@ -239,6 +239,46 @@ def test_whatever_ends_it_work_that_has_begun_is_paid(build):
         Ending(here, server, "runs", 60 * 10**6).check(0.3)
 
 
+def test_who_waits_for_a_dead_program(build):
+    """Its kernel of 20 s goes on until its process is gone. Who has waited runs then, and who comes
+    later, and they pay for what they use."""
+    for gpu in (SERIAL, SLICED):
+        with contextlib.ExitStack() as stack:
+            here = stack.enter_context(node(build, gpu=gpu))
+            server = stack.enter_context(here.serving())
+
+            def one(*words):
+                program = start(build, server, *words)
+                stack.callback(program.end)
+                ready([program])
+                return program
+            early = one("kernels", 1, 1000)
+            others, known = server.backends(), here.admin.items("sessions")
+            killed = one("runs", 20 * 10**6)
+            begin([killed])
+            killed.wait_for_line("begins", harness.PROGRAM_SECONDS)
+            mine = set(server.backends()) - set(others)
+            wait_until(lambda: used_ms(here) >= 100, 20, "it runs")
+            begin([early])
+            time.sleep(0.3)
+            expect(early.running() or gpu == SLICED, early.report())
+            killed.kill()
+            wait_until(lambda: not any(map(harness.alive, mine)), 20, "its process is gone")
+            gone = time.monotonic()
+            expect(early.wait(harness.PROGRAM_SECONDS) == 0, early.report())
+            late = one("kernels", 1, 1000)
+            begin([late])
+            expect(late.wait(harness.PROGRAM_SECONDS) == 0, late.report())
+            took_s = time.monotonic() - gone
+            paid = {row["session"][:8]: row["gpu_ns"] / MS for row in rows(here, 3)}
+            early_ms = paid.pop(known[0]["id"][:8])
+            killed_ms, late_ms = max(paid.values()), min(paid.values())
+            print(f"dead for {took_s:.3f} s: {killed_ms} ms, {early_ms} ms, {late_ms} ms")
+            expect(took_s < 10, f"they wait for {took_s} s")
+            expect(killed_ms >= 300 and 0.3 <= early_ms <= 600 and 1 <= late_ms <= 200,
+                   f"{killed_ms} ms, {early_ms} ms, {late_ms} ms are paid")
+
+
 def test_work_is_paid_while_its_process_stands_in_the_driver(build):
     """The queue of the stream is full, so its process looks no more at what is done."""
     with node(build, gpu=SERIAL) as here, here.serving() as server:

@@ -47,7 +47,10 @@ static void scribble_word(struct play *play)
         &play->engine->owner,
         &play->engine->waiting,
         (void *)&play->engine->since_ns,
-        (void *)&device->timeline.span_count,
+        (void *)&device->ledger.line.span_count,
+        (void *)&device->ledger.count,
+        (void *)&device->ledger.gaps,
+        (void *)&device->ledger.works[0].demand.ns,
         (void *)&device->flow.count,
         (void *)&device->flow.owner_ns,
         (void *)&device->flow.works[0].left_ns,
@@ -157,13 +160,27 @@ static void work(struct play *play)
     const struct model_demand demand = {.ns = 1 + fuzz_number(&play->input, 2),
                                         .share = {0.25, 0.5, 0.75}};
     enum model_engine engine = fuzz_number(&play->input, 1) % 3;
-    struct model_timeline line;
+    uint64_t id = (fuzz_number(&play->input, 1) % 4) << SG_NODE_WORK_BITS | 1;
+    struct model_ledger ledger;
+    struct model_period period;
     uint64_t now = ga_clock_ns();
-    model_timeline_copy(&line, &play->device->timeline, now);
-    struct model_period period = model_timeline_place(&line, &device, engine, 7, &demand, now);
+    sg_node_lock();
+    (void)sg_node_work_look(play->device);
+    model_ledger_copy(&ledger, &play->device->ledger, now);
+    model_ledger_settle(&ledger, &device, now);
+    FUZZ_CHECK(ledger.gaps == 0 && ledger.count <= MODEL_LEDGER_WORKS);
+    struct model_placed *work =
+        model_ledger_place(&ledger, &device, id, engine, 7, &demand, now, now, &period);
     FUZZ_CHECK(period.start_ns >= now && period.end_ns >= period.start_ns);
-    FUZZ_CHECK(period.end_ns - now <= 2 * MODEL_TIMELINE_AHEAD_NS);
-    play->device->timeline = line;
+    if (work != NULL) {
+        work->moves = id >> SG_NODE_WORK_BITS == 1;
+        FUZZ_CHECK(model_ledger_find(&ledger, id) != NULL);
+    }
+    if (fuzz_number(&play->input, 1) % 2 == 0 && work != NULL) {
+        model_ledger_take(&ledger, work);
+    }
+    model_ledger_write(&play->device->ledger, &ledger);
+    sg_node_unlock();
 }
 
 /* On a device whose contexts take turns by slices. */
