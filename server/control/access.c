@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/audit.h"
+#include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/member.h"
@@ -94,7 +95,8 @@ struct tenant_terms access_everybody(struct control *control)
 }
 
 /* GA_OK: what there is to be done is done. Others: the store fails. That its tenant is suspended
- * ends nothing that runs: an admin may end it, too (tenant.suspend). */
+ * ends nothing that runs: an admin may end it, too (tenant.suspend). A ticket begins nothing then
+ * (and client_open.c gives none). */
 static enum ga_status application_look(struct control_application *application)
 {
     struct auth_refusal refusal;
@@ -112,6 +114,9 @@ static enum ga_status application_look(struct control_application *application)
     tenant_renew(application->control, &terms);
     if (application->member != NULL) {
         member_limit(application->member, &grant->limits);
+    }
+    if (grant->tenant.suspended && !application->session) {
+        claims_take_back(application);
     }
     return GA_OK;
 }

@@ -60,7 +60,8 @@ struct in_way {
 /* What one has that was given up by its application goes with it, soon. */
 static void claims_void(struct seat *seat, uint32_t only, uint64_t now, struct in_way *found)
 {
-    for (uint32_t gpu = 0; gpu < seat->application->control->processes.devices.visible_count; gpu++) {
+    for (uint32_t gpu = 0; gpu < seat->application->control->processes.devices.visible_count;
+         gpu++) {
         if (!gpu_set_has(seat->claimed, gpu) || (only != UINT32_MAX && only != gpu)) {
             continue;
         }

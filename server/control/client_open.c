@@ -235,6 +235,18 @@ static bool health_refuses(const struct control *control, uint32_t gpu, struct r
                         "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
 }
 
+/* It was not when the client greeted. */
+static bool is_suspended(const struct control_application *application, struct refusal *refusal)
+{
+    const struct auth_grant *grant = application->grant;
+    if (application->session || grant == NULL || !grant->tenant.suspended) {
+        return false;
+    }
+    return !refusal_set(refusal, REFUSAL_ENDED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                        "tenant %s is suspended%s%.128s", grant->tenant.name,
+                        grant->tenant.reason[0] != 0 ? ": " : "", grant->tenant.reason);
+}
+
 /* Programs that use something here already may use more of it, while others do not come in. */
 static bool open_refused(struct control_client *client, const struct control_client_open *wanted)
 {
@@ -243,6 +255,10 @@ static bool open_refused(struct control_client *client, const struct control_cli
     if (application->dismissed_ns != 0) {
         control_client_refuse_as(client, wanted->sequence, REFUSAL_ENDED,
                                  application->dismissed_result, application->dismissed_why);
+        return true;
+    }
+    if (is_suspended(application, &refusal)) {
+        control_client_refuse(client, wanted->sequence, &refusal);
         return true;
     }
     bool here = control_application_has_seat(application);

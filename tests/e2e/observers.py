@@ -159,6 +159,29 @@ def test_gpu_time_is_asked_when_a_session_begins(build):
             expect(late.ask_open()[0] == raw.TICKET, "there is time again")
 
 
+def test_who_is_suspended_begins_no_session(build):
+    """Whether it has a ticket or asks for one."""
+    with two_tenants(build, "app") as (server, _, env):
+        told, token = "tenant other is suspended: unpaid", env["GPUAAS_TOKEN"]
+        with raw.Raw(server.address, token=token) as client, \
+                raw.Raw(server.address, token=token) as late, looking(env) as program, \
+                harness.running([build.program("endless"), "idle"], env) as job:
+            job.wait_for_line("started", 60)
+            ticket = client.open()
+            server.change("suspend", "other", "unpaid")
+            time.sleep(3)  # changes are looked for once a second
+            opcode, said = late.ask_open()
+            expect(opcode == raw.REFUSED and told.encode() in said, f"{opcode} {said}")
+            with client.connect(ticket[0]) as conn:
+                opcode, said = client.show(conn, ticket, raw.DATA)
+                expect(opcode == raw.REFUSED and b"taken back" in said, f"{opcode} {said}")
+            expect(program.ask("open_it()")[0] == 46, program.report())
+            wait_until(lambda: told in program.err.text, 20, f"it is told\n{program.report()}")
+            expect(job.running(), "what runs goes on")
+            server.change("resume", "other")
+            wait_until(lambda: late.ask_open()[0] == raw.TICKET, 20, "it is admitted again")
+
+
 # ---- one number of sessions
 
 
