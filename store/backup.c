@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "store/check.h"
+#include "store/hold.h"
 #include "store/open.h"
 #include "store/schema.h"
 
@@ -181,54 +182,6 @@ enum ga_status store_backup_try(struct store *store, const char *to)
 
 /* ---- restoring */
 
-struct lock {
-    sqlite3_file *file; /* NULL: there is no database */
-    const char *name;
-};
-
-static void lock_release(struct lock *lock)
-{
-    if (lock->file != NULL && lock->file->pMethods != NULL) {
-        lock->file->pMethods->xClose(lock->file);
-    }
-    sqlite3_free(lock->file);
-    sqlite3_free_filename((char *)lock->name); /* as 3.40 declares it */
-}
-
-/* Holds the database, sound or not, as nobody can who has others beside him. */
-static enum ga_status lock_take(struct store *store, struct lock *lock)
-{
-    sqlite3_vfs *system = sqlite3_vfs_find(NULL);
-    char full[4096];
-    memset(lock, 0, sizeof *lock);
-    if (access(store->path, F_OK) != 0) {
-        return GA_OK;
-    }
-    if (realpath(store->path, full) == NULL) {
-        return backup_failed(store, store->path, errno);
-    }
-    lock->name = sqlite3_create_filename(full, "", "", 0, NULL);
-    lock->file = sqlite3_malloc(system->szOsFile);
-    if (lock->name == NULL || lock->file == NULL) {
-        return sql_refuse(store, GA_NO_MEMORY, "%s: there is no memory", store->path);
-    }
-    memset(lock->file, 0, (size_t)system->szOsFile);
-    if (system->xOpen(system, lock->name, lock->file, SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_READWRITE,
-                      NULL) != SQLITE_OK) {
-        return backup_failed(store, store->path, errno);
-    }
-    int result = lock->file->pMethods->xLock(lock->file, SQLITE_LOCK_SHARED);
-    if (result == SQLITE_OK) {
-        result = lock->file->pMethods->xLock(lock->file, SQLITE_LOCK_EXCLUSIVE);
-    }
-    if (result != SQLITE_OK) {
-        return sql_refuse(store, GA_AGAIN,
-                          "%s is in use: stop gpuaasd first (`fuser %s` names who uses it)",
-                          store->path, store->path);
-    }
-    return GA_OK;
-}
-
 /* Brings what is in the journal of a sound database into it, so that what is kept of it is whole.
  * A damaged one stays as it is. */
 static enum ga_status journal_fold(struct store *store)
@@ -276,7 +229,7 @@ static enum ga_status replace(const char *path, const char *made, bool trial, ch
                               size_t why_size)
 {
     struct store *old = open_begin(path), *held = open_begin(path);
-    struct lock lock = {0};
+    struct store_hold hold = {0};
     enum ga_status status = old == NULL || held == NULL ? GA_NO_MEMORY
                             : trial                     ? GA_OK
                                                         : journal_fold(old);
@@ -290,7 +243,10 @@ static enum ga_status replace(const char *path, const char *made, bool trial, ch
     }
     store_close(old);
     if (status == GA_OK) {
-        status = lock_take(held, &lock);
+        status = hold_open(held, &hold);
+        if (status == GA_OK) {
+            status = hold_alone(held, &hold);
+        }
         if (status == GA_OK && !trial) {
             status = take_place(held, made);
         }
@@ -298,7 +254,7 @@ static enum ga_status replace(const char *path, const char *made, bool trial, ch
             snprintf(why, why_size, "%s", store_why(held));
         }
     }
-    lock_release(&lock);
+    hold_end(&hold);
     store_close(held);
     return status;
 }

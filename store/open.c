@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/hold.h"
 #include "store/schema.h"
 
 #define OPEN_PATIENCE_MS 2000
@@ -179,6 +180,43 @@ static enum ga_status make(struct store *store)
     return status == GA_OK ? open_sync_folder(store) : status;
 }
 
+/* Takes away the journal of a database that was here before: nobody has this one open yet. */
+static enum ga_status journal_remove(struct store *store, struct store_hold *hold,
+                                     const char *journal)
+{
+    char index[sizeof store->path + OPEN_SUFFIX_MAX];
+    GA_TRY(hold_alone(store, hold));
+    if (!hold_has_no_journal(hold)) {
+        return GA_OK; /* somebody has opened it meanwhile */
+    }
+    snprintf(index, sizeof index, "%s-shm", store->path);
+    if ((unlink(index) != 0 && errno != ENOENT) || (unlink(journal) != 0 && errno != ENOENT)) {
+        return sql_refuse(store, GA_DENIED,
+                          "%s is the journal of another database, and cannot be removed: %s",
+                          journal, strerror(errno));
+    }
+    return GA_OK;
+}
+
+/* A backup that somebody has put into the place of a database (with `gpuaasctl db restore` nothing
+ * is left of that one). */
+static enum ga_status journal_of_another(struct store *store)
+{
+    char journal[sizeof store->path + OPEN_SUFFIX_MAX];
+    struct stat file;
+    snprintf(journal, sizeof journal, "%s-wal", store->path);
+    if (stat(journal, &file) != 0 || file.st_size == 0) {
+        return GA_OK;
+    }
+    struct store_hold hold;
+    enum ga_status status = hold_open(store, &hold);
+    if (status == GA_OK && hold_has_no_journal(&hold)) {
+        status = journal_remove(store, &hold, journal);
+    }
+    hold_end(&hold);
+    return status;
+}
+
 /* Whether the pages of the file fit together. */
 static enum ga_status open_verify(struct store *store)
 {
@@ -213,6 +251,7 @@ static enum ga_status open_file(struct store *store, bool may_make)
         status = open_look(store);
     }
     GA_TRY(status);
+    GA_TRY(journal_of_another(store));
     GA_TRY(open_connect(store, SQLITE_OPEN_READWRITE));
     unsigned version;
     GA_TRY(schema_look(store, schema_version, &version));

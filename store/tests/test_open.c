@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/check.h"
 #include "store/schema.h"
 #include "store/tests/scratch.h"
 
@@ -154,6 +155,36 @@ Test(open, a_journal_alone_is_not_a_new_database)
     scratch_closed(path, GA_LOST, "put the database back");
     cr_assert_eq(access(journal, F_OK), 0);
     store_close(store);
+}
+
+/* A backup that somebody has put there by hand, while the database was in use: what had been
+ * changed since is in the journal, which is not the backup's. */
+Test(open, the_journal_of_another_database_is_not_read)
+{
+    const char *path = scratch_path("db"), *backup = scratch_path("copy"),
+               *journal = scratch_path("db-wal");
+    struct store *store = scratch_open(path);
+    struct store_tenant tenant;
+    unsigned findings;
+    scratch_tenant(store, "a", NULL);
+    cr_assert_eq(store_backup(store, backup), GA_OK, "%s", store_why(store));
+    scratch_tenant(store, "late", NULL);
+    cr_assert_eq(access(journal, F_OK), 0);
+    cr_assert_eq(rename(backup, path), 0);
+    struct store *one = scratch_open(path), *other = scratch_open(path);
+    cr_assert_eq(store_tenant_get(one, "a", &tenant), GA_OK, "%s", store_why(one));
+    cr_assert_eq(store_tenant_get(one, "late", &tenant), GA_NOT_FOUND);
+    scratch_tenant(one, "b", NULL);
+    cr_assert_eq(store_tenant_get(other, "b", &tenant), GA_OK, "%s", store_why(other));
+    store_tenant_init(&tenant, "lost");
+    scratch_refused(store_tenant_put(store, &tenant, STORE_ANY_GENERATION), GA_LOST, store,
+                    "has been moved, removed or replaced");
+    store_close(store); /* and it takes nothing of the new one with it */
+    cr_assert_eq(access(journal, F_OK), 0);
+    store_close(other);
+    cr_assert_eq(store_check(one, NULL, NULL, &findings), GA_OK, "%s", store_why(one));
+    cr_assert_eq(findings, 0);
+    store_close(one);
 }
 
 Test(open, what_has_been_there_is_not_made_again)
