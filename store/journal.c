@@ -77,6 +77,15 @@ enum ga_status usage_journal_open(const char *path, struct usage_journal **out, 
     return GA_OK;
 }
 
+void usage_journal_follow(struct usage_journal *journal, const char *path)
+{
+    struct stat database;
+    if (journal != NULL && stat(path, &database) == 0) {
+        journal->head.device = database.st_dev;
+        journal->head.inode = database.st_ino;
+    }
+}
+
 void usage_journal_close(struct usage_journal *journal)
 {
     if (journal != NULL) {

@@ -22,6 +22,9 @@ struct usage_journal;
 GA_CHECKED enum ga_status usage_journal_open(const char *path, struct usage_journal **out,
                                              char *why, size_t why_size);
 void usage_journal_close(struct usage_journal *journal);
+/* What is written from now on is of the database that is at `path` now: rows have just been written
+ * there. NULL: there is no journal. */
+void usage_journal_follow(struct usage_journal *journal, const char *path);
 /* What the last process has left, for the caller to free; NULL: nothing. GA_INVALID: it is of
  * another database, or damaged; GA_NO_MEMORY. `why` says so. Before anything is written. */
 GA_CHECKED enum ga_status usage_journal_read(struct usage_journal *journal,

@@ -158,10 +158,10 @@ void storage_look(struct storage *storage)
                                       : "read-only: `dmesg` may say why; mount it for writing");
     }
     if (storage_tell(storage, STORAGE_UNWRITABLE, right ? NULL : why)) {
-        if (right) {
-            ga_info("[server] store: %s can be written again", path);
-        } else {
+        if (!right) {
             ga_error("[server] store: %s; admins can change nothing, usage waits in memory", why);
+        } else if (storage->store != NULL) { /* else it cannot even be read */
+            ga_info("[server] store: %s can be written again", path);
         }
     }
 }

@@ -123,6 +123,7 @@ static void accounting_written(struct ledger_writer *writer, enum ga_status stat
 {
     struct accounting *accounting = ga_container(writer, struct accounting, writer);
     if (status == GA_OK) {
+        usage_journal_follow(accounting->journal, writer->path);
         rows_written(accounting);
         accounting->forgotten = writer->more ? accounting->forgotten : accounting->forgetting;
     }

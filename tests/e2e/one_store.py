@@ -53,6 +53,10 @@ class Node:
         with contextlib.closing(sqlite3.connect(self.store, timeout=20)) as database:
             return database.execute("SELECT epoch, ended FROM usage ORDER BY epoch").fetchall()
 
+    def wall_ms(self):
+        with contextlib.closing(sqlite3.connect(self.store, timeout=20)) as database:
+            return database.execute("SELECT sum(wall_ms) FROM usage").fetchone()[0]
+
     def used(self, server):
         return rf"is used by gpuaasd, process {server.pid}, since {time.gmtime().tm_year}-"
 
@@ -174,6 +178,8 @@ def test_no_command_replaces_it(build):
             here.admin.run("db", "check", away, server=False)
             expect(not os.path.exists(here.store), "there is a database")
             expect(not os.path.exists(copy + "-2"), "there is a copy of nothing")
+            expect("can be written again" not in server.err.text,
+                   f"it is not even there\n{server.report()}")
             os.rename(away, here.store)
             wait_until(lambda: "is open again" in server.err.text, 20,
                        f"it is open again\n{server.report()}")
@@ -199,16 +205,40 @@ def test_no_command_replaces_it(build):
 
 
 def test_another_file_in_its_place(build):
-    """Somebody has put it there by hand, while gpuaasd ran: that says so, and locks it."""
+    """Somebody has put it there by hand, while gpuaasd ran: that says so, and locks it. It is what
+    holds from now on: the journal of the one before adds nothing to it."""
     with node(build) as here:
         copy = os.path.join(here.folder, "copy")
         with here.serving() as server:
+            here.admin.run("tenant", "add", "early")
+            here.admin.run("db", "backup", copy)
+            here.admin.run("tenant", "add", "late")
+            os.rename(copy, here.store)
+            wait_until(lambda: "is another file than before" in server.err.text, 20,
+                       f"it is told\n{server.report()}")
+            here.admin.run("tenant", "show", "early")
+            here.admin.run("tenant", "show", "late", status=ctl.NOT_FOUND)
+            os.unlink(here.store + "-lock")
+            here.refused("is used by another gpuaasd")
+
+
+def test_the_journal_of_usage_goes_with_it(build):
+    """What a killed gpuaasd had not written is in the file beside the database, and is of the
+    database that it went on with."""
+    with node(build) as here:
+        copy = os.path.join(here.folder, "copy")
+        with here.serving() as server, running_session(build, here, server):
             here.admin.run("db", "backup", copy)
             os.rename(copy, here.store)
             wait_until(lambda: "is another file than before" in server.err.text, 20,
                        f"it is told\n{server.report()}")
-            os.unlink(here.store + "-lock")
-            here.refused("is used by another gpuaasd")
+            before = here.wall_ms()
+            wait_until(lambda: here.wall_ms() > before + 1000, 20, "it writes there")
+            server.kill(signal.SIGKILL)
+            server.wait(20)
+        with here.serving() as server:
+            expect("of another database" not in server.err.text, server.report())
+            expect(here.rows()[0][1] != 0, f"{here.rows()}")
 
 
 if __name__ == "__main__":
