@@ -30,6 +30,9 @@ target_link_libraries(softgpu_driver PUBLIC softgpu_engine model front api base 
 gpuaas_unit_test(test_softgpu_memory tests/test_memory.c tests/no_host.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_node tests/test_node.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_shared_chunks tests/test_shared_chunks.c LIBS softgpu_driver)
+# Processes that fork, and whose children have threads.
+set_tests_properties(test_softgpu_shared_chunks PROPERTIES
+                     ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
 gpuaas_unit_test(test_softgpu_event_page tests/test_event_page.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_node_segment tests/test_node_segment.c LIBS softgpu_driver)
 gpuaas_unit_test(test_softgpu_config tests/test_config.c LIBS softgpu_driver)

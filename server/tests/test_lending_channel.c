@@ -9,7 +9,6 @@
  * asks for it gets if and only if it fits the limits, with what is charged; and the room that it is
  * told is what fits, whether its process asks for it or remembers it. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -426,15 +425,19 @@ static void play(unsigned seed)
     }
 }
 
-ParameterizedTestParameters(lending_channel, any_room_and_order)
-{
-    static struct case_ cases[] = {{1, 1},  {1, 3},   {2, 3},     {5, 3},     {277, 3},
-                                   {5, 40}, {1, 300}, {277, 300}, {100000, 3}};
-    return cr_make_param_array(struct case_, cases, sizeof cases / sizeof *cases, NULL);
-}
+#define ROOM_AND_ORDER(room_, gpus_)                                                               \
+    Test(lending_channel, room_for_##room_##_of_##gpus_##_gpus, .timeout = 120)                    \
+    {                                                                                              \
+        now = (struct case_){.room = (room_), .gpus = (gpus_)};                                    \
+        play(7 + (room_) + 1000 * (gpus_));                                                        \
+    }
 
-ParameterizedTest(struct case_ *of, lending_channel, any_room_and_order, .timeout = 120)
-{
-    now = *of;
-    play(7 + of->room + 1000 * of->gpus);
-}
+ROOM_AND_ORDER(1, 1)
+ROOM_AND_ORDER(1, 3)
+ROOM_AND_ORDER(2, 3)
+ROOM_AND_ORDER(5, 3)
+ROOM_AND_ORDER(277, 3)
+ROOM_AND_ORDER(5, 40)
+ROOM_AND_ORDER(1, 300)
+ROOM_AND_ORDER(277, 300)
+ROOM_AND_ORDER(100000, 3)
