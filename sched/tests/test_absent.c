@@ -154,3 +154,98 @@ Test(absent, a_debt_is_paid_by_who_has_made_it)
     cr_assert_float_eq(sched_account(sched, turn, now).debt_ns, debt, 1);
     sched_destroy(sched);
 }
+
+/* ---- what is known of a tenant who is absent, by itself */
+
+static void keep(uint64_t number, double debt)
+{
+    const struct sched_tenant tenant = {.number = number, .debt = debt};
+    sched_absent_keep(sched, &tenant, now);
+}
+
+static double debt_of(uint64_t number)
+{
+    return sched_absent_take(sched, number, now).debt;
+}
+
+Test(absent, what_a_tenant_owes)
+{
+    struct sched_tenant tenant = {.debt = 5000};
+    begin("none");
+    cr_assert_float_eq(sched_absent_owes(sched, &tenant, now), 5000, 0);
+    sched_bucket_set(&tenant.cap, 10, settings->cap_window_ns, now);
+    sched_bucket_set(&tenant.throttle, 20, settings->cap_window_ns, now);
+    cr_assert_float_eq(sched_absent_owes(sched, &tenant, now), 5000, 0);
+    sched_bucket_take(&tenant.cap, 3000, settings->cap_window_ns, now);
+    sched_bucket_take(&tenant.throttle, 7000, settings->cap_window_ns, now);
+    cr_assert_float_eq(sched_absent_owes(sched, &tenant, now), 15000, 1e-3);
+    cr_assert_float_eq(sched_absent_owes(sched, &tenant, now + 10000), 5000 + 2000 + 5000, 1e-3);
+    sched_destroy(sched);
+}
+
+Test(absent, service_fades_while_he_is_absent)
+{
+    struct sched_tenant tenant = {.number = 7, .gs = 100 * MS, .cgs = 50 * MS, .due = 3};
+    for (uint64_t quanta = 0; quanta < 3; quanta++) {
+        begin("none");
+        sched_absent_keep(sched, &tenant, now);
+        cr_assert_eq(sched->absent_count, 1u);
+        now += quanta * settings->quantum_ns;
+        const struct sched_tenant taken = sched_absent_take(sched, 7, now);
+        const double cgs[] = {50.0 * MS, 90.0 * MS, 18.0 * MS}; /* 0.8 gs + 0.2 cgs; 0.2 of that */
+        cr_assert_float_eq(taken.gs, quanta == 0 ? 100.0 * MS : 0, 1);
+        cr_assert_float_eq(taken.cgs, cgs[quanta], 1);
+        cr_assert_float_eq(taken.due, 0, 0, "of an epoch that is over");
+        cr_assert_eq(sched->absent_count, 0u);
+        sched_destroy(sched);
+    }
+}
+
+/* A service of 1250 ns is one of 1000 ns of a quantum later, and one of 200 of the next. */
+Test(absent, who_matters_no_more_is_not_kept)
+{
+    const struct sched_tenant little = {.number = 9, .gs = 1250};
+    begin("none");
+    keep(7, 999.5);
+    cr_assert_eq(sched->absent_count, 0u);
+    keep(7, 1000);
+    cr_assert_eq(sched->absent_count, 1u);
+    for (uint64_t i = 1; i < 16; i++) {
+        sched_absent_keep(sched, &little, now);
+    }
+    cr_assert_eq(sched->absent_count, 16u);
+    now += settings->quantum_ns;
+    keep(8, 2000);
+    cr_assert_eq(sched->absent_count, 17u, "those still matter");
+    now += settings->quantum_ns;
+    while (sched->absent_count < sched->absent_room) {
+        keep(100 + sched->absent_count, 3000);
+    }
+    keep(10, 5000);
+    cr_assert_eq(sched->absent_room, 32u, "there is room behind them");
+    cr_assert_float_eq(debt_of(7), 1000, 0);
+    cr_assert_float_eq(debt_of(8), 2000, 0);
+    cr_assert_float_eq(debt_of(10), 5000, 0);
+    sched_destroy(sched);
+}
+
+Test(absent, of_too_many_those_that_owe_least_are_forgotten)
+{
+    begin("none");
+    for (uint64_t i = 0; i < SCHED_ABSENT_MAX; i++) {
+        keep(1 + i, i == 100 ? 2000 : i == 3000 ? 3000 : 4000 + (double)i);
+    }
+    cr_assert_eq(sched->absent_count, SCHED_ABSENT_MAX);
+    keep(9001, 1999);
+    cr_assert_float_eq(debt_of(9001), 0, 0, "all others owe more");
+    keep(9002, 1000000);
+    cr_assert_float_eq(debt_of(101), 0, 0, "he has owed least");
+    cr_assert_float_eq(debt_of(3001), 3000, 0);
+    cr_assert_float_eq(debt_of(9002), 1000000, 0);
+    cr_assert_float_eq(debt_of(1), 4000, 0);
+    cr_assert_float_eq(debt_of(SCHED_ABSENT_MAX), 4000.0 + SCHED_ABSENT_MAX - 1, 0);
+    const struct sched_tenant stranger = sched_absent_take(sched, 77777, now);
+    cr_assert_eq(stranger.number, 77777u);
+    cr_assert_eq(stranger.idle_since, SCHED_NEVER);
+    sched_destroy(sched);
+}

@@ -64,6 +64,116 @@ Test(settings, contradictions)
     REFUSED(batch_percent, 101, "batch");
 }
 
+/* The defaults of docs/scheduling.md. */
+Test(settings, defaults)
+{
+    const struct sched_settings settings = sched_settings_default();
+    const uint64_t us = 1000, ms = 1000000;
+    cr_assert_eq(settings.slice_ns, 10 * ms);
+    cr_assert_eq(settings.epoch_ns, 100 * ms);
+    cr_assert_eq(settings.quantum_ns, 1000 * ms);
+    cr_assert_eq(settings.horizon_ns, 2 * ms);
+    cr_assert_eq(settings.hold_ns, 500 * us);
+    cr_assert_eq(settings.patience_ns, 2000 * ms);
+    cr_assert_eq(settings.group_slice_ns, 100 * ms);
+    cr_assert_eq(settings.group_excess_percent, 10u);
+    cr_assert_eq(settings.aging_ns, 1000 * ms);
+    cr_assert_eq(settings.passed_max, 10u);
+    cr_assert_eq(settings.las_passed_max, 100u);
+    cr_assert_eq(settings.cap_window_ns, 100 * ms);
+    cr_assert_eq(settings.bandwidth_percent, 100u);
+    cr_assert_eq(settings.batch_percent, 5u);
+}
+
+/* All times an hour, but those that `member` sets: no order between two is broken. */
+static void check_bound(size_t offset, size_t size, uint64_t value, const char *why)
+{
+    const uint64_t hour = UINT64_C(3600000000000);
+    struct sched_settings settings = sched_settings_default();
+    settings.epoch_ns = settings.group_slice_ns = settings.cap_window_ns = hour;
+    settings.quantum_ns = hour;
+    settings.slice_ns = settings.horizon_ns = 10000;
+    settings.hold_ns = 0;
+    memcpy((char *)&settings + offset, &value, size);
+    cr_assert_eq(check("rr", &settings, &gpu, why), why[0] == 0 ? GA_OK : GA_INVALID);
+}
+
+#define BOUND(member) offsetof(struct sched_settings, member), sizeof(settings.member)
+
+/* What is just allowed, and what just is not. */
+Test(settings, bounds)
+{
+    const struct sched_settings settings = {.slice_ns = 0};
+    const struct {
+        size_t offset, size;
+        uint64_t least, most;
+        const char *below, *above; /* NULL: that is another rule, or there is none */
+    } cases[] = {
+        {BOUND(epoch_ns), 10000, 3600000000000, NULL,
+         "epoch: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(quantum_ns), 10001, 3600000000000, NULL,
+         "quantum: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(horizon_ns), 1000, 10000,
+         "horizon: 999ns is not allowed: it must be between 1us and 3600s",
+         "horizon: 10001ns is not allowed: it must be at most as long as slice, which is 10us"},
+        {BOUND(hold_ns), 0, 3600000000000, NULL,
+         "hold: 3600000000001ns is not allowed: it must be at most as long as epoch, which is "
+         "3600s"},
+        {BOUND(patience_ns), 0, 3600000000000, NULL,
+         "patience: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(group_slice_ns), 10000, 3600000000000,
+         "group_slice: 9999ns is not allowed: it must be at least as long as slice, which is 10us",
+         "group_slice: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(group_excess_percent), 0, 100, NULL,
+         "group_excess: 101 is not allowed: it must be between 0 and 100"},
+        {BOUND(aging_ns), 0, 3600000000000, NULL,
+         "aging: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(passed_max), 1, UINT32_MAX,
+         "passed_max: 0 is not allowed: it must be between 1 and 4294967295", NULL},
+        {BOUND(las_passed_max), 0, UINT32_MAX, NULL, NULL},
+        {BOUND(cap_window_ns), 10000, 3600000000000,
+         "cap_window: 9999ns is not allowed: it must be at least as long as slice, which is 10us",
+         "cap_window: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+        {BOUND(bandwidth_percent), 1, 1000,
+         "bandwidth_percent: 0 is not allowed: it must be between 1 and 1000",
+         "bandwidth_percent: 1001 is not allowed: it must be between 1 and 1000"},
+        {BOUND(batch_percent), 0, 100, NULL,
+         "batch_percent: 101 is not allowed: it must be between 0 and 100"},
+        {BOUND(slice_ns), 10000, 3599999999999,
+         "slice: 9999ns is not allowed: it must be between 10us and 3600s",
+         "quantum: 3600s is not allowed: it must be longer than slice, which is 3600s: service"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_bound(cases[i].offset, cases[i].size, cases[i].least, "");
+        check_bound(cases[i].offset, cases[i].size, cases[i].most, "");
+        if (cases[i].below != NULL) {
+            check_bound(cases[i].offset, cases[i].size, cases[i].least - 1, cases[i].below);
+        }
+        if (cases[i].above != NULL) {
+            check_bound(cases[i].offset, cases[i].size, cases[i].most + 1, cases[i].above);
+        }
+    }
+    check_bound(BOUND(slice_ns), UINT64_C(3600000000001),
+                "slice: 3600000000001ns is not allowed: it must be between 10us and 3600s");
+    check_bound(BOUND(epoch_ns), 9999,
+                "epoch: 9999ns is not allowed: it must be at least as long as slice, which is "
+                "10us");
+    check_bound(BOUND(quantum_ns), 10000,
+                "quantum: 10us is not allowed: it must be longer than slice, which is 10us");
+}
+
+Test(settings, a_gpu_has_one_or_two_copy_engines)
+{
+    struct sched_settings settings = sched_settings_default();
+    for (uint32_t engines = 0; engines < 4; engines++) {
+        const struct sched_gpu of = {.copy_engines = engines, .bandwidth = 1};
+        bool has = engines == 1 || engines == 2;
+        cr_assert_eq(check("rr", &settings, &of, has ? "" : "a GPU has one or two, not "),
+                     has ? GA_OK : GA_INVALID);
+        cr_assert_eq(check("ps_bandwidth", &settings, &of, ""), has ? GA_OK : GA_INVALID);
+    }
+}
+
 Test(settings, what_a_gpu_lacks)
 {
     struct sched_settings settings = sched_settings_default();

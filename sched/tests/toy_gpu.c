@@ -2,6 +2,7 @@
 #include "sched/tests/toy_gpu.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #define TOY_IDLE UINT32_MAX
@@ -9,9 +10,16 @@
 void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_settings *settings,
                struct toy_app *apps, uint32_t count)
 {
+    const struct sched_gpu gpu = {.copy_engines = 2, .bandwidth = 100};
+    toy_begin_on(toy, &gpu, policy, settings, apps, count);
+}
+
+void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *policy,
+                  const struct sched_settings *settings, struct toy_app *apps, uint32_t count)
+{
     memset(toy, 0, sizeof(*toy));
     toy->may_wait = strcmp(policy, "tfs") == 0;
-    toy->gpu = (struct sched_gpu){.copy_engines = 2, .bandwidth = 100};
+    toy->gpu = *gpu;
     toy->apps = apps;
     toy->app_count = count;
     for (int i = 0; i < SCHED_ENGINES; i++) {
@@ -162,6 +170,42 @@ static bool toy_work_waits(const struct toy_gpu *toy)
     return false;
 }
 
+static void toy_trace(struct toy_gpu *toy, uint64_t value)
+{
+    toy->trace = (toy->trace ^ value) * UINT64_C(0x100000001b3); /* FNV-1a, by words */
+    toy->trace ^= toy->trace >> 32;
+}
+
+/* In whole nanoseconds: the last bits of a double are no decision. */
+static void toy_trace_account(struct toy_gpu *toy, uint32_t slot)
+{
+    struct sched_account account = sched_account(toy->sched, slot, toy->now);
+    toy_trace(toy, account.turns);
+    toy_trace(toy, account.waited_ns);
+    toy_trace(toy, (uint64_t)llround(account.debt_ns));
+    toy_trace(toy, (uint64_t)llround(account.cgs_ns));
+    toy_trace(toy, (uint64_t)account.awake << 1 | account.capped);
+    for (int i = 0; i < SCHED_ENGINES; i++) {
+        toy_trace(toy, account.attained_ns[i]);
+    }
+}
+
+static void toy_trace_decision(struct toy_gpu *toy, const struct sched_decision *decision)
+{
+    toy_trace(toy, toy->now);
+    toy_trace(toy, decision->again);
+    for (uint32_t i = 0; i < decision->count; i++) {
+        toy_trace(toy, decision->awake[i].slot);
+        toy_trace(toy, decision->awake[i].rank);
+        toy_trace(toy, decision->awake[i].until);
+    }
+    for (uint32_t i = 0; i < toy->app_count; i++) {
+        if (toy->apps[i].joined && !toy->apps[i].done) {
+            toy_trace_account(toy, toy->apps[i].slot);
+        }
+    }
+}
+
 /* Asks twice; the answer is the same. */
 static struct sched_decision toy_ask(struct toy_gpu *toy)
 {
@@ -179,6 +223,7 @@ static struct sched_decision toy_ask(struct toy_gpu *toy)
         cr_assert_eq(two.awake[i].until, until[two.awake[i].slot]);
         cr_assert_eq(two.awake[i].rank, rank[two.awake[i].slot]);
     }
+    toy_trace_decision(toy, &two);
     return two;
 }
 

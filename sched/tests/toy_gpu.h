@@ -71,11 +71,15 @@ struct toy_gpu {
     uint32_t order_count;
     struct toy_span spans[TOY_TURNS_MAX];
     uint32_t span_count;
+    uint64_t trace; /* of all decisions and accounts: a number that any other one would change */
 };
 
 /* A GPU with two copy engines and these applications. Fails the test where memory lacks. */
 void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_settings *settings,
                struct toy_app *apps, uint32_t count);
+/* On another GPU. */
+void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *policy,
+                  const struct sched_settings *settings, struct toy_app *apps, uint32_t count);
 /* Until the time, or until all have ended. */
 void toy_run(struct toy_gpu *toy, uint64_t until);
 void toy_end(struct toy_gpu *toy);
