@@ -100,7 +100,7 @@ static void groups_make(struct sched *sched)
 }
 
 struct group_state {
-    bool ready, busy, held; /* a member is; one has had work less than hold_ns ago */
+    bool ready, held; /* a member is; one has had work less than hold_ns ago */
     uint64_t held_until;
     double debt;
 };
@@ -114,7 +114,6 @@ static struct group_state group_look(const struct sched *sched, uint32_t group, 
             continue;
         }
         state.ready = state.ready || session->ready;
-        state.busy = state.busy || session->request.busy != 0;
         state.debt = session->debt > state.debt ? session->debt : state.debt;
         if (sched_held(sched, slot, now)) {
             state.held = true;
