@@ -169,6 +169,8 @@ static void account_feed(const struct account *account, struct account_row *row,
 static void engines_look(struct account_row *row, const struct seat_use *use)
 {
     rise(&row->now.gpu_ns, use->busy_any_ns);
+    /* Of its first device gpuaasd may have heard late, if the machine is busy. */
+    rise(&row->now.wall_ms, use->busy_any_ns / GA_NS_PER_MS);
     rise(&row->now.compute_ns, use->busy_ns[FIGURE_ENGINE_COMPUTE]);
     rise(&row->now.h2d_ns, use->busy_ns[FIGURE_ENGINE_H2D]);
     rise(&row->now.d2h_ns, use->busy_ns[FIGURE_ENGINE_D2H]);

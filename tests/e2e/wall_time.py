@@ -17,7 +17,7 @@ from harness import expect, wait_until
 GRACE_S = 6  # so much later gpuaasd ends whom its backend process has not ended
 # Evaluates each line that it reads, and prints what came out.
 PROGRAM = """
-import ctypes, sys
+import ctypes, sys, time
 cuda = ctypes.CDLL("libcuda.so.1")
 count, context = ctypes.c_int(), ctypes.c_void_p()
 
@@ -27,6 +27,13 @@ def look():
 def open_it():
     return (cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
             cuda.cuCtxSetCurrent(context))
+
+def work(seconds): # fills memory for so long
+    memory, size, end = ctypes.c_uint64(), ctypes.c_size_t(64 << 20), time.monotonic() + seconds
+    rc = cuda.cuMemAlloc_v2(ctypes.byref(memory), size)
+    while rc == 0 and time.monotonic() < end:
+        rc = cuda.cuMemsetD8_v2(memory, 1, size) or cuda.cuCtxSynchronize()
+    return rc
 
 for line in sys.stdin:
     print(repr(eval(line)), flush=True)
@@ -99,6 +106,24 @@ def test_a_backend_process_that_says_nothing(build):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(backend, signal.SIGCONT)
+
+
+def test_a_gpuaasd_that_hears_late_of_the_first_device(build):
+    """It has the ticket already, and works while gpuaasd stands still: it has been there for as long
+    as it has used the GPU, at least."""
+    with quotas.limited(build) as server:
+        with contextlib.closing(Program(build.remote([server]))) as program:
+            expect(program.ask("look()") == (0, 0, 1), program.report())
+            server.kill(signal.SIGSTOP)
+            try:
+                expect(program.ask("open_it()") == (0, 0) and program.ask("work(1)") == 0,
+                       program.report())
+            finally:
+                server.kill(signal.SIGCONT)
+        used, = wait_until(server.usage, 20, "it has used something")
+        wait_until(lambda: not server.sessions(), 20, "its session has ended")
+        used, = server.usage()
+        expect(0 < used["gpu_time_ms"] <= used["wall_time_ms"] + 1, f"{used}")
 
 
 if __name__ == "__main__":
