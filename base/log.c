@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log_line.h"
+#include "base/text.h"
 
 #define PATIENCE_MS 100 /* ms that a slow reader is waited for */
 
@@ -178,7 +179,7 @@ void ga_log_relay(const char *name, int pid, enum ga_log_level level, const char
     if (ga_log_enabled(level)) {
         char clean[LOG_TEXT_BYTES];
         snprintf(clean, sizeof clean, "%s", text);
-        ga_log_text_clean(clean);
+        ga_text_clean(clean);
         struct log_record record = {
             .level = level, .name = name, .pid = pid, .client = client, .text = clean};
         record_write(&record, 0);
@@ -242,7 +243,7 @@ static void left_out_tell(uint64_t now)
             char text[LOG_TEXT_BYTES];
             snprintf(text, sizeof text, "%u lines of this kind were left out: %s", count,
                      atomic_load(&place->format));
-            ga_log_text_clean(text);
+            ga_text_clean(text);
             log_text_write(GA_LOG_WARN, NULL, text);
         }
     }
@@ -275,7 +276,7 @@ void ga_log_write(struct ga_log_place *place, enum ga_log_level level, const cha
         va_start(args, format);
         (void)vsnprintf(text, sizeof text - sizeof more, format, args);
         va_end(args);
-        ga_log_text_clean(text);
+        ga_text_clean(text);
         if (watch != NULL) {
             watch(level, text);
         }

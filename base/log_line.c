@@ -8,45 +8,6 @@
 const char *const log_level_names[] = {"error", "warn", "info", "debug"};
 const char log_level_priorities[] = "3467";
 
-/* The length of the character at `at` (RFC 3629). 0: invalid. The text ends with a NUL, which
- * continues no character. */
-static size_t utf8_length(const unsigned char *at)
-{
-    static const struct {
-        unsigned char first, last; /* of the first byte */
-        unsigned char least, most; /* of the second one */
-        size_t bytes;
-    } forms[] = {
-        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (at[0] < forms[i].first || at[0] > forms[i].last) {
-            continue;
-        }
-        size_t good = forms[i].bytes == 1 || (at[1] >= forms[i].least && at[1] <= forms[i].most);
-        for (size_t k = 2; k < forms[i].bytes && good != 0; k++) {
-            good = (at[k] & 0xc0) == 0x80;
-        }
-        return good != 0 ? forms[i].bytes : 0;
-    }
-    return 0;
-}
-
-void ga_log_text_clean(char *text)
-{
-    unsigned char *at = (unsigned char *)text;
-    while (*at != 0) {
-        size_t length = utf8_length(at);
-        if (length == 0 || *at < 0x20 || *at == 0x7f) {
-            *at = '?';
-            length = 1;
-        }
-        at += length;
-    }
-}
-
 static void time_write(const struct timespec *time, char text[40])
 {
     struct tm utc;

@@ -17,15 +17,13 @@ struct log_record {
     const char *name; /* of the program */
     int pid;
     const char *client; /* an address; NULL: none */
-    const char *text;   /* cleaned by log_text_clean */
+    const char *text;   /* cleaned by ga_text_clean */
 };
 
 /* By enum ga_log_level. As records have them: syslog(3)'s. */
 extern const char *const log_level_names[];
 extern const char log_level_priorities[];
 
-/* Replaces control characters and invalid UTF-8 by '?'. */
-void ga_log_text_clean(char *text);
 /* Writes the line with its newline. Returns its length. */
 size_t ga_log_line_write(enum ga_log_format format, const struct log_record *record,
                          char line[LOG_LINE_BYTES]);

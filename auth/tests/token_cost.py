@@ -37,7 +37,7 @@ def main():
                                          ("admit", "penalty", "token")),
                *glob.glob(f"{root}/store/*.c"), *glob.glob(f"{root}/api/limits*.c"),
                *(f"{root}/base/{name}.c" for name in ("log", "log_line", "nearest",
-                                                      "private_file"))]
+                                                      "private_file", "text"))]
     with tempfile.TemporaryDirectory(prefix="gpuaas-token-") as folder:
         program = f"{folder}/token_cost"
         subprocess.run([compiler, "-O2", "-DNDEBUG", "-std=gnu11", "-D_GNU_SOURCE", f"-I{root}",

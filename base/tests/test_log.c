@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/log_line.h"
+#include "base/text.h"
 
 static int ends[2];
 
@@ -43,7 +44,7 @@ static void expect_line(enum ga_log_format format, const char *client, const cha
 {
     char line[LOG_LINE_BYTES + 1], clean[LOG_TEXT_BYTES];
     snprintf(clean, sizeof clean, "%s", text);
-    ga_log_text_clean(clean);
+    ga_text_clean(clean);
     struct log_record record = {.time = {1700000000, 45000000},
                                 .level = GA_LOG_WARN,
                                 .name = "gpuaasd",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "client/conn/conn.h"
 #include "client/conn/conn_list.h"
 #include "client/process/trace.h"
@@ -18,14 +19,16 @@ static void print_devices(int pid)
         const struct client_session *session = atomic_load(&device->session);
         if (session != NULL) {
             unsigned bulks = client_conn_bulks(client_session_conn(session));
-            char more[40] = "";
+            char more[40] = "", line[900];
             if (bulks != 0) {
                 snprintf(more, sizeof more, " and %u bulk connections", bulks);
             }
-            fprintf(stderr, "gpuaas[%d] trace: device %d: %s, node %s (%s), over %s%s%s\n", pid, i,
-                    device->name, device->server->node, device->server->address,
-                    client_conn_scheme(client_session_conn(session)), more,
-                    session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
+            snprintf(line, sizeof line, "device %d: %s, node %s (%s), over %s%s%s", i, device->name,
+                     device->server->node, device->server->address,
+                     client_conn_scheme(client_session_conn(session)), more,
+                     session->window_bytes == 0 ? ", unpinned (not migratable)" : "");
+            ga_text_clean(line); /* names come from a server */
+            fprintf(stderr, "gpuaas[%d] trace: %s\n", pid, line);
         }
     }
 }

@@ -6,13 +6,13 @@
  * says that it only looks (`observe`), and chooses all, for an older library. */
 #include "cmd/gpuaas/driver.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/driver_open.h"
+#include "base/text.h"
 #include "cmd/gpuaas/cmd.h"
 
 enum { DEVICES_MAX = 1024 };
@@ -104,9 +104,7 @@ bool cmd_driver_device(const struct cmd_driver *driver, int number, struct cmd_d
             CUDA_SUCCESS) {
         return false;
     }
-    for (char *at = device->name; *at != 0; at++) { /* the name comes from a server */
-        *at = iscntrl((unsigned char)*at) ? '?' : *at;
-    }
+    ga_text_clean(device->name); /* it comes from a server */
     size_t used = (size_t)snprintf(device->uuid, sizeof device->uuid, "GPU-");
     for (size_t i = 0; i < sizeof uuid.bytes; i++) {
         used += (size_t)snprintf(device->uuid + used, sizeof device->uuid - used, "%s%02x",

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "base/text.h"
+
 static void member_begin(struct cmd_json *json, const char *name)
 {
     if (json->filled) {
@@ -41,27 +43,14 @@ void cmd_json_close(struct cmd_json *json, char kind)
     }
 }
 
-/* The length of the UTF-8 character that begins here; 0: none does (Unicode, table 3-7). */
-static size_t character_bytes(const unsigned char *at)
+/* For characters that a terminal must not get (RFC 8259, section 7). */
+static void character_escape(FILE *out, uint32_t character)
 {
-    if (at[0] < 0x80) {
-        return 1;
+    if (character > 0xffff) {
+        fprintf(out, "\\u%04x", (unsigned)(0xd800 + ((character - 0x10000) >> 10)));
+        character = 0xdc00 + ((character - 0x10000) & 0x3ff);
     }
-    unsigned least = at[0] == 0xe0 ? 0xa0 : at[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned most = at[0] == 0xed ? 0x9f : at[0] == 0xf4 ? 0x8f : 0xbf;
-    size_t bytes = at[0] >= 0xc2 && at[0] <= 0xdf   ? 2
-                   : at[0] >= 0xe0 && at[0] <= 0xef ? 3
-                   : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
-                                                    : 0;
-    if (bytes == 0 || at[1] < least || at[1] > most) {
-        return 0;
-    }
-    for (size_t i = 2; i < bytes; i++) {
-        if (at[i] < 0x80 || at[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return bytes;
+    fprintf(out, "\\u%04x", (unsigned)character);
 }
 
 void cmd_json_text(struct cmd_json *json, const char *name, const char *text)
@@ -72,15 +61,16 @@ void cmd_json_text(struct cmd_json *json, const char *name, const char *text)
         return;
     }
     fputc('"', json->out);
-    for (const unsigned char *at = (const unsigned char *)text; *at != 0;) {
-        size_t bytes = character_bytes(at);
+    for (const char *at = text; *at != 0;) {
+        uint32_t character;
+        size_t bytes = ga_text_character(at, &character);
         if (bytes == 0) {
             fputs("\\ufffd", json->out);
             bytes = 1;
         } else if (*at == '"' || *at == '\\') {
             fprintf(json->out, "\\%c", *at);
-        } else if (*at < 0x20 || *at == 0x7f) {
-            fprintf(json->out, "\\u%04x", *at);
+        } else if (!ga_text_is_safe(character)) {
+            character_escape(json->out, character);
         } else {
             fwrite(at, 1, bytes, json->out);
         }

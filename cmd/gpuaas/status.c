@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaas status: each server, and each of its devices. A device is used as a program would use
  * it, so memory, transport and round trip are those that a program would get. */
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cmd/gpuaas/cmd.h"
 #include "cmd/gpuaas/driver.h"
 
@@ -55,16 +55,14 @@ static void device_use(const struct cmd_driver *driver, int number, struct used 
 
 /* ---- for people */
 
-/* Removes control characters: the text comes from a server. */
+/* Without what would act on a terminal: the text comes from a server. */
 static const char *clean(const char *text)
 {
     static char shown[4][400];
     static unsigned next;
     char *to = shown[next++ % 4];
     snprintf(to, sizeof shown[0], "%s", text);
-    for (char *at = to; *at != 0; at++) {
-        *at = iscntrl((unsigned char)*at) ? '?' : *at;
-    }
+    ga_text_clean(to);
     return to;
 }
 

@@ -3,6 +3,7 @@
  * stderr for each failing lane, in CUDA's format, then faults. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "softgpu/engine/permission_map.h"
 #include "softgpu/exec/builtin.h"
 #include "softgpu/exec/fault.h"
@@ -19,9 +20,10 @@ static void read_string(const struct sg_warp *warp, unsigned lane, uint64_t addr
         if (at == NULL || !*at) {
             break;
         }
-        text[used] = (char)((*at < ' ' || *at == 127) ? '?' : *at);
+        text[used] = (char)*at;
     }
     text[used] = '\0';
+    ga_text_clean(text);
 }
 
 struct failure {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/driver_open.h"
+#include "base/text.h"
 
 void sg_tell_at(struct ga_log_place *place, const char *format, ...)
 {
@@ -19,8 +20,6 @@ void sg_tell_at(struct ga_log_place *place, const char *format, ...)
         ga_log_write(place, GA_LOG_ERROR, NULL, "softgpu: %s", line);
         return;
     }
-    for (char *c = line; *c != '\0'; c++) { /* as in the log: names may contain any character */
-        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
-    }
+    ga_text_clean(line); /* as in the log: names may contain any character */
     fprintf(stderr, CUDA_DRIVER_SAYS "%s\n", line);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/poison.h"
+#include "base/text.h"
 
 void *sg_load_alloc(struct sg_load *load, struct sg_arena *arena, size_t bytes)
 {
@@ -62,11 +63,7 @@ static void log_text(struct sg_log *log, const char *text)
 /* Names come from the module: control characters are removed. */
 static void log_name(struct sg_load *load, char *text)
 {
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || (unsigned char)*c == 127) {
-            *c = '?';
-        }
-    }
+    ga_text_clean(text);
     log_text(load->log, text);
 }
 

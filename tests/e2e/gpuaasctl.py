@@ -248,9 +248,11 @@ def test_who_may(build):
 
 
 def test_control_characters(build):
-    """A program's name comes from its client: it does nothing to the terminal of an admin."""
+    """A program's name comes from its client: it does nothing to the terminal of an admin, nor to
+    that of who reads the log."""
+    acts = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
     with ctl.administered(build) as (server, admin), tempfile.TemporaryDirectory() as folder:
-        name = os.path.join(folder, "a\x1b[31mb\x9bc\nd")
+        name = os.path.join(folder, "a\x1b[31mb\x9bc\nd\u202ee\u2066f\u2028g\u061c")
         os.symlink(build.program("shares"), name)
         player = harness.Process([name], build.remote([server]), stdin=subprocess.PIPE)
         try:
@@ -259,8 +261,9 @@ def test_control_characters(build):
             player.wait_for_line(r"\d+", 60)
             for words in (["sessions"], ["sessions", "--csv"], ["--json", "sessions"]):
                 text = admin.text(*words)
-                expect("31mb" in text and "\x1b" not in text and "\x9b" not in text,
-                       f"{words}: {text!r}")
+                expect("31mb" in text and not acts.search(text), f"{words}: {text!r}")
+            expect("31mb" in server.err.text and not acts.search(server.err.text),
+                   f"the log: {server.err.text!r}")
         finally:
             player.end()
 
