@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "auth/audit_line.h"
+#include "auth/audit_place.h"
 
 #define AUDIT_DAY_MS    INT64_C(86400000)
 #define AUDIT_BURST     100 /* lines of failures at once */
@@ -37,7 +38,7 @@ struct auth_audit {
     bool failed;
     uint64_t lost, lost_ever; /* lines: since it has failed, and since it was opened */
     struct audit_storm storms[AUTH_AUDIT_STORMS];
-    char why[400];
+    char why[700];
 };
 
 static enum ga_status audit_failed(struct auth_audit *audit, const char *what, int error)
@@ -152,6 +153,11 @@ static enum ga_status file_open(struct auth_audit *audit, int64_t day)
             close(file);
         }
         return failure;
+    }
+    enum ga_status ours = audit_place_is_ours(file, path, audit->why, sizeof audit->why);
+    if (ours != GA_OK) {
+        close(file);
+        return ours;
     }
     if (status.st_size == 0 && !audit_folder_sync(audit)) {
         enum ga_status failure = audit_failed(audit, "its folder cannot be written", errno);
@@ -382,6 +388,7 @@ static enum ga_status head_open(struct auth_audit *audit, struct audit_link *lin
     if (audit->head < 0) {
         return audit_failed(audit, AUDIT_HEAD, errno);
     }
+    GA_TRY(audit_place_is_ours(audit->head, path, audit->why, sizeof audit->why));
     if (flock(audit->head, LOCK_EX | LOCK_NB) != 0) {
         snprintf(audit->why, sizeof audit->why,
                  "another process writes the audit log %.200s: name another folder, or end it",
@@ -454,6 +461,8 @@ enum ga_status auth_audit_open(const char *folder, int64_t now_ms, struct auth_a
         status = audit_failed(audit, "its path is too long", ENAMETOOLONG);
     } else if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
         status = audit_failed(audit, "its folder cannot be made", errno);
+    } else {
+        status = auth_audit_check(folder, audit->why, sizeof audit->why);
     }
     if (status == GA_OK) {
         status = go_on(audit, now_ms);

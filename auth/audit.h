@@ -34,7 +34,12 @@ struct auth_field {
 #define AUTH_TEXT(key_, text_)     ((struct auth_field){.key = (key_), .text = (text_)})
 #define AUTH_NUMBER(key_, number_) ((struct auth_field){.key = (key_), .number = (number_)})
 
-/* Opens the log for writing, and makes its folder (mode 0700) if need be. A line that was not
+/* Whether nobody else may write the log: its folder and its files are the caller's, or root's, and
+ * neither group nor others may write them. GA_OK also if there is no such folder. GA_DENIED, with
+ * `why`: what is wrong, and the mode or owner that it needs. */
+GA_CHECKED enum ga_status auth_audit_check(const char *folder, char *why, size_t why_size);
+
+/* Opens the log for writing (if auth_audit_check allows it), and makes its folder (mode 0700) if need be. A line that was not
  * written to its end, because the machine or the program stopped, is taken away, and a line
  * `audit.torn` says what it was. If acknowledged lines are missing, a line `audit.gap` says so, and
  * the numbers have a gap for ever. GA_CONFLICT: another process writes it. GA_DENIED, GA_NO_MEMORY

@@ -78,7 +78,7 @@ static void audit_line(struct control *control, const char *event, const struct 
 enum ga_status audit_start(struct control *control)
 {
     const char *folder = control->conf->server.audit_log;
-    char why[500];
+    char why[700];
     if (folder[0] == 0) {
         return GA_OK;
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/wire.h"
+#include "auth/auth.h"
 #include "base/private_file.h"
 #include "server/control/certificates.h"
 #include "server/control/http_door.h"
@@ -74,6 +75,15 @@ static bool place_check(const char *file, const char *key, const char *path,
     }
     return S_ISDIR(status.st_mode) ||
            file_complain(file, key, complain, user, "%s is no folder", name);
+}
+
+/* Who else may write the audit log could change it. */
+static bool audit_check(const char *file, const struct conf_server *server, conf_complain *complain,
+                        void *user)
+{
+    char why[600];
+    return server->audit_log[0] == 0 || auth_audit_check(server->audit_log, why, sizeof why) == GA_OK ||
+           file_complain(file, "audit_log", complain, user, "%s", why);
 }
 
 static bool validity_check(const char *file, const struct conf_server *server,
@@ -191,6 +201,7 @@ enum ga_status control_check(const char *file, const struct conf *conf, conf_com
     right &= validity_check(file, server, complain, user);
     right &= place_check(file, "store", server->store, complain, user);
     right &= place_check(file, "audit_log", server->audit_log, complain, user);
+    right &= audit_check(file, server, complain, user);
     right &= place_check(file, "admin_socket", server->admin_socket, complain, user);
     right &= identity_check(file, server, complain, user);
     right &= !server->auth || server->store[0] != 0 ||

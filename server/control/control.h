@@ -83,7 +83,7 @@ struct control {
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
     uv_timer_t access_timer;
     struct auth_audit *audit; /* NULL: none is written (audit.h) */
-    char audit_wrong[500];    /* why lines cannot be written; "": they can */
+    char audit_wrong[700];    /* why lines cannot be written; "": they can */
     uv_timer_t audit_timer;
     uint32_t client_count;        /* that have greeted */
     uint32_t images_most;         /* that are kept, as far as descriptors allow */

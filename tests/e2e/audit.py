@@ -190,5 +190,39 @@ def test_what_cannot_be_opened(build):
             expect("another process writes the audit log" in second.err.text, second.report())
 
 
+def test_what_others_could_change(build):
+    """gpuaasd neither starts with such a log nor takes a configuration anew, and says the cure."""
+    with scratch() as folder:
+        path = os.path.join(folder, "first.conf")
+        keys = f"audit_log = {folder}/audit\nadmin_socket = {folder}/admin.sock\n"
+        with open(path, "w", encoding="ascii") as file:
+            file.write(harness.configuration(1).replace("[server]\n", f"[server]\n{keys}", 1))
+
+        def refused(*words):
+            said = harness.run([build.path("bin", "gpuaasd"), "--config", path, *words],
+                               build.environment(preload=False), status=1)
+            expect("[server] audit_log: " in said.err.text and cure in said.err.text, said.report())
+
+        with audited(build, folder) as log:
+            for name, wrong, right in (("", 0o777, 0o700), ("head", 0o666, 0o600),
+                                       (os.path.basename(log.newest()), 0o620, 0o600)):
+                place = os.path.join(log.folder, name).rstrip("/")
+                cure = f"chmod {right:04o} {place}"
+                os.chmod(place, wrong)
+                log.ctl.wrong(ctl.ERROR, "reload", says=cure)
+                refused("--check-config")
+                os.chmod(place, right)
+                log.ctl.run("reload")
+            expect(log.server.running(), "it goes on")
+        os.chmod(log.folder, 0o777)
+        cure = f"chmod 0700 {log.folder}"
+        refused()
+        os.chmod(log.folder, 0o700)
+        if os.geteuid() == 0:
+            os.chown(log.folder, 65534, -1)
+            cure = f"chown 0 {log.folder}"
+            refused()
+
+
 if __name__ == "__main__":
     harness.main(globals())
