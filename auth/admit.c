@@ -318,7 +318,7 @@ static void admit_succeeded(struct auth *auth, const uint8_t source[AUTH_SOURCE_
 static bool is_a_guess(enum auth_reason reason)
 {
     return reason != AUTH_NOTHING_SHOWN && reason != AUTH_SUSPENDED && reason != AUTH_EXPIRED &&
-           reason != AUTH_REVOKED;
+           reason != AUTH_REVOKED && reason != AUTH_NOT_FOR_THIS;
 }
 
 enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int64_t now,

@@ -39,11 +39,11 @@ struct auth_field {
  * `why`: what is wrong, and the mode or owner that it needs. */
 GA_CHECKED enum ga_status auth_audit_check(const char *folder, char *why, size_t why_size);
 
-/* Opens the log for writing (if auth_audit_check allows it), and makes its folder (mode 0700) if need be. A line that was not
- * written to its end, because the machine or the program stopped, is taken away, and a line
- * `audit.torn` says what it was. If acknowledged lines are missing, a line `audit.gap` says so, and
- * the numbers have a gap for ever. GA_CONFLICT: another process writes it. GA_DENIED, GA_NO_MEMORY
- * (also a full disk), GA_LOST. `now_ms`: milliseconds since 1970. */
+/* Opens the log for writing (if auth_audit_check allows it), and makes its folder (mode 0700) if
+ * need be. A line that was not written to its end, because the machine or the program stopped, is
+ * taken away, and a line `audit.torn` says what it was. If acknowledged lines are missing, a line
+ * `audit.gap` says so, and the numbers have a gap for ever. GA_CONFLICT: another process writes it.
+ * GA_DENIED, GA_NO_MEMORY (also a full disk), GA_LOST. `now_ms`: milliseconds since 1970. */
 GA_CHECKED enum ga_status auth_audit_open(const char *folder, int64_t now_ms,
                                           struct auth_audit **out, char *why, size_t why_size);
 void auth_audit_close(struct auth_audit *audit);

@@ -108,6 +108,7 @@ Test(admit, wrong_tokens_all_get_the_same_answer)
     claim.admin = true;
     expect_refused(claim, NOW, AUTH_NOT_FOR_THIS);
     cr_assert_str_eq(refusal.why, first);
+    cr_assert_eq(refusal.wait_ms, 0, "it was no guess");
     claim.admin = false;
     cr_assert_eq(store_credential_revoke(store, issued.id, NOW), GA_OK);
     expect_refused(claim, NOW, AUTH_REVOKED);

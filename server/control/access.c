@@ -195,7 +195,8 @@ static enum ga_status access_decide(struct control *control, const struct transp
                                     struct auth_grant *grant, struct auth_refusal *refusal)
 {
     const struct transport_identity identity = transport_identify(conn);
-    struct auth_claim claim = claim_of(&identity, token);
+    bool certified = identity.proof == TRANSPORT_PROVES_KEY && identity.uri[0] != 0;
+    struct auth_claim claim = claim_of(&identity, admin && certified ? NULL : token);
     claim.admin = admin;
     transport_source(conn, claim.source);
     char why[400];
@@ -215,7 +216,11 @@ static enum ga_status access_decide(struct control *control, const struct transp
     if (status == GA_OK) {
         audit_granted(control, address, grant);
     } else {
-        audit_refused(control, address, refusal);
+        if (admin) {
+            audit_admin_refused(control, address, refusal);
+        } else {
+            audit_refused(control, address, refusal);
+        }
         control->refusals[refusal->reason]++;
         ga_info_of(address, "not admitted (%s): %s", auth_reason_name(refusal->reason),
                    refusal->detail);
@@ -234,10 +239,10 @@ enum ga_status access_ask(struct control *control, const struct transport_conn *
 }
 
 enum ga_status access_ask_admin(struct control *control, const struct transport_conn *conn,
-                                const char *address, struct auth_grant *grant,
+                                const char *address, const char *token, struct auth_grant *grant,
                                 struct auth_refusal *refusal)
 {
-    return access_decide(control, conn, address, NULL, true, grant, refusal);
+    return access_decide(control, conn, address, token, true, grant, refusal);
 }
 
 bool access_admin_still(struct control *control, struct auth_grant *grant)

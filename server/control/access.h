@@ -34,10 +34,11 @@ struct tenant_terms access_everybody(struct control *control);
 GA_CHECKED enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
                                      const char *address, const char *token,
                                      struct auth_grant *grant, struct auth_refusal *refusal);
-/* The same for an administrator. */
+/* The same for an administrator, of whom a certificate is looked at before a token. */
 GA_CHECKED enum ga_status access_ask_admin(struct control *control,
                                            const struct transport_conn *conn, const char *address,
-                                           struct auth_grant *grant, struct auth_refusal *refusal);
+                                           const char *token, struct auth_grant *grant,
+                                           struct auth_refusal *refusal);
 /* Whether what an administrator was granted holds: it has neither ended nor been revoked. */
 bool access_admin_still(struct control *control, struct auth_grant *grant);
 /* Whether the TLS handshake of a connection from this source has to wait for its turn among those

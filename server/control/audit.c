@@ -266,6 +266,18 @@ void audit_changed(struct control *control, const struct audit_change *change)
     }
 }
 
+void audit_admin_refused(struct control *control, const char *address,
+                         const struct auth_refusal *refusal)
+{
+    char error[sizeof refusal->detail + 40];
+    snprintf(error, sizeof error, "%s: %s", auth_reason_name(refusal->reason), refusal->detail);
+    audit_no_admin(control, &(struct audit_change){
+                                .who = "unknown",
+                                .credential = refusal->credential[0] ? refusal->credential : NULL,
+                                .address = address,
+                                .error = error});
+}
+
 void audit_no_admin(struct control *control, const struct audit_change *change)
 {
     struct auth_field fields[9];

@@ -26,6 +26,9 @@ void audit_granted(struct control *control, const char *address, const struct au
 /* Somebody was refused; a storm of these is not written line by line. */
 void audit_refused(struct control *control, const char *address,
                    const struct auth_refusal *refusal);
+/* The same for who wanted to administer; also if he shows again what was refused before. */
+void audit_admin_refused(struct control *control, const char *address,
+                         const struct auth_refusal *refusal);
 /* Why lines cannot be written; NULL: they can, or none are wanted. */
 const char *audit_wrong(const struct control *control);
 /* Whether a program may be let in. False, with `refusal`: not while nothing can be written. */

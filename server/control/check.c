@@ -82,7 +82,8 @@ static bool audit_check(const char *file, const struct conf_server *server, conf
                         void *user)
 {
     char why[600];
-    return server->audit_log[0] == 0 || auth_audit_check(server->audit_log, why, sizeof why) == GA_OK ||
+    return server->audit_log[0] == 0 ||
+           auth_audit_check(server->audit_log, why, sizeof why) == GA_OK ||
            file_complain(file, "audit_log", complain, user, "%s", why);
 }
 

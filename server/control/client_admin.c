@@ -6,6 +6,7 @@
 
 #include "api/cuda_names.h"
 #include "server/control/access.h"
+#include "server/control/audit.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 
@@ -27,7 +28,7 @@ static const char *client_admin_why(const struct auth_refusal *refusal)
         return "administrators show a certificate (gpuaasctl cert issue-admin): name its files in "
                "GPUAAS_CERT and GPUAAS_KEY; gpuaasd asks for it if it has tls_client_ca";
     case AUTH_NOT_FOR_THIS:
-        return "this certificate is a tenant's: it may use GPUs, and administrate nothing";
+        return "what you have shown is a tenant's: it may use GPUs, and administrate nothing";
     case AUTH_MALFORMED:
     case AUTH_UNKNOWN:
     case AUTH_WRONG:
@@ -49,11 +50,14 @@ void client_admin_greet(struct control_client *client, const struct handshake_he
         return;
     }
     if (!client->tls || admin_room(client->control) == NULL) {
-        control_client_refuse_as(client, sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_SUPPORTED,
-                                 "administration over the network needs tls://");
+        static const char why[] = "administration over the network needs tls://";
+        audit_no_admin(client->control,
+                       &(struct audit_change){.who = "unknown", .address = address, .error = why});
+        control_client_refuse_as(client, sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_SUPPORTED, why);
         return;
     }
-    if (access_ask_admin(client->control, &client->conn, address, &grant, &refusal) != GA_OK) {
+    if (access_ask_admin(client->control, &client->conn, address, hello->token, &grant, &refusal) !=
+        GA_OK) {
         control_client_refuse_as(client, sequence, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED,
                                  client_admin_why(&refusal));
         return;

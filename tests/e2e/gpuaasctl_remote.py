@@ -7,6 +7,9 @@ what is wrong has its own words and exit status."""
 import contextlib
 import json
 import os
+import socket
+import ssl
+import sys
 import tempfile
 
 import certificates
@@ -15,6 +18,9 @@ import harness
 from ctl import DENIED, OK, UNREACHABLE, USAGE
 from harness import expect, wait_until
 from no_server import refusing_address
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+import raw  # noqa: E402
 
 
 class Remote(ctl.Ctl):
@@ -132,6 +138,53 @@ def test_revoked(build):
         # Who has failed is not looked at for a second, nor are others at his address.
         wait_until(lambda: harness.run([bob.program, "--server", bob.url, "health"], bob.env,
                                        status=None).status == OK, 20, "bob may")
+
+
+def at_the_admin_door(url, token, ca=None):
+    """What somebody is told who shows this token there."""
+    host, port = url.split("://")[-1].rsplit(":", 1)
+    with socket.create_connection((host, int(port)), raw.SECONDS) as plain:
+        context = ssl.create_default_context(cafile=ca)
+        with context.wrap_socket(plain, server_hostname=host) if ca else plain as door:
+            raw.Raw.say(door, raw.ADMIN, raw.greeting(bytes(16), token))
+            got = b""
+            while piece := door.recv(4096):
+                got += piece
+            expect(raw.HEADER.unpack_from(got)[1] == raw.REFUSED, got)
+            return got.decode(errors="replace")
+
+
+def test_whoever_may_not_is_written_down(build):
+    """Each time, with the credential that he has shown."""
+    with reachable(build) as (server, local, folder):
+        local.run("tenant", "add", "lab")
+        issue(local, folder, "issue", "lab", name="lab")
+        certificate = local.items("cert", "list")[-1]["id"]
+        token = local.json("token", "issue", "lab")
+        text, number = token["token"], token["after"]["id"]
+        remote = Remote(build, folder, server.address, "lab")
+        for times in (1, 2, 3):
+            remote.wrong(DENIED, "health", says="a tenant's: it may use GPUs")
+            lines = audited(folder, event="admin.refused", credential=certificate)
+            expect(len(lines) == times, lines)
+            expect("not-for-this" in lines[-1]["error"] and
+                   lines[-1]["address"].startswith("127.0.0.1:"), lines)
+        said = at_the_admin_door(server.address, text, f"{folder}/ca/ca.pem")
+        expect("a tenant's: it may use GPUs" in said, said)
+        lines = audited(folder, event="admin.refused", credential=number)
+        expect(len(lines) == 1 and "not-for-this" in lines[0]["error"], lines)
+        said = at_the_admin_door(server.address, "junk", f"{folder}/ca/ca.pem")
+        expect(len(audited(folder, event="admin.refused")) == 5, audited(folder))
+        with open(os.path.join(folder, "audit", sorted(os.listdir(f"{folder}/audit"))[0]),
+                  encoding="ascii") as file:
+            expect(text.split("_", 2)[2] not in file.read(), "no secret is written")
+    with tempfile.TemporaryDirectory(prefix="gpuaas-ctl-") as folder:
+        config = ctl.configuration(folder, keys=f"audit_log = {folder}/audit")
+        with harness.serving(build, config=config) as server:
+            said = at_the_admin_door(server.address, "junk")
+            expect("needs tls://" in said, said)
+            lines = audited(folder, event="admin.refused")
+            expect(len(lines) == 1 and "needs tls://" in lines[0]["error"], lines)
 
 
 def test_wrong_ends(build):

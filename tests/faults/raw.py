@@ -8,7 +8,7 @@ import socket
 import struct
 
 MAGIC, MAJOR, MINOR = 0x41555047, 1, 1  # api/wire.h
-HELLO, WELCOME, REFUSED, OPEN, TICKET, DATA_HELLO, DATA_WELCOME = 1, 2, 3, 4, 5, 8, 9
+HELLO, WELCOME, REFUSED, OPEN, TICKET, ADMIN, DATA_HELLO, DATA_WELCOME = 1, 2, 3, 4, 5, 6, 8, 9
 DATA, SIDE = 0, 1  # enum handshake_kind
 HEADER = struct.Struct("<IHHQ")
 SECONDS = 30
@@ -32,6 +32,14 @@ def listens(place):
     return True
 
 
+def greeting(application, token=""):
+    """The values of HELLO and of ADMIN."""
+    hello = struct.pack("<IIII", MAGIC, MAJOR, MINOR, os.getpid()) + application
+    for words in ("raw", "raw", token):
+        hello = aligned(hello, 4) + text(words)
+    return hello
+
+
 class Raw:
     """Greets gpuaasd."""
 
@@ -39,11 +47,8 @@ class Raw:
         self.application = os.urandom(16) if application is None else application
         self.stack = contextlib.ExitStack()
         self.control = self.connect(address)
-        hello = struct.pack("<IIII", MAGIC, MAJOR, MINOR, os.getpid()) + self.application
-        for words in ("raw", "raw", token):
-            hello = aligned(hello, 4) + text(words)
         self.opens = 0
-        self.say(self.control, HELLO, hello)
+        self.say(self.control, HELLO, greeting(self.application, token))
         opcode, _ = self.hear(self.control)
         assert opcode == WELCOME, opcode
 
