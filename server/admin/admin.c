@@ -19,6 +19,7 @@
 #include "api/admin.h"
 #include "base/log.h"
 #include "server/admin/admin_conn.h"
+#include "server/admin/admin_memory.h"
 #include "server/admin/admin_peer.h"
 
 #define BACKLOG 128
@@ -164,6 +165,7 @@ static enum ga_status admin_listen(struct admin *admin)
 static enum ga_status admin_start(struct control *control)
 {
     const struct conf_server *server = &control->conf->server;
+    admin_memory_begin();
     struct admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL) {
         ga_error("no memory");

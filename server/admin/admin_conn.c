@@ -14,6 +14,7 @@
 #include "api/admin.h"
 #include "base/log.h"
 #include "server/admin/admin.h"
+#include "server/admin/admin_memory.h"
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
 #include "server/control/access.h"
@@ -50,7 +51,7 @@ struct admin_conn {
 static void conn_release(struct admin_conn *conn)
 {
     if (--conn->handles == 0) {
-        free(conn->reply);
+        admin_memory_free(conn->reply);
         free(conn->grant);
         free(conn);
     }
@@ -102,7 +103,7 @@ static enum ga_status conn_send(struct admin_conn *conn)
     GA_TRY(conn->conn.ops->send(&conn->conn, &piece, 1, &sent));
     conn->sent += sent;
     if (conn->sent == conn->reply_bytes) {
-        free(conn->reply);
+        admin_memory_free(conn->reply);
         conn->reply = NULL;
         conn_allow(conn, conn->used != 0 ? REQUEST_MS : IDLE_MS);
         return conn->leaving ? GA_LOST : GA_OK;
@@ -116,7 +117,7 @@ static enum ga_status conn_reply(struct admin_conn *conn, char *reply)
     size_t size = reply != NULL ? strlen(reply) : 0;
     if (size == 0) {
         ga_warn("admin %s: no memory for a reply", conn->peer.name);
-        free(reply);
+        admin_memory_free(reply);
         return GA_NO_MEMORY;
     }
     reply[size] = '\n'; /* in the place of its end */
@@ -185,7 +186,7 @@ static void conn_worked(uv_work_t *work, int status)
     conn->answer = NULL;
     conn->working = false;
     if (conn->closing) {
-        free(answer);
+        admin_memory_free(answer);
     } else if (conn_answered(conn, answer) == GA_AGAIN) {
         conn_go_on(conn);
     } else {

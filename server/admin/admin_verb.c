@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "server/admin/admin_memory.h"
 #include "server/control/audit.h"
 
 #define TEXT(name)                                                                                 \
@@ -204,7 +205,7 @@ static char *items_put(char *text, const char *items)
     int size = text == NULL
                    ? -1
                    : asprintf(&whole, "%.*s,\"items\":%s}}", (int)strlen(text) - 2, text, items);
-    free(text);
+    admin_memory_free(text);
     return size >= 0 ? whole : NULL;
 }
 
@@ -349,7 +350,7 @@ char *admin_answer(struct control *control, const struct admin_peer *peer, const
     char *text = reply(request.id, code, call.why, call.result, call.items);
     free(call.items);
     if (text != NULL && strlen(text) >= ADMIN_REPLY_MAX) {
-        free(text);
+        admin_memory_free(text);
         text = reply(request.id, ADMIN_ERROR, "the reply would be too long", NULL, NULL);
     }
     admin_request_fini(&request);

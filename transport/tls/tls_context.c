@@ -183,6 +183,8 @@ enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX
     if (status == GA_OK && secret->ticket != NULL) {
         SSL_CTX_set_psk_find_session_callback(context, tls_ticket_find);
     } else if (status == GA_OK) {
+        /* Programs show tokens here; where they show tickets, they send data. */
+        SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT);
         status = certificates_load(context, secret, true, why, why_size);
     }
     if (status != GA_OK) {
