@@ -3,11 +3,13 @@
 
     ./dev bench sched --predict FILE [--mixes A,N|all] [--policies rr,tfs] [--seeds N] [--scale S]
     ./dev bench sched --against FILE --out FILE
+    ./dev bench sched --shares [--cases TEXT] [--holds 500us,50ms] [--seconds S] [--out FILE]
 
 The first writes what the simulator predicts, from Strings' Table I and from what one program alone
 takes for what cannot be scaled; the second replays the same requests on gpuaasd with software GPUs
 that take time, and compares the mean completion time of each application. A run that was disturbed
-is VOID, counts nowhere, and is done again a few times."""
+is VOID, counts nowhere, and is done again a few times. The third compares what tenants get under
+true fair share with the simulator's prediction and with what they are entitled to."""
 
 import argparse
 import json
@@ -22,6 +24,7 @@ import alone  # noqa: E402
 import mixes  # noqa: E402
 import real  # noqa: E402
 import results  # noqa: E402
+import tenant_shares  # noqa: E402
 
 AROUND = [0.8, 0.9, 1.0, 1.1, 1.2]
 
@@ -126,8 +129,16 @@ def arguments():
     way.add_argument("--against", metavar="FILE",
                      help="a prediction that is compared with gpuaasd, or results of a run that "
                           "was stopped")
+    way.add_argument("--shares", action="store_true", help="shares of tenants, on gpuaasd")
     way.add_argument("--show", metavar="FILE", help="the tables of results that were written")
-    parser.add_argument("--out", metavar="FILE", help="with --against: the results, as JSON")
+    parser.add_argument("--out", metavar="FILE",
+                        help="with --against and --shares: the results, as JSON")
+    parser.add_argument("--cases", type=tenant_shares.cases, default=list(tenant_shares.CASES),
+                        help="with --shares: those whose names contain this text")
+    parser.add_argument("--holds", type=lambda t: t.split(","), default=tenant_shares.HOLDS,
+                        help="with --shares: values of the key hold (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=tenant_shares.WINDOW_S,
+                        help="with --shares: of a look (%(default)s)")
     parser.add_argument("--mixes", type=mixes.read, default=mixes.MIXES,
                         help="pairs of Strings, Fig. 10, or all (%(default)s)")
     parser.add_argument("--policies", type=lambda t: t.split(","), default=mixes.POLICIES,
@@ -150,6 +161,8 @@ def main():
     options = arguments()
     build = real.harness.Build(os.path.abspath(options.build), os.path.abspath(options.kernels),
                                options.sanitize, options.cuda)
+    if options.shares:
+        return 0 if tenant_shares.run(build, options) else 1
     if options.predict:
         written(options.predict, predict(build, options))
         return 0

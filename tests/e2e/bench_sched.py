@@ -16,6 +16,7 @@ PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "per
 sys.path.insert(0, PERF)
 import alone  # noqa: E402
 import real  # noqa: E402
+import tenant_shares  # noqa: E402
 
 
 def bench(build, *words):
@@ -59,6 +60,31 @@ def test_long_kernels_are_waited_for(build):
     expect(len(phases) >= 23, run.phases)
     beside_ms = (real.length(phases) - real.length(real.union(phases))) / 1e6
     expect(beside_ms < kernel_ms / 4, f"sessions were beside each other for {beside_ms} ms")
+
+
+def test_shares(build):
+    """Beside what gpuaasd gives stands what the simulator predicts, which is what is due."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-sched-") as folder:
+        results = os.path.join(folder, "results")
+        told = bench(build, "--shares", "--cases", "a hostile one whose", "--holds", "50ms",
+                     "--seconds", "2", "--tries", "1", "--out", results)
+        with open(results, encoding="utf-8") as file:
+            row, = json.load(file)
+        for name in ("a", "hostile"):
+            expect(abs(row["predicted"][name] - row["entitled"][name]) < 0.02, told)
+        expect(abs(sum(row["got"].values()) - 1) < 1e-6 and row["got"]["hostile"] > 0, told)
+        expect("of 1 looks count" in told and f"entitled to {0.5:.3f}" in told, told)
+
+
+def test_what_is_due(build):
+    """To within the bound, and a kernel of the tenant."""
+    del build
+    for got, due, kernel_ms, work_s, is_due in (
+            (0.476, 0.5, 1, 10, True), (0.474, 0.5, 1, 10, False), (0.526, 0.5, 1, 10, False),
+            (0.3, 0.5, 1900, 10, True), (0.2, 0.5, 1900, 10, False)):
+        tenant = tenant_shares.Tenant(1, kernel_ms)
+        expect(tenant_shares.is_due(tenant, due, got, 0.05, work_s) == is_due,
+               (got, due, kernel_ms))
 
 
 def test_what_is_seen_of_a_run(build):

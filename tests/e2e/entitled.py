@@ -40,8 +40,8 @@ class Node:
     def token(self, name):
         return os.path.join(self.admin.folder, f"{name}.token")
 
-    def program(self, name, kernel_ms, pause_us=0, rounds=0):
-        arguments = ["stream", "0", str(round(kernel_ms * BLOCKS_MS)), str(rounds), str(pause_us)]
+    def program(self, name, kernel_ms, pause_us=0, rounds=0, way="stream"):
+        arguments = [way, "0", str(round(kernel_ms * BLOCKS_MS)), str(rounds), str(pause_us)]
         return harness.Process([self.build.program("decoys"), *arguments],
                                self.build.remote([self.server], GPUAAS_TOKEN_FILE=self.token(name)),
                                stdin=subprocess.DEVNULL)

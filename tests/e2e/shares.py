@@ -23,19 +23,20 @@ memory = 256MiB
 context_time = none
 timing = yes
 execute = no
-kernel_time = 200us
 hold = 2ms
 """
+SHORT, LONG = "200us", "130ms"  # kernels: the latter are longer than a turn
 LOOK_MS = 2000  # of GPU time, for all together
 BUSY = 0.9  # of a look, or it is VOID
 LOOKS = 5
 
 
 @contextlib.contextmanager
-def node(build, policy):
+def node(build, policy, kernel_time=SHORT):
     with tempfile.TemporaryDirectory(prefix="gpuaas-shares-") as folder:
         keys = f"auth = on\nstore = {folder}/store.db"
-        config = ctl.configuration(folder, gpus=0, keys=keys) + GPU + f"policy = {policy}\n"
+        config = ctl.configuration(folder, gpus=0, keys=keys) + GPU
+        config += f"kernel_time = {kernel_time}\npolicy = {policy}\n"
         with harness.serving(build, config=config) as server:
             yield server, ctl.Ctl(build, folder)
 
@@ -129,6 +130,15 @@ def test_shares(build):
             expect_ratio(admin, "large", "small", 0.83, 1.2)
 
 
+def test_shares_of_kernels_longer_than_a_turn(build):
+    """What a turn takes too much is owed. A look is long, since it may be off by a kernel."""
+    with node(build, "tfs", LONG) as (server, admin):
+        admin.run("tenant", "add", "large", "share=300")
+        admin.run("tenant", "add", "small")
+        with working(build, server, admin, "large", "small"):
+            expect_ratio(admin, "large", "small", 2.5, 3.5, 6000)
+
+
 def test_latency_goal(build):
     """A tenant with a goal goes first, and batch work has its part (batch_percent)."""
     with node(build, "latency\nbatch_percent = 10") as (server, admin):
@@ -171,7 +181,7 @@ def test_throttle(build):
 def test_without_tenants(build):
     """auth = off: each program is for itself, and a cap of `default` does not hold."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-shares-") as folder:
-        config = ctl.configuration(folder, gpus=0) + GPU + "policy = tfs\n"
+        config = ctl.configuration(folder, gpus=0) + GPU + f"kernel_time = {SHORT}\npolicy = tfs\n"
         with harness.serving(build, config=config):
             admin = ctl.Ctl(build, folder)
             process = admin.run("tenant", "set-quota", "default", "compute-cap=25%")

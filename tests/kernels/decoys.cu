@@ -3,10 +3,11 @@
 // instead of time finds the GPU empty. For GPUs that only keep time (execute = no), where a kernel
 // takes as long as its threads are many.
 //
-// decoys stream|streams|graph EMPTY BLOCKS ROUNDS [PAUSE_US]
+// decoys stream|streams|graph|ahead EMPTY BLOCKS ROUNDS [PAUSE_US]
 //   EMPTY launches of one warp before each kernel of so many blocks, so often; 0 rounds: for ever.
 //   It waits for each kernel, and then pauses.
-//   streams: the empty ones are in another stream; graph: the kernel is in a graph.
+//   streams: the empty ones are in another stream; graph: the kernel is in a graph; ahead: it waits
+//   for the kernel before, so that it always has one to do.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -30,14 +31,17 @@ __global__ void nothing()
 int main(int count, char **arguments)
 {
     if (count != 5 && count != 6)
-        fail("decoys stream|streams|graph EMPTY BLOCKS ROUNDS [PAUSE_US]");
+        fail("decoys stream|streams|graph|ahead EMPTY BLOCKS ROUNDS [PAUSE_US]");
     const char *way = arguments[1];
     int empty = atoi(arguments[2]), blocks = atoi(arguments[3]), rounds = atoi(arguments[4]);
     unsigned pause_us = count == 6 ? (unsigned)atoi(arguments[5]) : 0;
     cudaStream_t stream, other;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
+    cudaEvent_t done[2];
     float *out;
+    for (cudaEvent_t &event : done)
+        CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     CHECK(cudaMalloc(&out, sizeof *out));
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaStreamCreate(&other));
@@ -54,7 +58,11 @@ int main(int count, char **arguments)
             CHECK(cudaGraphLaunch(exec, stream));
         else
             work<<<blocks, 256, 0, stream>>>(out);
-        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaEventRecord(done[round % 2], stream));
+        if (strcmp(way, "ahead") == 0)
+            CHECK(cudaEventSynchronize(done[(round + 1) % 2]));
+        else
+            CHECK(cudaDeviceSynchronize());
         if (pause_us != 0)
             usleep(pause_us);
     }

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tenants get of a GPU under true fair share, on gpuaasd beside the simulator's prediction and
+what they are entitled to. All of them always have work: programs launch a kernel before the last
+one is done, and of those that come and go there are two at a time. So each is entitled to its
+weight among all. The figures are parts of the GPU time of all. Turns are by the clock, and a
+machine that is slow to serve takes more of those with short kernels: a look at a GPU that worked
+for less than BUSY of the time is VOID.
+
+A look may be off by a kernel of the tenant: nothing interrupts one."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+
+import real  # noqa: F401  (the path of the end-to-end tests)
+import entitled
+import harness
+
+HOLDS = ["500us", "50ms"]  # the default, and a long one
+BUSY = 0.9
+AT_A_TIME = 2
+WINDOW_S, WARM_S = 10, 2
+PREDICTED_S, REQUEST_MS = 100, 1000  # of the simulator
+BESIDE_FRIENDS, BESIDE_HOSTILE = 0.05, 0.10
+
+
+class Tenant:
+    """Kernels of so many ms; `renews`: a process for each."""
+
+    def __init__(self, weight, kernel_ms, renews=False):
+        self.weight, self.kernel_ms, self.renews = weight, kernel_ms, renews
+
+
+# Name -> (bound, tenants)
+CASES = {
+    "short kernels": (BESIDE_FRIENDS, {"a": Tenant(1, 10), "b": Tenant(1, 10)}),
+    "short kernels, 3 : 1": (BESIDE_FRIENDS, {"a": Tenant(3, 10), "b": Tenant(1, 10)}),
+    "kernels longer than a turn": (BESIDE_FRIENDS, {"a": Tenant(1, 20), "b": Tenant(1, 130)}),
+    "kernels longer than a turn, 3 : 1":
+        (BESIDE_FRIENDS, {"a": Tenant(3, 20), "b": Tenant(1, 130)}),
+    "three tenants":
+        (BESIDE_FRIENDS, {"a": Tenant(1, 20), "b": Tenant(1, 34), "c": Tenant(2, 130)}),
+    "processes come and go": (BESIDE_FRIENDS, {"a": Tenant(1, 20), "b": Tenant(1, 1000, True)}),
+    "a hostile one": (BESIDE_HOSTILE, {"a": Tenant(1, 34), "hostile": Tenant(1, 1900)}),
+    "a hostile one whose processes come and go":
+        (BESIDE_HOSTILE, {"a": Tenant(1, 34), "hostile": Tenant(1, 1900, True)}),
+}
+
+
+def parts_of(used):
+    whole = sum(used.values())
+    return {name: value / whole for name, value in used.items()} if whole > 0 else used
+
+
+def entitled_to(tenants):
+    return parts_of({name: tenant.weight for name, tenant in tenants.items()})
+
+
+def scenario(tenants, hold):
+    lines = ["[run]", "policy = tfs", f"until = {PREDICTED_S}s", "warmup_percent = 0", "[policy]",
+             f"hold = {hold}", "[node.0]", "threads = 0", "cpus = 1000", "[gpu.0]", "node = 0",
+             "model = c2050", "context_time = 0s"]
+    for name, tenant in tenants.items():
+        kernels = 1 if tenant.renews else max(1, REQUEST_MS // tenant.kernel_ms)
+        lines += [f"[app.{name}]", f"runtime = {tenant.kernel_ms * kernels}ms", "gpu_share = 1",
+                  "transfer_share = 0", f"rounds = {kernels}", "bandwidth_mbs = 0", "places = 1",
+                  f"[stream.{name}]", f"app = {name}", f"tenant = {name}",
+                  f"weight = {tenant.weight}", "arrivals = closed", "requests = 0",
+                  f"count = {AT_A_TIME}"]  # a kernel of one waits while the other one's runs
+    return "\n".join(lines) + "\n"
+
+
+def predicted(build, tenants, hold):
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        file.write(scenario(tenants, hold))
+        file.flush()
+        done = subprocess.run([build.path("bin", "gpuaas-sim"), "run", file.name, "--quiet",
+                               "--json", "-"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    run = json.loads(done.stdout)
+    return parts_of({tenant["name"]: tenant["contended_service_s"] for tenant in run["tenants"]})
+
+
+def work(here, name, tenant, stack):
+    for _ in range(AT_A_TIME if tenant.renews else 1):
+        if tenant.renews:
+            thread = threading.Thread(target=here.requests, args=(name, tenant.kernel_ms, 1))
+            thread.start()
+            stack.callback(thread.join)
+        else:
+            stack.callback(here.program(name, tenant.kernel_ms, way="ahead").end)
+
+
+def ended(here):
+    here.ending = True
+
+
+def looked(build, tenants, hold, seconds):
+    """The part of the GPU time of all that each has had, and the part of the time that the GPU has
+    worked."""
+    limits = {name: ([f"share={100 * tenant.weight}"], None, 0)
+              for name, tenant in tenants.items()}
+    with entitled.node(build, "tfs", limits, f"hold = {hold}\n") as here, ExitStack() as stack:
+        for name, tenant in tenants.items():
+            work(here, name, tenant, stack)
+        stack.callback(ended, here)  # before all others
+        harness.wait_until(lambda: all(here.used_s().get(name, 0) > 0 for name in tenants), 120,
+                           "all work")
+        time.sleep(WARM_S)
+        before, since = here.used_s(), time.monotonic()
+        time.sleep(seconds)
+        after, passed = here.used_s(), time.monotonic() - since
+    used = {name: after[name] - before[name] for name in tenants}
+    return parts_of(used), sum(used.values()) / passed
+
+
+def is_due(tenant, due, got, bound, work_s):
+    """Whether that is what it is entitled to, to within the bound and a kernel of its own."""
+    return abs(got - due) <= bound * due + tenant.kernel_ms / 1000 / max(work_s, 1e-9)
+
+
+def measure(build, name, hold, options):
+    bound, tenants = CASES[name]
+    due, prediction = entitled_to(tenants), predicted(build, tenants, hold)
+    for _ in range(options.tries):
+        got, busy = looked(build, tenants, hold, options.seconds)
+        if busy >= BUSY:
+            break
+    work_s = busy * options.seconds
+    row = {"case": name, "hold": hold, "bound": bound, "entitled": due, "predicted": prediction,
+           "got": got, "busy": busy, "void": busy < BUSY,
+           "off": [tenant for tenant, of in tenants.items()
+                   if not is_due(of, due[tenant], got[tenant], bound, work_s)]}
+    print(line_of(row), flush=True)
+    return row
+
+
+def line_of(row):
+    told = ", ".join(f"{name} {row['got'][name]:.3f} (predicted {row['predicted'][name]:.3f}, "
+                     f"entitled to {due:.3f})" for name, due in row["entitled"].items())
+    end = f" VOID: the GPU worked for {row['busy']:.0%} of the time" if row["void"] else \
+          f" MORE THAN {row['bound']:.0%} OFF: {', '.join(row['off'])}" if row["off"] else ""
+    return f"{row['case']}, hold {row['hold']}: {told}{end}"
+
+
+def run(build, options):
+    """Whether all that count are as they must be."""
+    rows = [measure(build, name, hold, options) for name in options.cases for hold in options.holds]
+    counted = [row for row in rows if not row["void"]]
+    print(f"{len(counted)} of {len(rows)} looks count; "
+          f"{sum(not row['off'] for row in counted)} give all tenants what they are entitled to")
+    if options.out:
+        with open(options.out, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    return not any(row["off"] for row in counted)
+
+
+def cases(text):
+    names = list(CASES) if text == "all" else [name for name in CASES if text in name]
+    return names
