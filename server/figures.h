@@ -20,7 +20,7 @@
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
  * second to who sends. Device memory: all that the application makes its driver take, by the table
  * of docs/quotas.md, but memory of another application that this one has opened (gpuaasd knows what
- * of that is charged to it: control/lender.h). Host memory of the node: staging slots and
+ * of that is charged to it: tenants/lender.h). Host memory of the node: staging slots and
  * overflow, words of host calls, images of modules, logs of their loading, objects and nodes of
  * graphs (for each a fixed amount, for what server and driver keep of it); not what the program
  * shares, which is its own. Ways of bytes, to the node (in) and from it (out): frames of the data

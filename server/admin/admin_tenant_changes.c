@@ -13,7 +13,7 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/turns/scheduling.h"
 
 static enum admin_code tenant_read(struct admin_call *call, const char *argument,

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/monitoring/status.h"
 
 static json_t *types_array(const char *types)

@@ -7,7 +7,7 @@
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
 #include "server/control/control.h"
-#include "server/control/member.h"
+#include "server/tenants/member.h"
 #include "server/monitoring/status.h"
 #include "server/usage/accounting.h"
 

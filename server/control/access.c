@@ -13,8 +13,8 @@
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/member.h"
-#include "server/control/tenant.h"
+#include "server/tenants/member.h"
+#include "server/tenants/tenant.h"
 #include "server/storage/storage.h"
 
 /* TLS handshakes with sources that fail: so many at once, and then one each so often. */

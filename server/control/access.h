@@ -12,7 +12,7 @@
 
 #include "auth/auth.h"
 #include "base/status.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "transport/transport.h"
 
 #define ACCESS_TURN_MS 1000

@@ -11,8 +11,8 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/drain.h"
-#include "server/control/member.h"
-#include "server/control/tenant.h"
+#include "server/tenants/member.h"
+#include "server/tenants/tenant.h"
 
 static bool admission_no_memory(struct refusal *refusal)
 {

@@ -14,7 +14,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/member.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
 
 /* ---- life */

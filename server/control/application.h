@@ -14,7 +14,7 @@
 #include "base/number_map.h"
 #include "server/control/closes.h"
 #include "server/usage/feedback.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/processes/devices.h"
 #include "server/processes/owner.h"
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/refusal.h"
+#include "server/tenants/refusal.h"
 
 #define AUDIT_TURN_MS 1000
 /* With less room than that on its disk, the log counts as one that cannot be written. */

@@ -6,9 +6,9 @@
 #include "base/failpoint.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/refusal.h"
+#include "server/tenants/refusal.h"
 #include "server/control/seat.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/processes/backend_process.h"
 
 #define ANSWER_NS (2 * GA_NS_PER_S)  /* a process answers at once, or is in trouble */

@@ -7,8 +7,8 @@
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/member.h"
-#include "server/control/refusal.h"
+#include "server/tenants/member.h"
+#include "server/tenants/refusal.h"
 #include "server/control/scheduling_terms.h"
 #include "server/usage/accounting.h"
 

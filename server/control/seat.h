@@ -11,7 +11,7 @@
 
 #include "server/channel.h"
 #include "server/gpu_set.h"
-#include "server/control/lender.h"
+#include "server/tenants/lender.h"
 #include "server/control/reclaim.h"
 #include "server/control/sharing.h"
 #include "server/processes/backend_process.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/dismiss.h"
-#include "server/control/member.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
 
 /* The process, which looks every second, has had its time to say why and to end. */

@@ -9,7 +9,7 @@
 #include "base/disk.h"
 #include "server/control/audit.h"
 #include "server/control/control.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/monitoring/metrics_format.h"
 #include "server/monitoring/readiness.h"
 #include "server/monitoring/status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an application may still take of what its tenant may have. gpuaasd lends it in pieces
- * (control/lender.h); taking is local as long as a piece lasts, and any thread may take and give.
+ * (tenants/lender.h); taking is local as long as a piece lasts, and any thread may take and give.
  * Where a tenant has no limit, a piece lasts for ever.
  *
  * What a reader would get wrong: a quota does not know what has been taken. What is spare here and

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "server/channel.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 
 #define SEATS 3u
 

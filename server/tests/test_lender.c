@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/lender_rates.h"
+#include "server/tenants/lender_rates.h"
 #include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 

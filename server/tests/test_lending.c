@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "server/control/lending.h"
+#include "server/tenants/lending.h"
 
 #define GPUS   3u
 #define SHARES 5u

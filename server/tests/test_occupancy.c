@@ -6,9 +6,9 @@
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/occupancy.h"
-#include "server/control/refusal.h"
+#include "server/tenants/refusal.h"
 #include "server/control/seat.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 
 static struct control control;
 static struct tenant mine, other;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/control/lending.h"
+#include "server/tenants/lending.h"
 #include "server/pipeline/quota.h"
 
 #define PROCESSES 4u

@@ -11,10 +11,10 @@
 #include "api/cuda_names.h"
 #include "base/shared_memory.h"
 #include "server/control/application.h"
-#include "server/control/lender.h"
-#include "server/control/member.h"
+#include "server/tenants/lender.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/figures.h"
 
 /* ---- the tenant's memory */

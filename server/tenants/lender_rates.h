@@ -2,8 +2,8 @@
 /* Limits for a second are divided among those who use them: each seat that has moved bytes or
  * messages lately, or waits for such a limit, gets an equal part of the tenant's, and of its
  * user's. */
-#ifndef SERVER_CONTROL_LENDER_RATES_H
-#define SERVER_CONTROL_LENDER_RATES_H
+#ifndef SERVER_TENANTS_LENDER_RATES_H
+#define SERVER_TENANTS_LENDER_RATES_H
 
 #include <stdbool.h>
 

@@ -4,10 +4,10 @@
  * account has it; limits hold for what is asked for later. */
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/lender.h"
-#include "server/control/member.h"
+#include "server/tenants/lender.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/processes/backend_process.h"
 
 static struct lending_account *taken_account(const struct seat *seat)

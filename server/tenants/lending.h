@@ -8,8 +8,8 @@
  * It holds at any time that the shares add up to what the account has lent, and that lending makes
  * no sum larger than a limit. Sums may lie above a limit that has been lowered, or by what is
  * charged without being asked for. Pure. */
-#ifndef SERVER_CONTROL_LENDING_H
-#define SERVER_CONTROL_LENDING_H
+#ifndef SERVER_TENANTS_LENDING_H
+#define SERVER_TENANTS_LENDING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/refusal.h"
+#include "server/tenants/refusal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/member.h"
+#include "server/tenants/member.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * What a reader would get wrong: a tenant is here only as long as an application of it is, or a
  * backend process of such a one; what is kept of tenants is kept elsewhere. Figures of backend
  * processes are strangers' numbers: they decide nothing but what their own tenant is told. */
-#ifndef SERVER_CONTROL_TENANT_H
-#define SERVER_CONTROL_TENANT_H
+#ifndef SERVER_TENANTS_TENANT_H
+#define SERVER_TENANTS_TENANT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "api/limits.h"
 #include "base/list.h"
 #include "base/status.h"
-#include "server/control/lender.h"
+#include "server/tenants/lender.h"
 
 #define TENANT_NAME_MAX 65u       /* with the NUL */
 #define TENANT_DEFAULT  "default" /* whose everybody is while nobody is asked who he is */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/lender_rates.h"
+#include "server/tenants/lender_rates.h"
 
 #include "server/control/application.h"
-#include "server/control/member.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
 
 static const enum limit rates[] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN, LIMIT_BANDWIDTH_OUT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/lending.h"
+#include "server/tenants/lending.h"
 
 #include <stdlib.h>
 

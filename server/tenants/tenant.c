@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/gpu_time.h"
-#include "server/control/member.h"
-#include "server/control/refusal.h"
+#include "server/tenants/member.h"
+#include "server/tenants/refusal.h"
 #include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
 #include "server/control/status_sink.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/lender.h"
+#include "server/tenants/lender.h"
 
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/lender_rates.h"
-#include "server/control/member.h"
+#include "server/tenants/lender_rates.h"
+#include "server/tenants/member.h"
 #include "server/control/seat.h"
-#include "server/control/tenant.h"
+#include "server/tenants/tenant.h"
 #include "server/processes/backend_process.h"
 #include "server/usage/totals.h"
 

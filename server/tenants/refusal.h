@@ -4,8 +4,8 @@
  * Note: every refusal of a program that has said who it is goes through control_client_refuse,
  * which wants one of these. What a program that runs is refused later (memory) is counted by the
  * lender, and not audited. */
-#ifndef SERVER_CONTROL_REFUSAL_H
-#define SERVER_CONTROL_REFUSAL_H
+#ifndef SERVER_TENANTS_REFUSAL_H
+#define SERVER_TENANTS_REFUSAL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,12 +2,12 @@
 /* A user of a tenant, as gpuaasd sees him: what his applications may have together, within what the
  * tenant may have. He is here as long as an application of his is. An application of whom no user
  * is known has none, and only the tenant's limits hold for it. */
-#ifndef SERVER_CONTROL_MEMBER_H
-#define SERVER_CONTROL_MEMBER_H
+#ifndef SERVER_TENANTS_MEMBER_H
+#define SERVER_TENANTS_MEMBER_H
 
 #include "api/limits.h"
-#include "server/control/lending.h"
-#include "server/control/tenant.h"
+#include "server/tenants/lending.h"
+#include "server/tenants/tenant.h"
 
 struct member {
     struct ga_list link; /* of the tenant's */

@@ -8,15 +8,15 @@
  *
  * What a reader would get wrong: a seat that its application has left still has its share, until
  * the process has reported the end of the application, or has died. */
-#ifndef SERVER_CONTROL_LENDER_H
-#define SERVER_CONTROL_LENDER_H
+#ifndef SERVER_TENANTS_LENDER_H
+#define SERVER_TENANTS_LENDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "server/channel.h"
-#include "server/control/lending.h"
+#include "server/tenants/lending.h"
 
 struct figures_memory;
 struct figures_tenant;
