@@ -70,7 +70,7 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
     const struct tenant_terms terms = access_terms(tenant);
-    tenant_renew(call->control, &terms);
+    tenant_renew(&call->control->tenants, &terms);
 }
 
 void admin_limits_warn(struct admin_call *call, const char *who, const struct limits *limits,
@@ -277,7 +277,7 @@ static unsigned tenant_sessions_end(struct admin_call *call, const struct store_
 
 static unsigned tenant_sessions_count(struct admin_call *call, const struct store_tenant *tenant)
 {
-    const struct tenant *here = tenant_known(call->control, tenant->number, tenant->name);
+    const struct tenant *here = tenant_known(&call->control->tenants, tenant->number, tenant->name);
     return here != NULL ? here->application_count : 0;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/tenants/tenant.h"
 #include "server/monitoring/status.h"
+#include "server/tenants/tenant.h"
 
 static json_t *types_array(const char *types)
 {
@@ -74,7 +74,7 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     struct sums sums = {.tenant_number = tenant->number, .use = use};
     const struct status_sink sink = {.user = &sums, .application = sums_add};
     *use = (struct admin_tenant_use){0};
-    if (tenant_known(call->control, tenant->number, tenant->name) !=
+    if (tenant_known(&call->control->tenants, tenant->number, tenant->name) !=
         NULL) { /* most of them are not */
         status_collect(call->control, &sink);
     }

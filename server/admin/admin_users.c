@@ -7,8 +7,8 @@
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
 #include "server/control/control.h"
-#include "server/tenants/member.h"
 #include "server/monitoring/status.h"
+#include "server/tenants/member.h"
 #include "server/usage/accounting.h"
 
 static json_t *user_record(const struct store_user *user)
@@ -210,7 +210,7 @@ static void user_limits_warn(struct admin_call *call, struct store *store,
 {
     struct store_tenant of;
     const struct tenant *tenant = store_tenant_get(store, user->tenant, &of) == GA_OK
-                                      ? tenant_known(call->control, of.number, of.name)
+                                      ? tenant_known(&call->control->tenants, of.number, of.name)
                                       : NULL;
     const struct member *member = tenant != NULL ? member_known(tenant, user->name) : NULL;
     if (member != NULL) {

@@ -13,9 +13,9 @@
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/storage/storage.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
-#include "server/storage/storage.h"
 
 /* TLS handshakes with sources that fail: so many at once, and then one each so often. */
 #define SLOW_BURST    64u
@@ -111,7 +111,7 @@ static enum ga_status application_look(struct control_application *application)
     }
     const struct tenant_terms terms = access_terms(&grant->tenant);
     memcpy(application->tenant->terms.name, terms.name, sizeof terms.name); /* it may be renamed */
-    tenant_renew(application->control, &terms);
+    tenant_renew(&application->control->tenants, &terms);
     if (application->member != NULL) {
         member_limit(application->member, &grant->limits);
     }

@@ -11,6 +11,7 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/drain.h"
+#include "server/control/tenant_applications.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
 
@@ -34,7 +35,7 @@ static bool member_take(struct control_application *application, struct tenant *
 static bool tenant_takes(struct control_client *client, const struct tenant_terms *terms,
                          struct refusal *refusal)
 {
-    struct tenant *tenant = tenant_find(client->control, terms);
+    struct tenant *tenant = tenant_find(&client->control->tenants, terms);
     if (tenant == NULL) {
         return admission_no_memory(refusal);
     }

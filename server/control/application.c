@@ -14,8 +14,9 @@
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/tenants/member.h"
 #include "server/control/seat.h"
+#include "server/control/tenant_applications.h"
+#include "server/tenants/member.h"
 
 /* ---- life */
 

@@ -22,13 +22,13 @@ static void seat_status(const struct seat *seat, struct status_application *stat
         for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
             bytes[i] +=
                 atomic_load_explicit(&page->memory[seat->number][i].bytes, memory_order_relaxed) +
-                lender_taken_bytes(seat, i);
+                lender_taken_bytes(&seat->lender, i);
         }
         for (unsigned i = 0; i < FIGURE_COUNT; i++) {
             status->figures[i] +=
                 atomic_load_explicit(&seat->usage.figures->of[i], memory_order_relaxed);
         }
-        status->figures[FIGURE_DEVICE_BYTES] += lender_taken_bytes(seat, UINT32_MAX);
+        status->figures[FIGURE_DEVICE_BYTES] += lender_taken_bytes(&seat->lender, UINT32_MAX);
         status->figures[FIGURE_HOST_BYTES] +=
             atomic_load_explicit(&seat->usage.figures->driver_bytes, memory_order_relaxed);
     }

@@ -6,10 +6,11 @@
 #include "base/failpoint.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/tenants/refusal.h"
 #include "server/control/seat.h"
-#include "server/tenants/tenant.h"
+#include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
+#include "server/tenants/refusal.h"
+#include "server/tenants/tenant.h"
 
 #define ANSWER_NS (2 * GA_NS_PER_S)  /* a process answers at once, or is in trouble */
 #define LINE_NS   (20 * GA_NS_PER_S) /* clients wait for 30 s */

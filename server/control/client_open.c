@@ -17,6 +17,7 @@
 #include "server/control/occupancy.h"
 #include "server/control/placement.h"
 #include "server/control/seat.h"
+#include "server/control/tenant_applications.h"
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
 {

@@ -20,6 +20,7 @@
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
+#include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
 #include "server/storage/storage.h"
 #include "server/turns/scheduling.h"
@@ -264,10 +265,11 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         ga_error("no memory, or no event loop");
         return 1;
     }
-    tenant_table_init(&control.tenants, &control.loop);
     processes_init(&control.processes, &control.loop, conf);
     sharing_init(&control.sharing);
     usage_init(&control.usage, &control.processes, &control.storage);
+    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
+                      &tenant_application_hooks);
     images_bound(&control.processes.images, control.images_most);
     control.processes.emptied = control_emptied;
     (void)uv_check_init(&control.loop, &control.accepts);

@@ -11,8 +11,8 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/notify.h"
-#include "server/tenants/refusal.h"
 #include "server/control/seat.h"
+#include "server/tenants/refusal.h"
 
 #define NOTIFY_MS 5000 /* systemd waits on, as long as it hears */
 

@@ -7,9 +7,9 @@
 #include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
+#include "server/control/scheduling_terms.h"
 #include "server/tenants/member.h"
 #include "server/tenants/refusal.h"
-#include "server/control/scheduling_terms.h"
 #include "server/usage/accounting.h"
 
 #define LOOK_NS GA_NS_PER_S
@@ -23,7 +23,7 @@ static const struct {
 static uint64_t used_ms(const struct tenant *tenant, const struct member *member,
                         enum store_period period)
 {
-    return accounting_gpu_ns(&tenant->control->usage, tenant->terms.number,
+    return accounting_gpu_ns(tenant->table->usage, tenant->terms.number,
                              member != NULL ? member->name : NULL, period) /
            GA_NS_PER_MS;
 }

@@ -4,8 +4,8 @@
 #include "api/cuda_names.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/tenants/refusal.h"
 #include "server/control/seat.h"
+#include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
 
 static void seat_view(const struct seat *seat, const struct tenant *tenant, struct node_view *node)

@@ -49,7 +49,7 @@ struct scheduler_terms scheduling_terms_of(const struct control_application *app
 
 void scheduling_tenant_changed(struct tenant *tenant)
 {
-    struct control *control = tenant->control;
+    struct control *control = ga_container(tenant->table, struct control, tenants);
     const struct scheduler_terms terms = terms_of(tenant);
     if (!control->serving || !control->conf->server.auth) {
         return;

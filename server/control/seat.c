@@ -15,6 +15,7 @@
 #include "server/control/control.h"
 #include "server/control/reclaim.h"
 #include "server/control/scheduling_terms.h"
+#include "server/control/seat_lending.h"
 #include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
 #include "server/turns/scheduler.h"
@@ -76,7 +77,9 @@ static enum ga_status coming_tell(struct seat *seat)
     packet.tenant = application->tenant->number;
     memcpy(packet.tenant_name, application->tenant->terms.name, sizeof packet.tenant_name);
     memcpy(packet.user, application->user, sizeof packet.user);
-    lender_tell(seat, &packet);
+    packet.shown = application->shown;
+    packet.began_ns = control_application_began(seat->application, ga_clock_ns());
+    lender_tell(&seat->lender, &packet);
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;
     return seat->untold ? GA_OK : status;
@@ -92,13 +95,13 @@ static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint
     struct seat *seat = user;
     switch (change) {
     case HELD_TAKEN_OVER:
-        lender_take_over(seat, gpu, bytes);
+        lender_take_over(&seat->lender, gpu, bytes);
         break;
     case HELD_GIVEN_UP:
-        lender_give_up(seat, gpu, bytes);
+        lender_give_up(&seat->lender, gpu, bytes);
         break;
     case HELD_PASSED_ON:
-        lender_pass_on(seat, gpu, bytes);
+        lender_pass_on(&seat->lender, gpu, bytes);
         break;
     }
 }
@@ -132,7 +135,7 @@ static void seat_end(struct seat *seat, const char *why)
     bool claimed = gpu_set_any(seat->claimed);
     seat->process->seats[seat->number] = NULL;
     sharing_share_end(&application->control->sharing, &seat->share);
-    lender_seat_end(seat);
+    lender_seat_end(&seat->lender);
     if (seat->process->turns != NULL) {
         scheduler_seat_end(seat->process->turns, seat->number);
     }
@@ -245,7 +248,7 @@ static void seat_room(struct process_seat *base)
     } else if (!seat->left) {
         seat->events->room(seat);
     }
-    lender_seat_room(seat);
+    lender_seat_room(&seat->lender);
 }
 
 static void bound_take(struct seat *seat, uint32_t gpu)
@@ -301,7 +304,7 @@ static bool seat_request(struct process_seat *base, struct channel_request *pack
         *fd = -1;
     }
     if (lender_is(packet)) {
-        lender_take(seat, packet);
+        lender_take(&seat->lender, packet);
         return false;
     }
     reclaim_answer(seat, packet);
@@ -352,7 +355,8 @@ enum ga_status seat_take(struct backend_process *process, struct control_applica
         .application = application,
         .prompt = process->warm};
     seat_usage_begin(seat);
-    if (lender_seat_begin(seat) != GA_OK) {
+    seat_lending_init(seat);
+    if (lender_seat_begin(&seat->lender) != GA_OK) {
         free(seat);
         return GA_NO_MEMORY;
     }

@@ -21,7 +21,7 @@ static uint64_t usage_began_ns(const struct usage_seat *usage, uint64_t now)
 
 static const struct figures_memory *usage_taken(const struct usage_seat *usage, uint32_t gpu)
 {
-    return lender_taken(seat_using(usage), gpu);
+    return lender_taken(&seat_using(usage)->lender, gpu);
 }
 
 static uint64_t usage_waited_ns(const struct usage_seat *usage, uint32_t gpu)

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/dismiss.h"
-#include "server/tenants/member.h"
 #include "server/control/seat.h"
+#include "server/tenants/member.h"
 
 /* The process, which looks every second, has had its time to say why and to end. */
 #define TIME_LIMITS_GRACE_NS (6 * GA_NS_PER_S)

@@ -9,10 +9,10 @@
 #include "base/disk.h"
 #include "server/control/audit.h"
 #include "server/control/control.h"
-#include "server/tenants/tenant.h"
 #include "server/monitoring/metrics_format.h"
 #include "server/monitoring/readiness.h"
 #include "server/monitoring/status.h"
+#include "server/tenants/tenant.h"
 #include "server/turns/scheduler.h"
 
 /* ---- GPUs */

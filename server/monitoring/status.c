@@ -7,6 +7,7 @@
 #include "server/control/application.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/tenant_applications.h"
 #include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
 
@@ -17,7 +18,7 @@ void status_collect(const struct control *control, const struct status_sink *sin
         control_application_status(control, sink);
     }
     if (sink->tenant != NULL) {
-        tenant_status(control, sink);
+        tenant_status(&control->tenants, sink);
     }
     if (sink->client != NULL) {
         control_client_status(control, sink);

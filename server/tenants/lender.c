@@ -7,39 +7,29 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
 #include "server/tenants/lender_rates.h"
 #include "server/tenants/member.h"
-#include "server/control/seat.h"
 #include "server/tenants/tenant.h"
-#include "server/processes/backend_process.h"
-#include "server/usage/totals.h"
+#include "server/usage/usage.h"
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* a process answers a recall at once, or is in trouble */
 
-static struct seat *lender_seat_of(struct ga_list *link)
+static struct lender_seat *lender_seat_of(struct ga_list *link)
 {
-    return ga_container(ga_container(link, struct lender_seat, link), struct seat, lender);
+    return ga_container(link, struct lender_seat, link);
 }
 
-static struct lender *lender_of(const struct seat *seat)
+static struct lender *lender_of(const struct lender_seat *seat)
 {
-    return &seat->application->tenant->lender;
+    return &seat->tenant->lender;
 }
 
 /* What it is lent of: its user's account, which is under the tenant's. */
-static struct lending_account *account_of(const struct seat *seat)
+static struct lending_account *account_of(const struct lender_seat *seat)
 {
-    struct member *member = seat->application->member;
+    struct member *member = seat->member;
     return member != NULL ? &member->account : &lender_of(seat)->account;
-}
-
-static bool packet_send(struct seat *seat, const void *packet, size_t size)
-{
-    struct backend_process *process = seat->process;
-    return process->fd >= 0 && backend_process_send(process, packet, size) == GA_OK;
 }
 
 /* ---- life */
@@ -57,10 +47,10 @@ void lender_fini(struct lender *lender)
     lender_shared_fini(lender);
 }
 
-static void boundless_lend(struct seat *seat)
+static void boundless_lend(struct lender_seat *seat)
 {
     struct lending_account *account = account_of(seat);
-    struct lender_seat *made = &seat->lender;
+    struct lender_seat *made = seat;
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         if (!lending_is_boundless(account, (enum channel_lent)kind)) {
             continue;
@@ -74,53 +64,51 @@ static void boundless_lend(struct seat *seat)
     }
 }
 
-enum ga_status lender_seat_begin(struct seat *seat)
+enum ga_status lender_seat_begin(struct lender_seat *seat)
 {
     struct lender *lender = lender_of(seat);
-    seat->lender = (struct lender_seat){.told = lender->turn, .answered = lender->turn};
-    ga_list_init(&seat->lender.link);
-    GA_TRY(lending_share_init(&seat->lender.share, lender->account.gpu_count));
-    seat->lender.taken = calloc(lender->account.gpu_count + 1, sizeof *seat->lender.taken);
-    if (seat->lender.taken == NULL) {
-        lending_end(account_of(seat), &seat->lender.share);
+    seat->told = seat->answered = lender->turn;
+    ga_list_init(&seat->link);
+    GA_TRY(lending_share_init(&seat->share, lender->account.gpu_count));
+    seat->taken = calloc(lender->account.gpu_count + 1, sizeof *seat->taken);
+    if (seat->taken == NULL) {
+        lending_end(account_of(seat), &seat->share);
         return GA_NO_MEMORY;
     }
-    ga_list_append(&lender->seats, &seat->lender.link);
+    ga_list_append(&lender->seats, &seat->link);
     boundless_lend(seat);
-    if (lender_divide(seat->application->tenant, ga_clock_ns())) {
-        tenant_wait(seat->application->tenant);
+    if (lender_divide(seat->tenant, ga_clock_ns())) {
+        tenant_wait(seat->tenant);
     }
     return GA_OK;
 }
 
-void lender_tell(const struct seat *seat, struct channel_application *packet)
+void lender_tell(const struct lender_seat *seat, struct channel_application *packet)
 {
     packet->limits = lender_rates_limits(seat);
-    packet->own = member_own(seat->application->tenant, seat->application->member);
-    packet->shown = seat->application->shown;
-    packet->began_ns = control_application_began(seat->application, ga_clock_ns());
-    packet->boundless = seat->lender.boundless;
+    packet->own = member_own(seat->tenant, seat->member);
+    packet->boundless = seat->boundless;
     packet->gpu_count = lender_of(seat)->account.gpu_count;
 }
 
-void lender_seat_end(struct seat *seat)
+void lender_seat_end(struct lender_seat *seat)
 {
-    if (seat->lender.share.lent_on == NULL) {
+    if (seat->share.lent_on == NULL) {
         return;
     }
-    lending_end(account_of(seat), &seat->lender.share);
-    free(seat->lender.taken);
-    seat->lender.taken = NULL;
-    seat->lender.wanted.kind = 0;
-    ga_list_remove(&seat->lender.link);
+    lending_end(account_of(seat), &seat->share);
+    free(seat->taken);
+    seat->taken = NULL;
+    seat->wanted.kind = 0;
+    ga_list_remove(&seat->link);
     lender_changed(lender_of(seat));
-    (void)lender_turn(seat->application->tenant, ga_clock_ns());
+    (void)lender_turn(seat->tenant, ga_clock_ns());
 }
 
 /* ---- recalling */
 
 /* A kind without a limit is lent in pieces that last: they may stay where they are. */
-static uint64_t limited_kinds(const struct seat *seat)
+static uint64_t limited_kinds(const struct lender_seat *seat)
 {
     uint64_t kinds = 0;
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
@@ -131,16 +119,16 @@ static uint64_t limited_kinds(const struct seat *seat)
 }
 
 /* One at a time: what a process has returned before a turn does not count for it. */
-static void recall_tell(struct seat *seat)
+static void recall_tell(struct lender_seat *seat)
 {
-    struct lender_seat *at = &seat->lender;
+    struct lender_seat *at = seat;
     const struct channel_request packet = {.kind = CHANNEL_REQUEST,
                                            .seat = seat->number,
                                            .number = at->recall,
                                            .verb = CHANNEL_RECALL,
                                            .bytes = limited_kinds(seat)};
-    if (at->told == at->answered && at->recall > at->told && !seat->untold && !seat->left &&
-        packet_send(seat, &packet, sizeof packet)) {
+    if (at->told == at->answered && at->recall > at->told &&
+        seat->ops->send(seat, &packet, sizeof packet)) {
         (void)GA_FAILPOINT("gpuaasd: recalled");
         at->told = at->recall;
     }
@@ -150,8 +138,8 @@ static uint32_t recall_all(struct lender *lender)
 {
     lender->turn++;
     ga_list_each (at, next, &lender->seats) {
-        struct seat *seat = lender_seat_of(at);
-        seat->lender.recall = lender->turn;
+        struct lender_seat *seat = lender_seat_of(at);
+        seat->recall = lender->turn;
         recall_tell(seat);
     }
     return lender->turn;
@@ -171,25 +159,24 @@ static bool is_owed(const struct lender *lender, enum channel_lent kind, uint32_
 
 /* ---- lending */
 
-static void answer_send(struct seat *seat, struct channel_request *answer)
+static void answer_send(struct lender_seat *seat, struct channel_request *answer)
 {
     int fd = lender_share(seat, answer);
     (void)GA_FAILPOINT("gpuaasd: before lending");
-    if (backend_process_tell(seat->process, answer, sizeof *answer, fd) == GA_OK) {
-        seat->lender.shares |= fd >= 0;
+    if (seat->ops->tell(seat, answer, fd)) {
+        seat->shares |= fd >= 0;
     } else if (answer->verb == CHANNEL_LEND && answer->bytes != 0) {
-        lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)answer->what,
+        lending_return(account_of(seat), &seat->share, (enum channel_lent)answer->what,
                        (uint32_t)answer->address, answer->bytes);
     }
     (void)GA_FAILPOINT("gpuaasd: lent");
 }
 
-static bool lend(struct seat *seat, const struct channel_request *wanted)
+static bool lend(struct lender_seat *seat, const struct channel_request *wanted)
 {
     struct channel_request answer = *wanted;
-    answer.bytes =
-        lending_lend(account_of(seat), &seat->lender.share, (enum channel_lent)wanted->what,
-                     (uint32_t)wanted->address, wanted->bytes);
+    answer.bytes = lending_lend(account_of(seat), &seat->share, (enum channel_lent)wanted->what,
+                                (uint32_t)wanted->address, wanted->bytes);
     if (answer.bytes == 0) {
         return false;
     }
@@ -211,20 +198,19 @@ static enum limit lender_limit_of(const struct lending_account *account,
                                                        : limits[wanted->what];
 }
 
-static void lender_refuse(struct seat *seat, const struct channel_request *wanted)
+static void lender_refuse(struct lender_seat *seat, const struct channel_request *wanted)
 {
-    struct tenant *tenant = seat->application->tenant;
+    struct tenant *tenant = seat->tenant;
     const struct lending_account *lacks =
         lending_lacks(account_of(seat), (enum channel_lent)wanted->what, (uint32_t)wanted->address,
                       wanted->bytes);
     lacks = lacks != NULL ? lacks : &tenant->lender.account; /* nonsense was asked for */
-    const struct member *member =
-        lacks != &tenant->lender.account ? seat->application->member : NULL;
+    const struct member *member = lacks != &tenant->lender.account ? seat->member : NULL;
     struct channel_request answer = *wanted;
     enum limit limit = lender_limit_of(lacks, wanted);
     bool each = limit == LIMIT_GPU_MEM_PER_GPU;
     tenant->lender.refusals[limit]++;
-    totals_refused(&tenant->control->usage.totals, tenant->terms.name, limit);
+    totals_refused(&tenant->table->usage->totals, tenant->terms.name, limit);
     answer.result = CUDA_ERROR_OUT_OF_MEMORY;
     answer.bytes = 0;
     answer.what = limit;
@@ -240,18 +226,17 @@ bool lender_turn(struct tenant *tenant, uint64_t now)
     struct lender *lender = &tenant->lender;
     bool waits = false;
     ga_list_each (at, next, &lender->seats) {
-        struct seat *seat = lender_seat_of(at);
-        struct channel_request wanted = seat->lender.wanted;
+        struct lender_seat *seat = lender_seat_of(at);
+        struct channel_request wanted = seat->wanted;
         if (wanted.kind == 0) {
             continue;
         }
-        seat->lender.wanted.kind = 0;
+        seat->wanted.kind = 0;
         if (lend(seat, &wanted)) {
             continue;
         }
-        if (is_owed(lender, (enum channel_lent)wanted.what, seat->lender.turn) &&
-            now < seat->lender.until_ns) {
-            seat->lender.wanted = wanted;
+        if (is_owed(lender, (enum channel_lent)wanted.what, seat->turn) && now < seat->until_ns) {
+            seat->wanted = wanted;
             waits = true;
         } else {
             lender_refuse(seat, &wanted);
@@ -262,11 +247,11 @@ bool lender_turn(struct tenant *tenant, uint64_t now)
 
 /* ---- what processes say */
 
-static void wish_take(struct seat *seat, const struct channel_request *packet)
+static void wish_take(struct lender_seat *seat, const struct channel_request *packet)
 {
-    struct tenant *tenant = seat->application->tenant;
+    struct tenant *tenant = seat->tenant;
     struct lender *lender = &tenant->lender;
-    struct lender_seat *asker = &seat->lender;
+    struct lender_seat *asker = seat;
     lending_return(account_of(seat), &asker->share, (enum channel_lent)packet->what,
                    (uint32_t)packet->address, packet->offset);
     if (asker->wanted.kind != 0 || packet->bytes == 0) {
@@ -284,17 +269,17 @@ static void wish_take(struct seat *seat, const struct channel_request *packet)
     }
 }
 
-static void recalled_take(struct seat *seat, const struct channel_request *packet)
+static void recalled_take(struct lender_seat *seat, const struct channel_request *packet)
 {
-    struct lender_seat *at = &seat->lender;
+    struct lender_seat *at = seat;
     if (packet->number == at->told) {
         at->answered = at->told;
         recall_tell(seat);
     }
-    (void)lender_turn(seat->application->tenant, ga_clock_ns());
+    (void)lender_turn(seat->tenant, ga_clock_ns());
 }
 
-static void room_take(struct seat *seat, const struct channel_request *packet)
+static void room_take(struct lender_seat *seat, const struct channel_request *packet)
 {
     struct channel_request answer = *packet;
     lender_room(seat, &answer);
@@ -307,13 +292,12 @@ bool lender_is(const struct channel_request *packet)
            packet->verb == CHANNEL_RECALL || packet->verb == CHANNEL_ROOM;
 }
 
-void lender_take(struct seat *seat, const struct channel_request *packet)
+void lender_take(struct lender_seat *seat, const struct channel_request *packet)
 {
     struct lender *lender = lender_of(seat);
     if (packet->what >= CHANNEL_LENT_KINDS || packet->address >= lender->account.gpu_count ||
-        seat->lender.share.lent_on == NULL) {
-        ga_warn_of(seat->application->address, "%s: its backend process asks for what is not lent",
-                   seat->application->label);
+        seat->share.lent_on == NULL) {
+        ga_warn_of(seat->client, "%s: its backend process asks for what is not lent", seat->label);
         return;
     }
     switch (packet->verb) {
@@ -321,7 +305,7 @@ void lender_take(struct seat *seat, const struct channel_request *packet)
         wish_take(seat, packet);
         break;
     case CHANNEL_RETURN:
-        lending_return(account_of(seat), &seat->lender.share, (enum channel_lent)packet->what,
+        lending_return(account_of(seat), &seat->share, (enum channel_lent)packet->what,
                        (uint32_t)packet->address, packet->bytes);
         break;
     case CHANNEL_RECALL:
@@ -334,15 +318,13 @@ void lender_take(struct seat *seat, const struct channel_request *packet)
 
 /* ---- limits */
 
-static void limits_tell(struct seat *seat)
+static void limits_tell(struct lender_seat *seat)
 {
-    const struct channel_limits packet = {
-        .kind = CHANNEL_LIMITS,
-        .seat = seat->number,
-        .limits = lender_rates_limits(seat),
-        .own = member_own(seat->application->tenant, seat->application->member)};
-    seat->lender.limits_untold =
-        !seat->left && (seat->untold || !packet_send(seat, &packet, sizeof packet));
+    const struct channel_limits packet = {.kind = CHANNEL_LIMITS,
+                                          .seat = seat->number,
+                                          .limits = lender_rates_limits(seat),
+                                          .own = member_own(seat->tenant, seat->member)};
+    seat->limits_untold = !seat->ops->send(seat, &packet, sizeof packet);
 }
 
 void lender_limits(struct tenant *tenant)
@@ -376,9 +358,9 @@ bool lender_divide(struct tenant *tenant, uint64_t now)
     return !ga_list_empty(&lender->seats);
 }
 
-void lender_seat_room(struct seat *seat)
+void lender_seat_room(struct lender_seat *seat)
 {
-    if (seat->lender.limits_untold) {
+    if (seat->limits_untold) {
         limits_tell(seat);
     }
     recall_tell(seat);
@@ -386,19 +368,18 @@ void lender_seat_room(struct seat *seat)
 
 /* ---- figures */
 
-uint64_t lender_charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu)
+uint64_t lender_charged_of(const struct lender_seat *seat, enum channel_lent kind, uint32_t gpu)
 {
     static const enum figure figures[] = {[CHANNEL_LENT_DEVICE] = FIGURE_DEVICE_BYTES,
                                           [CHANNEL_LENT_HOST] = FIGURE_PINNED_BYTES,
                                           [CHANNEL_LENT_MODULES] = FIGURE_MODULE_BYTES,
                                           [CHANNEL_LENT_OBJECTS] = FIGURE_OBJECTS};
-    const _Atomic uint64_t *at = gpu != UINT32_MAX
-                                     ? &seat->process->figures->memory[seat->number][gpu].bytes
-                                     : &seat->usage.figures->of[figures[kind]];
+    const _Atomic uint64_t *at =
+        gpu != UINT32_MAX ? &seat->memory[gpu].bytes : &seat->figures->of[figures[kind]];
     uint64_t charged = atomic_load_explicit(at, memory_order_relaxed);
     if (kind == CHANNEL_LENT_HOST) {
-        charged += atomic_load_explicit(&seat->usage.figures->of[FIGURE_SHARED_BYTES],
-                                        memory_order_relaxed);
+        charged +=
+            atomic_load_explicit(&seat->figures->of[FIGURE_SHARED_BYTES], memory_order_relaxed);
     }
     return charged + (kind == CHANNEL_LENT_DEVICE ? lender_taken_bytes(seat, gpu) : 0);
 }
@@ -408,8 +389,8 @@ uint64_t lender_charged(const struct tenant *tenant, const struct member *member
 {
     uint64_t sum = 0;
     ga_list_each (at, next, &tenant->lender.seats) {
-        const struct seat *seat = lender_seat_of(at);
-        bool counts = member == NULL || seat->application->member == member;
+        const struct lender_seat *seat = lender_seat_of(at);
+        bool counts = member == NULL || seat->member == member;
         uint64_t charged = counts ? lender_charged_of(seat, kind, gpu) : 0;
         sum = charged <= UINT64_MAX - sum ? sum + charged : UINT64_MAX;
     }
@@ -423,10 +404,10 @@ bool lender_balances(const struct tenant *tenant)
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         uint64_t sum = 0;
         ga_list_each (at, next, &lender->seats) {
-            const struct seat *seat = lender_seat_of(at);
-            sum += seat->lender.share.lent[kind];
+            const struct lender_seat *seat = lender_seat_of(at);
+            sum += seat->share.lent[kind];
             balances = balances && lender_charged_of(seat, (enum channel_lent)kind, UINT32_MAX) <=
-                                       seat->lender.share.lent[kind];
+                                       seat->share.lent[kind];
         }
         balances = balances && sum == lender->account.lent[kind];
     }

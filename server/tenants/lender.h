@@ -16,17 +16,35 @@
 
 #include "base/list.h"
 #include "server/channel.h"
+#include "server/figures.h"
 #include "server/tenants/lending.h"
 
-struct figures_memory;
-struct figures_tenant;
+struct lender_seat;
 struct member;
-struct seat;
 struct tenant;
 
-/* Of a seat. */
+struct lender_seat_ops {
+    /* Sends a packet to its process. False: there is no room in the channel (lender_seat_room is
+     * called when there is), or nobody hears it: the process does not know of the seat yet, or not
+     * any more, or is dying. */
+    bool (*send)(struct lender_seat *seat, const void *packet, size_t size);
+    /* An answer, which is sent at once or when there is room, with a descriptor (-1: none). False:
+     * the process is dying, or reads nothing. */
+    bool (*tell)(struct lender_seat *seat, const struct channel_request *answer, int fd);
+};
+
+/* Of a seat. Rooms above have the whole seat (server/control/seat.h), and fill in what stands
+ * before `link` before it begins. */
 struct lender_seat {
-    struct ga_list link; /* of the tenant's */
+    const struct lender_seat_ops *ops;
+    struct tenant *tenant;
+    struct member *member; /* NULL: no user is known */
+    uint32_t number;       /* among the seats of its process */
+    /* What its process writes: a stranger's. */
+    const struct figures *figures;
+    const struct figures_memory *memory; /* by GPU */
+    const char *client, *label;          /* for the log: where its program is; its name and pid */
+    struct ga_list link;                 /* of the tenant's */
     struct lending_share share;
     struct channel_request wanted; /* what it waits for; kind 0: nothing */
     uint32_t turn;                 /* who asks gets the next one; of `wanted` */
@@ -58,29 +76,29 @@ void lender_fini(struct lender *lender);
 /* For lender_fini. */
 void lender_shared_fini(struct lender *lender);
 /* A seat of the tenant begins. GA_NO_MEMORY. */
-GA_CHECKED enum ga_status lender_seat_begin(struct seat *seat);
-/* What it is told at its beginning. */
-void lender_tell(const struct seat *seat, struct channel_application *packet);
+GA_CHECKED enum ga_status lender_seat_begin(struct lender_seat *seat);
+/* What it is told at its beginning: its limits, and what it has been lent. */
+void lender_tell(const struct lender_seat *seat, struct channel_application *packet);
 /* Its process, or its application, is no more. Any number of times. */
-void lender_seat_end(struct seat *seat);
+void lender_seat_end(struct lender_seat *seat);
 /* There is room in its channel again. */
-void lender_seat_room(struct seat *seat);
+void lender_seat_room(struct lender_seat *seat);
 /* The tenant's limits have changed. */
 void lender_limits(struct tenant *tenant);
 
 /* Whether a packet of a backend process is of that kind. */
 bool lender_is(const struct channel_request *packet);
 /* Takes one; what it answers, it sends. */
-void lender_take(struct seat *seat, const struct channel_request *packet);
+void lender_take(struct lender_seat *seat, const struct channel_request *packet);
 
 /* What is charged has changed, but not by a process that says so itself (struct figures_tenant). */
 void lender_changed(struct lender *lender);
 /* What the limits leave for this seat of a GPU, beside what the tenant's others have, goes into the
  * answer (CHANNEL_ROOM). */
-void lender_room(const struct seat *seat, struct channel_request *answer);
+void lender_room(const struct lender_seat *seat, struct channel_request *answer);
 /* Passes the tenant's memory with an answer, if the process has a use for it and has not got it:
  * the descriptor to send (-1: none), which stays the lender's. */
-int lender_share(struct seat *seat, struct channel_request *answer);
+int lender_share(struct lender_seat *seat, struct channel_request *answer);
 
 /* What the backend processes of a tenant, or of one of his users (NULL: of all), say that they have
  * charged, and what they have taken over. `gpu` UINT32_MAX: of all. */
@@ -88,19 +106,19 @@ uint64_t lender_charged(const struct tenant *tenant, const struct member *member
                         enum channel_lent kind, uint32_t gpu);
 
 /* The same of this one. */
-uint64_t lender_charged_of(const struct seat *seat, enum channel_lent kind, uint32_t gpu);
+uint64_t lender_charged_of(const struct lender_seat *seat, enum channel_lent kind, uint32_t gpu);
 
 /* Memory that another application has made is charged to this one, whatever the limits say; and no
  * more. */
-void lender_take_over(struct seat *seat, uint32_t gpu, uint64_t bytes);
-void lender_give_up(struct seat *seat, uint32_t gpu, uint64_t bytes);
+void lender_take_over(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
+void lender_give_up(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
 /* Memory that this one has made, freed, and not returned, is charged to another one. */
-void lender_pass_on(struct seat *seat, uint32_t gpu, uint64_t bytes);
+void lender_pass_on(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
 /* What it has taken over: none of it is in the figures of its process. (Its peak is that of all the
  * application's memory when it took something over.) Never NULL. */
-const struct figures_memory *lender_taken(const struct seat *seat, uint32_t gpu);
+const struct figures_memory *lender_taken(const struct lender_seat *seat, uint32_t gpu);
 /* Bytes of it now; UINT32_MAX: on all GPUs. */
-uint64_t lender_taken_bytes(const struct seat *seat, uint32_t gpu);
+uint64_t lender_taken_bytes(const struct lender_seat *seat, uint32_t gpu);
 
 /* Looks after those who wait, so that nobody waits for ever. Whether anybody still does. */
 bool lender_turn(struct tenant *tenant, uint64_t now);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/tenants/lender_rates.h"
 
-#include "server/control/application.h"
 #include "server/tenants/member.h"
-#include "server/control/seat.h"
 
 static const enum limit rates[] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN, LIMIT_BANDWIDTH_OUT};
 #define RATES (sizeof rates / sizeof *rates)
@@ -13,10 +11,10 @@ static uint64_t rate_part(uint64_t rate, uint32_t movers)
     return rate == LIMIT_NONE || rate < movers ? rate : rate / movers;
 }
 
-struct limits lender_rates_limits(const struct seat *seat)
+struct limits lender_rates_limits(const struct lender_seat *seat)
 {
-    const struct tenant *tenant = seat->application->tenant;
-    const struct member *member = seat->application->member;
+    const struct tenant *tenant = seat->tenant;
+    const struct member *member = seat->member;
     struct limits limits = *member_limits(tenant, member);
     for (unsigned i = 0; i < RATES; i++) {
         uint64_t part = rate_part(tenant->terms.limits.of[rates[i]], tenant->lender.movers);
@@ -47,17 +45,17 @@ bool lender_rates_any(const struct tenant *tenant)
 
 /* A seat that waits until it may counts, too: a large copy by shared memory is counted at once, and
  * a wait, perhaps a long one, pays for it. Meanwhile the others must not have its part. */
-static bool has_moved(struct seat *seat)
+static bool has_moved(struct lender_seat *seat)
 {
     static const enum figure figures[] = {FIGURE_FRAMES_IN,  FIGURE_BULK_IN,    FIGURE_SHARED_IN,
                                           FIGURE_RDMA_IN,    FIGURE_FRAMES_OUT, FIGURE_BULK_OUT,
                                           FIGURE_SHARED_OUT, FIGURE_RDMA_OUT};
-    uint64_t moved = atomic_load_explicit(&seat->usage.figures->rate_waits, memory_order_relaxed);
+    uint64_t moved = atomic_load_explicit(&seat->figures->rate_waits, memory_order_relaxed);
     for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) {
-        moved += atomic_load_explicit(&seat->usage.figures->of[figures[i]], memory_order_relaxed);
+        moved += atomic_load_explicit(&seat->figures->of[figures[i]], memory_order_relaxed);
     }
-    bool has = moved != seat->lender.moved;
-    seat->lender.moved = moved;
+    bool has = moved != seat->moved;
+    seat->moved = moved;
     return has;
 }
 
@@ -69,12 +67,11 @@ bool lender_rates_count(struct tenant *tenant)
         ga_container(at, struct member, link)->moving = 0;
     }
     ga_list_each (at, next, &tenant->lender.seats) {
-        struct seat *seat =
-            ga_container(ga_container(at, struct lender_seat, link), struct seat, lender);
+        struct lender_seat *seat = ga_container(at, struct lender_seat, link);
         bool moved = has_moved(seat);
         all += moved;
-        if (seat->application->member != NULL) {
-            seat->application->member->moving += moved;
+        if (seat->member != NULL) {
+            seat->member->moving += moved;
         }
     }
     ga_list_each (at, next, &tenant->members) {

@@ -9,11 +9,11 @@
 
 #include "api/limits.h"
 
-struct seat;
+struct lender_seat;
 struct tenant;
 
 /* The limits that the seat's process shall keep: of what is for a second, its part. */
-struct limits lender_rates_limits(const struct seat *seat);
+struct limits lender_rates_limits(const struct lender_seat *seat);
 /* Whether the tenant, or any user of his, has a limit for a second. */
 bool lender_rates_any(const struct tenant *tenant);
 /* Counts who has moved anything, or waited until it may, since it was called last. Whether any

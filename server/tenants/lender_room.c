@@ -10,12 +10,10 @@
 
 #include "api/cuda_names.h"
 #include "base/shared_memory.h"
-#include "server/control/application.h"
+#include "server/figures.h"
 #include "server/tenants/lender.h"
 #include "server/tenants/member.h"
-#include "server/control/seat.h"
 #include "server/tenants/tenant.h"
-#include "server/figures.h"
 
 /* ---- the tenant's memory */
 
@@ -50,18 +48,18 @@ void lender_changed(struct lender *lender)
     }
 }
 
-static bool is_limited(const struct seat *seat)
+static bool is_limited(const struct lender_seat *seat)
 {
-    const struct member *member = seat->application->member;
+    const struct member *member = seat->member;
     const struct lending_account *account =
-        member != NULL ? &member->account : &seat->application->tenant->lender.account;
+        member != NULL ? &member->account : &seat->tenant->lender.account;
     return !lending_is_boundless(account, CHANNEL_LENT_DEVICE);
 }
 
-int lender_share(struct seat *seat, struct channel_request *answer)
+int lender_share(struct lender_seat *seat, struct channel_request *answer)
 {
-    struct lender *lender = &seat->application->tenant->lender;
-    bool passes = !seat->lender.shares && is_limited(seat) && shared_make(lender);
+    struct lender *lender = &seat->tenant->lender;
+    bool passes = !seat->shares && is_limited(seat) && shared_make(lender);
     answer->hold = passes;
     return passes ? lender->shared_fd : -1;
 }
@@ -69,16 +67,16 @@ int lender_share(struct seat *seat, struct channel_request *answer)
 /* ---- the room */
 
 /* Of the tenant (`member` NULL), or of one of his users, beside this seat. */
-static uint64_t room_beside(const struct seat *seat, const struct member *member, uint32_t gpu)
+static uint64_t room_beside(const struct lender_seat *seat, const struct member *member,
+                            uint32_t gpu)
 {
-    const struct tenant *tenant = seat->application->tenant;
+    const struct tenant *tenant = seat->tenant;
     enum limit limit = gpu == UINT32_MAX ? LIMIT_GPU_MEM : LIMIT_GPU_MEM_PER_GPU;
     uint64_t most = member_limits(tenant, member)->of[limit];
     uint64_t others = 0;
     ga_list_each (at, next, &tenant->lender.seats) {
-        const struct seat *other =
-            ga_container(ga_container(at, struct lender_seat, link), struct seat, lender);
-        bool counts = other != seat && (member == NULL || other->application->member == member);
+        const struct lender_seat *other = ga_container(at, struct lender_seat, link);
+        bool counts = other != seat && (member == NULL || other->member == member);
         uint64_t charged = counts ? lender_charged_of(other, CHANNEL_LENT_DEVICE, gpu) : 0;
         others = charged <= UINT64_MAX - others ? others + charged : UINT64_MAX;
     }
@@ -87,26 +85,26 @@ static uint64_t room_beside(const struct seat *seat, const struct member *member
     return most == LIMIT_NONE ? LIMIT_NONE : most > others ? most - others : 0;
 }
 
-static uint64_t room_on(const struct seat *seat, uint32_t gpu)
+static uint64_t room_on(const struct lender_seat *seat, uint32_t gpu)
 {
     uint64_t all = room_beside(seat, NULL, gpu);
-    uint64_t own = room_beside(seat, seat->application->member, gpu);
+    uint64_t own = room_beside(seat, seat->member, gpu);
     return own < all ? own : all;
 }
 
 /* Where no limit holds for a seat, what it has counts for nobody else's limit either. */
-static bool all_count(const struct seat *seat)
+static bool all_count(const struct lender_seat *seat)
 {
     bool all = true;
-    ga_list_each (at, next, &seat->application->tenant->lender.seats) {
+    ga_list_each (at, next, &seat->tenant->lender.seats) {
         const struct lender_seat *other = ga_container(at, struct lender_seat, link);
-        all = all && (other->shares || other->share.lent[CHANNEL_LENT_DEVICE] == 0 ||
-                      !is_limited(ga_container(other, struct seat, lender)));
+        all = all &&
+              (other->shares || other->share.lent[CHANNEL_LENT_DEVICE] == 0 || !is_limited(other));
     }
     return all;
 }
 
-void lender_room(const struct seat *seat, struct channel_request *answer)
+void lender_room(const struct lender_seat *seat, struct channel_request *answer)
 {
     answer->result = CUDA_SUCCESS;
     answer->bytes = room_on(seat, UINT32_MAX);

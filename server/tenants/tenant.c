@@ -5,33 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/cuda_names.h"
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/client_open.h"
-#include "server/control/client_state.h"
-#include "server/control/control.h"
-#include "server/control/gpu_time.h"
-#include "server/tenants/member.h"
-#include "server/tenants/refusal.h"
-#include "server/control/scheduling_terms.h"
-#include "server/control/seat.h"
-#include "server/control/status_sink.h"
-#include "server/control/time_limits.h"
+#include "server/processes/devices.h"
 
 #define TURN_MS 100 /* so often those who wait are looked after */
-
-/* So that nobody waits for ever for the claims of others. */
-static bool opens_turn(struct tenant *tenant)
-{
-    bool waits = false;
-    ga_list_each (at, next, &tenant->applications) {
-        struct control_application *application =
-            ga_container(at, struct control_application, fellow);
-        waits = control_application_open_again(application) || waits;
-    }
-    return waits;
-}
 
 static void tenants_turn(uv_timer_t *timer)
 {
@@ -41,11 +18,9 @@ static void tenants_turn(uv_timer_t *timer)
     ga_list_each (at, next, &table->all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
         tenant_keep(tenant); /* its last application may end */
-        waits = opens_turn(tenant) || waits;
         waits = lender_turn(tenant, now) || waits;
         waits = lender_divide(tenant, now) || waits;
-        waits = gpu_time_turn(tenant, now) || waits;
-        waits = time_limits_turn(tenant, now) || waits;
+        waits = (table->hooks != NULL && table->hooks->turn(tenant, now)) || waits;
         tenant_drop(tenant);
     }
     if (!waits) {
@@ -53,9 +28,10 @@ static void tenants_turn(uv_timer_t *timer)
     }
 }
 
-void tenant_table_init(struct tenant_table *table, uv_loop_t *loop)
+void tenant_table_init(struct tenant_table *table, uv_loop_t *loop, const struct devices *devices,
+                       struct usage *usage, const struct tenant_hooks *hooks)
 {
-    *table = (struct tenant_table){.last_number = 0};
+    *table = (struct tenant_table){.hooks = hooks, .devices = devices, .usage = usage};
     ga_list_init(&table->all);
     (void)uv_timer_init(loop, &table->timer);
     table->timer.data = table;
@@ -68,7 +44,7 @@ void tenant_table_fini(struct tenant_table *table)
 
 void tenant_wait(struct tenant *tenant)
 {
-    uv_timer_t *timer = &tenant->control->tenants.timer;
+    uv_timer_t *timer = &tenant->table->timer;
     if (!uv_is_active((uv_handle_t *)timer)) {
         (void)uv_timer_start(timer, tenants_turn, TURN_MS, TURN_MS);
     }
@@ -82,9 +58,9 @@ struct tenant_terms tenant_default(void)
     return terms;
 }
 
-struct tenant *tenant_known(const struct control *control, uint64_t number, const char *name)
+struct tenant *tenant_known(const struct tenant_table *table, uint64_t number, const char *name)
 {
-    ga_list_each (at, next, &control->tenants.all) {
+    ga_list_each (at, next, &table->all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
         uint64_t has = tenant->terms.number;
         if (has != 0 && number != 0 ? has == number : strcmp(tenant->terms.name, name) == 0) {
@@ -99,14 +75,16 @@ static void terms_take(struct tenant *tenant, const struct tenant_terms *terms)
     if (terms->generation > tenant->terms.generation) {
         tenant->terms = *terms;
         lender_limits(tenant);
-        scheduling_tenant_changed(tenant);
+        if (tenant->table->hooks != NULL) {
+            tenant->table->hooks->changed(tenant);
+        }
         tenant_wait(tenant); /* if there is anything to look after */
     }
 }
 
-struct tenant *tenant_find(struct control *control, const struct tenant_terms *terms)
+struct tenant *tenant_find(struct tenant_table *table, const struct tenant_terms *terms)
 {
-    struct tenant *tenant = tenant_known(control, terms->number, terms->name);
+    struct tenant *tenant = tenant_known(table, terms->number, terms->name);
     if (tenant != NULL) {
         terms_take(tenant, terms);
         tenant_keep(tenant);
@@ -117,23 +95,24 @@ struct tenant *tenant_find(struct control *control, const struct tenant_terms *t
         return NULL;
     }
     *tenant = (struct tenant){
-        .control = control, .number = ++control->tenants.last_number, .terms = *terms, .users = 1};
-    if (lender_init(&tenant->lender, control->processes.devices.visible_count) != GA_OK) {
+        .table = table, .number = ++table->last_number, .terms = *terms, .users = 1};
+    if (lender_init(&tenant->lender, table->devices->visible_count) != GA_OK) {
         free(tenant);
         return NULL;
     }
     lending_limit(&tenant->lender.account, &terms->limits);
     ga_list_init(&tenant->applications);
     ga_list_init(&tenant->members);
-    ga_list_append(&control->tenants.all, &tenant->link);
-    gpu_time_begin(tenant);
-    scheduling_tenant_changed(tenant);
+    ga_list_append(&table->all, &tenant->link);
+    if (table->hooks != NULL) {
+        table->hooks->begin(tenant);
+    }
     return tenant;
 }
 
-void tenant_renew(struct control *control, const struct tenant_terms *terms)
+void tenant_renew(struct tenant_table *table, const struct tenant_terms *terms)
 {
-    struct tenant *tenant = tenant_known(control, terms->number, terms->name);
+    struct tenant *tenant = tenant_known(table, terms->number, terms->name);
     if (tenant != NULL) {
         terms_take(tenant, terms);
     }
@@ -150,195 +129,5 @@ void tenant_drop(struct tenant *tenant)
         ga_list_remove(&tenant->link);
         lender_fini(&tenant->lender);
         free(tenant);
-    }
-}
-
-/* ---- its applications */
-
-static struct seat *tenant_seat_of(struct ga_list *link)
-{
-    return ga_container(ga_container(link, struct lender_seat, link), struct seat, lender);
-}
-
-static bool counts_for(const struct control_application *application, const struct member *member)
-{
-    return member == NULL || application->member == member;
-}
-
-/* By the tenant, or by one of his users (NULL: by all), when this application has opened one more;
- * `claims`: with what others have claimed. */
-static uint32_t gpus_used(const struct control_application *opener, const struct member *member,
-                          uint32_t more, bool claims)
-{
-    uint64_t used[GPU_SET_WORDS] = {0};
-    uint32_t count = 0;
-    gpu_set_add(used, more);
-    ga_list_each (at, next, &opener->tenant->lender.seats) {
-        const struct seat *seat = tenant_seat_of(at);
-        bool counts = !seat->left && counts_for(seat->application, member);
-        bool claimed = counts && (claims || seat->application == opener);
-        for (unsigned i = 0; i < GPU_SET_WORDS && counts; i++) {
-            used[i] |= seat->gpus[i] | (claimed ? seat->claimed[i] : 0);
-        }
-    }
-    for (unsigned i = 0; i < GPU_SET_WORDS; i++) {
-        count += (uint32_t)__builtin_popcountll(used[i]);
-    }
-    return count;
-}
-
-/* How many others are about to begin a session. */
-static uint32_t sessions_claimed(const struct control_application *opener,
-                                 const struct member *member)
-{
-    uint32_t count = 0;
-    ga_list_each (at, next, &opener->tenant->lender.seats) {
-        const struct seat *seat = tenant_seat_of(at);
-        const struct control_application *of = seat->application;
-        count += !seat->left && of != opener && !of->session && counts_for(of, member) &&
-                 gpu_set_any(seat->claimed);
-    }
-    return count;
-}
-
-static bool sees_any(const struct tenant *tenant)
-{
-    const struct devices *devices = &tenant->control->processes.devices;
-    bool sees = false;
-    for (uint32_t i = 0; i < devices->visible_count && !sees; i++) {
-        sees = limits_types_allow(tenant->terms.gpu_types, devices_visible(devices, i)->facts.name);
-    }
-    return sees;
-}
-
-/* Of the tenant (`member` NULL), or of one of his users; `more` are about to begin. */
-static bool sessions_left(const struct tenant *tenant, const struct member *member, uint32_t more,
-                          struct refusal *refusal)
-{
-    char whose[2 * TENANT_NAME_MAX + 20];
-    uint64_t most = member_limits(tenant, member)->of[LIMIT_SESSIONS];
-    uint32_t used = member != NULL ? member->session_count : tenant->session_count;
-    if (used + more < most) {
-        return true;
-    }
-    member_write(tenant, member, whose, sizeof whose);
-    return refusal_limit(refusal, LIMIT_SESSIONS,
-                         "limit sessions of %s: %llu allowed, %u used; end another program first, "
-                         "or ask for a higher limit",
-                         whose, (unsigned long long)most, used);
-}
-
-bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
-                   struct refusal *refusal)
-{
-    const struct member *member = application->member;
-    if (!sees_any(tenant)) {
-        return refusal_set(refusal, REFUSAL_GPU_TYPES, CUDA_ERROR_NOT_PERMITTED,
-                           "gpu-types of tenant %s: this node has none of %s", tenant->terms.name,
-                           tenant->terms.gpu_types);
-    }
-    return application->observer ||
-           (sessions_left(tenant, NULL, 0, refusal) &&
-            (member == NULL || sessions_left(tenant, member, 0, refusal)) &&
-            gpu_time_admits(tenant, member, refusal));
-}
-
-/* Of the tenant (`member` NULL), or of one of his users. */
-static bool gpus_left(const struct control_application *opener, const struct member *member,
-                      uint32_t gpu, bool claims, struct refusal *refusal)
-{
-    const struct tenant *tenant = opener->tenant;
-    char whose[2 * TENANT_NAME_MAX + 20];
-    uint64_t most = member_limits(tenant, member)->of[LIMIT_GPUS];
-    uint32_t used = most != LIMIT_NONE ? gpus_used(opener, member, gpu, claims) : 0;
-    if (used <= most) {
-        return true;
-    }
-    member_write(tenant, member, whose, sizeof whose);
-    return refusal_limit(refusal, LIMIT_GPUS,
-                         "limit gpus of %s: %llu allowed, %u used; end another program first, or "
-                         "ask for a higher limit",
-                         whose, (unsigned long long)most, used - 1);
-}
-
-/* Both of the tenant (`member` NULL), or of one of his users. */
-static bool amounts_left(const struct control_application *opener, const struct member *member,
-                         uint32_t gpu, bool claims, struct refusal *refusal)
-{
-    uint32_t more = claims ? sessions_claimed(opener, member) : 0;
-    return (opener->session || sessions_left(opener->tenant, member, more, refusal)) &&
-           gpus_left(opener, member, gpu, claims, refusal);
-}
-
-bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
-                     struct refusal *refusal)
-{
-    const struct tenant *tenant = application->tenant;
-    const char *name = devices_visible(&tenant->control->processes.devices, gpu)->facts.name;
-    if (!limits_types_allow(tenant->terms.gpu_types, name)) {
-        return refusal_set(refusal, REFUSAL_GPU_TYPES, CUDA_ERROR_NOT_PERMITTED,
-                           "gpu-types of tenant %s: %s is not among %s", tenant->terms.name, name,
-                           tenant->terms.gpu_types);
-    }
-    return amounts_left(application, NULL, gpu, claims, refusal) &&
-           (application->member == NULL ||
-            amounts_left(application, application->member, gpu, claims, refusal));
-}
-
-void tenant_join(struct tenant *tenant, struct control_application *application)
-{
-    const struct devices *devices = &tenant->control->processes.devices;
-    uint32_t *gpus = calloc(devices->visible_count, sizeof *gpus); /* NULL: it sees none */
-    for (uint32_t i = 0; gpus != NULL && i < devices->visible_count; i++) {
-        if (limits_types_allow(tenant->terms.gpu_types, devices_visible(devices, i)->facts.name)) {
-            gpus[application->gpu_count++] = i;
-        }
-    }
-    tenant_keep(tenant);
-    application->tenant = tenant;
-    application->gpus = gpus;
-    application->shown = *member_limits(tenant, application->member);
-    application->alone_number = ++tenant->control->tenants.last_number;
-    tenant->application_count += !application->observer;
-    ga_list_append(&tenant->applications, &application->fellow);
-    tenant_wait(tenant);
-}
-
-void tenant_session_begin(struct control_application *application)
-{
-    application->tenant->session_count++;
-    if (application->member != NULL) {
-        application->member->session_count++;
-    }
-}
-
-void tenant_leave(struct control_application *application)
-{
-    application->tenant->application_count -= !application->observer;
-    application->tenant->session_count -= application->session;
-    if (application->member != NULL) {
-        application->member->session_count -= application->session;
-    }
-    ga_list_remove(&application->fellow);
-}
-
-/* ---- status */
-
-void tenant_status(const struct control *control, const struct status_sink *sink)
-{
-    ga_list_each (at, next, &control->tenants.all) {
-        const struct tenant *tenant = ga_container(at, struct tenant, link);
-        struct status_tenant status = {.name = tenant->terms.name,
-                                       .application_count = tenant->application_count,
-                                       .session_count = tenant->session_count,
-                                       .limits = &tenant->terms.limits,
-                                       .refusals = tenant->lender.refusals,
-                                       .balanced = lender_balances(tenant)};
-        for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
-            status.lent[kind] = tenant->lender.account.lent[kind];
-            status.charged[kind] =
-                lender_charged(tenant, NULL, (enum channel_lent)kind, UINT32_MAX);
-        }
-        sink->tenant(sink->user, &status);
     }
 }

@@ -19,11 +19,11 @@
 #define TENANT_NAME_MAX 65u       /* with the NUL */
 #define TENANT_DEFAULT  "default" /* whose everybody is while nobody is asked who he is */
 
-struct control;
-struct status_sink;
-struct control_application;
+struct devices;
 struct member;
-struct refusal;
+struct tenant;
+struct tenant_table;
+struct usage;
 
 /* What is agreed on with a tenant. */
 struct tenant_terms {
@@ -38,7 +38,7 @@ struct tenant_terms {
 
 struct tenant {
     struct ga_list link; /* of the table */
-    struct control *control;
+    struct tenant_table *table;
     uint32_t number; /* no other one has had it */
     struct tenant_terms terms;
     struct ga_list members;      /* struct member: users whose applications are here */
@@ -51,13 +51,28 @@ struct tenant {
     unsigned users;
 };
 
+/* What rooms above do for tenants. */
+struct tenant_hooks {
+    /* It is here now. */
+    void (*begin)(struct tenant *tenant);
+    /* It has other terms. */
+    void (*changed)(struct tenant *tenant);
+    /* Looks after its programs, ten times a second. Whether it must look again. */
+    bool (*turn)(struct tenant *tenant, uint64_t now);
+};
+
 struct tenant_table {
+    const struct tenant_hooks *hooks; /* NULL: there are none */
+    const struct devices *devices;    /* GPUs of this node; their list is there when one comes */
+    struct usage *usage;
     struct ga_list all; /* struct tenant */
     uint32_t last_number;
     uv_timer_t timer; /* while a backend process waits for what it wants */
 };
 
-void tenant_table_init(struct tenant_table *table, uv_loop_t *loop);
+/* All but the loop is borrowed. */
+void tenant_table_init(struct tenant_table *table, uv_loop_t *loop, const struct devices *devices,
+                       struct usage *usage, const struct tenant_hooks *hooks);
 /* When the loop has ended, before its last turn. */
 void tenant_table_fini(struct tenant_table *table);
 
@@ -66,33 +81,17 @@ struct tenant_terms tenant_default(void);
 /* The tenant of these terms (tenant_known), with a use of it for the caller; makes it if it is not
  * here. Terms of a newer generation than the known ones hold from now on, for running applications
  * as well. NULL: no memory. */
-struct tenant *tenant_find(struct control *control, const struct tenant_terms *terms);
+struct tenant *tenant_find(struct tenant_table *table, const struct tenant_terms *terms);
 /* The same for a tenant whose terms have changed; nothing happens if it is not here. */
-void tenant_renew(struct control *control, const struct tenant_terms *terms);
+void tenant_renew(struct tenant_table *table, const struct tenant_terms *terms);
 /* By the number in the store, since a name may be another tenant's later; by name if one of the two
  * has no number. NULL: not here. */
-struct tenant *tenant_known(const struct control *control, uint64_t number, const char *name);
+struct tenant *tenant_known(const struct tenant_table *table, uint64_t number, const char *name);
 /* Begins and ends a use; with the last one it is not here any more. */
 void tenant_keep(struct tenant *tenant);
 void tenant_drop(struct tenant *tenant);
 
 /* A backend process of an application of it waits: for the lender, who must be asked again. */
 void tenant_wait(struct tenant *tenant);
-
-/* Whether one more application may begin. False, with `refusal`, which names the limit. */
-bool tenant_admits(const struct tenant *tenant, const struct control_application *application,
-                   struct refusal *refusal);
-/* Whether an application of it may open this GPU, an index into the list of gpuaasd. The same.
- * `claims`: what others have claimed (claims.h) counts as if they used it. */
-bool tenant_may_open(const struct control_application *application, uint32_t gpu, bool claims,
-                     struct refusal *refusal);
-/* A session of it begins: the application has opened its first device. */
-void tenant_session_begin(struct control_application *application);
-/* An application of it begins, and ends. */
-void tenant_join(struct tenant *tenant, struct control_application *application);
-void tenant_leave(struct control_application *application);
-
-/* Tells the sink each tenant. */
-void tenant_status(const struct control *control, const struct status_sink *sink);
 
 #endif

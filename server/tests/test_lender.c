@@ -11,9 +11,10 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/tenants/lender_rates.h"
 #include "server/control/seat.h"
+#include "server/control/seat_lending.h"
 #include "server/processes/backend_process.h"
+#include "server/tenants/lender_rates.h"
 
 #define SEATS 3
 #define MIB   (UINT64_C(1) << 20)
@@ -34,9 +35,10 @@ static void start(void)
     terms.limits.of[LIMIT_GPU_MEM] = 200 * MIB;
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = 150 * MIB;
     (void)uv_loop_init(&control.loop);
-    tenant_table_init(&control.tenants, &control.loop);
+    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
+                      NULL);
     control.processes.devices.visible_count = 2;
-    tenant = tenant_find(&control, &terms);
+    tenant = tenant_find(&control.tenants, &terms);
     for (unsigned i = 0; i < SEATS; i++) {
         struct process *made = &all[i];
         int ends[2];
@@ -47,7 +49,8 @@ static void start(void)
         made->seat = (struct seat){.process = &made->process,
                                    .application = &made->application,
                                    .usage.figures = &pages[i].seats[0]};
-        cr_assert_eq(lender_seat_begin(&made->seat), GA_OK);
+        seat_lending_init(&made->seat);
+        cr_assert_eq(lender_seat_begin(&made->seat.lender), GA_OK);
     }
 }
 
@@ -64,16 +67,17 @@ Test(lender, a_name_may_be_another_tenants_later)
     later.number = 8;
     later.generation = 1;
     later.limits.of[LIMIT_SESSIONS] = 1;
-    struct tenant *one = tenant_find(&control, &terms), *other = tenant_find(&control, &later);
+    struct tenant *one = tenant_find(&control.tenants, &terms),
+                  *other = tenant_find(&control.tenants, &later);
     cr_assert_neq(one, other);
     cr_assert_eq(other->terms.limits.of[LIMIT_SESSIONS], 1);
-    cr_assert_eq(tenant_known(&control, 7, "lab"), one);
-    cr_assert_eq(tenant_known(&control, 8, "lab"), other);
+    cr_assert_eq(tenant_known(&control.tenants, 7, "lab"), one);
+    cr_assert_eq(tenant_known(&control.tenants, 8, "lab"), other);
     strcpy(terms.name, "renamed");
-    cr_assert_eq(tenant_find(&control, &terms), one, "a number is never another tenant's");
+    cr_assert_eq(tenant_find(&control.tenants, &terms), one, "a number is never another tenant's");
     tenant_drop(one);
     tenant_drop(one);
-    cr_assert_null(tenant_known(&control, 7, "renamed"));
+    cr_assert_null(tenant_known(&control.tenants, 7, "renamed"));
     tenant_drop(other);
 }
 
@@ -102,7 +106,7 @@ static void ask(struct process *process, uint32_t gpu, uint64_t bytes)
                                          .address = gpu,
                                          .bytes = bytes};
     cr_assert(lender_is(&wish));
-    lender_take(&process->seat, &wish);
+    lender_take(&process->seat.lender, &wish);
 }
 
 /* The answer to its wish; it does not answer recalls that have come before. */
@@ -140,8 +144,8 @@ static void recalled(struct process *process, uint32_t gpu, uint64_t bytes)
                                          .what = CHANNEL_LENT_DEVICE,
                                          .address = gpu,
                                          .bytes = bytes};
-    lender_take(&process->seat, &back);
-    lender_take(&process->seat, &packet);
+    lender_take(&process->seat.lender, &back);
+    lender_take(&process->seat.lender, &packet);
 }
 
 Test(lender, grains_and_then_the_rest)
@@ -200,10 +204,10 @@ Test(lender, what_a_dead_one_had_comes_back_once)
     (void)lent(&all[0]);
     ask(&all[1], 0, 100 * MIB);
     all[0].seat.left = true; /* its application is gone, and its process ends */
-    lender_seat_end(&all[0].seat);
-    lender_seat_end(&all[0].seat);
+    lender_seat_end(&all[0].seat.lender);
+    lender_seat_end(&all[0].seat.lender);
     cr_assert_eq(tenant->lender.account.lent[CHANNEL_LENT_DEVICE], lent(&all[1]));
-    lender_seat_end(&all[1].seat);
+    lender_seat_end(&all[1].seat.lender);
     cr_assert_eq(tenant->lender.account.lent[CHANNEL_LENT_DEVICE], 0);
 }
 
@@ -216,7 +220,7 @@ Test(lender, a_recall_that_was_answered_before_does_not_count)
     cr_assert(heard(&all[0], &first) && first.verb == CHANNEL_RECALL);
     ask(&all[2], 1, 150 * MIB); /* a later wish: the process must be asked again */
     expect_nothing(&all[0]);
-    lender_take(&all[0].seat, &first);
+    lender_take(&all[0].seat.lender, &first);
     struct channel_request second;
     cr_assert(heard(&all[0], &second) && second.verb == CHANNEL_RECALL);
     cr_assert_gt(second.number, first.number);
@@ -229,7 +233,7 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
     (void)lent(&all[0]);
     terms.generation++;
     terms.limits.of[LIMIT_GPU_MEM] = 5;
-    tenant_renew(&control, &terms);
+    tenant_renew(&control.tenants, &terms);
     union channel_packet packet;
     cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
     cr_assert(packet.kind == CHANNEL_LIMITS && packet.limits.limits.of[LIMIT_GPU_MEM] == 5);
@@ -241,7 +245,7 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
     terms.generation++;
     terms.limits.of[LIMIT_GPU_MEM] = LIMIT_NONE;
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = LIMIT_NONE;
-    tenant_renew(&control, &terms);
+    tenant_renew(&control.tenants, &terms);
     cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
     recalled(&all[0], 0, 0);
     ask(&all[0], 0, 1);
@@ -257,25 +261,25 @@ Test(lender, who_waits_for_a_rate_keeps_its_part)
         atomic_store(&pages[i].seats[0].of[FIGURE_SHARED_OUT], 8 * MIB);
     }
     cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
-    cr_assert_eq(lender_rates_limits(&all[0].seat).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
+    cr_assert_eq(lender_rates_limits(&all[0].seat.lender).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
     for (unsigned i = 0; i < 2; i++) {
         atomic_fetch_add(&pages[i].seats[0].rate_waits, 1);
     }
     cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
-    cr_assert_eq(lender_rates_limits(&all[1].seat).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
+    cr_assert_eq(lender_rates_limits(&all[1].seat.lender).of[LIMIT_BANDWIDTH_OUT], 3 * MIB);
     atomic_fetch_add(&pages[1].seats[0].rate_waits, 1);
     cr_assert(lender_divide(tenant, now += GA_NS_PER_S));
-    cr_assert_eq(lender_rates_limits(&all[1].seat).of[LIMIT_BANDWIDTH_OUT], 6 * MIB);
+    cr_assert_eq(lender_rates_limits(&all[1].seat.lender).of[LIMIT_BANDWIDTH_OUT], 6 * MIB);
 }
 
 Test(lender, a_stranger_asks_for_nonsense)
 {
     struct channel_request wish = {
         .kind = CHANNEL_REQUEST, .verb = CHANNEL_LEND, .what = CHANNEL_LENT_KINDS, .bytes = 1};
-    lender_take(&all[0].seat, &wish);
+    lender_take(&all[0].seat.lender, &wish);
     wish.what = CHANNEL_LENT_DEVICE;
     wish.address = 2;
-    lender_take(&all[0].seat, &wish);
+    lender_take(&all[0].seat.lender, &wish);
     expect_nothing(&all[0]);
     ask(&all[0], 0, 0);
     expect_refused(&all[0], LIMIT_GPU_MEM_PER_GPU, 150 * MIB);
@@ -291,10 +295,10 @@ Test(lender, what_is_passed_on_is_charged_whatever_the_limits_say)
     ask(&all[0], 0, 140 * MIB);
     uint64_t before = lent(&all[0]);
     atomic_store(own, 140 * MIB);
-    lender_take_over(&all[1].seat, 0, 140 * MIB);
+    lender_take_over(&all[1].seat.lender, 0, 140 * MIB);
     cr_assert_eq(lent_on[0], before + 140 * MIB);
     atomic_store(own, 0);
-    lender_pass_on(&all[0].seat, 0, 140 * MIB);
+    lender_pass_on(&all[0].seat.lender, 0, 140 * MIB);
     cr_assert_eq(lent_on[0], before);
     cr_assert_eq(lender_charged(tenant, NULL, CHANNEL_LENT_DEVICE, 0), 140 * MIB);
     cr_assert_eq(lender_charged(tenant, NULL, CHANNEL_LENT_DEVICE, 1), 0);
@@ -305,16 +309,16 @@ Test(lender, what_is_passed_on_is_charged_whatever_the_limits_say)
     recalled(&all[1], 0, 0);
     recalled(&all[2], 0, 0);
     expect_refused(&all[2], LIMIT_GPU_MEM_PER_GPU, 150 * MIB);
-    lender_give_up(&all[1].seat, 0, 140 * MIB);
+    lender_give_up(&all[1].seat.lender, 0, 140 * MIB);
     cr_assert_eq(lent_on[0], 0);
     ask(&all[2], 0, 20 * MIB);
     (void)lent(&all[2]);
-    lender_take_over(&all[1].seat, 2, 1); /* a stranger's: there is no such GPU */
-    lender_take_over(&all[1].seat, 1, 300 * MIB);
+    lender_take_over(&all[1].seat.lender, 2, 1); /* a stranger's: there is no such GPU */
+    lender_take_over(&all[1].seat.lender, 1, 300 * MIB);
     cr_assert_eq(lent_on[1], 300 * MIB);
-    lender_seat_end(&all[1].seat);
+    lender_seat_end(&all[1].seat.lender);
     cr_assert_eq(lent_on[1], 0, "it ends with who has it");
-    lender_take_over(&all[1].seat, 1, 1);
+    lender_take_over(&all[1].seat.lender, 1, 1);
     cr_assert_eq(lent_on[1], 0);
 }
 
@@ -333,7 +337,7 @@ Test(lender, a_stranger_reads_no_answers)
         cr_assert_eq(*sum, 0);
         ask(deaf, 0, CHANNEL_GRAIN_BYTES);
         if (*sum != 0) {
-            lender_take(&deaf->seat, &back);
+            lender_take(&deaf->seat.lender, &back);
         }
     }
     cr_assert_eq(*sum, 0);

@@ -17,11 +17,12 @@
 #include "server/channel_queue.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/tenants/lender_rates.h"
-#include "server/tenants/member.h"
 #include "server/control/seat.h"
+#include "server/control/seat_lending.h"
 #include "server/pipeline/quota.h"
 #include "server/processes/backend_process.h"
+#include "server/tenants/lender_rates.h"
+#include "server/tenants/member.h"
 #include "server/tests/lent_channel.h"
 
 #define GPUS_MAX 300u
@@ -113,8 +114,9 @@ static void process_begin(struct process *at)
     at->seat = (struct seat){.process = &at->process,
                              .application = &at->application,
                              .usage.figures = &pages[i].seats[0]};
-    cr_assert_eq(lender_seat_begin(&at->seat), GA_OK);
-    lender_tell(&at->seat, &told);
+    seat_lending_init(&at->seat);
+    cr_assert_eq(lender_seat_begin(&at->seat.lender), GA_OK);
+    lender_tell(&at->seat.lender, &told);
     quota_init(&at->quota, &told, &host);
 }
 
@@ -126,7 +128,7 @@ static void process_end(struct process *at)
     channel_queue_fini(&at->queue);
     channel_queue_fini(&at->process.queue);
     quota_fini(&at->quota);
-    lender_seat_end(&at->seat);
+    lender_seat_end(&at->seat.lender);
 }
 
 /* ---- what happens */
@@ -199,7 +201,7 @@ static void limits_change(void)
         own.of[kinds[i]] = any(2) == 0 ? LIMIT_NONE : (1 + any(300)) * unit;
     }
     limits_stricter(&terms.limits, &own, &stricter);
-    tenant_renew(&control, &terms);
+    tenant_renew(&control.tenants, &terms);
     member_limit(member, &stricter);
 }
 
@@ -256,7 +258,7 @@ static void turn(void)
     case 0:
         if (pipe_next(&to_gpuaasd[i], &packet)) {
             delivered++;
-            lender_take(&at->seat, &packet.request);
+            lender_take(&at->seat.lender, &packet.request);
         }
         break;
     case 1:
@@ -272,7 +274,7 @@ static void turn(void)
         if (awaited[i] && to_backend[i].count < now.room &&
             channel_queue_flush(&at->process.queue, at->process.fd) == GA_OK) {
             awaited[i] = false;
-            lender_seat_room(&at->seat);
+            lender_seat_room(&at->seat.lender);
         }
         break;
     default:
@@ -390,7 +392,7 @@ static void expect_settled(void)
     settle();
     cr_assert(lender_balances(tenant));
     for (unsigned i = 0; i < SEATS; i++) {
-        const struct limits limits = lender_rates_limits(&all[i].seat);
+        const struct limits limits = lender_rates_limits(&all[i].seat.lender);
         for (unsigned limit = 0; limit < LIMIT_COUNT; limit++) {
             cr_assert_eq(quota_limit_of(&all[i].quota, (enum limit)limit), limits.of[limit]);
         }
@@ -407,9 +409,10 @@ static void play(unsigned seed)
     struct tenant_terms terms = tenant_default();
     chance = seed;
     (void)uv_loop_init(&control.loop);
-    tenant_table_init(&control.tenants, &control.loop);
+    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
+                      NULL);
     control.processes.devices.visible_count = now.gpus;
-    tenant = tenant_find(&control, &terms);
+    tenant = tenant_find(&control.tenants, &terms);
     member = member_find(tenant, "ana", &terms.limits);
     for (unsigned i = 0; i < SEATS; i++) {
         to_gpuaasd[i].packets = calloc(now.room, sizeof(union lent_packet));

@@ -9,6 +9,7 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/drain.h"
+#include "server/control/tenant_applications.h"
 #include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -32,12 +33,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.processes.seats = 1;
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    tenant_table_init(&control.tenants, &control.loop);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     sharing_init(&control.sharing);
     control.storage.conf = &conf;
     usage_init(&control.usage, &control.processes, &control.storage);
+    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
+                      &tenant_application_hooks);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
+#include "server/control/tenant_applications.h"
 #include "server/usage/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -44,12 +45,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.processes.seats = 1;
     control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    tenant_table_init(&control.tenants, &control.loop);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     sharing_init(&control.sharing);
     control.storage.conf = &conf;
     usage_init(&control.usage, &control.processes, &control.storage);
+    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
+                      &tenant_application_hooks);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
