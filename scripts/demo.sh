@@ -71,13 +71,16 @@ wait_ready() { # PID LOG -> HOST:PORT, or HOST if the port is the usual one
     echo "${address%:9955}"
 }
 
-compile() { # SOURCE: into $out, unless that is newer
-    local program
-    program=$out/$(basename "$1" .cu)
-    if [ ! "$program" -nt "$1" ]; then
-        note "nvcc $(basename "$1") -o $(basename "$program")"
-        "$cuda_home/bin/nvcc" "$1" -o "$program"
-    fi
+compile() { # SOURCES: into $out, unless what is there is newer
+    local source program number=0
+    for source in "$@"; do
+        program=$out/$(basename "$source" .cu)
+        number=$((number + 1))
+        if [ ! "$program" -nt "$source" ]; then
+            echo "[$number/$#] nvcc $source -o $program"
+            "$cuda_home/bin/nvcc" "$source" -o "$program" || return
+        fi
+    done
 }
 
 # The trace of the client library says which devices a program used, and what that took.
@@ -105,9 +108,7 @@ say "Compiling the programs with plain nvcc"
 mkdir -p "$out"
 sources=(tests/kernels/{devices,vector_add,matrix_mul,nbody}.cu
     scripts/demo/{mandelbrot_picture,pi_on_all}.cu)
-for source in "${sources[@]}"; do
-    compile "$source"
-done
+quietly "compiling ${#sources[@]} programs" build/log/demo.log compile "${sources[@]}"
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 folder=$(mktemp -d)

@@ -9,6 +9,41 @@ die() {
     exit 1
 }
 
+# quietly WHAT LOG COMMAND...: runs what has much to say, for its log alone. On a terminal one line
+# tells how far it is ("[N/M]" at the beginning of its last such line); elsewhere there is a line
+# every 30 s. If it fails, its last lines and the log's path follow, and its status is returned.
+quietly() {
+    local what=$1 log=$2 began=$SECONDS told=0 status=0 pid last
+    shift 2
+    mkdir -p "$(dirname "$log")"
+    set -m # a process group of its own, which Ctrl-C does not reach
+    "$@" >"$log" 2>&1 </dev/null &
+    pid=$!
+    set +m
+    trap 'kill -- "-$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
+    while kill -0 "$pid" 2>/dev/null; do
+        last=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]' | sed 's|/| of |') || true
+        if [ -t 2 ]; then
+            printf '\r\033[K%s: %s%d s' "$what" "${last:+$last, }" $((SECONDS - began)) >&2
+        elif [ $((SECONDS - began - told)) -ge 30 ]; then
+            told=$((SECONDS - began))
+            note "$what: ${last:+$last, }$told s"
+        fi
+        sleep 0.2
+    done
+    wait "$pid" || status=$?
+    trap - INT TERM
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+    if [ "$status" -ne 0 ]; then
+        note "$what: failed after $((SECONDS - began)) s; the end of $log:"
+        tail -n 40 "$log" >&2
+        note "$what: failed; all of it is in $log"
+    else
+        note "$what: done in $((SECONDS - began)) s (log: $log)"
+    fi
+    return "$status"
+}
+
 check_preset() {
     case $1 in
     dev | tsan | release) ;;
@@ -33,9 +68,10 @@ configure_and_build() {
     local preset=$1
     shift
     if [ ! -e "build/$preset/build.ninja" ]; then
-        cmake --preset "$preset"
+        quietly "configuring $preset" "build/log/configure-$preset.log" cmake --preset "$preset"
     fi
-    cmake --build "build/$preset" -j "$(build_jobs)" ${1:+--target "$@"}
+    quietly "building $preset" "build/log/build-$preset.log" \
+        cmake --build "build/$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }
 
 # run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary. Twice as many at once as there

@@ -46,6 +46,10 @@ missing_packages() {
     done
 }
 
+install_or_update() { # with the command in `install`
+    "${install[@]}" || { apt-get update -q && "${install[@]}"; }
+}
+
 install_packages() {
     local missing=("$@")
     command -v apt-get >/dev/null ||
@@ -56,8 +60,8 @@ install_packages() {
     note "installing: ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     local install=(apt-get install -y -q --no-install-recommends "${missing[@]}")
-    "${install[@]}" >&2 || { apt-get update -q >&2 && "${install[@]}" >&2; } ||
-        die "apt-get could not install: ${missing[*]} (its own words are above)"
+    quietly "installing ${#missing[@]} packages and what they need" build/log/setup.log \
+        install_or_update || die "apt-get could not install: ${missing[*]}"
 }
 
 check_cuda() {

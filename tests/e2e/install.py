@@ -7,7 +7,9 @@ is done only where GPUAAS_TEST_FULL is set, for it takes minutes."""
 import glob
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -82,6 +84,46 @@ def test_demo_and_build_use_that_target(_):
     for name in ("dev", os.path.join("scripts", "demo.sh")):
         with open(os.path.join(ROOT, name), encoding="utf-8") as file:
             expect("configure_and_build release installed\n" in file.read(), name)
+
+
+def quietly(log, command, terminal=False):
+    """What scripts/lib.sh says of a command with many lines: its exit status and the text."""
+    words = ["bash", "-c", f'. scripts/lib.sh; quietly "the work" {log} bash -c "$1"', "sh", command]
+    if terminal:
+        words = ["script", "-qec", shlex.join(words), "/dev/null"]
+    done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def test_builds_say_little(_):
+    """Progress in one line; what a failure said, and where the rest is."""
+    talks = "for i in $(seq 500); do echo [$i/500] step; done; sleep 1"
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "new", "log")
+        status, text = quietly(log, talks)
+        expect(status == 0 and text.count("\n") == 1 and log in text, text)
+        with open(log, encoding="ascii") as file:
+            expect(len(file.readlines()) == 500, "the log has all of it")
+        status, text = quietly(log, talks, terminal=True)
+        expect(status == 0 and text.count("\n") == 1 and "the work: 500 of 500, " in text, text)
+        status, text = quietly(log, talks + "; echo the cause; exit 7")
+        expect(status == 7 and text.count("\n") < 50 and "the cause\n" in text and
+               text.strip().endswith(f"all of it is in {log}"), text)
+
+
+def test_an_interrupted_build_ends(_):
+    """Ctrl-C ends what runs quietly, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        words = ["bash", "-c", f". scripts/lib.sh; quietly it {log} bash -c 'sleep 99 & echo $!; wait'"]
+        with subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL) as shell:
+            harness.wait_until(lambda: os.path.exists(log) and os.path.getsize(log), 30, "it runs")
+            with open(log, encoding="ascii") as file:
+                child = int(file.read())
+            shell.send_signal(signal.SIGINT)
+            expect(shell.wait(30) == 130, "the shell has ended")
+            harness.wait_until(lambda: not os.path.exists(f"/proc/{child}"), 30, "so has its work")
 
 
 def test_build_from_nothing(build):
