@@ -2,11 +2,10 @@
 """The shares that tenants get of a GPU under true fair share, on gpuaasd beside the simulator's
 prediction and what they are entitled to. All of them always have work: programs launch a kernel
 before the last one is done, and of those that come and go there are two at a time. Therefore each
-is entitled to its weight among all. The figures are parts of the GPU time of all. Turns are by the clock, and a
-machine that is slow to serve takes more of those with short kernels: a look at a GPU that worked
-for less than BUSY of the time is VOID.
-
-A look may be off by a kernel of the tenant: nothing interrupts one."""
+is entitled to its weight among all. The figures are parts of the GPU time of all. Turns are by the
+clock, and a machine that is slow to serve takes more of those with short kernels: a look at a GPU
+that worked for less than BUSY of the time is VOID. A look may be off by a kernel of the tenant:
+nothing interrupts one."""
 
 import json
 import os
