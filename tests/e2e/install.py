@@ -116,8 +116,9 @@ def test_an_interrupted_build_ends(_):
     """Ctrl-C ends what runs quietly, too."""
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
-        words = ["bash", "-c", f". scripts/lib.sh; quietly it {log} bash -c 'sleep 99 & echo $!; wait'"]
-        with subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL) as shell:
+        words = f". scripts/lib.sh; quietly it {log} bash -c 'sleep 99 & echo $!; wait'"
+        with subprocess.Popen(["bash", "-c", words], cwd=ROOT,
+                              stderr=subprocess.DEVNULL) as shell:
             harness.wait_until(lambda: os.path.exists(log) and os.path.getsize(log), 30, "it runs")
             with open(log, encoding="ascii") as file:
                 child = int(file.read())
