@@ -29,7 +29,6 @@ struct ps_choice {
 
 #define PS_BIT(phase) (1u << (phase))
 #define PS_COPIES     (PS_BIT(SCHED_PHASE_H2D) | PS_BIT(SCHED_PHASE_D2H))
-#define PS_ALL        (PS_COPIES | PS_BIT(SCHED_PHASE_KL) | PS_BIT(SCHED_PHASE_DFL))
 
 /* Who begins a phase, or has had a slice in it, is the last in its queue. */
 static void ps_queue(struct sched *sched, uint64_t now)

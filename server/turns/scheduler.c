@@ -327,22 +327,6 @@ static struct scheduler_session scheduler_session_of(const struct scheduler_memb
                                       .lost = member->lost};
 }
 
-uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
-                            struct scheduler_session *sessions, uint32_t room)
-{
-    uint32_t count = 0;
-    pthread_mutex_lock(&scheduler->lock);
-    ga_list_each (at, next, &scheduler->gpus[gpu].members) {
-        if (count < room) {
-            sessions[count] = scheduler_session_of(ga_container(at, struct scheduler_member, link),
-                                                   ga_clock_ns());
-        }
-        count++;
-    }
-    pthread_mutex_unlock(&scheduler->lock);
-    return count;
-}
-
 /* ---- processes */
 
 static void process_unmap(const struct scheduler_process *process)

@@ -58,9 +58,6 @@ void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
 /* New terms of a tenant, by his number; nothing happens if no session of his is here. */
 void scheduler_terms_change(struct scheduler *scheduler, uint64_t tenant,
                             const struct scheduler_terms *terms);
-/* Tells the sessions of a GPU, of which `room` fit; returns how many there are. */
-uint32_t scheduler_snapshot(struct scheduler *scheduler, uint32_t gpu,
-                            struct scheduler_session *sessions, uint32_t room);
 
 /* ---- for backend_process.c and seat.c */
 
