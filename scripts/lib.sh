@@ -22,7 +22,9 @@ quietly() {
     set +m
     trap 'kill -- "-$pid" 2>/dev/null; wait "$pid"; exit 130' INT TERM
     while kill -0 "$pid" 2>/dev/null; do
-        last=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]' | sed 's|/| of |') || true
+        last=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1) || true
+        last=${last//[\[\]]/}
+        last=${last/\// of }
         if [ -t 2 ]; then
             printf '\r\033[K%s: %s%d s' "$what" "${last:+$last, }" $((SECONDS - began)) >&2
         elif [ $((SECONDS - began - told)) -ge 30 ]; then

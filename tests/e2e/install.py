@@ -88,7 +88,8 @@ def test_demo_and_build_use_that_target(_):
 
 def quietly(log, command, terminal=False):
     """What scripts/lib.sh says of a command with many lines: its exit status and the text."""
-    words = ["bash", "-c", f'. scripts/lib.sh; quietly "the work" {log} bash -c "$1"', "sh", command]
+    words = ["bash", "-c", f'. scripts/lib.sh; quietly "the work" {log} bash -c "$1"', "sh",
+             command]
     if terminal:
         words = ["script", "-qec", shlex.join(words), "/dev/null"]
     done = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

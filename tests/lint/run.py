@@ -13,6 +13,7 @@ import rule_clocks
 import rule_cuda_names
 import rule_driver_waits
 import rule_environment
+import rule_folders
 import rule_headers
 import rule_includes
 import rule_licence
@@ -42,6 +43,7 @@ SOURCE_RULES = {
     "driver_waits": rule_driver_waits.check,
     "environment": rule_environment.check,
     "semantics": rule_semantics.check,
+    "folders": rule_folders.check,
 }
 
 

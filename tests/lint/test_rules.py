@@ -13,6 +13,7 @@ import rule_clocks
 import rule_cuda_names
 import rule_driver_waits
 import rule_environment
+import rule_folders
 import rule_headers
 import rule_includes
 import rule_licence
@@ -110,6 +111,27 @@ class Limits(RuleTest):
         self.breaks(rule_limits, "base/a.c", "\tint x;\n", "a tab")
         self.breaks(rule_limits, "a.md", "word " * 21 + "\n", "105 columns")
         self.keeps(rule_limits, "a.md", "| " + "word " * 30 + "|\n")
+
+
+class Folders(RuleTest):
+    def test_number_of_files(self):
+        for number in range(rule_folders.FILES - 1):
+            self.write(f"sched/next/p{number}.c", "int x;\n")
+            self.write(f"sched/tests/test_p{number}.c", "int x;\n")
+        self.write("sched/tests/more.c", "int x;\n")
+        self.write("sched/tests/most.h", "int x;\n")
+        self.keeps(rule_folders, "sched/next/last.h", "int x;\n")
+        self.write("sched/next/p.h", "int x;\n")
+        self.write("sched/next/q.h", "int x;\n")
+        self.assertIn("26 source files, 25 allowed", "\n".join(self.findings(rule_folders)))
+
+    def test_larger_ones_have_a_reason_and_are_no_larger(self):
+        tree = Tree(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+        for folder, (most, why) in rule_folders.LARGER.items():
+            files = sum(file.path.rpartition("/")[0] == folder
+                        for file in tree.with_suffix(".c", ".h"))
+            self.assertTrue(why and most > rule_folders.FILES, folder)
+            self.assertEqual(files, most, f"{folder} has shrunk: write its number down")
 
 
 class CudaNames(RuleTest):
