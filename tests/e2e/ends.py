@@ -18,7 +18,7 @@ ROUNDS = 4  # memory grows in each of them, unless it only grows until it has be
 def counts(build):
     """How many warm up, and how many are measured."""
     if build.sanitize != "none":
-        return 50, 350
+        return 50, 200
     return (1000, 9000) if FULL else (100, 400)
 
 
@@ -49,7 +49,7 @@ def leave_alone(build, server, count):
 
 def leave_side_by_side(build, server, count):
     """Each comes while the one before ends."""
-    leave(build, server, [str(count), "side"], 60 + count)
+    leave(build, server, [str(count), "side"], 60 + 2 * count)
 
 
 def measure(build, seats, leave_some, warm, count):
