@@ -90,6 +90,16 @@ static bool link_room_make(void)
     return buffer != NULL;
 }
 
+bool ctl_link_keep(const void *bytes, size_t size)
+{
+    bool room = link_room_make() && size <= link_to.size - link_to.used;
+    if (room && size != 0) {
+        memcpy(link_to.buffer + link_to.used, bytes, size);
+        link_to.used += size;
+    }
+    return room;
+}
+
 static enum admin_code link_fill(char *why, size_t why_size)
 {
     size_t got;

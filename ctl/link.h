@@ -16,6 +16,10 @@ enum admin_code ctl_link_send(const char *bytes, size_t size, char *why, size_t 
 /* Receives a line of `size` bytes without its newline, lent until the next call. */
 enum admin_code ctl_link_receive_line(const char **text, size_t *size, char *why, size_t why_size);
 
+/* Bytes of the first line, which have come together with the end of what was before it; false: no
+ * memory. */
+bool ctl_link_keep(const void *bytes, size_t size);
+
 /* ---- link_open.c */
 
 /* Connects within `timeout_ms`; the other end has said that this is the place for requests. */

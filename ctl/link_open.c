@@ -213,6 +213,17 @@ static enum admin_code greeting_failed(const struct transport_conn *conn, enum g
     return ADMIN_UNREACHABLE;
 }
 
+/* A gpuaasd that has too many admins says so at once. */
+static enum admin_code link_keep_rest(struct frame_reader *reader, char *why, size_t why_size)
+{
+    frame_drop(reader);
+    if (!ctl_link_keep(reader->buffer + reader->start, reader->end - reader->start)) {
+        snprintf(why, why_size, "no memory");
+        return ADMIN_ERROR;
+    }
+    return ADMIN_OK;
+}
+
 static enum admin_code link_greet(struct transport_conn *conn, uint64_t deadline_ns, char *why,
                                   size_t why_size)
 {
@@ -237,6 +248,8 @@ static enum admin_code link_greet(struct transport_conn *conn, uint64_t deadline
         code = ADMIN_DENIED;
     } else if (header.opcode != WIRE_ADMIN) {
         code = greeting_failed(conn, GA_INVALID, why, why_size);
+    } else {
+        code = link_keep_rest(&reader, why, why_size);
     }
     frame_reader_fini(&reader);
     return code;

@@ -12,7 +12,9 @@
 #include "conf/conf.h"
 #include "server/control/control.h"
 
-#define ADMIN_CONNS_MAX 32u /* at once; a further one is told so */
+/* At once, by the socket and as many over the network: whoever is elsewhere keeps nobody from the
+ * socket. A further one is told so. */
+#define ADMIN_CONNS_MAX 32u
 
 struct admin {
     struct control *control;
@@ -21,7 +23,7 @@ struct admin {
     uv_poll_t listener;
     struct accept_pause pause;
     struct ga_list conns; /* struct admin_conn */
-    unsigned conn_count;
+    unsigned local_count, remote_count;
     dev_t device; /* of the socket's file, which is removed at the end if it is still ours */
     ino_t inode;
 };

@@ -29,6 +29,7 @@
 struct admin_conn {
     struct ga_list link;
     struct admin *admin;
+    unsigned *count; /* of those that come by the same way */
     struct transport_conn conn;
     uv_poll_t poll;
     uv_timer_t timer;
@@ -67,7 +68,7 @@ static void admin_conn_close(struct admin_conn *conn)
     if (!conn->closing) {
         conn->closing = true;
         ga_list_remove(&conn->link);
-        conn->admin->conn_count--;
+        --*conn->count;
         uv_close((uv_handle_t *)&conn->poll, conn_handle_closed);
         uv_close((uv_handle_t *)&conn->timer, conn_handle_closed);
         conn->conn.ops->close(&conn->conn);
@@ -283,7 +284,8 @@ static void conn_ready(uv_poll_t *poll, int status, int events)
 /* ---- beginning */
 
 /* Takes the connection; NULL: no memory, or no room in the loop. */
-static struct admin_conn *conn_make(struct admin *admin, const struct transport_conn *transport)
+static struct admin_conn *conn_make(struct admin *admin, const struct transport_conn *transport,
+                                    unsigned *count)
 {
     struct admin_conn *conn = calloc(1, sizeof *conn);
     struct transport_conn taken = *transport;
@@ -294,6 +296,7 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
         return NULL;
     }
     conn->admin = admin;
+    conn->count = count;
     conn->control = admin->control;
     conn->conn = taken;
     conn->handles = 2;
@@ -301,7 +304,7 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
     conn->timer.data = conn;
     (void)uv_timer_init(&admin->control->loop, &conn->timer);
     ga_list_append(&admin->conns, &conn->link);
-    admin->conn_count++;
+    ++*count;
     return conn;
 }
 
@@ -313,7 +316,7 @@ static void conn_begin(struct admin_conn *conn)
                 (int)conn->peer.pid);
         status = conn_deny(conn, "root, the user of gpuaasd and the members of admin_group may "
                                  "administer it, and you are none of them");
-    } else if (conn->admin->conn_count > ADMIN_CONNS_MAX) {
+    } else if (*conn->count > ADMIN_CONNS_MAX) {
         status = conn_refuse(conn, ADMIN_LIMIT, "too many admins are connected already: try again");
     } else {
         conn_allow(conn, IDLE_MS);
@@ -328,7 +331,7 @@ static void conn_begin(struct admin_conn *conn)
 void admin_conn_local(struct admin *admin, int fd)
 {
     const struct transport_conn transport = transport_of_socket(fd);
-    struct admin_conn *conn = conn_make(admin, &transport);
+    struct admin_conn *conn = conn_make(admin, &transport, &admin->local_count);
     if (conn != NULL && admin_peer_of(fd, admin->group, &conn->peer) == GA_OK) {
         conn_begin(conn);
     } else if (conn != NULL) {
@@ -339,7 +342,7 @@ void admin_conn_local(struct admin *admin, int fd)
 void admin_conn_remote(struct admin *admin, const struct transport_conn *transport,
                        struct auth_grant *grant, const char *address)
 {
-    struct admin_conn *conn = conn_make(admin, transport);
+    struct admin_conn *conn = conn_make(admin, transport, &admin->remote_count);
     if (conn == NULL) {
         free(grant);
         return;

@@ -15,6 +15,7 @@ import tempfile
 import certificates
 import ctl
 import harness
+from admin_socket import CONNS_MAX
 from ctl import DENIED, OK, UNREACHABLE, USAGE
 from harness import expect, wait_until
 from no_server import refusing_address
@@ -215,6 +216,33 @@ def test_wrong_ends(build):
         program = harness.run([build.program("devices")], env, status=1)
         expect("(100," in program.out.text and "nobody listens there" in program.err.text,
                program.report())
+
+
+def connected(server, folder, name):
+    """A connection as gpuaasctl begins one, behind its greeting."""
+    host, port = server.place.rsplit(":", 1)
+    context = ssl.create_default_context(cafile=f"{folder}/ca/ca.pem")
+    context.load_cert_chain(f"{folder}/{name}.crt", f"{folder}/{name}.key")
+    conn = context.wrap_socket(socket.create_connection((host, int(port)), raw.SECONDS),
+                               server_hostname=host)
+    raw.Raw.say(conn, raw.ADMIN, raw.greeting(bytes(16)))
+    answer = raw.HEADER.unpack(conn.recv(raw.HEADER.size))
+    expect(answer[:2] == (0, raw.ADMIN), f"{answer}")
+    return conn
+
+
+def test_many_elsewhere(build):
+    """One too many is told so, and those at the admin socket notice nothing."""
+    with reachable(build) as (server, local, folder), contextlib.ExitStack() as stack:
+        issue(local, folder, "issue-admin", "ana", name="ana")
+        ana = Remote(build, folder, server.address, "ana")
+        for _ in range(CONNS_MAX):
+            stack.enter_context(connected(server, folder, "ana"))
+        ana.wrong(ctl.LIMIT, "health", says="too many admins")
+        local.run("health")
+        stack.close()
+        wait_until(lambda: ana.run("health", status=None).popen.returncode == OK, 20,
+                   "they have left")
 
 
 if __name__ == "__main__":
