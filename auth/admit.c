@@ -16,6 +16,7 @@
 
 #include "auth/penalty.h"
 #include "auth/token.h"
+#include "base/moment.h"
 
 #define ADMIT_ASK "ask the administrator of the server for a token (GPUAAS_TOKEN_FILE)"
 
@@ -96,10 +97,8 @@ static enum ga_status admit_refuse(struct auth_refusal *refusal, enum auth_reaso
 static enum ga_status admit_ended(struct auth_refusal *refusal, enum auth_reason reason,
                                   const struct store_credential *found)
 {
-    char when[40] = "";
-    time_t end = (time_t)(reason == AUTH_EXPIRED ? found->expires : found->revoked);
-    struct tm utc;
-    (void)(gmtime_r(&end, &utc) != NULL && strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc));
+    char when[GA_MOMENT_BYTES];
+    ga_moment_for_people(reason == AUTH_EXPIRED ? found->expires : found->revoked, when);
     (void)admit_refuse(refusal, reason, "credential %s (%s) %s at %s", found->id, found->tenant,
                        reason == AUTH_EXPIRED ? "expired" : "was revoked", when);
     snprintf(refusal->why, sizeof refusal->why,

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/moment.h"
+
 #define LINE_SUFFIX       ",\"hash\":\""
 #define LINE_SUFFIX_BYTES (sizeof LINE_SUFFIX - 1 + 64 + 2) /* with the hash and `"}` */
 
@@ -74,12 +76,8 @@ static json_t *text_of(const char *text)
 
 static json_t *time_of(int64_t now_ms)
 {
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm parts;
-    char text[64], whole[32];
-    gmtime_r(&seconds, &parts);
-    strftime(whole, sizeof whole, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text, sizeof text, "%s.%03dZ", whole, (int)(now_ms % 1000));
+    char text[GA_MOMENT_BYTES];
+    (void)ga_moment_write_ms(now_ms, text); /* "": there is no such date */
     return json_string(text);
 }
 

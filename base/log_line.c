@@ -5,15 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/moment.h"
+
 const char *const log_level_names[] = {"error", "warn", "info", "debug"};
 const char log_level_priorities[] = "3467";
 
-static void time_write(const struct timespec *time, char text[40])
+static void time_write(const struct timespec *time, char text[GA_MOMENT_BYTES])
 {
-    struct tm utc;
-    (void)gmtime_r(&time->tv_sec, &utc);
-    size_t used = strftime(text, 40, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + used, 40 - used, ".%03ldZ", time->tv_nsec / 1000000);
+    (void)ga_moment_write_ms((int64_t)time->tv_sec * 1000 + time->tv_nsec / 1000000, text);
 }
 
 /* A line in progress. */
@@ -46,7 +45,7 @@ static void log_line_put_string(struct writing *writing, const char *key, const 
 size_t ga_log_line_write(enum ga_log_format format, const struct log_record *record,
                          char line[LOG_LINE_BYTES])
 {
-    char time[40];
+    char time[GA_MOMENT_BYTES];
     time_write(&record->time, time);
     struct writing writing = {.line = line};
     if (format == GA_LOG_RECORD) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "auth/auth.h"
+#include "base/moment.h"
 #include "ctl/value.h"
 #include "ctl/verb.h"
 
@@ -50,12 +51,8 @@ static const struct ctl_column ca_columns[] = {
 
 static json_t *time_json(int64_t seconds)
 {
-    char text[32] = "";
-    struct tm utc;
-    time_t at = (time_t)seconds;
-    if (gmtime_r(&at, &utc) != NULL) {
-        (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    }
+    char text[GA_MOMENT_BYTES];
+    (void)ga_moment_write(seconds, text); /* "": there is no such date */
     return json_string(text);
 }
 

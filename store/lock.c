@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/moment.h"
+
 #define LOCK_SUFFIX "-lock"
 #define LOCK_BYTE   ((off_t)1 << 62) /* of the database; SQLite has some behind the first GiB */
 
@@ -55,18 +57,17 @@ static enum ga_status lock_place(const char *path, char place[PATH_MAX], char *w
 static void lock_holder_write(int file, const char *path, char *why, size_t why_size)
 {
     struct flock found = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char text[80] = "", when[40] = "", process[40] = "";
+    char text[80] = "", at[GA_MOMENT_BYTES], when[GA_MOMENT_BYTES + 10] = "", process[40] = "";
     long pid;
     int64_t since;
-    struct tm parts;
     bool known = fcntl(file, F_GETLK, &found) == 0 && found.l_type != F_UNLCK && found.l_pid > 0;
     if (known) {
         snprintf(process, sizeof process, ", process %ld", (long)found.l_pid);
     }
     if (pread(file, text, sizeof text - 1, 0) > 0 &&
-        sscanf(text, "%ld %" SCNd64, &pid, &since) == 2 && (!known || pid == found.l_pid) &&
-        gmtime_r(&(time_t){since}, &parts) != NULL) {
-        (void)strftime(when, sizeof when, ", since %Y-%m-%d %H:%M:%S UTC", &parts);
+        sscanf(text, "%ld %" SCNd64, &pid, &since) == 2 && (!known || pid == found.l_pid)) {
+        ga_moment_for_people(since, at);
+        snprintf(when, sizeof when, ", since %s", at);
     }
     snprintf(why, why_size,
              "%s is used by %sgpuaasd%s%s: stop that one first, or give each gpuaasd a store of "

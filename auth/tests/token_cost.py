@@ -36,7 +36,7 @@ def main():
     sources = [f"{HERE}/token_cost.c", *(f"{root}/auth/{name}.c" for name in
                                          ("admit", "penalty", "token")),
                *glob.glob(f"{root}/store/*.c"), *glob.glob(f"{root}/api/limits*.c"),
-               *(f"{root}/base/{name}.c" for name in ("log", "log_line", "nearest",
+               *(f"{root}/base/{name}.c" for name in ("log", "log_line", "moment", "nearest",
                                                       "private_file", "text"))]
     with tempfile.TemporaryDirectory(prefix="gpuaas-token-") as folder:
         program = f"{folder}/token_cost"

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/digits.h"
+#include "base/moment.h"
 #include "server/control/control.h"
 
 /* Of a page, at first and at most: the rows are read anew for each page, so pages are few. */
@@ -159,12 +160,8 @@ enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
 
 void admin_set_time(json_t *object, const char *name, int64_t seconds)
 {
-    char text[32];
-    struct tm utc;
-    time_t time = (time_t)seconds;
-    bool known = seconds != 0 && gmtime_r(&time, &utc) != NULL &&
-                 strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) != 0;
-    admin_set_text(object, name, known ? text : NULL);
+    char text[GA_MOMENT_BYTES];
+    admin_set_text(object, name, seconds != 0 && ga_moment_write(seconds, text) ? text : NULL);
 }
 
 void admin_set_limits(json_t *object, const struct limits *limits)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/moment.h"
 #include "server/control/control.h"
 
 #define DAY_S  INT64_C(86400)
@@ -43,15 +44,6 @@ static bool validity_read(const struct conf_server *server, enum certificates_ki
            transport_certificates_look(path, kind == CERTIFICATE_CLIENT_CA, validity);
 }
 
-static void moment_write(int64_t seconds, char text[40])
-{
-    time_t time = (time_t)seconds;
-    struct tm utc;
-    if (gmtime_r(&time, &utc) == NULL || strftime(text, 40, "%Y-%m-%d %H:%M UTC", &utc) == 0) {
-        snprintf(text, 40, "an unknown time");
-    }
-}
-
 static void length_write(int64_t seconds, char *text, size_t size)
 {
     if (seconds >= 2 * DAY_S) {
@@ -68,16 +60,16 @@ static bool validity_write(const char *path, enum certificates_kind kind,
                            const struct transport_validity *validity, int64_t soon_s, char *why,
                            size_t why_size)
 {
-    char moment[40], length[40];
+    char moment[GA_MOMENT_BYTES], length[40];
     int64_t now = (int64_t)time(NULL);
     if (validity->from > now) {
-        moment_write(validity->from, moment);
+        ga_moment_for_people(validity->from, moment);
         snprintf(why, why_size,
                  "%.200s is valid from %s on only: is the clock of this machine right?", path,
                  moment);
         return true;
     }
-    moment_write(validity->until, moment);
+    ga_moment_for_people(validity->until, moment);
     if (validity->until <= now) {
         snprintf(why, why_size, "%.200s has expired, at %s: %s", path, moment, kinds[kind].cure);
     } else {
