@@ -139,9 +139,9 @@ Test(ledger, what_has_ended_and_is_asked_for_by_nobody_makes_room)
         (void)place(i * 10 * US, 1 + i % 50, DEAD, MODEL_COMPUTE, 10 * US);
     }
     cr_expect_leq(ledger.count, 2);
-    struct model_placed *asked = place(0, 100, 2, MODEL_COMPUTE, 1 * US);
+    (void)place(0, 100, 2, MODEL_COMPUTE, 1 * US);
     (void)place(1000000 * US, 1, DEAD, MODEL_COMPUTE, 1 * US);
-    asked = model_ledger_find(&ledger, 100);
+    struct model_placed *asked = model_ledger_find(&ledger, 100);
     cr_assert_not_null(asked);
     model_ledger_take(&ledger, asked);
     cr_expect_null(model_ledger_find(&ledger, 100));

@@ -30,12 +30,12 @@
 
 static struct seat *seat_of(struct process_seat *base)
 {
-    return base != NULL ? ga_container(base, struct seat, base) : NULL;
+    return ga_container(base, struct seat, base);
 }
 
 struct seat *seat_in(const struct backend_process *process, unsigned number)
 {
-    return seat_of(process->seats[number]);
+    return process->seats[number] != NULL ? seat_of(process->seats[number]) : NULL;
 }
 
 static void seat_closed(uv_handle_t *timer)

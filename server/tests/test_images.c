@@ -239,7 +239,7 @@ Test(images, unknown_and_somebody_elses_have_the_same_answer)
     cr_expect_eq(fd, -1);
     memset(others.key, 0, sizeof others.key);
     memset(nobodys.key, 0, sizeof nobodys.key);
-    cr_expect_eq(memcmp(&others, &nobodys, sizeof others), 0);
+    cr_expect_eq(memcmp(&others, &nobodys, sizeof others), 0); /* NOLINT: no byte tells more */
     cr_expect_eq(others.result, CUDA_ERROR_NOT_FOUND);
     cr_expect(ask(&ann, CHANNEL_IMAGE_FIND, 1, &fd, &own));
     cr_expect_eq(own.result, CUDA_SUCCESS);

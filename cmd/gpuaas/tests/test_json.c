@@ -24,7 +24,7 @@ Test(json, texts)
     expect_text(NULL, "null");
     expect_text("a\"b\\c", "\"a\\\"b\\\\c\"");
     expect_text("\x1b[2J\n\x7f", "\"\\u001b[2J\\u000a\\u007f\"");
-    expect_text("\xc2\x9b"
+    expect_text("\xc2\x9b" /* NOLINT: that it misleads is the point */
                 "2J\xe2\x80\xae\xf3\xa0\x81\x81",
                 "\"\\u009b2J\\u202e\\udb40\\udc41\"");
     expect_text("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
