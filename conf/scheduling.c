@@ -10,10 +10,16 @@
 struct sched_gpu conf_gpu_sched(const struct conf_gpu *gpu)
 {
     if (gpu->driver != CONF_DRIVER_SOFT) {
-        return (struct sched_gpu){.copy_engines = COPY_ENGINES};
+        /* CUDA drivers of today have GPUs that take turns by time (Pascal and newer). */
+        return (struct sched_gpu){
+            .copy_engines = COPY_ENGINES, .copies_overlap = true, .slices = true};
     }
-    return (struct sched_gpu){.copy_engines = gpu->soft.copy_engines,
-                              .bandwidth = (uint64_t)gpu->soft.memory_mbs * 1000000};
+    /* Without a timing model processors do the work, which share their time. */
+    const struct soft_device *soft = &gpu->soft;
+    return (struct sched_gpu){.copy_engines = soft->copy_engines,
+                              .bandwidth = (uint64_t)soft->memory_mbs * 1000000,
+                              .copies_overlap = !soft->timing || soft->overlap_contexts,
+                              .slices = !soft->timing || soft->context_slice_ns != 0};
 }
 
 enum ga_status conf_scheduling_check(const struct conf_scheduling *scheduling,

@@ -19,8 +19,9 @@ static double absent_attained(const struct sched *sched, const struct sched_abse
                               uint64_t now)
 {
     double gs = absent->tenant.gs, cgs = absent->tenant.cgs;
-    sched_history_fade(sched, &gs, &cgs, now - absent->since);
-    return gs + cgs;
+    uint64_t passed_ns = now - absent->since;
+    sched_history_fade(sched, &gs, &cgs, passed_ns);
+    return gs + cgs + sched_history_faded(sched, absent->tenant.recent_ns, passed_ns);
 }
 
 double sched_absent_owes(const struct sched *sched, const struct sched_tenant *tenant, uint64_t now)
@@ -105,6 +106,7 @@ struct sched_tenant sched_absent_take(struct sched *sched, uint64_t number, uint
         if (absent->tenant.number == number) {
             struct sched_tenant tenant = absent->tenant;
             sched_history_fade(sched, &tenant.gs, &tenant.cgs, now - absent->since);
+            tenant.recent_ns = sched_history_faded(sched, tenant.recent_ns, now - absent->since);
             tenant.due = 0; /* of an epoch that is over */
             absent_remove(sched, i);
             return tenant;

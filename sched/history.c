@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#define SCHED_FADES_QUANTA  10.0
 #define SCHED_LAS_K         0.8
 #define SCHED_LAS_FORGOTTEN 32u /* quanta, after which an hour of service is less than nothing */
 
@@ -19,6 +20,30 @@ void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint
         *gs = *cgs = 0;
     } else if (quanta != 0) {
         history_roll_one(gs, cgs, pow(1 - SCHED_LAS_K, (double)(quanta - 1)));
+    }
+}
+
+double sched_history_faded(const struct sched *sched, double recent_ns, uint64_t passed_ns)
+{
+    double quantum_ns = fmax((double)sched->settings.quantum_ns, sched->recent_longest_ns);
+    return recent_ns * exp(-(double)passed_ns / (SCHED_FADES_QUANTA * quantum_ns));
+}
+
+void sched_history_note(struct sched *sched, struct sched_tenant *tenant, double used_ns)
+{
+    tenant->recent_ns += used_ns;
+    sched->recent_longest_ns =
+        fmax(used_ns, sched_history_faded(sched, sched->recent_longest_ns, (uint64_t)used_ns));
+}
+
+static void history_fade_tenants(struct sched *sched, uint64_t now)
+{
+    if (now > sched->faded_at) {
+        const double part = sched_history_faded(sched, 1, now - sched->faded_at);
+        for (uint32_t row = 0; row < sched->tenant_count; row++) {
+            sched->tenants[row].recent_ns *= part;
+        }
+        sched->faded_at = now;
     }
 }
 
@@ -46,6 +71,7 @@ static void history_roll_tenants(struct sched *sched, uint64_t ended)
 
 void sched_history_roll(struct sched *sched, uint64_t now)
 {
+    history_fade_tenants(sched, now);
     if (now < sched->quantum_end) {
         return;
     }

@@ -10,7 +10,12 @@
 
 /* What GS and CGS of a tenant are after so long without service. */
 void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint64_t passed_ns);
-/* Ends the quanta that are over. */
+/* A tenant has had some; and what that counts after so long. For las_fcfs and las_fill (ours)
+ * service of tenants fades evenly: to 1/e in ten quanta, or in ten times the longest operation of
+ * late, which would else be forgotten before others have had as much. */
+void sched_history_note(struct sched *sched, struct sched_tenant *tenant, double used_ns);
+double sched_history_faded(const struct sched *sched, double recent_ns, uint64_t passed_ns);
+/* Ends the quanta that are over, and lets fade what tenants have had. */
 void sched_history_roll(struct sched *sched, uint64_t now);
 
 #endif

@@ -30,6 +30,10 @@ struct sched_session {
     uint64_t waiting_since; /* it is ready in vain since then; SCHED_NEVER: it is not */
     uint64_t turn_began;    /* if it is awake */
     uint64_t waited_ns, turns;
+    /* The engine it has worked on last, and its pauses after work on each, of late; 0: not known.
+     */
+    enum sched_engine worked;
+    double pauses_ns[SCHED_ENGINES];
     uint64_t attained_ns[SCHED_ENGINES];
     double gs, cgs; /* LAS: in this quantum; as of its beginning */
     double debt;    /* groups */
@@ -57,6 +61,7 @@ struct sched_tenant {
     double work_ns;       /* and what it uses of the GPU between two of these */
     double used_ns;       /* since the last of them */
     double gs, cgs;       /* of all its sessions, as theirs */
+    double recent_ns;     /* las_fcfs, las_fill: likewise, but it fades evenly (history.h) */
     uint64_t order;       /* of the last turn of any of them */
     double group_debt;    /* groups: of sessions that have left, for the next one */
     uint64_t group_round; /* and the last round in which it has had a turn */
@@ -75,18 +80,11 @@ struct sched_turn {
     double used;   /* GPU time that it has taken */
 };
 
-/* auto: service of late, ns; what its kernels have filled of the GPU counts in `places`. */
-struct sched_mix {
-    double kernels, places, copies[2];
-};
-
 struct sched_absent;
 
 struct sched {
     const struct sched_policy *policy;
     const struct sched_policy *acting; /* the same, but for auto */
-    const struct sched_policy *chosen; /* auto */
-    struct sched_mix mix;
     struct sched_settings settings;
     struct sched_gpu gpu;
     struct sched_session *sessions;
@@ -100,9 +98,15 @@ struct sched {
     uint64_t again;
     uint64_t order;       /* of the last turn */
     uint64_t quantum_end; /* LAS */
-    /* las_fcfs, las_fill: the quantum of tenants has begun then; the longest operation in it, and
-     * in the one before. */
+    /* LAS: the quantum of tenants has begun then; the longest operation in it, and in the one
+     * before.
+     */
     uint64_t tenants_since, longest_ns, longest_before_ns;
+    /* las_fcfs, las_fill: what tenants have had has faded until then; the longest operation of
+     * late.
+     */
+    uint64_t faded_at;
+    double recent_longest_ns;
     struct sched_turn turn;
     uint64_t turn_priority; /* priority: of the session of the turn, with what it has gained */
     uint64_t batch_ended;   /* latency: the last time at which batch work had its turn */
@@ -124,6 +128,8 @@ struct sched_policy {
     /* A session that has had work less than hold_ns ago counts as one that has some: its turn
      * begins, and waits for it. */
     bool anticipates;
+    /* Turns are held only in pauses that are mostly short. */
+    bool holds_little;
     /* NULL: it works with all settings that fit each other, on every GPU. */
     enum ga_status (*check)(const struct sched_settings *settings, const struct sched_gpu *gpu,
                             char *why, size_t why_room);

@@ -19,6 +19,7 @@ enum ga_status sched_create(struct sched **out, const struct sched_policy *polic
     }
     sched->gpu = *gpu;
     sched->quantum_end = now + settings->quantum_ns;
+    sched->faded_at = now;
     sched_change(sched, policy, settings, now);
     *out = sched;
     return GA_OK;
@@ -60,6 +61,7 @@ static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine eng
     sched_history_roll(sched, now == 0 ? 0 : now - 1); /* what ends with a quantum is of it */
     session->gs += (double)used_ns;
     tenant->gs += (double)used_ns;
+    sched_history_note(sched, tenant, (double)used_ns);
     tenant->used_ns += (double)used_ns;
     sched->longest_ns = used_ns > sched->longest_ns ? used_ns : sched->longest_ns;
     sched_bucket_take(&tenant->throttle, (double)used_ns, sched->settings.cap_window_ns, now);

@@ -53,7 +53,10 @@ struct sched_gpu {
     uint32_t copy_engines; /* 1 or 2 */
     uint64_t bandwidth;    /* of its memory, bytes/s; 0: not known */
     bool side_by_side;     /* work of several sessions runs at a time, for they share a context
-                            * (packing); else contexts take turns */
+                            * (packing); else kernels of several contexts take turns */
+    bool copies_overlap;   /* copies of one context run while another one has the kernels */
+    bool slices; /* contexts take turns by time, also within a kernel (from Pascal on); else
+                  * when the kernels that were launched before are over */
 };
 
 /* sched_settings_default has the defaults; SCHED_SETTINGS names the keys. */
@@ -63,7 +66,7 @@ struct sched_settings {
     uint64_t quantum_ns;     /* LAS: attained service counts from the end of a quantum on */
     uint64_t horizon_ns;     /* work that a session may have submitted ahead; the caller's */
     uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long; longer
-                              * if its tenant's pauses are (sched_hold_ns) */
+                              * if its tenant's pauses are, or not at all (sched_hold_ns) */
     uint64_t patience_ns;    /* so long after a turn its work may run until it is not waited for any
                               * more; the caller's */
     uint64_t group_slice_ns; /* groups: the turn of a group */
@@ -141,7 +144,8 @@ struct sched_decision {
 };
 struct sched_decision sched_decide(struct sched *sched, uint64_t now);
 /* For how long the session keeps its turn while it has no work, for now: hold_ns, and if its
- * tenant's pauses are longer, and shorter than a twentieth of an epoch, up to that. 0 stays 0. */
+ * tenant's pauses are longer, and shorter than a twentieth of an epoch, up to that. las_fill: not
+ * at all if its own pauses after such work are mostly longer than half of hold_ns. 0 stays 0. */
 uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot);
 
 /* For people who look, tests, and feedback. */

@@ -14,6 +14,7 @@
 #define SCHED_ROOM_MIN 8u
 /* Pauses end within so many times their average, mostly. */
 #define HOLD_PAUSES 4
+#define HOLD_LITTLE 2 /* a pause that is longer than hold_ns by this is not worth it (las_fill) */
 #define HOLD_PART                                                                                  \
     20 /* of an epoch: a turn is held for no longer pauses, unless hold_ns says so                 \
         */
@@ -93,10 +94,32 @@ static void tenant_note_work(const struct sched *sched, struct sched_tenant *ten
     }
 }
 
+/* A session has or has no work from `since` on. Of pauses in which gpuaasd keeps its turn nothing
+ * is known: those that are noted are too long, until turns are not held any more. */
+static void session_note_work(struct sched_session *session, bool has_work, uint64_t since)
+{
+    if (has_work && session->idle_since != SCHED_NEVER && session->turns != 0) {
+        double *pause_ns = &session->pauses_ns[session->worked];
+        recent_note(pause_ns, (double)(since - session->idle_since) + 1, *pause_ns <= 0);
+    }
+    if (has_work) {
+        const unsigned asks = session->request.wants | session->request.busy;
+        session->worked = (asks & SCHED_BIT(SCHED_COMPUTE)) != 0 ? SCHED_COMPUTE
+                          : (asks & SCHED_BIT(SCHED_H2D)) != 0   ? SCHED_H2D
+                                                                 : SCHED_D2H;
+    }
+    session->idle_since = has_work ? SCHED_NEVER : since;
+}
+
 uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot)
 {
-    const struct sched_tenant *tenant = &sched->tenants[sched->sessions[slot].tenant];
+    const struct sched_session *session = &sched->sessions[slot];
+    const struct sched_tenant *tenant = &sched->tenants[session->tenant];
     const struct sched_settings *settings = &sched->settings;
+    if (sched->acting->holds_little &&
+        session->pauses_ns[session->worked] > (double)settings->hold_ns / HOLD_LITTLE) {
+        return 0;
+    }
     double least = (double)settings->hold_ns, most = (double)settings->epoch_ns / HOLD_PART;
     bool is_short = least > 0 && tenant->pause_ns > 0 && tenant->pause_ns < most;
     return is_short ? (uint64_t)fmax(least, fmin(HOLD_PAUSES * tenant->pause_ns, most))
@@ -130,12 +153,13 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
     sched_bucket_set(&tenant->throttle, request->throttle_percent, sched->settings.cap_window_ns,
                      now);
     bool has_work = (session->request.wants | session->request.busy) != 0;
-    if (has_work && session->idle_since != SCHED_NEVER) {
-        session->idle_since = SCHED_NEVER;
-        tenant_note_work(sched, tenant, true, now);
-    } else if (!has_work && session->idle_since == SCHED_NEVER) {
-        session->idle_since = request->idle_ns < now ? now - request->idle_ns : 0;
-        tenant_note_work(sched, tenant, false, session->idle_since);
+    bool had_work = session->idle_since == SCHED_NEVER;
+    uint64_t since = request->idle_ns < now ? now - request->idle_ns : 0;
+    if (has_work || had_work) {
+        session_note_work(session, has_work, has_work ? now : since);
+    }
+    if (has_work != had_work) {
+        tenant_note_work(sched, tenant, has_work, has_work ? now : since);
     }
 }
 

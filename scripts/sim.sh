@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 sim=build/release/bin/gpuaas-sim
 
 case ${1:-} in
-run | golden | check | paper | pictures | scale) ;;
+run | golden | check | paper | mixes | pictures | scale) ;;
 *)
     cat <<'END'
 usage: ./dev sim run SCENARIO [OPTIONS]    simulate (gpuaas-sim --help: options)
@@ -16,6 +16,7 @@ usage: ./dev sim run SCENARIO [OPTIONS]    simulate (gpuaas-sim --help: options)
        ./dev sim check [--quick]           what would reveal a model that gives something away
              [--rigged]                    the same with simulators that cheat: all must be found
        ./dev sim paper [--quick] [ROW...]  the papers' rows about one GPU and one node
+       ./dev sim mixes [--seed TEXT]       auto against the best fixed policy, on random mixes
        ./dev sim pictures                  draw what each policy does (docs/pictures)
        ./dev sim scale                     10,000 GPUs and 100,000 applications: memory and speed
 END

@@ -53,7 +53,9 @@ static enum ga_status gpu_init(struct sim_world *w, const struct sim_gpu_keys *k
     const struct sched_gpu has = {.copy_engines = keys->device.copy_engines,
                                   .bandwidth = (uint64_t)keys->device.memory_mbs * 1000000,
                                   .side_by_side =
-                                      w->scenario->run.isolation == SIM_ISOLATION_PACKED};
+                                      w->scenario->run.isolation == SIM_ISOLATION_PACKED,
+                                  .copies_overlap = keys->device.overlap_contexts,
+                                  .slices = keys->device.context_slice_ns != 0};
     return policy
                ? sched_create(&gpu->sched, w->scenario->policy, &w->scenario->policy_keys, &has, 0)
                : GA_OK;

@@ -15,10 +15,10 @@
  * waits for at most so many slices, each with the operation that runs at its end, for each session
  * that waits so. Bad: for long requests under constant load.
  *
- * las_fcfs (ours): the tenant with the least CGS by its weight, and of its sessions the one that
- * has joined first. Requests of one tenant that take turns all end late; one after the other, most
- * end earlier, and the last not later. Starvation: the same, with LAS_FCFS_TIMES as many turns.
- * Bad: for a tenant whose long requests come before short ones. */
+ * las_fcfs (ours): the tenant that has had the least by its weight (history.h), and of its sessions
+ * the one that has joined first. Requests of one tenant that take turns all end late; one after the
+ * other, most end earlier, and the last not later. Starvation: the same, with LAS_FCFS_TIMES as
+ * many turns. Bad: for a tenant whose long requests come before short ones. */
 #include "sched/next/next.h"
 #include "sched/turn.h"
 
@@ -78,8 +78,9 @@ static bool las_fcfs_before(const struct sched *sched, const struct sched_sessio
     if (a_tenant == b_tenant) {
         return a->joined_order < b->joined_order;
     }
-    int compared = las_compare_tenants(a_tenant, b_tenant);
-    return compared != 0 ? compared < 0 : a_tenant->order < b_tenant->order;
+    double a_had = a_tenant->recent_ns / a_tenant->weight;
+    double b_had = b_tenant->recent_ns / b_tenant->weight;
+    return a_had < b_had || a_had > b_had ? a_had < b_had : a_tenant->order < b_tenant->order;
 }
 
 static void las_decide(struct sched *sched, uint64_t now)

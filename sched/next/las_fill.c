@@ -1,37 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* las_fcfs for sessions that run side by side (ours): as that wakes one session at a time, copies
- * of both directions and kernels that leave room on the GPU never overlap. Here the first session
- * in its order uses its engine, and each further one, in this order, an engine that is free:
- *   - kernels share the GPU as long as there is room;
- *   - who waits for an engine keeps those behind it from it;
+/* las_fcfs for engines (ours): as that wakes one session at a time, work that could overlap never
+ * does. Here the first session in its order uses its engine, and each further one, in this order,
+ * an engine that is free. What can overlap depends on the GPU:
+ *   - sessions share a context: copies in, copies out, and kernels as long as there is room;
+ *   - contexts take turns by time: copies in, copies out, and kernels. A kernel does not wait for
+ * those of sessions behind its own, which go on beside it at half the speed, nor for those that are
+ * LAS_FILL_SHORTER times as long: it would take long until they are over, and delays them little;
+ *   - contexts take turns when kernels are over: copies in, copies out, and one session's kernels;
+ *   - copies of a context do not run beside another one's kernels: nothing.
+ * And unless contexts take turns by time,
+ *   - who waits for an engine keeps those behind it from it (copies always);
  *   - a session does not fill up an engine for LAS_FILL_LONGER times as long as a session before it
  * uses its own now, if that one uses this engine too: it would soon wait for it. (A program of
  * short copies and kernels would else find a long kernel of another one behind each copy.)
- * A session keeps its engine for a slice, and while it pauses for less than hold_ns.
+ *   - a session waits for one before it that is about to come back and would wait for it for much
+ * longer than that takes (fill_awaits), so that the GPU may be idle for a moment.
+ * A session keeps its engine for a slice, and while it pauses for a little (sched_hold_ns).
  *
  * Reads: wants, busy, demand; attained service. How long a session uses an engine is its service
- * there by its turns. Starvation: as las_fcfs; a turn is for one engine here. Bad: where sessions
- * do not run side by side; where one engine does nearly everything, so that nothing can overlap
- * (las_fcfs keeps short programs together better). */
+ * there by its turns. Starvation: as las_fcfs; a turn is for one engine here. Bad: for fairness
+ * between tenants. */
+#include <math.h>
+
 #include "sched/next/next.h"
 
-#define LAS_FILL_LONGER 16.0 /* 4 to 64 do nearly as well in the simulator */
-#define LAS_FILL_TIMES  10u  /* as many turns as LAS_FCFS_TIMES */
+#define LAS_FILL_LONGER  8.0  /* 4 to 16 do nearly as well in the simulator */
+#define LAS_FILL_SHORTER 4.0  /* 2 to 8 do nearly as well */
+#define LAS_FILL_AWAITED 16.0 /* 4 does nearly as well; with 64 it hardly ever waits */
+#define LAS_FILL_TIMES   10u  /* as many turns as LAS_FCFS_TIMES */
 
 struct fill {
     struct sched *sched;
     uint64_t now;
+    bool slices;     /* kernels of several contexts go on at a time, by slices */
     unsigned copies; /* engines that are in use */
     uint32_t room_ppm;
     unsigned kept; /* for one that waits */
 };
 
-#define FILL_COPIES (SCHED_BIT(SCHED_H2D) | SCHED_BIT(SCHED_D2H))
+#define FILL_COPIES  (SCHED_BIT(SCHED_H2D) | SCHED_BIT(SCHED_D2H))
+#define FILL_KERNELS SCHED_BIT(SCHED_COMPUTE)
 
-/* With one copy engine, copies of both directions want it. */
+/* What such work keeps from others: with one copy engine, copies of both directions want it. */
 static unsigned fill_engines(const struct fill *fill, unsigned engines)
 {
-    bool one = fill->sched->gpu.copy_engines == 1 && (engines & FILL_COPIES) != 0;
+    const struct sched_gpu *gpu = &fill->sched->gpu;
+    if (engines != 0 && !gpu->side_by_side && !gpu->copies_overlap) {
+        return FILL_COPIES | FILL_KERNELS;
+    }
+    bool one = gpu->copy_engines == 1 && (engines & FILL_COPIES) != 0;
     return engines | (one ? FILL_COPIES : 0);
 }
 
@@ -54,16 +71,18 @@ static bool fill_before(const struct fill *fill, const struct sched_session *a,
     if (a_aged != fill_aged(fill, b)) {
         return a_aged;
     }
-    const double a_cgs = a_tenant->cgs / a_tenant->weight, b_cgs = b_tenant->cgs / b_tenant->weight;
-    return !a_aged && (a_cgs < b_cgs || a_cgs > b_cgs) ? a_cgs < b_cgs
+    const double a_had = a_tenant->recent_ns / a_tenant->weight;
+    const double b_had = b_tenant->recent_ns / b_tenant->weight;
+    return !a_aged && (a_had < b_had || a_had > b_had) ? a_had < b_had
                                                        : a->joined_order < b->joined_order;
 }
 
 static void fill_use(struct fill *fill, const struct sched_session *session, unsigned engines)
 {
     fill->copies |= engines & FILL_COPIES;
-    if ((engines & SCHED_BIT(SCHED_COMPUTE)) != 0) {
-        uint32_t demand_ppm = session->request.demand_ppm;
+    if ((engines & FILL_KERNELS) != 0) {
+        bool shares = fill->sched->gpu.side_by_side;
+        uint32_t demand_ppm = shares ? session->request.demand_ppm : fill->room_ppm;
         fill->room_ppm -= demand_ppm < fill->room_ppm ? demand_ppm : fill->room_ppm;
     }
 }
@@ -83,10 +102,39 @@ static double fill_length(const struct fill *fill, const struct sched_session *s
     return turns != 0 ? (double)most / (double)turns : 0;
 }
 
+/* Slices: whether its kernel is to wait for that of a session before it. */
+static bool fill_kernel_waits(const struct fill *fill, uint32_t slot)
+{
+    const struct sched *sched = fill->sched;
+    const struct sched_session *session = &sched->sessions[slot];
+    const double length = fill_length(fill, session, FILL_KERNELS);
+    sched_each (sched, i) {
+        const struct sched_session *other = &sched->sessions[i];
+        const unsigned engines = other->request.busy | (other->woken ? other->engines : 0u);
+        bool shorter =
+            length > 0 && length * LAS_FILL_SHORTER <= fill_length(fill, other, FILL_KERNELS);
+        if (i != slot && (engines & FILL_KERNELS) != 0 && fill_before(fill, other, session) &&
+            !shorter) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether it may use these engines besides. */
+static bool fill_is_free(const struct fill *fill, uint32_t slot, unsigned more)
+{
+    bool waits = fill->slices ? fill_kernel_waits(fill, slot) : fill->room_ppm == 0;
+    return (more & fill->copies) == 0 && ((more & FILL_KERNELS) == 0 || !waits);
+}
+
 /* Whether a session before it would soon wait for it. */
 static bool fill_delays(const struct fill *fill, const struct sched_session *session)
 {
     const struct sched *sched = fill->sched;
+    if (fill->slices) {
+        return false;
+    }
     const unsigned engines = fill_engines(fill, session->engines);
     const double length = fill_length(fill, session, engines);
     for (uint32_t i = 0; i < sched->awake_count; i++) {
@@ -95,6 +143,34 @@ static bool fill_delays(const struct fill *fill, const struct sched_session *ses
         if ((others & engines) == 0 && fill_length(fill, other, engines) > 0 &&
             fill_before(fill, other, session) &&
             length > LAS_FILL_LONGER * fill_length(fill, other, others)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a session before it is about to come back, and would wait for long: it pauses, mostly for
+ * less than LAS_FILL_AWAITED-th of what this one begins; it uses as little of an engine, but not
+ * less than such a part of its pause. Pauses end within twice their average, mostly. */
+static bool fill_awaits(const struct fill *fill, const struct sched_session *session, unsigned more)
+{
+    struct sched *sched = fill->sched;
+    if (fill->slices || (sched->gpu.side_by_side && (more & FILL_KERNELS) == 0)) {
+        return false;
+    }
+    const double length = fill_length(fill, session, more);
+    sched_each (sched, slot) {
+        const struct sched_session *other = &sched->sessions[slot];
+        const double pause = other->pauses_ns[other->worked];
+        const double needs = fill_length(fill, other, FILL_COPIES | FILL_KERNELS);
+        if (other->idle_since == SCHED_NEVER || other->capped || pause <= 0 ||
+            fmax(pause, needs) * LAS_FILL_AWAITED > length || needs * LAS_FILL_AWAITED < pause ||
+            !fill_before(fill, other, session)) {
+            continue;
+        }
+        const uint64_t until = other->idle_since + (uint64_t)(2 * pause);
+        if (until > fill->now) {
+            sched_again(sched, until);
             return true;
         }
     }
@@ -145,22 +221,25 @@ static bool fill_more(struct fill *fill)
         const unsigned engines = fill_engines(fill, session->engines);
         const unsigned more = engines & ~fill_engines(fill, session->request.busy);
         session->looked_at = true;
-        bool is_free = (more & fill->copies) == 0 &&
-                       ((more & SCHED_BIT(SCHED_COMPUTE)) == 0 || fill->room_ppm != 0);
-        if ((engines & fill->kept) == 0 && is_free && !fill_delays(fill, session)) {
+        if ((engines & fill->kept) == 0 && fill_is_free(fill, next, more) &&
+            !fill_delays(fill, session) && !fill_awaits(fill, session, more)) {
             session->aged = fill_aged(fill, session);
             sched_wake(sched, next, SCHED_NEVER, 0);
             fill_use(fill, session, more);
         } else {
             waits = true;
-            fill->kept |= engines;
+            fill->kept |= fill->slices ? engines & FILL_COPIES : engines;
         }
     }
 }
 
 static void las_fill_decide(struct sched *sched, uint64_t now)
 {
-    struct fill fill = {.sched = sched, .now = now, .room_ppm = 1000000};
+    const struct sched_gpu *gpu = &sched->gpu;
+    struct fill fill = {.sched = sched,
+                        .now = now,
+                        .slices = gpu->slices && gpu->copies_overlap && !gpu->side_by_side,
+                        .room_ppm = 1000000};
     fill_go_on(&fill);
     const uint32_t goes_on = sched->awake_count;
     bool waits = fill_more(&fill);
@@ -183,5 +262,6 @@ static void las_fill_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_las_fill = {
     .name = "las_fill",
     .summary = "las_fcfs, and other sessions use the engines that are free",
+    .holds_little = true,
     .decide = las_fill_decide,
 };

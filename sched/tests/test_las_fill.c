@@ -85,6 +85,103 @@ Test(las_fill, lets_go)
     sched_destroy(sched);
 }
 
+/* Two tenants; each `turn` of one is a kernel. */
+struct two {
+    struct sched *sched;
+    struct sched_request requests[2];
+    uint32_t slots[2];
+    uint64_t now;
+};
+
+static void two_begin(struct two *two, const struct sched_gpu *gpu)
+{
+    const struct sched_settings settings = sched_settings_default();
+    *two = (struct two){.sched = NULL};
+    cr_assert_eq(sched_create(&two->sched, sched_policy_find("las_fill"), &settings, gpu, 0),
+                 GA_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        two->requests[i].tenant = i;
+        cr_assert_eq(sched_join(two->sched, &two->requests[i], 0, &two->slots[i]), GA_OK);
+    }
+}
+
+static bool two_asks(struct two *two, uint32_t i, uint8_t wants, uint8_t busy)
+{
+    two->requests[i].wants = wants;
+    two->requests[i].busy = busy;
+    sched_update(two->sched, two->slots[i], &two->requests[i], two->now);
+    const struct sched_decision decision = sched_decide(two->sched, two->now);
+    for (uint32_t k = 0; k < decision.count; k++) {
+        if (decision.awake[k].slot == two->slots[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It runs a kernel alone. */
+static void two_turn(struct two *two, uint32_t i, uint64_t ns)
+{
+    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    cr_assert(two_asks(two, i, compute, 0));
+    (void)two_asks(two, i, 0, compute);
+    two->now += ns;
+    sched_charge(two->sched, two->slots[i], SCHED_COMPUTE, ns, two->now);
+    (void)two_asks(two, i, 0, 0);
+}
+
+/* Contexts that take turns by time: a kernel does not wait for that of a session behind its own,
+ * nor for one that is four times as long. */
+Test(las_fill, slices)
+{
+    const struct sched_gpu gpu = {.copy_engines = 2, .copies_overlap = true, .slices = true};
+    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    /* of the one that runs a kernel and the other one, which comes then; what both have had before,
+     * by another kernel of the first one; whether the other one may begin */
+    const struct {
+        uint64_t running_ms, coming_ms, before;
+        bool begins;
+    } cases[] = {
+        {50, 20, 1, true},
+        {20, 30, 1, false},
+        {1, 10, 1, false},
+        {100, 10, 12, true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct two two;
+        two_begin(&two, &gpu);
+        two_turn(&two, 0, cases[i].running_ms * TOY_MS);
+        for (uint64_t k = 0; k < cases[i].before; k++) {
+            two_turn(&two, 1, cases[i].coming_ms * TOY_MS);
+            two.now += 20 * TOY_MS;
+        }
+        (void)two_asks(&two, 0, compute, 0);
+        (void)two_asks(&two, 0, 0, compute);
+        two.now += TOY_MS;
+        const bool begins = two_asks(&two, 1, compute, 0);
+        sched_destroy(two.sched);
+        cr_assert_eq(begins, cases[i].begins, "case %zu", i);
+    }
+}
+
+/* A turn is held in pauses that have been short after such work, and in no others. */
+Test(las_fill, holds_little)
+{
+    const struct sched_settings settings = sched_settings_default();
+    const struct sched_gpu gpu = {.copy_engines = 2};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct two two;
+        two_begin(&two, &gpu);
+        for (uint32_t turn = 0; turn < 8; turn++) {
+            two_turn(&two, 0, 20 * TOY_MS);
+            two.now += i == 0 ? settings.hold_ns / 8 : 2 * settings.hold_ns;
+        }
+        two_turn(&two, 0, 20 * TOY_MS);
+        cr_assert_eq(sched_hold_ns(two.sched, two.slots[0]), i == 0 ? settings.hold_ns : 0);
+        sched_destroy(two.sched);
+    }
+}
+
 /* A has kernels of 50 ms. At 100 ms comes B, which has used less, and copies and launches a kernel
  * of a millisecond each 20 times. A's kernel goes beside its first copy, as nobody knows B, and
  * beside no other one. */
@@ -106,5 +203,27 @@ Test(las_fill, keeps_long_kernels_out)
     cr_assert_eq(apps[1].ended, 189 * TOY_MS);
     cr_assert_eq(apps[0].attained,
                  950 * TOY_MS); /* of the kernel that runs at the end nothing yet */
+    toy_end(&toy);
+}
+
+/* A pauses for 10 ms between kernels of 2 ms, B has kernels of 400 ms: until A has had as much, B's
+ * do not begin in its pauses. */
+Test(las_fill, waits_for_who_comes_back)
+{
+    static struct toy_gpu toy;
+    const struct toy_op ops[] = {{10 * TOY_MS, SCHED_COMPUTE, 2 * TOY_MS},
+                                 {0, SCHED_COMPUTE, 400 * TOY_MS}};
+    const struct sched_settings settings = sched_settings_default();
+    struct toy_app apps[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        apps[i] =
+            (struct toy_app){.request = {.tenant = i, .weight = 1}, .ops = &ops[i], .op_count = 1};
+    }
+    toy_begin(&toy, "las_fill", &settings, apps, 2);
+    toy_run(&toy, 20000 * TOY_MS);
+    cr_assert_geq(apps[0].attained, 1000 * TOY_MS, "%lu ms",
+                  (unsigned long)(apps[0].attained / TOY_MS));
+    cr_assert_geq(apps[1].attained, 1500 * TOY_MS, "%lu ms",
+                  (unsigned long)(apps[1].attained / TOY_MS));
     toy_end(&toy);
 }

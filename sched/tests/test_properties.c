@@ -129,12 +129,6 @@ Test(properties, fs_shares_short_operations)
     toy_end(&toy);
 }
 
-/* Under it the GPU waits for those to whom others owe. */
-static bool owes(const char *name)
-{
-    return strcmp(name, "tfs") == 0;
-}
-
 /* All that is begun ends, under each policy; GPU time is what the operations sum up to; where work
  * waits, the GPU is idle at most for the pauses for which turns are held. */
 Test(properties, work_ends)
@@ -159,7 +153,8 @@ Test(properties, work_ends)
                 operations += apps[i].rounds * apps[i].op_count;
             }
             uint64_t held = operations * settings.epoch_ns / 20;
-            cr_assert_leq(toy.idle_ns, owes(name) ? toy.now : held, "%s, mix %u", name, mix);
+            cr_assert_leq(toy.idle_ns, toy_may_wait(name) ? toy.now : held, "%s, mix %u", name,
+                          mix);
             cr_assert(toy.awake_most == 1 || !one_at_a_time(name), "%s wakes several", name);
             toy_end(&toy);
         }
@@ -192,8 +187,7 @@ static uint64_t wait_bound(const char *policy, const struct sched_settings *sett
     }
     if (strcmp(policy, "auto") == 0) { /* which may be any of these */
         return wait_bound("latency", settings, count, longest) +
-               wait_bound("las_fill", settings, count, longest) +
-               wait_bound("las_fcfs", settings, count, longest);
+               wait_bound("las_fill", settings, count, longest);
     }
     if (strcmp(policy, "latency") == 0) { /* batch; who has a goal waits less */
         return count *
@@ -369,7 +363,7 @@ Test(properties, change)
                 policies++;
             }
             cr_assert_gt(policies, 0);
-            sched_change(toy.sched, sched_policy_at(below(policies)), &settings, toy.now);
+            toy_change(&toy, sched_policy_at(below(policies)), &settings);
         }
         for (uint32_t i = 0; i < count; i++) {
             cr_assert(apps[i].done, "mix %u: %c has not ended", mix, 'A' + i);
@@ -391,7 +385,7 @@ Test(properties, history_is_handed_over)
     }
     toy_begin(&toy, "rr", &settings, apps, 2);
     toy_run(&toy, 201 * TOY_MS);
-    sched_change(toy.sched, sched_policy_find("las"), &settings, toy.now);
+    toy_change(&toy, sched_policy_find("las"), &settings);
     uint64_t before = apps[0].attained;
     toy_run(&toy, 290 * TOY_MS);
     cr_assert_leq(apps[0].attained - before, 10 * TOY_MS); /* the one that ran */

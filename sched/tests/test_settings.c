@@ -216,70 +216,41 @@ Test(settings, requests_are_brought_within_bounds)
     }
 }
 
-/* auto: where sessions run side by side, those that want different engines are awake together; one
- * at a time if one engine does nearly everything. */
-Test(settings, auto_where_sessions_run_side_by_side)
+/* auto: who is awake beside a session that runs a kernel depends on what overlaps on the GPU. */
+Test(settings, auto_knows_what_overlaps)
 {
     const struct {
-        bool side_by_side;
-        uint32_t demand_ppm, kernels_percent, awake;
-    } cases[] = {{false, 300000, 100, 1}, {true, 0, 100, 1}, {true, 0, 97, 1},
-                 {true, 0, 50, 2},        {true, 0, 3, 1},   {true, 300000, 100, 2},
-                 {true, 300000, 3, 1}};
-    struct sched_settings settings = sched_settings_default();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct sched_gpu of = {.copy_engines = 2, .side_by_side = cases[i].side_by_side};
+        struct sched_gpu gpu;
+        uint32_t demand_ppm;
+        uint32_t beside_copy, beside_kernel; /* awake, of two */
+    } cases[] = {
+        {{.copy_engines = 2}, 300000, 1, 1},
+        {{.copy_engines = 2, .slices = true}, 300000, 1, 1},
+        {{.copy_engines = 2, .copies_overlap = true}, 300000, 2, 1},
+        {{.copy_engines = 2, .copies_overlap = true, .slices = true}, 300000, 2, 1},
+        {{.copy_engines = 2, .side_by_side = true}, 300000, 2, 2},
+        {{.copy_engines = 2, .side_by_side = true}, 1000000, 2, 1},
+    };
+    const struct sched_settings settings = sched_settings_default();
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+        const uint32_t expected =
+            i % 2 == 0 ? cases[i / 2].beside_copy : cases[i / 2].beside_kernel;
         struct sched *sched = NULL;
-        uint32_t slots[2], awake = 0;
-        uint64_t now = 0;
-        cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
+        uint32_t slot = 0;
+        cr_assert_eq(
+            sched_create(&sched, sched_policy_find("auto"), &settings, &cases[i / 2].gpu, 0),
+            GA_OK);
         for (uint32_t k = 0; k < 2; k++) {
-            struct sched_request request = {.tenant = k,
-                                            .wants = k == 0 ? SCHED_BIT(SCHED_COMPUTE)
-                                                            : SCHED_BIT(SCHED_H2D),
-                                            .demand_ppm = cases[i].demand_ppm};
-            cr_assert_eq(sched_join(sched, &request, 0, &slots[k]), GA_OK);
+            struct sched_request request = {
+                .tenant = k,
+                .wants = SCHED_BIT(k == 0 && i % 2 == 0 ? SCHED_H2D : SCHED_COMPUTE),
+                .demand_ppm = cases[i / 2].demand_ppm};
+            cr_assert_eq(sched_join(sched, &request, 0, &slot), GA_OK);
         }
-        for (uint32_t turn = 0; turn < 2000; turn++) {
-            struct sched_decision decision = sched_decide(sched, now);
-            const uint64_t kernels_ns = settings.slice_ns / 100 * cases[i].kernels_percent;
-            awake = decision.count;
-            now += settings.slice_ns;
-            sched_charge(sched, slots[0], SCHED_COMPUTE, kernels_ns, now);
-            sched_charge(sched, slots[1], SCHED_H2D, settings.slice_ns - kernels_ns, now);
-        }
-        cr_assert_eq(awake, cases[i].awake, "case %zu: %u are awake", i, awake);
+        const uint32_t awake = sched_decide(sched, 0).count;
         sched_destroy(sched);
+        cr_assert_eq(awake, expected, "case %zu: %u are awake", i, awake);
     }
-}
-
-/* auto: a long kernel that leaves room is remembered through many short ones that do not. */
-Test(settings, auto_remembers_long_kernels)
-{
-    struct sched_settings settings = sched_settings_default();
-    const struct sched_gpu of = {.copy_engines = 2, .side_by_side = true};
-    struct sched_request requests[2] = {
-        {.tenant = 0, .wants = SCHED_BIT(SCHED_COMPUTE), .demand_ppm = 500000},
-        {.tenant = 1, .wants = SCHED_BIT(SCHED_H2D)}};
-    struct sched *sched = NULL;
-    uint32_t slots[2];
-    uint64_t now = 0;
-    cr_assert_eq(sched_create(&sched, sched_policy_find("auto"), &settings, &of, 0), GA_OK);
-    for (uint32_t k = 0; k < 2; k++) {
-        cr_assert_eq(sched_join(sched, &requests[k], 0, &slots[k]), GA_OK);
-    }
-    now += 10000 * settings.slice_ns / 10; /* 10 s */
-    sched_charge(sched, slots[0], SCHED_COMPUTE, now, now);
-    for (uint32_t i = 0; i < 10000; i++) {
-        now += settings.slice_ns / 10;
-        sched_charge(sched, slots[1], SCHED_COMPUTE, 100000, now); /* 1 s in 10 s */
-    }
-    cr_assert_eq(sched_decide(sched, now).count, 2);
-    sched_charge(sched, slots[1], SCHED_COMPUTE, 100 * settings.epoch_ns, now);
-    cr_assert_eq(sched_decide(sched, now).count, 2, "the choice stays for some more of them");
-    sched_charge(sched, slots[1], SCHED_COMPUTE, 800 * settings.epoch_ns, now);
-    cr_assert_eq(sched_decide(sched, now).count, 1);
-    sched_destroy(sched);
 }
 
 /* A debt and a cap do not end with the session. */

@@ -17,12 +17,12 @@ static const struct {
     uint64_t trace;
 } traces[] = {
     {"none", 0x1f988aa590eae339},         {"rr", 0x8231c94561f97149},
-    {"las", 0x1b57fe0c80d93410},          {"las_fcfs", 0x548e5c5ba8944b31},
-    {"las_fill", 0xd2435125a080fde5},     {"fs", 0x693d7e7606661a31},
+    {"las", 0x1b57fe0c80d93410},          {"las_fcfs", 0x526bac20210ccf9e},
+    {"las_fill", 0xeb6945a22b128439},     {"fs", 0x693d7e7606661a31},
     {"tfs", 0xee0e66b0c16e8468},          {"ps", 0x1276a66abb07a187},
     {"ps_bandwidth", 0x71db8681393d9535}, {"groups", 0x739f11ae3ed415d9},
     {"priority", 0xa5dbe4e106213038},     {"latency", 0x0d4639ddfab6231b},
-    {"auto", 0xfeed63bac41fc7ea},
+    {"auto", 0xf2d40ad0cf003e27},
 };
 
 static struct toy_gpu toy;
@@ -125,8 +125,11 @@ static uint64_t trace_of(const char *policy)
     seed = 20;
     for (uint32_t run = 0; run < RUNS; run++) {
         const struct sched_settings settings = any_settings();
-        const struct sched_gpu gpu = {
-            .copy_engines = 1 + run / 2 % 2, .bandwidth = 100, .side_by_side = run % 2 == 0};
+        const struct sched_gpu gpu = {.copy_engines = 1 + run / 2 % 2,
+                                      .bandwidth = 100,
+                                      .side_by_side = run % 2 == 0,
+                                      .copies_overlap = run % 3 != 0,
+                                      .slices = run % 4 == 3};
         uint32_t count = any_apps();
         toy_begin_on(&toy, &gpu, policy, &settings, apps, count);
         for (uint64_t piece = 1; piece <= PIECES; piece++) {

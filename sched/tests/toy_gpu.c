@@ -7,10 +7,21 @@
 
 #define TOY_IDLE UINT32_MAX
 
+bool toy_may_wait(const char *policy)
+{
+    const char *names[] = {"tfs", "las_fill", "auto"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(policy, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_settings *settings,
                struct toy_app *apps, uint32_t count)
 {
-    const struct sched_gpu gpu = {.copy_engines = 2, .bandwidth = 100};
+    const struct sched_gpu gpu = {.copy_engines = 2, .bandwidth = 100, .copies_overlap = true};
     toy_begin_on(toy, &gpu, policy, settings, apps, count);
 }
 
@@ -18,7 +29,7 @@ void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *
                   const struct sched_settings *settings, struct toy_app *apps, uint32_t count)
 {
     memset(toy, 0, sizeof(*toy));
-    toy->may_wait = strcmp(policy, "tfs") == 0;
+    toy->may_wait = toy_may_wait(policy);
     toy->gpu = *gpu;
     toy->apps = apps;
     toy->app_count = count;
@@ -36,6 +47,13 @@ void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *
 void toy_end(struct toy_gpu *toy)
 {
     sched_destroy(toy->sched);
+}
+
+void toy_change(struct toy_gpu *toy, const struct sched_policy *policy,
+                const struct sched_settings *settings)
+{
+    toy->may_wait = toy_may_wait(sched_policy_name(policy));
+    sched_change(toy->sched, policy, settings, toy->now);
 }
 
 static const struct toy_op *toy_op(const struct toy_app *app)
@@ -266,8 +284,8 @@ static uint64_t toy_decide(struct toy_gpu *toy)
     if (began) {
         return toy->now; /* decided anew, for the request has changed */
     }
-    /* Work conservation, but for a turn that is held for a session that pauses, and where those who
-     * owe wait for others who come back. */
+    /* Work conservation, but for a turn that is held for a session that pauses, and where others
+     * who come back are waited for. */
     cr_assert(toy_something_runs(toy) || !toy_work_waits(toy) || decision.count > 0 ||
                   toy->may_wait,
               "work waits, nothing runs, nobody is awake");

@@ -53,7 +53,7 @@ struct toy_span {
 struct toy_gpu {
     struct sched *sched;
     struct sched_gpu gpu;
-    bool may_wait; /* the policy lets the GPU wait while those with work owe */
+    bool may_wait; /* toy_may_wait of the policy of now */
     struct toy_app *apps;
     uint32_t app_count;
     uint64_t now;
@@ -74,12 +74,19 @@ struct toy_gpu {
     uint64_t trace; /* of all decisions and accounts: a number that any other one would change */
 };
 
+/* Whether under this policy the GPU may wait, although there is work, for a session that is about
+ * to come back. */
+bool toy_may_wait(const char *policy);
+
 /* A GPU with two copy engines and these applications. Fails the test where memory lacks. */
 void toy_begin(struct toy_gpu *toy, const char *policy, const struct sched_settings *settings,
                struct toy_app *apps, uint32_t count);
 /* On another GPU. */
 void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *policy,
                   const struct sched_settings *settings, struct toy_app *apps, uint32_t count);
+/* Another policy, as sched_change. */
+void toy_change(struct toy_gpu *toy, const struct sched_policy *policy,
+                const struct sched_settings *settings);
 /* Until the time, or until all have ended. */
 void toy_run(struct toy_gpu *toy, uint64_t until);
 void toy_end(struct toy_gpu *toy);

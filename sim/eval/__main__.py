@@ -6,12 +6,13 @@ import sys
 
 import check
 import golden
+import mixes
 import paper
 import pictures
 import scale
 
-COMMANDS = {"golden": golden, "check": check, "paper": paper, "pictures": pictures,
-            "scale": scale}
+COMMANDS = {"golden": golden, "check": check, "paper": paper, "mixes": mixes,
+            "pictures": pictures, "scale": scale}
 
 
 def main():

@@ -168,8 +168,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {.at = data, .left = size};
     static struct storm storm;
     memset(&storm, 0, sizeof(storm));
-    storm.gpu =
-        (struct sched_gpu){.copy_engines = 1 + fuzz_u8(&input) % 2, .bandwidth = fuzz_u16(&input)};
+    const uint8_t kind = fuzz_u8(&input);
+    storm.gpu = (struct sched_gpu){.copy_engines = 1 + kind % 2,
+                                   .bandwidth = fuzz_u16(&input),
+                                   .side_by_side = (kind & 2) != 0,
+                                   .copies_overlap = (kind & 4) != 0,
+                                   .slices = (kind & 8) != 0};
     const struct sched_policy *policy = some_policy(&storm, &input);
     FUZZ_CHECK(sched_create(&storm.sched, policy, &storm.settings, &storm.gpu, 0) == GA_OK);
     while (input.left > 0) {
