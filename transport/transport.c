@@ -180,6 +180,15 @@ bool transport_is_useful(const char *scheme)
 #endif
 }
 
+void transport_prepare(const char *scheme)
+{
+    for (size_t i = 0; i < transport_count; i++) {
+        if (strcmp(transport_all[i]->scheme, scheme) == 0 && transport_all[i]->prepare != NULL) {
+            transport_all[i]->prepare();
+        }
+    }
+}
+
 bool transport_address_is(const struct transport_address *address, const char *scheme)
 {
     const struct transport_ops *ops = address->inner != NULL ? address->inner : address->ops;

@@ -143,6 +143,9 @@ struct transport_ops {
     const char *scheme;
     /* Sending needs no system call, so batching saves nothing. */
     bool send_is_cheap;
+    /* Does beforehand what the first listener with tickets would have to wait for. NULL: nothing.
+     */
+    void (*prepare)(void);
     GA_CHECKED enum ga_status (*listen)(const struct transport_address *address,
                                         struct transport_listener *out, char *why, size_t why_size);
     /* GA_AGAIN: no connection waits. GA_NO_MEMORY: no descriptors or memory are left; the caller
@@ -217,6 +220,9 @@ extern const size_t transport_count;
 /* Whether listeners of this scheme can do more here than plain TCP: "rdma" on a machine with a
  * card. */
 bool transport_is_useful(const char *scheme);
+
+/* Does beforehand what takes long of the first listener of this scheme that has tickets. */
+void transport_prepare(const char *scheme);
 
 /* GA_INVALID with `why`: the text, the mistake and the allowed forms. `default_port` is used if
  * the text has none. */

@@ -11,6 +11,15 @@ def openssl(folder, *arguments):
                    stdin=subprocess.DEVNULL)
 
 
+def sign_itself(folder, name, names, *key):
+    """A certificate for `names` that is its own authority, and its key, of the kind that these
+    options of openssl say, as paths."""
+    openssl(folder, "req", "-x509", "-newkey", *key, "-nodes", "-keyout", f"{name}.key", "-out",
+            f"{name}.pem", "-days", "30", "-subj", f"/CN={name}", "-addext",
+            f"subjectAltName={names}")
+    return [os.path.join(folder, f"{name}.{kind}") for kind in ("pem", "key")]
+
+
 AUTHORITY_CONF = """
 [ca]
 default_ca = d

@@ -78,6 +78,21 @@ def test_names_and_addresses(build):
             harness.run_passing([build.program("vector_add")], env)
 
 
+def test_keys_of_every_kind(build):
+    """Of those that TLS 1.3 knows."""
+    kinds = {"rsa": ["rsa:2048", "-sha384"], "pss": ["rsa-pss", "-pkeyopt", "rsa_keygen_bits:2048"],
+             "p384": ["ec", "-pkeyopt", "ec_paramgen_curve:P-384", "-sha512"],
+             "ed25519": ["ed25519"], "ed448": ["ed448"]}
+    for name, key in kinds.items():
+        cert, key = certificates.sign_itself(harness.authority().folder, name, "IP:127.0.0.1", *key)
+        with harness.serving(build, config=config_with_tls(tls_cert=cert, tls_key=key)) as server:
+            expect_refused(build, server, ["no authority that is trusted"])
+            process = harness.run([build.program("hello")],
+                                  environment(build, server, GPUAAS_CA=cert, GPUAAS_CERT=cert,
+                                              GPUAAS_KEY=key))
+            expect(", over tls" in process.err.text, f"{name}\n{process.report()}")
+
+
 def test_certificates_that_are_not_believed(build):
     with harness.serving(build, config=config_with_tls()) as server:
         expect_refused(build, server, ["no authority that is trusted", "GPUAAS_CA"], GPUAAS_CA="")

@@ -27,23 +27,23 @@ static void state_free(struct tls_conn *state)
     free(state);
 }
 
-/* Makes a TLS connection of a TCP connection, which it owns. A server's gets memory only when it
- * has heard something: many connections never say anything. */
-static enum ga_status tls_conn_make(const struct transport_conn *tcp, struct tls_conn *state,
-                                    SSL_CTX *context, struct transport_conn *out)
+static struct tls_conn *tls_state_make(bool server)
+{
+    struct tls_conn *state = calloc(1, sizeof *state);
+    if (state != NULL) {
+        state->server = server;
+        pthread_mutex_init(&state->flush, NULL);
+        pthread_mutex_init(&state->crypto, NULL);
+    }
+    return state;
+}
+
+/* Makes a TLS connection of a TCP connection, which it owns. */
+static void tls_conn_make(const struct transport_conn *tcp, struct tls_conn *state,
+                          struct transport_conn *out)
 {
     state->tcp = *tcp;
-    pthread_mutex_init(&state->flush, NULL);
-    pthread_mutex_init(&state->crypto, NULL);
-    if (state->server && SSL_CTX_up_ref(context) == 1) {
-        state->context = context;
-    } else if (tls_ssl_make(state, context) != GA_OK) {
-        state->tcp.ops->close(&state->tcp);
-        state_free(state);
-        return GA_NO_MEMORY;
-    }
     *out = (struct transport_conn){.ops = &transport_tls, .fd = tcp->fd, .state = state};
-    return GA_OK;
 }
 
 static enum ga_status tls_listen(const struct transport_address *address,
@@ -69,50 +69,67 @@ static enum ga_status tls_listen(const struct transport_address *address,
     return GA_OK;
 }
 
+/* A server's gets memory only when it has heard something: many connections never say anything. */
 static enum ga_status tls_accept(struct transport_listener *listener, struct transport_conn *out)
 {
     struct tls_listener *from = listener->state;
     struct transport_conn tcp;
     GA_TRY(transport_tcp.accept(listener, &tcp));
-    struct tls_conn *state = calloc(1, sizeof *state);
-    if (state == NULL) {
+    struct tls_conn *state = tls_state_make(true);
+    if (state == NULL || SSL_CTX_up_ref(from->context) != 1) {
         tcp.ops->close(&tcp);
+        free(state);
         return GA_NO_MEMORY;
     }
-    state->server = true;
+    state->context = from->context;
     state->secret = from->secret;
     state->ticketed = from->secret.ticket != NULL;
-    return tls_conn_make(&tcp, state, from->context, out);
+    tls_conn_make(&tcp, state, out);
+    return GA_OK;
+}
+
+/* A client's end before it connects. */
+static enum ga_status client_prepare(struct tls_conn *state,
+                                     const struct transport_address *address, char *why,
+                                     size_t why_size)
+{
+    const struct transport_secret *secret = address->secret;
+    SSL_CTX *context = tls_context_connect(why, why_size);
+    if (context == NULL) {
+        return GA_INVALID;
+    }
+    memcpy(state->host, address->host, sizeof state->host);
+    if (secret != NULL && secret->ticket_id != NULL) {
+        state->ticketed = true;
+        memcpy(state->ticket, secret->ticket_id, TRANSPORT_TICKET_ID);
+        memcpy(state->ticket + TRANSPORT_TICKET_ID, secret->ticket_key, TRANSPORT_TICKET_KEY);
+    }
+    if (tls_ssl_make(state, context) != GA_OK) {
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
+    }
+    return tls_secret_load(state->ssl, secret, why, why_size);
 }
 
 static enum ga_status tls_connect_begin(const struct transport_address *address,
                                         struct transport_conn *out, char *why, size_t why_size)
 {
-    const struct transport_secret *secret = address->secret;
-    SSL_CTX *context;
     struct transport_conn tcp;
-    GA_TRY(tls_context_connect(secret, &context, why, why_size));
-    struct tls_conn *state = calloc(1, sizeof *state);
-    enum ga_status status = state != NULL ? GA_OK : GA_NO_MEMORY;
+    struct tls_conn *state = tls_state_make(false);
+    if (state == NULL) {
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
+    }
+    enum ga_status status = client_prepare(state, address, why, why_size);
     if (status == GA_OK) {
         status = transport_tcp.connect_begin(address, &tcp, why, why_size);
     }
-    if (status == GA_OK) {
-        memcpy(state->host, address->host, sizeof state->host);
-        if (secret != NULL && secret->ticket_id != NULL) {
-            state->ticketed = true;
-            memcpy(state->ticket, secret->ticket_id, TRANSPORT_TICKET_ID);
-            memcpy(state->ticket + TRANSPORT_TICKET_ID, secret->ticket_key, TRANSPORT_TICKET_KEY);
-        }
-        status = tls_conn_make(&tcp, state, context, out);
-    } else {
-        free(state);
+    if (status != GA_OK) {
+        state_free(state);
+        return status;
     }
-    SSL_CTX_free(context);
-    if (status == GA_NO_MEMORY) {
-        snprintf(why, why_size, "no memory");
-    }
-    return status;
+    tls_conn_make(&tcp, state, out);
+    return GA_OK;
 }
 
 static enum ga_status tls_connect_end(struct transport_conn *conn, char *why, size_t why_size)
@@ -207,6 +224,7 @@ static void tls_close(struct transport_conn *conn)
 
 const struct transport_ops transport_tls = {
     .scheme = "tls",
+    .prepare = tls_prepare,
     .listen = tls_listen,
     .accept = tls_accept,
     .renew = tls_renew,

@@ -73,11 +73,22 @@ extern uint64_t tls_key_records;
 
 extern const struct transport_ops transport_tls;
 
-/* ---- tls_context.c: credentials. GA_INVALID with `why`. Freed by SSL_CTX_free. */
+/* ---- tls_provider.c */
+/* Makes fewer of OpenSSL's algorithms ready, where that is possible. Once, before any is used. */
+void tls_provider_start(void);
+
+/* ---- tls_context.c: credentials */
+/* GA_INVALID with `why`. Freed by SSL_CTX_free. */
 GA_CHECKED enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX **out,
                                              char *why, size_t why_size);
-GA_CHECKED enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CTX **out,
-                                              char *why, size_t why_size);
+/* As in struct transport_ops: the context of all listeners of tickets. */
+void tls_prepare(void);
+/* The context of all connections that this process begins, without credentials. NULL with `why`. */
+SSL_CTX *tls_context_connect(char *why, size_t why_size);
+/* Gives such a connection its credentials; a ticket is that of its struct tls_conn. GA_INVALID and
+ * GA_NO_MEMORY with `why`. */
+GA_CHECKED enum ga_status tls_secret_load(SSL *ssl, const struct transport_secret *secret,
+                                          char *why, size_t why_size);
 
 /* ---- tls_identity.c: as in struct transport_ops */
 bool tls_identify(const struct transport_conn *conn, struct transport_identity *out);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials: certificates from files, or tickets. Only TLS 1.3, and no session resumption: a
- * connection costs one round trip more than TCP's and lives as long as its program. */
+ * connection costs one round trip more than TCP's and lives as long as its program.
+ *
+ * Note: to start OpenSSL and to make a context costs more than a handshake, so a process starts no
+ * more of it than it needs, and its clients share one context. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -10,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/private_file.h"
 #include "transport/tls/tls.h"
 
@@ -17,12 +21,26 @@
 
 #define READ_BYTES 132000u /* eight records, which OpenSSL reads from the socket at once */
 
-/* Starts OpenSSL as a guest: without work at exit, and without the machine's configuration file.
- * Must be the first call of OpenSSL, because any other call would start the library with
- * defaults. */
+/* Certificates may be signed with these. OpenSSL looks them up by name, in a table of its own. */
+static bool digests_name(void)
+{
+    return EVP_add_digest(EVP_sha1()) == 1 && EVP_add_digest(EVP_sha224()) == 1 &&
+           EVP_add_digest(EVP_sha256()) == 1 && EVP_add_digest(EVP_sha384()) == 1 &&
+           EVP_add_digest(EVP_sha512()) == 1;
+}
+
+/* Starts OpenSSL as a guest: without work at exit, without the machine's configuration file, and
+ * without the names of all algorithms. Must be the first call of OpenSSL, because any other call
+ * would start the library with defaults. */
 static bool library_start(void)
 {
-    return OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG, NULL) == 1;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const uint64_t less = OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ADD_ALL_DIGESTS;
+    if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_NO_LOAD_CONFIG | less, NULL) != 1) {
+        return false;
+    }
+    (void)pthread_once(&once, tls_provider_start);
+    return digests_name();
 }
 
 static const char *reason(void)
@@ -74,9 +92,36 @@ static enum ga_status file_error(const char *what, const char *path, char *why, 
     return GA_INVALID;
 }
 
-static enum ga_status identity_load(SSL_CTX *context, const struct transport_secret *secret,
-                                    char *why, size_t why_size)
+/* The owner's key and certificate are for one listener, or for one connection. */
+struct tls_owner {
+    SSL_CTX *context; /* NULL: `ssl` */
+    SSL *ssl;
+};
+
+static bool chain_use(const struct tls_owner *owner, const char *path)
 {
+    return owner->context != NULL ? SSL_CTX_use_certificate_chain_file(owner->context, path) == 1
+                                  : SSL_use_certificate_chain_file(owner->ssl, path) == 1;
+}
+
+static bool key_use(const struct tls_owner *owner, const char *path)
+{
+    return owner->context != NULL
+               ? SSL_CTX_use_PrivateKey_file(owner->context, path, SSL_FILETYPE_PEM) == 1
+               : SSL_use_PrivateKey_file(owner->ssl, path, SSL_FILETYPE_PEM) == 1;
+}
+
+static enum ga_status identity_load(const struct tls_owner *owner,
+                                    const struct transport_secret *secret, char *why,
+                                    size_t why_size)
+{
+    if ((secret->cert == NULL) != (secret->key == NULL)) {
+        snprintf(why, why_size, "a certificate needs its key, and a key its certificate");
+        return GA_INVALID;
+    }
+    if (secret->cert == NULL) {
+        return GA_OK;
+    }
     if (ga_file_lacks(secret->key, GA_FILE_OF_KEY)) {
         snprintf(why, why_size, "%s holds no private key (PEM): is it the right file?",
                  secret->key);
@@ -88,38 +133,48 @@ static enum ga_status identity_load(SSL_CTX *context, const struct transport_sec
                  secret->key, secret->key);
         return GA_INVALID;
     }
-    if (SSL_CTX_use_certificate_chain_file(context, secret->cert) != 1) {
+    if (!chain_use(owner, secret->cert)) {
         return file_error("certificate", secret->cert, why, why_size);
     }
-    if (SSL_CTX_use_PrivateKey_file(context, secret->key, SSL_FILETYPE_PEM) != 1) {
+    if (!key_use(owner, secret->key)) {
         return file_error("key (of that certificate, and without a password)", secret->key, why,
                           why_size);
     }
     return GA_OK;
 }
 
-static enum ga_status certificates_load(SSL_CTX *context, const struct transport_secret *secret,
-                                        bool server, char *why, size_t why_size)
+static enum ga_status listener_load(SSL_CTX *context, const struct transport_secret *secret,
+                                    char *why, size_t why_size)
 {
-    if ((secret->cert == NULL) != (secret->key == NULL)) {
-        snprintf(why, why_size, "a certificate needs its key, and a key its certificate");
-        return GA_INVALID;
-    }
-    if (secret->cert != NULL) {
-        GA_TRY(identity_load(context, secret, why, why_size));
-    }
+    const struct tls_owner owner = {.context = context};
+    /* Programs show tokens here; where they show tickets, they send data. */
+    SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT);
+    GA_TRY(identity_load(&owner, secret, why, why_size));
     if (secret->ca != NULL && SSL_CTX_load_verify_file(context, secret->ca) != 1) {
         return file_error("certificates of authorities", secret->ca, why, why_size);
     }
-    if (server) {
-        int demand = secret->optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-        SSL_CTX_set_verify(context, secret->ca != NULL ? SSL_VERIFY_PEER | demand : SSL_VERIFY_NONE,
-                           NULL);
-        return GA_OK;
+    int demand = secret->optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(context, secret->ca != NULL ? SSL_VERIFY_PEER | demand : SSL_VERIFY_NONE,
+                       NULL);
+    return GA_OK;
+}
+
+/* Whom it trusts: `ca`, else the machine's authorities. */
+static enum ga_status authorities_load(SSL *ssl, const char *ca, char *why, size_t why_size)
+{
+    X509_STORE *store = X509_STORE_new();
+    if (store == NULL || SSL_set1_verify_cert_store(ssl, store) != 1 ||
+        SSL_set1_chain_cert_store(ssl, store) != 1) {
+        X509_STORE_free(store);
+        snprintf(why, why_size, "no memory");
+        return GA_NO_MEMORY;
     }
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    if (secret->ca == NULL) {
-        (void)SSL_CTX_set_default_verify_paths(context); /* the machine's */
+    X509_STORE_free(store); /* the connection has it */
+    if (ca != NULL && X509_STORE_load_file(store, ca) != 1) {
+        return file_error("certificates of authorities", ca, why, why_size);
+    }
+    if (ca == NULL) {
+        (void)X509_STORE_set_default_paths(store);
     }
     return GA_OK;
 }
@@ -171,6 +226,28 @@ static int tls_ticket_find(SSL *ssl, const unsigned char *id, size_t id_size, SS
 
 /* ---- both */
 
+/* That of all listeners of tickets, whose tickets are those of their connections. Never freed. */
+static SSL_CTX *context_of_tickets(char *why, size_t why_size)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static SSL_CTX *made;
+    pthread_mutex_lock(&lock);
+    if (made == NULL && (made = context_new(true, why, why_size)) != NULL) {
+        SSL_CTX_set_psk_find_session_callback(made, tls_ticket_find);
+    }
+    SSL_CTX *context = made;
+    pthread_mutex_unlock(&lock);
+    return context;
+}
+
+void tls_prepare(void)
+{
+    char why[300];
+    if (context_of_tickets(why, sizeof why) == NULL) {
+        ga_debug("TLS cannot be prepared: %s", why); /* who needs it is told */
+    }
+}
+
 enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX **out, char *why,
                                   size_t why_size)
 {
@@ -178,15 +255,13 @@ enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX
         snprintf(why, why_size, "TLS needs a certificate and its key");
         return GA_INVALID;
     }
-    SSL_CTX *context = context_new(true, why, why_size);
-    enum ga_status status = context != NULL ? GA_OK : GA_INVALID;
-    if (status == GA_OK && secret->ticket != NULL) {
-        SSL_CTX_set_psk_find_session_callback(context, tls_ticket_find);
-    } else if (status == GA_OK) {
-        /* Programs show tokens here; where they show tickets, they send data. */
-        SSL_CTX_set_options(context, SSL_OP_CLEANSE_PLAINTEXT);
-        status = certificates_load(context, secret, true, why, why_size);
+    if (secret->ticket != NULL) {
+        *out = context_of_tickets(why, why_size);
+        return *out != NULL && SSL_CTX_up_ref(*out) == 1 ? GA_OK : GA_INVALID;
     }
+    SSL_CTX *context = context_new(true, why, why_size);
+    enum ga_status status =
+        context != NULL ? listener_load(context, secret, why, why_size) : GA_INVALID;
     if (status != GA_OK) {
         SSL_CTX_free(context);
         return status;
@@ -195,39 +270,32 @@ enum ga_status tls_context_listen(const struct transport_secret *secret, SSL_CTX
     return GA_OK;
 }
 
-/* The client's context for tickets, shared by all connections, which are made at the same time. */
-static SSL_CTX *context_for_tickets(char *why, size_t why_size)
+/* It trusts nobody: authorities are those of a connection. Never freed. */
+SSL_CTX *tls_context_connect(char *why, size_t why_size)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static SSL_CTX *made;
     pthread_mutex_lock(&lock);
     if (made == NULL && (made = context_new(false, why, why_size)) != NULL) {
-        SSL_CTX_set_psk_use_session_callback(made, ticket_show);
-        SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL); /* rejects certificates */
+        SSL_CTX_set_verify(made, SSL_VERIFY_PEER, NULL);
     }
-    SSL_CTX *context = made != NULL && SSL_CTX_up_ref(made) == 1 ? made : NULL;
+    SSL_CTX *context = made;
     pthread_mutex_unlock(&lock);
     return context;
 }
 
-enum ga_status tls_context_connect(const struct transport_secret *secret, SSL_CTX **out, char *why,
-                                   size_t why_size)
+enum ga_status tls_secret_load(SSL *ssl, const struct transport_secret *secret, char *why,
+                               size_t why_size)
 {
     static const struct transport_secret none;
     secret = secret != NULL ? secret : &none;
-    if (secret->ticket_id != NULL) {
-        *out = context_for_tickets(why, why_size);
-        return *out != NULL ? GA_OK : GA_NO_MEMORY;
+    if (secret->ticket_id != NULL) { /* and certificates are rejected */
+        SSL_set_psk_use_session_callback(ssl, ticket_show);
+        return GA_OK;
     }
-    SSL_CTX *context = context_new(false, why, why_size);
-    enum ga_status status =
-        context != NULL ? certificates_load(context, secret, false, why, why_size) : GA_INVALID;
-    if (status != GA_OK) {
-        SSL_CTX_free(context);
-        return status;
-    }
-    *out = context;
-    return GA_OK;
+    const struct tls_owner owner = {.ssl = ssl};
+    GA_TRY(identity_load(&owner, secret, why, why_size));
+    return authorities_load(ssl, secret->ca, why, why_size);
 }
 
 static bool tls_time_read(const ASN1_TIME *time, int64_t *seconds)
