@@ -158,6 +158,7 @@ struct channel_setup {
     struct conf_ports data_ports;
     uint32_t shm;  /* 1: listens on shared memory, too */
     uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
+    uint32_t tls;  /* 1: applications may come by TLS */
     uint64_t session_queue_bytes, copy_overflow, client_cache;
     uint32_t copy_overflow_wait_s;
     uint32_t image_store; /* 1: gpuaasd keeps images */

@@ -281,6 +281,9 @@ _Noreturn void backend_main(void)
     if (pending_conns_init(&backend) != GA_OK) {
         backend_fail(CUDA_ERROR_DEVICE_UNAVAILABLE, "no memory or descriptors left");
     }
+    if (backend.setup.tls != 0) {
+        transport_prepare("tls");
+    }
     admission_init(&backend);
     outbox_init(&backend);
     seats_init(&backend);

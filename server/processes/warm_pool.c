@@ -3,6 +3,7 @@
 #include "server/processes/warm_pool.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,6 +29,16 @@ static void spare_packet(struct backend_process *process, const union channel_pa
 static const struct backend_process_events spare_events = {.packet = spare_packet,
                                                            .ended = spare_ended};
 
+static bool listens_with_tls(const struct conf_server *server)
+{
+    const char scheme[] = "tls://";
+    bool any = false;
+    for (unsigned i = 0; i < server->listen_count; i++) {
+        any = any || strncmp(server->listen[i].url, scheme, strlen(scheme)) == 0;
+    }
+    return any;
+}
+
 static enum ga_status spare_start(struct warm_pool *pool, struct backend_process **process,
                                   char *why, size_t why_size)
 {
@@ -38,6 +49,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
         .data_ports = server->data_ports,
         .shm = server->shm,
         .rdma = server->rdma,
+        .tls = listens_with_tls(server),
         .session_queue_bytes = server->session_queue_bytes,
         .copy_overflow = server->copy_overflow,
         .copy_overflow_wait_s = server->copy_overflow_wait_s,
