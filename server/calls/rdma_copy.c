@@ -156,6 +156,7 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
     GA_TRY(fetched_wait(conn, fetch->number));
     fetches->ended++;
     ledger_moved(conn->ledger, FIGURE_RDMA_IN, fetch->bytes);
+    rate_look_soon(&conn->rates);
     const struct conn_room *room = &fetch->room;
     uint8_t *to = room->aside != NULL ? room->aside->data : room->at;
     if (fetch->at != to) {

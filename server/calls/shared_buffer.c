@@ -143,6 +143,7 @@ static CUresult parts_copy(struct server_conn *conn, enum api_engine engine, uin
         meter_copied(conn, engine, wire, part);
         ledger_moved(conn->ledger, engine == API_ENGINE_H2D ? FIGURE_SHARED_IN : FIGURE_SHARED_OUT,
                      part);
+        rate_look_soon(&conn->rates);
     }
     return CUDA_SUCCESS;
 }

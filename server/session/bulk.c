@@ -155,6 +155,7 @@ static enum ga_status out_of_band_take(struct server_conn *conn, struct transpor
         if (status == GA_OK) {
             (void)GA_FAILPOINT("backend: piece of bulk read");
             ledger_moved(conn->ledger, FIGURE_BULK_IN, got);
+            rate_look_soon(&conn->rates);
             at += got;
             bytes -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {

@@ -220,7 +220,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     ledger_moved(conn->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
     if (header.opcode != WIRE_BULK) {
         conn->bulk.next = (struct bulk_prefix){0};
-        if (rate_is_due(&conn->rates, conn->ledger->quota)) {
+        if (rate_frame_is_due(&conn->rates, conn->ledger->quota, sizeof header + header.length)) {
             (void)rate_wait(conn);
         }
     }

@@ -30,14 +30,16 @@ static void rates_take(struct server_conn *conn, uint32_t turn)
     contexts_limit_kernels(conn);
 }
 
-static bool rates_are_free(const struct server_conn *conn)
+/* False: too many have come since the last look at the clock. */
+static bool rates_are_free(struct server_conn *conn)
 {
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
         const struct rate *rate = &conn->rates.of[kind];
-        if (rate->free != UINT64_MAX &&
-            count_of(conn, (enum rate_kind)kind) - rate->counted > rate->free) {
+        uint64_t more = count_of(conn, (enum rate_kind)kind) - rate->counted;
+        if (rate->free != UINT64_MAX && more > rate->free) {
             return false;
         }
+        conn->rates.left[kind] = rate->free != UINT64_MAX ? rate->free - more : UINT64_MAX;
     }
     return true;
 }
@@ -65,8 +67,10 @@ bool rate_wait(struct server_conn *conn)
     }
     uint64_t now = ga_clock_ns(), until = 0;
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
-        uint64_t due = rate_count(&rates->of[kind], count_of(conn, (enum rate_kind)kind), now);
+        struct rate *rate = &rates->of[kind];
+        uint64_t due = rate_count(rate, count_of(conn, (enum rate_kind)kind), now);
         until = due > until ? due : until;
+        rates->left[kind] = rate->free;
     }
     if (until > now) {
         completer_hand_over(&conn->completer);

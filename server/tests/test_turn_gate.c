@@ -232,6 +232,39 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     cr_assert_neq(atomic_load(&fake_figures.rate_waits), 0, "gpuaasd can tell");
 }
 
+/* Half of what may come at once. */
+Test(turn_gate, some_calls_need_no_look_at_a_limit)
+{
+    unsigned passed = 0;
+    limit_calls(1000);
+    cr_assert(rate_frame_is_due(&conn->rates, &quota, 100), "nobody has looked yet");
+    conn->calls = 1;
+    cr_assert(!rate_wait(conn));
+    while (!rate_frame_is_due(&conn->rates, &quota, 100)) {
+        conn->calls++;
+        passed++;
+    }
+    cr_assert(passed >= 45 && passed <= 50, "%u", passed);
+    conn->calls = 200; /* of which a hundred may come at once */
+    cr_assert(rate_wait(conn));
+}
+
+Test(turn_gate, bytes_that_come_beside_frames_are_looked_at)
+{
+    uint64_t began = ga_clock_ns();
+    limit_calls(UINT64_MAX);
+    conn->rates.of[RATE_IN] = (struct rate){.per_second = 1000000};
+    ledger_moved(&fake_ledger, FIGURE_FRAMES_IN, 100);
+    cr_assert(!rate_wait(conn));
+    cr_assert(!rate_frame_is_due(&conn->rates, &quota, 20000));
+    cr_assert(rate_frame_is_due(&conn->rates, &quota, 40000), "more than half of the burst");
+    ledger_moved(&fake_ledger, FIGURE_SHARED_IN, 400000);
+    rate_look_soon(&conn->rates);
+    cr_assert(rate_frame_is_due(&conn->rates, &quota, 100));
+    cr_assert(rate_wait(conn));
+    cr_assert_geq(ga_clock_ns() - began, 250 * GA_NS_PER_MS);
+}
+
 /* Before a part of a copy that had passed the gate already. */
 Test(turn_gate, who_waits_to_send_has_to_ask_again)
 {
