@@ -10,6 +10,7 @@
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/driver_events.h"
+#include "server/session/handles.h"
 
 CUresult stream_free(struct server_conn *conn, struct server_stream *stream)
 {
@@ -18,6 +19,7 @@ CUresult stream_free(struct server_conn *conn, struct server_stream *stream)
     CUresult rc = stream->real != NULL ? conn->driver->cuStreamDestroy_v2(stream->real)
                                        : CUDA_SUCCESS; /* a green context's, which goes with it */
     (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
+    server_stream_gone(&conn->objects);
     ga_list_remove(&stream->link);
     free(stream);
     return rc;

@@ -2,6 +2,7 @@
 #include "server/session/gate.h"
 
 #include "server/session/conn.h"
+#include "server/session/handles.h"
 
 void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate)
 {
@@ -31,7 +32,7 @@ static struct server_session *session_at_work(struct server_conn *conn, uint64_t
     if (wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
         return conn->current != NULL ? conn->current->session : NULL;
     }
-    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    const struct server_stream *stream = server_stream_here(&conn->objects, wire);
     return stream != NULL && stream->build == NULL ? stream->context->session : NULL;
 }
 

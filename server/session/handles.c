@@ -58,9 +58,17 @@ void objects_init(struct server_objects *objects, struct ledger *ledger)
     objects->last_lane = 0;
 }
 
+struct server_stream *server_stream_look_up(struct server_objects *objects, uint64_t wire)
+{
+    struct server_stream *stream = ga_handle_table_find(&objects->streams, wire);
+    objects->last_stream = stream;
+    objects->last_stream_handle = wire;
+    return stream;
+}
+
 struct server_stream *server_stream_find(struct server_conn *conn, uint64_t wire)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    struct server_stream *stream = server_stream_here(&conn->objects, wire);
     return stream == NULL && conn->replay != NULL ? conn->replay->stream : stream;
 }
 

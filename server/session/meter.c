@@ -32,7 +32,7 @@ static bool place_find(struct server_conn *conn, uint64_t wire, struct place *pl
 {
     *place = (struct place){.context = conn->current};
     if (wire != 0 && wire != (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
-        place->stream = ga_handle_table_find(&conn->objects.streams, wire);
+        place->stream = server_stream_here(&conn->objects, wire);
         place->context = place->stream != NULL ? place->stream->context : NULL;
     }
     if (place->context == NULL || conn->replay != NULL) {

@@ -95,6 +95,16 @@ static uint64_t synchronize(void)
     return app.sequence++;
 }
 
+static void expect_copy_refused(uint64_t stream)
+{
+    uint64_t sequence = app.sequence;
+    SAY(ga_copy_out, .src = app.window, .bytes = BYTES, .stream = stream);
+    script_expect(&app.data, WIRE_REPLY);
+    cr_assert_eq(app.data.header.sequence, sequence);
+    int32_t result = ga_read_i32(&app.data.values);
+    cr_assert_eq(result, CUDA_ERROR_INVALID_HANDLE, "%d", result);
+}
+
 static uint64_t context_new(uint32_t kind)
 {
     uint64_t context = ga_handle_make(GA_HANDLE_CONTEXT, 1, 2 + kind), sequence = app.sequence;
@@ -154,6 +164,19 @@ Test(streams, a_module_waits_for_work_of_a_stream_that_is_gone)
     expect_reply(synchronize());
     cr_assert_eq(script_copy_out(&app, app.window, &seen, sizeof seen, 0), CUDA_SUCCESS);
     cr_expect_eq(seen, 7);
+}
+
+/* Also the one that all calls before were for. */
+Test(streams, a_stream_that_is_gone_is_none)
+{
+    uint64_t stream = script_stream(&app, 1), other = script_stream(&app, 2);
+    cr_assert_eq(script_stream_synchronize(&app, stream), CUDA_SUCCESS);
+    SAY(cuStreamDestroy_v2, .hStream = stream);
+    cr_assert_eq(script_stream_synchronize(&app, stream), CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(script_stream_synchronize(&app, other), CUDA_SUCCESS);
+    SAY(cuStreamDestroy_v2, .hStream = other);
+    expect_copy_refused(stream);
+    expect_copy_refused(other);
 }
 
 /* A stream that captures has nothing to do, whatever else the context does. */
