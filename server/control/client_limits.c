@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/control/application.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 
@@ -137,18 +138,42 @@ bool control_pending_relieve(struct control *control)
     return gone != 0;
 }
 
+/* How many programs of it have opened no device. */
+static uint32_t tenant_unused(const struct tenant *tenant)
+{
+    return tenant->application_count - tenant->session_count;
+}
+
+/* The last one of the tenant that has most clients without a session, though they wait for one: if
+ * these are more than the pending one's tenant has. NULL: there is none. */
+static struct control_client *greedy_client(const struct control_client *pending)
+{
+    struct control_client *found = NULL;
+    uint32_t most = tenant_unused(pending->application->tenant) + 1;
+    ga_list_each (at, next, &pending->control->clients) {
+        struct control_client *client = ga_container(at, struct control_client, link);
+        const struct control_application *application = client->application;
+        if (client->counted && !application->session && !application->observer &&
+            tenant_unused(application->tenant) >= most) {
+            most = tenant_unused(application->tenant);
+            found = client;
+        }
+    }
+    return found;
+}
+
 bool control_client_admit(struct control_client *client)
 {
     struct control *control = client->control;
     if (control->client_count + control->alone_count >= control->conf->server.clients) {
         struct pending_entry *idle = pending_table_victim(&control->idle.table);
-        if (idle == NULL) {
+        struct control_client *gone = idle != NULL ? limited_client(idle) : greedy_client(client);
+        if (gone == NULL) {
             return false;
         }
-        ga_info_of(limited_client(idle)->address,
-                   "%s: uses nothing, and another one needs its place",
-                   control_client_label(limited_client(idle)));
-        control_client_close(limited_client(idle));
+        ga_info_of(control_client_address(gone),
+                   "%s: uses nothing, and another one needs its place", control_client_label(gone));
+        control_client_close(gone);
     }
     pending_table_remove(&control->pending.table, &client->limited);
     client->counted = true;

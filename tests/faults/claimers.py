@@ -21,6 +21,7 @@ CONNECTIONS, AT_ONCE = 4, 4
 ASKED = 200  # by an application, before the next one comes in its place
 STARTS = 4
 TICKET_S = 2
+PLACES = 12
 
 
 class Claimer:
@@ -107,6 +108,20 @@ def test_that_never_leave(build):
             before = sum(each.tickets for each in made)
             wait_until(lambda: sum(each.tickets for each in made) > before, 60,
                        "they get tickets again afterwards")
+
+
+def test_that_take_all_places(build):
+    """Those of one tenant, none of which opens its device."""
+    with two_tenants(build, "app", f"clients = {PLACES}\n") as (server, lab, other), \
+            contextlib.ExitStack() as stack:
+        for _ in range(PLACES):
+            client = stack.enter_context(raw.Raw(server.address, token=other["GPUAAS_TOKEN"]))
+            client.say(client.control, raw.OPEN, struct.pack("<I", 0))
+        with contextlib.suppress(AssertionError, TypeError):
+            raw.Raw(server.address, token=other["GPUAAS_TOKEN"])
+            expect(False, "all places are taken")
+        for _ in range(STARTS):
+            harness.run_passing([build.program("vector_add")], gpu(lab, 0))
 
 
 def test_of_the_same_tenant(build):
