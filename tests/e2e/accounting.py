@@ -275,7 +275,7 @@ def test_a_store_that_cannot_be_written_until_the_end(build):
         fuse.arm("gpuaasd: before usage is written", "fail", 0)
         with here.serving(**fuse.env) as server:
             with metered(build, server, "long") as program:
-                time.sleep(2.5)
+                wait_until(lambda: here.true_ns() > 2.2 * INTERVAL_NS, 60, "it has worked")
             wait_until(lambda: not server.backends(), 20, "its session has ended")
         expect("is written when gpuaasd starts again" in server.err.text and not here.rows(),
                server.report())
