@@ -123,8 +123,24 @@ struct sched {
     uint64_t group_until;
 };
 
+/* What a policy uses: bits of `uses`. */
+enum sched_setting {
+#define SCHED_SETTING(id, name) SCHED_SETTING_##id,
+#include "sched/settings.def"
+#undef SCHED_SETTING
+};
+#define SCHED_USES(id) (1u << SCHED_SETTING_##id)
+/* Turns are held, for a twentieth of an epoch at most if pauses are long. */
+#define SCHED_USES_HOLD (SCHED_USES(HOLD) | SCHED_USES(EPOCH))
+#define SCHED_USES_LAS                                                                             \
+    (SCHED_USES_HOLD | SCHED_USES(SLICE) | SCHED_USES(QUANTUM) | SCHED_USES(LAS_PASSED_MAX) |      \
+     SCHED_USES(SHARE))
+#define SCHED_USES_LATENCY                                                                         \
+    (SCHED_USES_HOLD | SCHED_USES(SLICE) | SCHED_USES(BATCH_PERCENT) | SCHED_USES(LATENCY_GOAL))
+
 struct sched_policy {
     const char *name, *summary;
+    unsigned uses; /* bits of enum sched_setting */
     /* A session that has had work less than hold_ns ago counts as one that has some: its turn
      * begins, and waits for it. */
     bool anticipates;

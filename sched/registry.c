@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "sched/next/next.h"
@@ -36,4 +37,38 @@ const char *sched_policy_name(const struct sched_policy *policy)
 const char *sched_policy_summary(const struct sched_policy *policy)
 {
     return policy->summary;
+}
+
+bool sched_policy_uses(const struct sched_policy *policy, const char *name)
+{
+    static const char *const names[] = {
+#define SCHED_SETTING(id, name) [SCHED_SETTING_##id] = (name),
+#include "sched/settings.def"
+#undef SCHED_SETTING
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return (policy->uses >> i & 1) != 0;
+        }
+    }
+    return true;
+}
+
+void sched_policies_using(const char *name, char *text, size_t room)
+{
+    const struct sched_policy *policy = NULL;
+    size_t left = 0;
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        left += sched_policy_uses(policy, name);
+    }
+    size_t count = left;
+    text[0] = 0;
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        if (sched_policy_uses(policy, name)) {
+            size_t used = strlen(text);
+            const char *before = left == count ? "" : left == 1 ? " or " : ", ";
+            snprintf(text + used, room - used, "%s%s", before, policy->name);
+            left--;
+        }
+    }
 }

@@ -59,7 +59,7 @@ struct sched_gpu {
                   * when the kernels that were launched before are over */
 };
 
-/* sched_settings_default has the defaults; SCHED_SETTINGS names the keys. */
+/* sched_settings_default has the defaults; settings.def names the keys. */
 struct sched_settings {
     uint64_t slice_ns;       /* a turn, at most (but for the operation that runs at its end) */
     uint64_t epoch_ns;       /* FS and TFS: the turns of all tenants together */
@@ -90,6 +90,12 @@ const struct sched_policy *sched_policy_find(const char *name);
 const struct sched_policy *sched_policy_at(size_t i);
 const char *sched_policy_name(const struct sched_policy *policy);
 const char *sched_policy_summary(const struct sched_policy *policy); /* a line for people */
+
+/* Whether the policy uses a key of [gpu.N] or a limit of tenants that is about turns, by its name;
+ * true for any other name. */
+bool sched_policy_uses(const struct sched_policy *policy, const char *name);
+/* "fs, tfs or las": those that do. */
+void sched_policies_using(const char *name, char *text, size_t room);
 
 /* Whether the policy can work so on such a GPU. GA_INVALID: a setting is out of bounds or
  * contradicts another one, and `why` is "KEY: " and one sentence; GA_UNSUPPORTED: the GPU lacks

@@ -56,6 +56,7 @@ static void auto_begin(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_auto = {
     .name = "auto",
     .summary = "the policy that suits what the sessions do: las_fill, or latency",
+    .uses = SCHED_USES_LAS | SCHED_USES_LATENCY,
     .begin = auto_begin,
     .decide = auto_decide,
     .charge = auto_charge,

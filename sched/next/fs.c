@@ -18,6 +18,7 @@ static void fs_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_fs = {
     .name = "fs",
     .summary = "fair share: turns by the tenants' weights, without a memory of overshoot",
+    .uses = SCHED_USES_HOLD | SCHED_USES(SHARE),
     .anticipates = true,
     .begin = sched_epoch_reset,
     .decide = fs_decide,

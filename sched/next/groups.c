@@ -306,6 +306,7 @@ static void groups_begin(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_groups = {
     .name = "groups",
     .summary = "groups of sessions that fill the GPU together take turns",
+    .uses = SCHED_USES_HOLD | SCHED_USES(GROUP_SLICE) | SCHED_USES(GROUP_EXCESS),
     .begin = groups_begin,
     .decide = groups_decide,
     .leave = groups_leave,

@@ -96,6 +96,7 @@ static void las_fcfs_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_las = {
     .name = "las",
     .summary = "least attained service: who has used the GPU least goes first",
+    .uses = SCHED_USES_LAS,
     .anticipates = true,
     .begin = sched_turn_reset,
     .decide = las_decide,
@@ -107,6 +108,7 @@ const struct sched_policy sched_policy_las_fcfs = {
     .name = "las_fcfs",
     .summary =
         "the tenant that has used the GPU least goes first, its oldest session before others",
+    .uses = SCHED_USES_LAS,
     .begin = sched_turn_reset,
     .decide = las_fcfs_decide,
     .charge = sched_turn_charge,

@@ -263,5 +263,6 @@ const struct sched_policy sched_policy_las_fill = {
     .name = "las_fill",
     .summary = "las_fcfs, and other sessions use the engines that are free",
     .holds_little = true,
+    .uses = SCHED_USES_LAS,
     .decide = las_fill_decide,
 };

@@ -108,6 +108,7 @@ static void latency_begin(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_latency = {
     .name = "latency",
     .summary = "sessions with a latency goal go first, the others fill in",
+    .uses = SCHED_USES_LATENCY,
     .begin = latency_begin,
     .decide = latency_decide,
     .charge = sched_turn_charge,

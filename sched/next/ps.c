@@ -210,12 +210,14 @@ static enum ga_status ps_bandwidth_check(const struct sched_settings *settings,
 const struct sched_policy sched_policy_ps = {
     .name = "ps",
     .summary = "phase selection: sessions in different phases work side by side",
+    .uses = SCHED_USES(SLICE) | SCHED_USES(PASSED_MAX),
     .decide = ps_decide,
 };
 
 const struct sched_policy sched_policy_ps_bandwidth = {
     .name = "ps_bandwidth",
     .summary = "phase selection that keeps kernels apart which want the memory's bandwidth",
+    .uses = SCHED_USES(SLICE) | SCHED_USES(PASSED_MAX) | SCHED_USES(BANDWIDTH_PERCENT),
     .check = ps_bandwidth_check,
     .decide = ps_bandwidth_decide,
 };

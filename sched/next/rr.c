@@ -29,6 +29,7 @@ static void rr_decide(struct sched *sched, uint64_t now)
 const struct sched_policy sched_policy_rr = {
     .name = "rr",
     .summary = "round robin: one session at a time, in turns of a slice",
+    .uses = SCHED_USES_HOLD | SCHED_USES(SLICE) | SCHED_USES(PASSED_MAX),
     .begin = sched_turn_reset,
     .decide = rr_decide,
     .charge = sched_turn_charge,

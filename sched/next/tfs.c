@@ -33,6 +33,7 @@ static void tfs_charge(struct sched *sched, uint32_t slot, enum sched_engine eng
 const struct sched_policy sched_policy_tfs = {
     .name = "tfs",
     .summary = "true fair share: turns by the tenants' weights; overshoot is paid back",
+    .uses = SCHED_USES_HOLD | SCHED_USES(SHARE),
     .anticipates = true,
     .begin = sched_epoch_reset,
     .decide = tfs_decide,

@@ -174,6 +174,28 @@ Test(settings, a_gpu_has_one_or_two_copy_engines)
     }
 }
 
+/* The table of docs/scheduling.md. */
+Test(settings, what_policies_use)
+{
+    static const struct {
+        const char *name, *users;
+    } rows[] = {{"quantum", "las, las_fcfs, las_fill or auto"},
+                {"aging", "priority"},
+                {"priority", "priority"},
+                {"latency-goal", "latency or auto"},
+                {"share", "las, las_fcfs, las_fill, fs, tfs or auto"},
+                {"passed_max", "rr, ps or ps_bandwidth"},
+                {"group_slice", "groups"}};
+    char text[200];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sched_policies_using(rows[i].name, text, sizeof text);
+        cr_expect_str_eq(text, rows[i].users, "%s: %s", rows[i].name, text);
+    }
+    cr_expect(sched_policy_uses(sched_policy_find("none"), "horizon"));
+    cr_expect_not(sched_policy_uses(sched_policy_find("none"), "slice"));
+    cr_expect_not(sched_policy_uses(sched_policy_find("tfs"), "slice"));
+}
+
 Test(settings, what_a_gpu_lacks)
 {
     struct sched_settings settings = sched_settings_default();

@@ -94,6 +94,24 @@ static enum admin_code policy_gpu(struct admin_call *call, uint32_t *gpu)
     return ADMIN_OK;
 }
 
+/* Keys that are set, and that the policy does not use. */
+static void policy_warn(struct admin_call *call, const struct sched_policy *policy)
+{
+    json_t *one;
+    size_t at;
+    json_array_foreach(admin_texts(call, "set"), at, one)
+    {
+        char key[40], users[ADMIN_WHY_MAX];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(json_string_value(one), "="),
+                 json_string_value(one));
+        if (!sched_policy_uses(policy, key)) {
+            sched_policies_using(key, users, sizeof users);
+            admin_warn(call, "%s has no effect with policy %s: it is for policy %s", key,
+                       sched_policy_name(policy), users);
+        }
+    }
+}
+
 enum admin_code admin_verb_policy_set(struct admin_call *call)
 {
     uint32_t gpu = 0;
@@ -112,6 +130,7 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
     if (scheduling_check(device, &after, why, sizeof why) != GA_OK) {
         return admin_fail(call, ADMIN_USAGE, "%s", why);
     }
+    policy_warn(call, after.policy);
     json_t *before = policy_record_of(control, gpu);
     if (call->dry_run) {
         admin_set_change(call, before,

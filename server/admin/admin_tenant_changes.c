@@ -107,6 +107,23 @@ static bool has_any(const struct store_tenant *tenant, const enum limit *limits,
     return false;
 }
 
+/* That policies of so many GPUs do not use a limit that is set. */
+static void turns_warn(struct admin_call *call, const struct store_tenant *tenant, enum limit limit,
+                       uint32_t from)
+{
+    const struct processes *processes = &call->control->processes;
+    const char *name = limits_table[limit].key;
+    uint32_t ignoring = scheduling_ignoring(processes, name);
+    char users[ADMIN_WHY_MAX];
+    if (ignoring >= from && ignoring != 0 && tenant->limits.of[limit] != LIMIT_NONE) {
+        sched_policies_using(name, users, sizeof users);
+        admin_warn(call,
+                   "%s of %s holds on GPUs with policy %s (gpuaasctl policy set); %u of %u have "
+                   "another one",
+                   name, tenant->name, users, ignoring, processes->devices.visible_count);
+    }
+}
+
 /* What has been set has no effect, or not the one that is expected. */
 static void scheduling_warn(struct admin_call *call, const struct store_tenant *tenant)
 {
@@ -125,13 +142,9 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
         admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",
                    tenant->name);
     }
-    uint32_t goalless = scheduling_goalless(&call->control->processes);
-    if (goalless != 0 && tenant->limits.of[LIMIT_LATENCY_GOAL] != LIMIT_NONE) {
-        admin_warn(call,
-                   "latency-goal of %s holds on GPUs with policy latency or auto (gpuaasctl policy "
-                   "set); %u of %u have another one",
-                   tenant->name, goalless, call->control->processes.devices.visible_count);
-    }
+    turns_warn(call, tenant, LIMIT_LATENCY_GOAL, 1);
+    turns_warn(call, tenant, LIMIT_PRIORITY, call->control->processes.devices.visible_count);
+    turns_warn(call, tenant, LIMIT_SHARE, call->control->processes.devices.visible_count);
 }
 
 /* Writes `after`, which was `before`, unless it is a dry run or the same. */

@@ -128,13 +128,12 @@ void scheduling_reload(struct processes *processes, struct conf *conf, const str
     }
 }
 
-uint32_t scheduling_goalless(const struct processes *processes)
+uint32_t scheduling_ignoring(const struct processes *processes, const char *limit)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < processes->devices.visible_count; i++) {
-        const char *policy =
-            sched_policy_name(devices_visible(&processes->devices, i)->gpu->scheduling.policy);
-        count += strcmp(policy, "latency") != 0 && strcmp(policy, "auto") != 0;
+        const struct device *device = devices_visible(&processes->devices, i);
+        count += !sched_policy_uses(device->gpu->scheduling.policy, limit);
     }
     return count;
 }

@@ -39,7 +39,7 @@ GA_CHECKED enum ga_status scheduling_set(struct processes *processes, struct con
                                          uint32_t gpu, const struct conf_scheduling *scheduling);
 /* The same for all GPUs, from a configuration that has just been read. */
 void scheduling_reload(struct processes *processes, struct conf *conf, const struct conf *fresh);
-/* GPUs whose policy does not know latency goals. */
-uint32_t scheduling_goalless(const struct processes *processes);
+/* GPUs whose policy does not use this limit of tenants (sched_policy_uses). */
+uint32_t scheduling_ignoring(const struct processes *processes, const char *limit);
 
 #endif

@@ -62,6 +62,22 @@ def test_set(build):
         expect(policy(admin)["generation"] == 3, "the same again is no change")
 
 
+def test_what_has_no_effect(build):
+    """It is said at once, with the policies for which it has one."""
+    with node(build, "") as (_, admin):
+        process = admin.run("policy", "set", "0", "rr", "slice=5ms", "aging=2s")
+        expect("aging has no effect with policy rr: it is for policy priority" in process.err.text
+               and "slice has" not in process.err.text, process.report())
+        process = admin.run("tenant", "add", "a", "share=300", "priority=2")
+        expect("share of a holds on GPUs with policy las, las_fcfs, las_fill, fs, tfs or auto"
+               in process.err.text, process.report())
+        expect("priority of a holds on GPUs with policy priority (gpuaasctl policy set); "
+               "1 of 1 have another one" in process.err.text, process.report())
+        admin.run("policy", "set", "0", "tfs")
+        process = admin.run("tenant", "set-quota", "a", "share=200")
+        expect("share of a holds" not in process.err.text, process.report())
+
+
 def test_wrong(build):
     with node(build, "copy_engines = 1\n") as (_, admin):
         for words, status, says in (
