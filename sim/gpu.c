@@ -182,6 +182,7 @@ enum ga_status sim_gpu_reach(struct sim_world *w, uint32_t request)
 {
     struct sim_request *r = &w->requests[request];
     r->reached_ns = w->now_ns;
+    sim_events_reach(w, r, engine_of(gpu_phase_of(w, request)));
     sim_watch_tenant(w, w->streams[r->stream].tenant, true);
     if (w->gpus[r->gpu].sched != NULL) {
         r->state = SIM_REQUEST_GATE;
@@ -283,6 +284,7 @@ enum ga_status sim_gpu_step(struct sim_world *w, uint32_t g)
     while (model_flow_take(&gpu->flow, 0, &work)) {
         ended[count] = (uint32_t)(work.id - 1);
         engines[count] = work.engine;
+        sim_events_end(w, &w->requests[ended[count]], &work);
         GA_TRY(sim_watch_ended(w, ended[count++], &work));
     }
     for (uint32_t i = 0; i < count; i++) {

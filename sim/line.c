@@ -19,6 +19,7 @@ enum option_code {
     OPTION_SEEDS,
     OPTION_JSON,
     OPTION_COMPLETIONS,
+    OPTION_EVENTS,
     OPTION_GANTT,
     OPTION_SVG,
     OPTION_FROM,
@@ -36,6 +37,7 @@ static const struct option options[] = {
     {"seeds", required_argument, NULL, OPTION_SEEDS},
     {"json", required_argument, NULL, OPTION_JSON},
     {"completions", no_argument, NULL, OPTION_COMPLETIONS},
+    {"events", required_argument, NULL, OPTION_EVENTS},
     {"gantt", no_argument, NULL, OPTION_GANTT},
     {"svg", required_argument, NULL, OPTION_SVG},
     {"from", required_argument, NULL, OPTION_FROM},
@@ -56,6 +58,7 @@ const char sim_line_options[] =
     "                               repeated. Tells the speedup S of each stream\n"
     "  --json FILE                  results for programs (-: standard output)\n"
     "  --completions                in JSON, every completion time\n"
+    "  --events FILE                a line for each event (docs/simulator.md)\n"
     "  --gantt                      what each engine did when, as text\n"
     "  --svg FILE                   the same, and its use over the run, as a picture\n"
     "  --from TIME, --to TIME       the time that pictures show (0s, 10s)\n"
@@ -114,6 +117,9 @@ static bool line_take(struct sim_line *line, int code)
     case OPTION_JSON:
         line->json = optarg;
         return true;
+    case OPTION_EVENTS:
+        line->events = optarg;
+        return true;
     case OPTION_SVG:
         line->svg = optarg;
         return true;
@@ -159,8 +165,8 @@ bool sim_line_finish(struct sim_line *line)
         (void)sim_tell_wrong(0, "--to must be later than --from");
         return false;
     }
-    if (line->seeds > 1 && (line->svg != NULL || line->gantt)) {
-        (void)sim_tell_wrong(0, "pictures are of one run; allowed: --seeds 1");
+    if (line->seeds > 1 && (line->svg != NULL || line->gantt || line->events != NULL)) {
+        (void)sim_tell_wrong(0, "pictures and events are of one run; allowed: --seeds 1");
         return false;
     }
     if (line->baseline_count != 0) {

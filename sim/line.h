@@ -16,7 +16,7 @@ struct sim_line {
     const char *settings[SIM_LINE_SETTINGS_MAX],
         *baseline[2 * SIM_LINE_SETTINGS_MAX]; /* of both, then its own */
     size_t setting_count, baseline_count;
-    const char *json, *svg, *out;
+    const char *json, *svg, *events, *out;
     uint64_t seed, seeds, from_ns, to_ns;
     bool gantt, completions, quiet;
 };

@@ -100,6 +100,7 @@ static enum ga_status request_begin(struct sim_world *w, uint32_t request)
     struct sim_request *r = &w->requests[request];
     w->nodes[w->streams[r->stream].node].threads++;
     r->begin_ns = w->now_ns;
+    sim_events_request(w, r, "begin");
     r->state = SIM_REQUEST_HOST;
     r->gpu = gpu_choose(w, r->stream);
     r->phase = r->round = 0;
@@ -132,6 +133,7 @@ enum ga_status sim_request_arrive(struct sim_world *w, uint32_t stream)
         .span_ns = SCHED_NEVER,
     };
     s->issued++;
+    sim_events_request(w, &w->requests[request], "arrive");
     sim_measure_live(w, 1);
     if (keys_of(w, stream)->arrivals != SIM_ARRIVALS_CLOSED) {
         GA_TRY(arrival_put(w, stream, w->now_ns));
@@ -148,6 +150,7 @@ static enum ga_status request_end(struct sim_world *w, uint32_t request)
     const struct sim_request ended = w->requests[request];
     struct sim_node *node = &w->nodes[w->streams[ended.stream].node];
     sim_gpu_leave(w, request);
+    sim_events_request(w, &ended, "exit");
     GA_TRY(sim_gpu_undecided(w, ended.gpu));
     GA_TRY(sim_measure_request(w, &ended));
     sim_measure_live(w, -1);

@@ -15,7 +15,7 @@
 struct job { /* a run */
     const struct sim_line *line;
     struct sim_scenario scenario, baseline;
-    FILE *json;
+    FILE *json, *events;
     uint64_t shown_s; /* second of the last progress line */
     bool terminal;
     double sums[4];         /* of metrics, over seeds */
@@ -41,6 +41,7 @@ static int runs_one(struct job *job, const struct sim_scenario *scenario, uint64
     const struct sim_line *line = job->line;
     const bool spans = pictures && (line->gantt || line->svg != NULL);
     const struct sim_options options = {.seed = seed,
+                                        .events = pictures ? job->events : NULL,
                                         .spans_from_ns = spans ? line->from_ns : 0,
                                         .spans_to_ns = spans ? line->to_ns : 0,
                                         .progress = progress,
@@ -161,12 +162,19 @@ int sim_runs(const struct sim_line *line)
         job.json = sim_tell_open(line->json);
         good = job.json != NULL;
     }
+    if (good && line->events != NULL) {
+        job.events = sim_tell_open(line->events);
+        good = job.events != NULL;
+    }
     job.slowdowns = calloc(job.scenario.stream_count, sizeof *job.slowdowns);
     if (good) {
         status =
             job.slowdowns != NULL ? runs_all(&job) : sim_tell_wrong(SIM_WRONG_FILE, "no memory");
     }
     free(job.slowdowns);
+    if (job.events != NULL && job.events != stdout) {
+        status = sim_tell_written(job.events, line->events, status);
+    }
     if (job.json != NULL && job.json != stdout) {
         status = sim_tell_written(job.json, line->json, status);
     }

@@ -62,6 +62,7 @@ enum ga_status sim_run(const struct sim_scenario *scenario, const struct sim_opt
     struct sim_world w;
     enum ga_status status = sim_world_init(&w, scenario, options, result, why, why_room);
     if (status == GA_OK) {
+        sim_events_begin(&w);
         status = sim_request_streams_start(&w);
     }
     if (status == GA_OK) {

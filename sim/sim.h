@@ -6,6 +6,8 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
+#include <stdio.h>
+
 #include "sim/scenario.h"
 #include "sim/trace.h"
 
@@ -76,6 +78,7 @@ struct sim_result {
 
 struct sim_options {
     uint64_t seed;
+    FILE *events;                        /* the log of events; NULL: none */
     uint64_t spans_from_ns, spans_to_ns; /* spans that touch this time are kept; equal: none */
     /* Called now and then; NULL: never. `done` of `all` requests (0: not known) have ended. */
     void (*progress)(void *user, uint64_t now_ns, uint64_t done, uint64_t all);

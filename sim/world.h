@@ -190,6 +190,15 @@ GA_CHECKED enum ga_status sim_watch_ended(struct sim_world *world, uint32_t requ
 void sim_watch_tenant(struct sim_world *world, uint32_t tenant, bool waits);
 void sim_watch_finish(struct sim_world *world);
 
+/* events.c: the log of events, if there is one. */
+void sim_events_begin(const struct sim_world *world);
+void sim_events_request(const struct sim_world *world, const struct sim_request *request,
+                        const char *what);
+void sim_events_reach(const struct sim_world *world, const struct sim_request *request,
+                      uint32_t engine);
+void sim_events_end(const struct sim_world *world, const struct sim_request *request,
+                    const struct model_work *work);
+
 /* measure.c: completion times and what follows from them. */
 GA_CHECKED enum ga_status sim_measure_request(struct sim_world *world,
                                               const struct sim_request *request);

@@ -101,7 +101,7 @@ def mistakes_have_words(folder):
         (["run", PAIR, "--seeds", "0"], 2, '--seeds: "0" is not allowed; allowed: 1 to'),
         (["run", PAIR, "--to", "5"], 2, '--to: "5" is not allowed; allowed: a number and ns'),
         (["run", PAIR, "--from", "5s", "--to", "5s"], 2, "--to must be later than --from"),
-        (["run", PAIR, "--seeds", "2", "--gantt"], 2, "pictures are of one run"),
+        (["run", PAIR, "--seeds", "2", "--gantt"], 2, "pictures and events are of one run"),
         (["run", PAIR, "--colour"], 2, "unrecognized option '--colour'"),
         (["run", missing], 1, "missing.ini: No such file"),
         (["run", folder], 1, "Is a directory"),
