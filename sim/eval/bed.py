@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import caption
+
 GROUP_A = ["DC", "SC", "BO", "MM", "HI", "EV"]
 GROUP_B = ["BS", "MC", "GA", "SN"]
 RUNTIME_S = {"DC": 30, "SC": 30, "BO": 30, "MM": 30, "HI": 30, "EV": 30,
@@ -80,6 +82,7 @@ class Bed:
         self.sim = sim
         self.jobs = jobs or os.cpu_count() or 1
         self.keep = keep
+        self.done = []  # runs since the last caption
         if keep:
             os.makedirs(keep, exist_ok=True)
             with open(sim, "rb") as file:
@@ -92,6 +95,7 @@ class Bed:
 
     def one(self, run):
         """run: (scenario text, settings, seed, baseline settings or None)"""
+        self.done.append(run)
         if not self.keep:
             return json.loads(self.simulate(run))
         name = hashlib.sha256(json.dumps([self.program, *run]).encode()).hexdigest()
@@ -120,6 +124,11 @@ class Bed:
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
         return done.stdout
+
+    def caption(self):
+        """Of all runs since the last one."""
+        runs, self.done = self.done, []
+        return caption.caption(runs, self.keys())
 
     def all(self, runs):
         """Tells a terminal how far it is."""

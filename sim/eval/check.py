@@ -165,18 +165,26 @@ def replay(bed, quick):
 
 
 def captions(bed, quick):
-    """14: captions name the calibrated scalar, its target, and all that is assumed, as it is."""
-    class Options:
-        pass
-    Options.quick = quick
-    Options.seeds = 30
-    text = paper.caption(bed, Options)
-    standard = {line.split()[0]: line.split()[1] for line in bed.keys().splitlines()
-                if line.startswith("  ") and not line.startswith("    ") and len(line.split()) > 1}
-    wrong = [key for key, value in paper.DEFAULTS.items() if standard.get(key) != value]
-    missing = [key for key, value in paper.ASSUMED.items() if f"{key} {value}" not in text]
-    good = not wrong and not missing and f"alpha {paper.ALPHA}, calibrated on" in text
-    return good, f"wrong: {wrong or 'none'}; missing: {missing or 'none'}"
+    """14: captions name the calibrated scalar, and every parameter as the runs had it."""
+    given = {"run.policy": "las", "run.pinned": "no", "policy.slice": "7ms", "policy.hold": "3ms",
+             "policy.quantum": "2s", "policy.las_passed": "9", "node.0.threads": "5",
+             "gpu.0.switch_time": "31us"}
+    text = scenario({"GA": {"app": "GA", "alpha": 3, "requests": 2}})
+    bed.done = []
+    bed.all([(text, given, 3, None)] + ([] if quick else [(text, {}, 4, None)]))
+    told = paper.caption(bed)
+    keys = [line.split()[0] for line in bed.keys().partition("[gpu.N]")[0].splitlines()
+            if line.startswith("  ") and not line.startswith("    ")]
+    words = {part.split()[-2 - part.count(",")]: part.replace(",", "").split()[-1 - part.count(","):]
+             for part in told.replace(". [", ";").split(";") if len(part.split()) > 1}
+    missing = [key for key in keys if key not in words]
+    wrong = [f"{key} {value}" for key, value in given.items()
+             if value not in words.get(key.rpartition(".")[2], [])]
+    # What nobody has set is what the simulator takes then.
+    standard = [f"{key} {value}" for key, value in (("epoch", "100ms"), ("h2d_part", "0.7"))
+                if value not in words.get(key, [])]
+    return (not missing and not wrong and not standard and f"Alpha {paper.ALPHA} is" in told,
+            f"missing: {missing or 'none'}; wrong: {wrong + standard or 'none'}")
 
 
 CHECKS = {1: load_goes_to_nothing, 2: utilisation_law, 3: capacity_bound, 4: light_gain_nothing,

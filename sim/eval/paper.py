@@ -6,26 +6,15 @@ import subprocess
 
 import choice
 import fairness
+import told
 from bed import (Bed, GROUP_A, GROUP_B, PAIRS, RAIN_APPS, RUNTIME_S, closed, geometric, interval,
                  mean, scenario, speedup)
 from fairness import SYSTEMS, TURNS
+from systems import ALPHA, ALPHA_TARGET, CUDA, FORWARD, NODE, RAIN, STRINGS
 
-# Calibrated on GRR-Rain / CUDA alone, then frozen: of the two alphas that fit, the greater one.
-ALPHA = 0.6
-ALPHA_TARGET = "GRR-Rain / CUDA = 2.16 (Strings, Fig. 9)"
-# The papers say "a finite number". With 12, one for each processor, no alpha reaches the target.
-NODE = {"node.0.threads": "64"}
-FORWARD = {"run.forward": "20us"}
-# The defaults of keys with these names (check.py compares), and what is no key.
-DEFAULTS = {"rounds": "100", "h2d_part": "0.7", "context_time": "150ms",
-            "switch_time": "25us", "context_slice": "none", "pinned": "packed"}
-ASSUMED = {"run times": "A 30 s, B 6 s, BS 3 s; Rain: long 70 s, short 10 s, Gaussian 5 s",
-           "kernels fill": "1, EV 0.5, GA 0.1", **DEFAULTS,
-           **FORWARD, **TURNS, **NODE}
-
-CUDA = {"run.isolation": "app", "run.balance": "first", "run.policy": "none"}
-RAIN = {"run.isolation": "app", "run.balance": "grr_node", **FORWARD}
-STRINGS = {"run.isolation": "packed", "run.balance": "grr_node", **FORWARD}
+# What is no key: of the tables of applications.
+TABLES = ("run times of Strings A 30 s, B 6 s, BS 3 s, of Rain long 70 s, short 10 s, Gaussian 5 s; "
+          "kernels fill the GPU, EV 0.5, GA 0.1 of it")
 
 
 def arguments(parser):
@@ -42,13 +31,13 @@ def seeds_of(options):
     return range(1, 3 if options.quick else options.seeds + 1)
 
 
-def caption(bed, options):
-    """What every number depends on."""
+def caption(bed):
+    """What every number since the last one depends on."""
+    text = bed.caption()
     digest = bed.one((scenario({"GA": {"app": "GA", "alpha": 1, "requests": 1}}), {}, 1,
                       None))["model"]
-    assumed = ", ".join(f"{key} {value}" for key, value in ASSUMED.items())
-    return (f"alpha {ALPHA}, calibrated on {ALPHA_TARGET}; constants {digest}; "
-            f"{len(seeds_of(options))} seeds; assumed: {assumed}")
+    bed.done = []
+    return (f"{text} {TABLES}; constants {digest}. Alpha {ALPHA} is calibrated on {ALPHA_TARGET}.")
 
 
 def alone(apps, alpha, requests):
@@ -304,7 +293,7 @@ ROWS = {"single": single, "rain_single": rain_single, "shares": fairness.shares,
         "rain_shares": fairness.rain_shares, "full_shares": fairness.full_shares,
         "weights": fairness.weights, "full_weights": fairness.full_weights, "hold": fairness.hold,
         "ablation": ablation, "utilisation": utilisation, "sensitivity": sensitivity,
-        "beyond": beyond, "choice": choice.choice}
+        "beyond": beyond, "choice": choice.choice, "loads": told.loads, "orders": told.orders}
 
 
 def main(options):
@@ -316,5 +305,5 @@ def main(options):
     for name in options.rows or ROWS:
         print(f"\n## {name}: {ROWS[name].__doc__}\n")
         ROWS[name](bed, options)
-        print(f"\n{caption(bed, options)}")
+        print(f"\n{caption(bed)}")
     return 0
