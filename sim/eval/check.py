@@ -175,8 +175,11 @@ def captions(bed, quick):
     told = paper.caption(bed)
     keys = [line.split()[0] for line in bed.keys().partition("[gpu.N]")[0].splitlines()
             if line.startswith("  ") and not line.startswith("    ")]
-    words = {part.split()[-2 - part.count(",")]: part.replace(",", "").split()[-1 - part.count(","):]
-             for part in told.replace(". [", ";").split(";") if len(part.split()) > 1}
+    words = {}
+    for part in told.replace(". [", ";").split(";"):
+        values = 1 + part.count(",")
+        if len(part.split()) > values:
+            words[part.split()[-1 - values]] = part.replace(",", "").split()[-values:]
     missing = [key for key in keys if key not in words]
     wrong = [f"{key} {value}" for key, value in given.items()
              if value not in words.get(key.rpartition(".")[2], [])]

@@ -13,8 +13,8 @@ from fairness import SYSTEMS, TURNS
 from systems import ALPHA, ALPHA_TARGET, CUDA, FORWARD, NODE, RAIN, STRINGS
 
 # What is no key: of the tables of applications.
-TABLES = ("run times of Strings A 30 s, B 6 s, BS 3 s, of Rain long 70 s, short 10 s, Gaussian 5 s; "
-          "kernels fill the GPU, EV 0.5, GA 0.1 of it")
+TABLES = ("run times of Strings A 30 s, B 6 s, BS 3 s, of Rain long 70 s, short 10 s, Gaussian "
+          "5 s; kernels fill the GPU, EV 0.5, GA 0.1 of it")
 
 
 def arguments(parser):

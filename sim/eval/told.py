@@ -90,6 +90,6 @@ def orders(bed, options):
             print(f"| {alpha} | {order} | {mean(pairs):.3f} | [{low:.3f}, {high:.3f}] | "
                   f"{sum(value < 1 for value in pairs)} of {len(pairs)} | {min(pairs):.3f} |",
                   flush=True)
-    print(f"\n{requests} requests of each application, in {PARTS} streams. First come, first served: "
-          "las_fcfs with one tenant. At random: each of these streams has a priority at random, "
-          "which stays.")
+    print(f"\n{requests} requests of each application, in {PARTS} streams. First come, first "
+          "served: las_fcfs with one tenant. At random: each of these streams has a priority at "
+          "random, which stays.")

@@ -27,7 +27,7 @@ LARGER = {
     "server/calls": (46, CALLS),
     "server/control": (73, FLAT),
     "server/session": (74, FLAT),
-    "sim": (37, FLAT),
+    "sim": (38, FLAT),
     "softgpu/calls": (38, CALLS),
     "softgpu/exec": (97, TABLE),
     "softgpu/ptx": (86, TABLE),
