@@ -135,6 +135,18 @@ enum ga_status store_credential_each(struct store *store, const char *tenant,
     return status;
 }
 
+enum ga_status store_credential_valid(struct store *store, uint64_t tenant_number, int64_t now,
+                                      uint64_t *count)
+{
+    int64_t valid = 0;
+    GA_TRY(sql_number(store, &valid,
+                      "SELECT count(*) FROM credential WHERE tenant = ?1 AND revoked = 0 "
+                      "AND expires > ?2",
+                      "ii", (int64_t)tenant_number, now));
+    *count = (uint64_t)valid;
+    return GA_OK;
+}
+
 /* Refuses a third valid token. */
 static enum ga_status few_live(struct store *store, const struct store_credential *credential,
                                int64_t number)

@@ -213,6 +213,10 @@ GA_CHECKED enum ga_status
 store_credential_each(struct store *store, const char *tenant,
                       void (*each)(void *user, const struct store_credential *credential),
                       void *user);
+/* How many of a tenant are valid at `now`: by an index, so that a list of tenants may ask for each
+ * of them. A number that nobody has: 0. */
+GA_CHECKED enum ga_status store_credential_valid(struct store *store, uint64_t tenant_number,
+                                                 int64_t now, uint64_t *count);
 /* Credentials of one kind, of one holder. */
 struct store_credential_end {
     enum store_kind kind;

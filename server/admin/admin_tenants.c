@@ -54,23 +54,11 @@ static void sums_add(void *user, const struct status_application *application)
     }
 }
 
-struct valid_count {
-    int64_t now;
-    uint64_t *count;
-};
-
-static void valid_add(void *user, const struct store_credential *credential)
-{
-    const struct valid_count *valid = user;
-    *valid->count += credential->revoked == 0 && credential->expires > valid->now;
-}
-
 enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store,
                                     const struct store_tenant *tenant, struct admin_tenant_use *use)
 {
     int64_t now = time(NULL);
     struct store_figures day, month;
-    struct valid_count valid = {.now = now, .count = &use->credentials};
     struct sums sums = {.tenant_number = tenant->number, .use = use};
     const struct status_sink sink = {.user = &sums, .application = sums_add};
     *use = (struct admin_tenant_use){0};
@@ -83,7 +71,7 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
         status = store_usage_period(store, tenant->number, NULL, STORE_MONTH, now, &month);
     }
     if (status == GA_OK) {
-        status = store_credential_each(store, tenant->name, valid_add, &valid);
+        status = store_credential_valid(store, tenant->number, now, &use->credentials);
     }
     if (status == GA_OK) {
         use->gpu_time_day_ms = day.gpu_ns / GA_NS_PER_MS;

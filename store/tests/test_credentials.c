@@ -74,6 +74,63 @@ Test(credentials, two_tokens_are_valid_at_a_time)
     store_close(store);
 }
 
+#define MOMENTS 5
+
+struct valid_sum {
+    int64_t now;
+    uint64_t count;
+};
+
+static void valid_add(void *user, const struct store_credential *credential)
+{
+    struct valid_sum *sum = user;
+    sum->count += credential->revoked == 0 && credential->expires > sum->now;
+}
+
+static uint64_t valid_of(struct store *store, uint64_t number, int64_t now)
+{
+    uint64_t count = 77;
+    cr_assert_eq(store_credential_valid(store, number, now, &count), GA_OK, "%s", store_why(store));
+    return count;
+}
+
+Test(credentials, that_are_valid_are_counted_as_reading_them_all_does)
+{
+    static const char *const names[] = {"lab", "other", "empty"};
+    static const int64_t moments[MOMENTS] = {1000, 1099, 1100, 1149, 1150};
+    static const uint64_t counts[][MOMENTS] = {{3, 3, 1, 1, 0}, {1, 1, 0, 0, 0}, {0}};
+    struct store *store = scratch_open(":memory:");
+    struct store_user user = {.tenant = "lab", .name = "ana"};
+    struct store_credential made[] = {token("a", "lab", 1000), token("b", "lab", 1050),
+                                      token("c", "lab", 1000), token("d", "lab", 1050),
+                                      token("e", "other", 1000)};
+    for (unsigned i = 0; i < 3; i++) {
+        scratch_tenant(store, names[i], NULL);
+    }
+    limits_clear(&user.limits);
+    cr_assert_eq(store_user_put(store, &user, STORE_NEW), GA_OK);
+    made[2].kind = STORE_CERTIFICATE;
+    strcpy(made[2].user, "ana");
+    made[3].kind = STORE_CERTIFICATE;
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        cr_assert_eq(store_credential_put(store, &made[i]), GA_OK, "%s", store_why(store));
+    }
+    cr_assert_eq(store_credential_revoke(store, "d", 1060), GA_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        struct store_tenant tenant;
+        cr_assert_eq(store_tenant_get(store, names[i], &tenant), GA_OK);
+        for (unsigned k = 0; k < MOMENTS; k++) {
+            struct valid_sum sum = {.now = moments[k]};
+            cr_assert_eq(store_credential_each(store, names[i], valid_add, &sum), GA_OK);
+            cr_assert_eq(sum.count, counts[i][k], "%s: moment %u", names[i], k);
+            cr_assert_eq(valid_of(store, tenant.number, moments[k]), counts[i][k], "%s: moment %u",
+                         names[i], k);
+        }
+    }
+    cr_assert_eq(valid_of(store, 4711, 1000), 0, "a number that nobody has");
+    store_close(store);
+}
+
 Test(credentials, are_revoked_once_and_with_their_owner)
 {
     struct store *store = scratch_open(":memory:");
