@@ -18,7 +18,7 @@ endfunction()
 # criterion's library cannot run under ThreadSanitizer; its tests can. A target of the same name
 # takes the library's place.
 if(GPUAAS_SANITIZE STREQUAL "thread")
-    add_library(criterion STATIC ${CMAKE_SOURCE_DIR}/tests/tsan/runner.c)
+    add_library(criterion STATIC ${CMAKE_SOURCE_DIR}/tests/tools/tsan/runner.c)
 endif()
 
 # gpuaas_unit_test(NAME sources... LIBS libraries...): one criterion binary, one ctest test

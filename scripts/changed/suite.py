@@ -64,7 +64,7 @@ class Scripts:
     """Python files, which find each other by name, in the folders that our tests have."""
 
     def __init__(self, root, folders=("tests/e2e", "tests/faults", "perf", "tests/rdma",
-                                      "tests/latency", "tests/lint", "api/gen")):
+                                      "tests/tools/latency", "tests/lint", "api/gen")):
         self.root, self.folders = root, folders
 
     @functools.lru_cache(maxsize=None)

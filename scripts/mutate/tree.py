@@ -17,7 +17,8 @@ TREE = os.path.join(HOME, "tree")
 BUILD = os.path.join(TREE, "build", "mutants")
 # No test of these is run against mutants.
 LEFT_OUT = ("perf/CMakeLists.txt", "tests/fuzz/", "tests/rdma/", "tests/lint/", "tests/gpu/",
-            "tests/latency/", "tests/mutate/", "tests/against/", "tests/changed/")
+            "tests/tools/latency/", "tests/tools/mutate/", "tests/tools/against/",
+            "tests/tools/changed/")
 ROUNDS = 12  # of leaving out
 
 

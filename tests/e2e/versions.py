@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client and server of different builds: within a protocol major both orders work, and a call that
 only one of them knows answers 801 when it is made; another major is error 803, which says what to
-upgrade. The older build is this one with the tables of an earlier release (tests/released)."""
+upgrade. The older build is this one with the tables of an earlier release
+(tests/tools/released)."""
 
 import contextlib
 import re

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "scripts", "changed"))
 
 import choose  # noqa: E402

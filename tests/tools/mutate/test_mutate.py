@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "scripts", "mutate"))
 # Where ./dev mutate keeps clang's Python module
 sys.path += glob.glob(os.path.join(ROOT, "build", "mutate", "venv", "lib", "python*",

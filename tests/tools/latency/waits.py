@@ -17,7 +17,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in ("e2e", os.path.join("..", "perf")):
-    sys.path.insert(0, os.path.join(HERE, "..", folder))
+    sys.path.insert(0, os.path.join(HERE, "..", "..", folder))
 
 import far  # noqa: E402  (found by the lines above)
 import harness  # noqa: E402
