@@ -9,6 +9,7 @@
 
 #include "api/signatures.h"
 #include "base/cursor.h"
+#include "base/gpu_engine.h"
 
 enum api_reply {
     API_REPLY_WAIT,   /* the client waits for one reply frame */
@@ -35,6 +36,12 @@ enum api_engine {
     API_ENGINE_D2H,
     API_ENGINE_BOTH, /* it may use all engines: a graph */
 };
+
+/* The one engine for which such work is counted; not of NONE. */
+static inline enum gpu_engine api_gpu_engine(enum api_engine engine)
+{
+    return engine == API_ENGINE_H2D ? GPU_H2D : engine == API_ENGINE_D2H ? GPU_D2H : GPU_COMPUTE;
+}
 
 /* The work class: the work that a call leaves on a GPU. SHORT: work that ends by itself and
  * soon, tells the program nothing and uses none of its memory. LASTING: any other work. */

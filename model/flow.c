@@ -12,7 +12,7 @@
 static bool work_is_good(const struct model_work *work, uint64_t now_ns)
 {
     const double most = MODEL_TIMELINE_AHEAD_NS;
-    bool good = work->id != 0 && work->context != 0 && work->engine <= MODEL_COMPUTE &&
+    bool good = work->id != 0 && work->context != 0 && work->engine < GPU_ENGINES &&
                 work->state < MODEL_WORK_STATES && work->begun <= 1 && work->lead_ns >= 0 &&
                 work->lead_ns <= most && work->left_ns >= -most && work->left_ns <= most &&
                 work->rate >= 0 && work->rate <= 1 && work->start_ns <= now_ns &&
@@ -60,7 +60,7 @@ void model_flow_advance(struct model_flow *flow, const struct soft_device *devic
 }
 
 enum ga_status model_flow_add(struct model_flow *flow, const struct soft_device *device,
-                              uint64_t id, uint64_t context, enum model_engine engine,
+                              uint64_t id, uint64_t context, enum gpu_engine engine,
                               const struct model_demand *demand)
 {
     if (flow->count == MODEL_FLOW_WORKS) {

@@ -34,7 +34,7 @@ enum model_work_state {
 struct model_work {
     uint64_t id;             /* the caller's, of all work in a flow at a time */
     uint64_t context;        /* not 0 */
-    uint32_t engine;         /* enum model_engine */
+    uint32_t engine;         /* enum gpu_engine */
     uint32_t state;          /* enum model_work_state */
     uint32_t begun;          /* 1: it has a start */
     double lead_ns, left_ns; /* what is left of its demand, if it had the device for itself */
@@ -44,14 +44,14 @@ struct model_work {
 };
 
 struct model_flow {
-    uint64_t now_ns;       /* up to which it has flowed */
-    uint64_t next_ns;      /* of the next change; MODEL_NEVER: only with new work */
-    uint64_t settled_ns;   /* at which what is left of all work was computed */
-    uint64_t owner;        /* the context that has the device; 0: none so far */
-    uint64_t owner_ns;     /* no work of the owner begins before */
-    uint64_t slice_ns;     /* its slice ends then */
-    uint64_t busy_ns[3];   /* of each engine (enum model_engine), until settled_ns */
-    uint32_t count, ended; /* works, and how many of them have ended */
+    uint64_t now_ns;               /* up to which it has flowed */
+    uint64_t next_ns;              /* of the next change; MODEL_NEVER: only with new work */
+    uint64_t settled_ns;           /* at which what is left of all work was computed */
+    uint64_t owner;                /* the context that has the device; 0: none so far */
+    uint64_t owner_ns;             /* no work of the owner begins before */
+    uint64_t slice_ns;             /* its slice ends then */
+    uint64_t busy_ns[GPU_ENGINES]; /* of each engine (enum gpu_engine), until settled_ns */
+    uint32_t count, ended;         /* works, and how many of them have ended */
     struct model_work works[MODEL_FLOW_WORKS]; /* in the order in which they were added */
 };
 
@@ -68,7 +68,7 @@ void model_flow_write(struct model_flow *to, const struct model_flow *from);
 void model_flow_advance(struct model_flow *flow, const struct soft_device *device, uint64_t now_ns);
 /* Adds work that is ready now (flow->now_ns). GA_NO_MEMORY: there is no room. */
 GA_CHECKED enum ga_status model_flow_add(struct model_flow *flow, const struct soft_device *device,
-                                         uint64_t id, uint64_t context, enum model_engine engine,
+                                         uint64_t id, uint64_t context, enum gpu_engine engine,
                                          const struct model_demand *demand);
 /* Takes a piece of work out that has ended: the one with this id, or (0) the one that was added
  * first. False: there is none. */

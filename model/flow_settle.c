@@ -10,7 +10,7 @@
 static bool flow_needs_device(const struct soft_device *device, const struct model_work *work)
 {
     return work->state != MODEL_WORK_ENDED &&
-           (work->engine == MODEL_COMPUTE || !device->overlap_contexts);
+           (work->engine == GPU_COMPUTE || !device->overlap_contexts);
 }
 
 /* ---- what was done since */
@@ -34,7 +34,7 @@ static void work_go_on(struct model_work *work, double ns, uint64_t now_ns)
 static void flow_go_on(struct model_flow *flow)
 {
     double ns = (double)(flow->now_ns - flow->settled_ns);
-    bool busy[3] = {false};
+    bool busy[GPU_ENGINES] = {false};
     for (uint32_t i = 0; i < flow->count; i++) {
         struct model_work *work = &flow->works[i];
         if (work->state == MODEL_WORK_RUNS) {
@@ -43,7 +43,7 @@ static void flow_go_on(struct model_flow *flow)
             flow->ended += work->state == MODEL_WORK_ENDED;
         }
     }
-    for (int engine = 0; engine < 3; engine++) {
+    for (int engine = 0; engine < GPU_ENGINES; engine++) {
         flow->busy_ns[engine] += busy[engine] ? flow->now_ns - flow->settled_ns : 0;
     }
     flow->settled_ns = flow->now_ns;
@@ -86,7 +86,7 @@ static bool flow_owner_keeps(const struct model_flow *flow, const struct soft_de
         const struct model_work *work = &flow->works[i];
         if (work->context == flow->owner && flow_needs_device(device, work)) {
             works = true;
-            if (work->engine != MODEL_COMPUTE && work->begun) {
+            if (work->engine != GPU_COMPUTE && work->begun) {
                 return true;
             }
         }
@@ -157,10 +157,10 @@ static double work_rate(const struct model_flow *flow, const struct soft_device 
     if (work->lead_ns > 0) {
         return 1;
     }
-    if (work->engine == MODEL_COMPUTE) {
+    if (work->engine == GPU_COMPUTE) {
         return kernel_rate(device, rates, work);
     }
-    bool *taken = &rates->copies[device->copy_engines == 1 ? 0 : work->engine];
+    bool *taken = &rates->copies[device->copy_engines == 1 ? 0 : work->engine - GPU_H2D];
     double rate = *taken ? 0 : 1;
     *taken = true;
     return rate;

@@ -10,7 +10,7 @@
 
 static bool placed_is_good(const struct model_placed *work, uint64_t last_ns)
 {
-    bool good = work->id != 0 && work->context != 0 && work->engine <= MODEL_COMPUTE &&
+    bool good = work->id != 0 && work->context != 0 && work->engine < GPU_ENGINES &&
                 work->moves <= 1 && work->demand.lead_ns <= MODEL_TIMELINE_AHEAD_NS &&
                 work->demand.ns <= MODEL_TIMELINE_AHEAD_NS && work->ready_ns <= last_ns &&
                 work->start_ns <= work->end_ns && work->end_ns <= last_ns;
@@ -75,7 +75,7 @@ static void ledger_prune(struct model_ledger *ledger, uint64_t now_ns)
 
 struct model_placed *model_ledger_place(struct model_ledger *ledger,
                                         const struct soft_device *device, uint64_t id,
-                                        enum model_engine engine, uint64_t context,
+                                        enum gpu_engine engine, uint64_t context,
                                         const struct model_demand *demand, uint64_t ready_ns,
                                         uint64_t now_ns, struct model_period *period)
 {
@@ -159,14 +159,14 @@ static void ledger_line_keep(struct model_ledger *ledger, const struct model_tim
             continue;
         }
         uint64_t *until =
-            work->engine == MODEL_COMPUTE
+            work->engine == GPU_COMPUTE
                 ? &line->kernels_until_ns
-                : &line->copies_until_ns[device->copy_engines == 1 ? 0 : work->engine];
+                : &line->copies_until_ns[device->copy_engines == 1 ? 0 : work->engine - GPU_H2D];
         *until = ledger_later(*until, work->end_ns);
-        if (work->engine == MODEL_COMPUTE) {
+        if (work->engine == GPU_COMPUTE) {
             spans_keep(line, before, work->id);
         }
-        if (work->engine == MODEL_COMPUTE || !device->overlap_contexts) {
+        if (work->engine == GPU_COMPUTE || !device->overlap_contexts) {
             line->owner = work->context;
         }
     }
@@ -189,8 +189,8 @@ void model_ledger_settle(struct model_ledger *ledger, const struct soft_device *
         if (!stays(work, now_ns)) {
             ledger->line.work = work->id;
             struct model_period period = model_timeline_place(
-                &ledger->line, device, (enum model_engine)work->engine, work->context,
-                &work->demand, ledger_later(work->ready_ns, now_ns));
+                &ledger->line, device, (enum gpu_engine)work->engine, work->context, &work->demand,
+                ledger_later(work->ready_ns, now_ns));
             work->start_ns = period.start_ns;
             work->end_ns = period.end_ns;
         }

@@ -16,7 +16,7 @@
 struct model_placed {
     uint64_t id;      /* the caller's, not 0 */
     uint64_t context; /* not 0 */
-    uint32_t engine;  /* enum model_engine */
+    uint32_t engine;  /* enum gpu_engine */
     uint32_t moves;   /* 1: it stays here until it is taken out; 0: until it has ended */
     struct model_demand demand;
     uint64_t ready_ns, start_ns, end_ns;
@@ -39,7 +39,7 @@ void model_ledger_write(struct model_ledger *to, const struct model_ledger *from
  * not move. */
 struct model_placed *model_ledger_place(struct model_ledger *ledger,
                                         const struct soft_device *device, uint64_t id,
-                                        enum model_engine engine, uint64_t context,
+                                        enum gpu_engine engine, uint64_t context,
                                         const struct model_demand *demand, uint64_t ready_ns,
                                         uint64_t now_ns, struct model_period *period);
 /* The work with this id; NULL: there is none. */

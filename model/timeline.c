@@ -64,10 +64,10 @@ static uint64_t timeline_own(struct model_timeline *line, const struct soft_devi
 }
 
 static struct model_period place_copy(struct model_timeline *line, const struct soft_device *device,
-                                      enum model_engine engine, const struct model_demand *demand,
+                                      enum gpu_engine engine, const struct model_demand *demand,
                                       uint64_t from_ns)
 {
-    uint64_t *until = &line->copies_until_ns[device->copy_engines == 1 ? 0 : engine];
+    uint64_t *until = &line->copies_until_ns[device->copy_engines == 1 ? 0 : engine - GPU_H2D];
     uint64_t start = timeline_later(from_ns, *until);
     *until = start + demand->ns;
     return (struct model_period){start, *until};
@@ -160,11 +160,11 @@ static struct model_period place_kernel(struct model_timeline *line,
 }
 
 struct model_period model_timeline_place(struct model_timeline *line,
-                                         const struct soft_device *device, enum model_engine engine,
+                                         const struct soft_device *device, enum gpu_engine engine,
                                          uint64_t context, const struct model_demand *demand,
                                          uint64_t ready_ns)
 {
-    bool compute = engine == MODEL_COMPUTE;
+    bool compute = engine == GPU_COMPUTE;
     uint64_t from = ready_ns;
     if (compute || !device->overlap_contexts) {
         from = timeline_own(line, device, context, from);

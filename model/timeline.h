@@ -22,7 +22,7 @@ struct model_timeline {
     uint64_t work;     /* the caller's name for what is placed next (ledger.h) */
     uint64_t owner;    /* the context whose kernels run; 0: none so far */
     uint64_t owner_ns; /* no work of the owner begins before */
-    uint64_t kernels_until_ns, copies_until_ns[2];
+    uint64_t kernels_until_ns, copies_until_ns[2]; /* H2D, D2H */
     uint32_t span_count;
     struct model_timeline_span spans[MODEL_TIMELINE_SPANS]; /* of kernels */
 };
@@ -30,8 +30,6 @@ struct model_timeline {
 struct model_period {
     uint64_t start_ns, end_ns;
 };
-
-enum model_engine { MODEL_H2D, MODEL_D2H, MODEL_COMPUTE };
 
 /* A copy of a timeline that anybody may have written to: it is well-formed, and nothing on it lasts
  * longer than MODEL_TIMELINE_AHEAD_NS from now on; else it is a new one. */
@@ -41,7 +39,7 @@ void model_timeline_copy(struct model_timeline *to, const struct model_timeline 
 
 /* Finds the first place for the work of `context` (not 0) from `ready_ns` on, and occupies it. */
 struct model_period model_timeline_place(struct model_timeline *line,
-                                         const struct soft_device *device, enum model_engine engine,
+                                         const struct soft_device *device, enum gpu_engine engine,
                                          uint64_t context, const struct model_demand *demand,
                                          uint64_t ready_ns);
 

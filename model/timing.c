@@ -126,10 +126,10 @@ struct model_demand model_timing_kernel_of(const struct soft_device *device,
     return demand;
 }
 
-struct model_demand model_timing_copy(const struct soft_device *device, enum model_way way,
+struct model_demand model_timing_copy(const struct soft_device *device, enum gpu_engine way,
                                       uint64_t bytes, bool pageable)
 {
-    bool up = way == MODEL_WAY_H2D;
+    bool up = way == GPU_H2D;
     double mbs = (up ? device->h2d_mbs : device->d2h_mbs) * MODEL_PCIE_SHARE;
     double ns = (double)bytes * 1000 / (pageable ? mbs * MODEL_PAGEABLE_SHARE : mbs);
     uint64_t latency = up ? device->h2d_latency_ns : device->d2h_latency_ns;

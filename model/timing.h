@@ -8,6 +8,7 @@
 #define MODEL_TIMING_H
 
 #include "api/soft_device.h"
+#include "base/gpu_engine.h"
 
 struct model_counts;
 
@@ -39,8 +40,7 @@ struct model_demand model_timing_kernel(const struct soft_device *device,
 struct model_demand model_timing_kernel_of(const struct soft_device *device,
                                            const struct model_grid *grid, uint64_t ns);
 
-enum model_way { MODEL_WAY_H2D, MODEL_WAY_D2H };
-struct model_demand model_timing_copy(const struct soft_device *device, enum model_way way,
+struct model_demand model_timing_copy(const struct soft_device *device, enum gpu_engine way,
                                       uint64_t bytes, bool pageable);
 /* A fill or copy within device memory: `bytes` are read and written together. */
 struct model_demand model_timing_fill(const struct soft_device *device, uint64_t bytes);

@@ -32,17 +32,17 @@ struct sched_session {
     uint64_t waited_ns, turns;
     /* The engine it has worked on last, and its pauses after work on each, of late; 0: not known.
      */
-    enum sched_engine worked;
-    double pauses_ns[SCHED_ENGINES];
-    uint64_t attained_ns[SCHED_ENGINES];
+    enum gpu_engine worked;
+    double pauses_ns[GPU_ENGINES];
+    uint64_t attained_ns[GPU_ENGINES];
     double gs, cgs; /* LAS: in this quantum; as of its beginning */
     double debt;    /* groups */
-    /* las_fill: SCHED_BIT of the engines that it has asked for last; whether this decision has come
-     * to it. */
+    /* las_fill: GPU_ENGINE_BIT of the engines that it has asked for last; whether this decision has
+     * come to it. */
     uint8_t engines;
     bool looked_at;
     /* Of the phase policies: the phase it is in, and its place in the queue of that phase. */
-    enum sched_phase phase;
+    enum gpu_phase phase;
     uint64_t phase_since;
     uint32_t group;        /* groups: SCHED_NONE: it is in none */
     uint32_t group_demand; /* what it counts for there, ppm */
@@ -154,7 +154,7 @@ struct sched_policy {
     /* Wakes sessions with sched_wake, and sets `again`, which is SCHED_NEVER before. */
     void (*decide)(struct sched *sched, uint64_t now);
     /* Service has been attained; may be NULL. */
-    void (*charge)(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+    void (*charge)(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                    uint64_t now);
     /* A session leaves, still as it was; may be NULL. */
     void (*leave)(struct sched *sched, uint32_t slot, uint64_t now);

@@ -52,8 +52,8 @@ void sched_change(struct sched *sched, const struct sched_policy *policy,
 }
 
 /* Of every engine, but for the cap. */
-static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine engine,
-                       uint64_t used_ns, uint64_t now)
+static void charge_any(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
+                       uint64_t now)
 {
     struct sched_session *session = &sched->sessions[slot];
     struct sched_tenant *tenant = &sched->tenants[session->tenant];
@@ -70,10 +70,10 @@ static void charge_any(struct sched *sched, uint32_t slot, enum sched_engine eng
     }
 }
 
-void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+void sched_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                   uint64_t now)
 {
-    if (engine == SCHED_COMPUTE) {
+    if (engine == GPU_COMPUTE) {
         double places = sched->sessions[slot].request.demand_ppm / 1e6;
         sched_charge_kernels(sched, slot, used_ns, (double)used_ns * places, now);
     } else {
@@ -87,7 +87,7 @@ void sched_charge_kernels(struct sched *sched, uint32_t slot, uint64_t used_ns, 
     struct sched_tenant *tenant = &sched->tenants[sched->sessions[slot].tenant];
     sched_bucket_take(&tenant->cap, filled_ns, sched->settings.cap_window_ns, now);
     if (used_ns != 0) {
-        charge_any(sched, slot, SCHED_COMPUTE, used_ns, now);
+        charge_any(sched, slot, GPU_COMPUTE, used_ns, now);
     }
 }
 

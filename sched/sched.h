@@ -17,16 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/gpu_engine.h"
 #include "base/status.h"
 
 #define SCHED_NEVER UINT64_MAX
-
-enum sched_engine { SCHED_COMPUTE, SCHED_H2D, SCHED_D2H, SCHED_ENGINES };
-#define SCHED_BIT(engine) (1u << (engine))
-
-/* What a session does now (Strings IV-B3): a kernel launch, a copy to the device, a copy to the
- * host; DFL: anything else, and what is not known. */
-enum sched_phase { SCHED_PHASE_DFL, SCHED_PHASE_KL, SCHED_PHASE_H2D, SCHED_PHASE_D2H };
 
 /* What a session is and asks for: a row of the Request Control Block (Strings III-D). */
 struct sched_request {
@@ -35,11 +29,12 @@ struct sched_request {
     uint32_t priority;         /* greater goes first (policy `priority`) */
     uint32_t cap_percent;      /* of the GPU's compute time for the tenant; 0 or 100: no cap */
     uint32_t throttle_percent; /* of the GPU's time, on any engine, for the tenant; likewise */
-    enum sched_phase phase;
-    uint8_t wants; /* SCHED_BIT of the engines for which it has work that is not submitted */
-    /* SCHED_BIT of the engines that have work of it, submitted and not done, or may get some: it
-     * has been woken and has not given its turn back yet. Policies that wake one session at a time
-     * wait until nobody is busy. Work that cannot go on by itself (a wait in a stream) is none. */
+    enum gpu_phase phase;
+    uint8_t wants; /* GPU_ENGINE_BIT of the engines for which it has work that is not submitted */
+    /* GPU_ENGINE_BIT of the engines that have work of it, submitted and not done, or may get some:
+     * it has been woken and has not given its turn back yet. Policies that wake one session at a
+     * time wait until nobody is busy. Work that cannot go on by itself (a wait in a stream) is
+     * none. */
     uint8_t busy;
     uint64_t idle_ns;    /* if it has neither: for so long already; not later than `now` */
     uint32_t demand_ppm; /* part of the GPU's places that its kernels fill; 0: not known, so all */
@@ -130,7 +125,7 @@ void sched_leave(struct sched *sched, uint32_t slot, uint64_t now);
 void sched_update(struct sched *sched, uint32_t slot, const struct sched_request *request,
                   uint64_t now);
 /* It has used the engine for so long; in one piece at the end of an operation or bit by bit. */
-void sched_charge(struct sched *sched, uint32_t slot, enum sched_engine engine, uint64_t used_ns,
+void sched_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                   uint64_t now);
 /* The same of the engine COMPUTE where it is known how much of the time counts for a cap: what its
  * kernels have filled of the GPU. Less than 0: too much has been counted before. */
@@ -156,11 +151,11 @@ uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot);
 
 /* For people who look, tests, and feedback. */
 struct sched_account {
-    uint64_t attained_ns[SCHED_ENGINES]; /* service since it has joined */
-    uint64_t waited_ns;                  /* wanted to and was not awake, all in all */
-    uint64_t turns;                      /* times it has been woken */
-    double cgs_ns;                       /* LAS: cumulative GPU service as of the last quantum */
-    double debt_ns;                      /* FS, TFS: of its tenant, to be paid in later epochs */
+    uint64_t attained_ns[GPU_ENGINES]; /* service since it has joined */
+    uint64_t waited_ns;                /* wanted to and was not awake, all in all */
+    uint64_t turns;                    /* times it has been woken */
+    double cgs_ns;                     /* LAS: cumulative GPU service as of the last quantum */
+    double debt_ns;                    /* FS, TFS: of its tenant, to be paid in later epochs */
     bool awake;
     bool capped; /* its tenant has used up its cap or throttle for now */
 };

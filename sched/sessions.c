@@ -104,9 +104,9 @@ static void session_note_work(struct sched_session *session, bool has_work, uint
     }
     if (has_work) {
         const unsigned asks = session->request.wants | session->request.busy;
-        session->worked = (asks & SCHED_BIT(SCHED_COMPUTE)) != 0 ? SCHED_COMPUTE
-                          : (asks & SCHED_BIT(SCHED_H2D)) != 0   ? SCHED_H2D
-                                                                 : SCHED_D2H;
+        session->worked = (asks & GPU_ENGINE_BIT(GPU_COMPUTE)) != 0 ? GPU_COMPUTE
+                          : (asks & GPU_ENGINE_BIT(GPU_H2D)) != 0   ? GPU_H2D
+                                                                    : GPU_D2H;
     }
     session->idle_since = has_work ? SCHED_NEVER : since;
 }
@@ -136,7 +136,7 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
 {
     struct sched_session *session = &sched->sessions[slot];
     struct sched_tenant *tenant = &sched->tenants[session->tenant];
-    const uint8_t engines = (1u << SCHED_ENGINES) - 1;
+    const uint8_t engines = (1u << GPU_ENGINES) - 1;
     uint64_t number = session->request.tenant; /* it stays */
     session->request = *request;
     session->request.tenant = number;
@@ -145,8 +145,8 @@ void sched_update(struct sched *sched, uint32_t slot, const struct sched_request
     session->request.busy &= engines;
     session->request.demand_ppm =
         request->demand_ppm == 0 ? 1000000 : sessions_within(request->demand_ppm, 1, 1000000);
-    if (request->phase > SCHED_PHASE_D2H) {
-        session->request.phase = SCHED_PHASE_DFL;
+    if (request->phase > GPU_PHASE_D2H) {
+        session->request.phase = GPU_PHASE_DFL;
     }
     tenant->weight = session->request.weight;
     sched_bucket_set(&tenant->cap, request->cap_percent, sched->settings.cap_window_ns, now);

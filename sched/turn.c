@@ -109,8 +109,8 @@ void sched_turn_by_order(struct sched *sched,
     }
 }
 
-void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
-                       uint64_t used_ns, uint64_t now)
+void sched_turn_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
+                       uint64_t now)
 {
     (void)engine;
     (void)now;

@@ -46,8 +46,8 @@ void sched_turn_by_order(struct sched *sched,
                                         const struct sched_session *b),
                          uint64_t now);
 /* A member `charge` of a policy: what the session of the turn has used. */
-void sched_turn_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
-                       uint64_t used_ns, uint64_t now);
+void sched_turn_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
+                       uint64_t now);
 /* A member `leave`: its turn, if it is, is over. */
 void sched_turn_leave(struct sched *sched, uint32_t slot, uint64_t now);
 /* A member `begin`: there is no turn, and what runs is waited for. */

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/gpu_engine.h"
 #include "server/channel.h"
 
 #define FIGURES_FD     4 /* the backend process's descriptor of them */
@@ -61,12 +62,6 @@ enum figure {
         FIGURE_COUNT
 };
 
-enum figure_engine { FIGURE_ENGINE_COMPUTE, FIGURE_ENGINE_H2D, FIGURE_ENGINE_D2H, FIGURE_ENGINES };
-
-/* What an application does on a GPU now, by the work that it has begun last (PS of Strings, SC14):
- * nothing that the meter knows of, kernels, or copies. */
-enum figure_phase { FIGURE_PHASE_DFL, FIGURE_PHASE_KL, FIGURE_PHASE_H2D, FIGURE_PHASE_D2H };
-
 /* A shape of launches: of one kernel, with this grid and block in blocks and threads, and dynamic
  * shared memory. */
 struct figures_shape {
@@ -78,21 +73,21 @@ struct figures_shape {
 
 /* Of a GPU, in the order in which the application has first used them. */
 struct gpu_figures {
-    _Alignas(64) _Atomic uint64_t gpu;        /* ordinal in its driver + 1; 0: the row is free */
-    _Atomic uint64_t busy_ns[FIGURE_ENGINES]; /* how long each engine has worked */
-    _Atomic uint64_t busy_any_ns;             /* how long any of them has */
+    _Alignas(64) _Atomic uint64_t gpu;     /* ordinal in its driver + 1; 0: the row is free */
+    _Atomic uint64_t busy_ns[GPU_ENGINES]; /* how long each engine has worked */
+    _Atomic uint64_t busy_any_ns;          /* how long any of them has */
     _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
-    /* Of copies between host and device, in each direction as FIGURE_ENGINE_H2D, D2H less 1. */
+    /* Of copies between host and device, in each direction as GPU_H2D, D2H less 1. */
     _Atomic uint64_t copies[2], copied_bytes[2];
     /* Time of batches of kernels that are done; and the same, each times the share that it fills
      * (meter.h). */
     _Atomic uint64_t done_ns, demand_ns;
-    _Atomic uint32_t phase; /* enum figure_phase */
+    _Atomic uint32_t phase; /* enum gpu_phase, of the work that it has begun last */
     /* All that has been done until then is told, but for what was only submitted since. */
     _Atomic uint64_t looked_ns;
     /* Work of the engine runs since then, as far as is known, and is not told yet; 0: none. With
      * FIGURES_RUNS_MAYBE it was submitted then, and nobody has looked since. */
-    _Atomic uint64_t runs_ns[FIGURE_ENGINES];
+    _Atomic uint64_t runs_ns[GPU_ENGINES];
     struct figures_shape shapes[FIGURES_SHAPES]; /* the most frequent ones, in no order */
 };
 
@@ -125,7 +120,7 @@ struct figures_times {
 #define FIGURES_TIME_ONE  2u /* it is a single one: a kernel, a copy */
 
 /* So long, for the row of a GPU; with these bits. */
-static inline uint64_t figures_time_word(uint32_t row, enum figure_engine engine, uint64_t length,
+static inline uint64_t figures_time_word(uint32_t row, enum gpu_engine engine, uint64_t length,
                                          unsigned bits)
 {
     return length << 10 | (uint64_t)bits << 8 | row << 2 | engine;
@@ -136,10 +131,10 @@ static inline uint32_t figures_time_row(uint64_t word)
     return word >> 2 & (FIGURES_GPUS - 1);
 }
 
-/* FIGURE_ENGINES: there is no such. */
-static inline enum figure_engine figures_time_engine(uint64_t word)
+/* GPU_ENGINES: there is no such. */
+static inline enum gpu_engine figures_time_engine(uint64_t word)
 {
-    return (enum figure_engine)(word & 3);
+    return (enum gpu_engine)(word & 3);
 }
 
 static inline unsigned figures_time_bits(uint64_t word)
@@ -207,6 +202,6 @@ struct figures_tenant {
 _Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
 _Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have their pages");
 _Static_assert(sizeof(struct figures_tenant) <= FIGURES_TENANT_BYTES, "the same");
-_Static_assert(FIGURES_GPUS == 64 && FIGURE_ENGINES == 3, "a word has 6 bits for the one, 2");
+_Static_assert(FIGURES_GPUS == 64 && GPU_ENGINES == 3, "a word has 6 bits for the one, 2");
 
 #endif

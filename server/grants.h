@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/gpu_engine.h"
 #include "server/channel.h"
 
 /* Descriptors of the backend process: requests, grants, and its end of the socketpair. */
@@ -29,24 +30,15 @@
 #define GRANTS_FD         6
 #define GRANTS_BELL_FD    7
 
-/* What a session does next, or does: the phases of PS (Strings, III-D). */
-enum grant_phase {
-    GRANT_IDLE, /* DFL: nothing for a GPU */
-    GRANT_KL,   /* kernels, graphs, fills, copies within the GPU */
-    GRANT_H2D,
-    GRANT_D2H,
-    GRANT_PHASES
-};
-
-#define GRANT_ALL (1u << GRANT_KL | 1u << GRANT_H2D | 1u << GRANT_D2H)
+#define GRANT_ALL (1u << GPU_PHASE_KL | 1u << GPU_PHASE_H2D | 1u << GPU_PHASE_D2H)
 /* With the phases of a grant: nobody else wants the GPU, `until_ns` does not count. */
 #define GRANT_ALONE 16u
 /* The same, and nothing is asked of the session: no policy holds here. */
 #define GRANT_FREE 32u
 
 struct grant_request {
-    /* The turn that it has returned last, and the phase for which it wants one (GRANT_IDLE: none):
-     * grant_word(). */
+    /* The turn that it has returned last, and the phase for which it wants one (GPU_PHASE_DFL:
+     * none): grant_word(). */
     _Alignas(64) _Atomic uint64_t word;
     /* When the session looked last whether it could return its turn, by ga_clock_ns(). */
     _Atomic uint64_t looked_ns;

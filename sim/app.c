@@ -43,19 +43,19 @@ static struct model_demand kernel_demand(const struct sim_app *app, const struct
 struct model_demand sim_app_demand(const struct sim_app *app, const struct sim_phase *phase,
                                    const struct soft_device *device, bool pinned)
 {
-    if (phase->kind == SIM_PHASE_KERNEL) {
+    if (phase->kind == GPU_PHASE_KL) {
         return kernel_demand(app, phase, device);
     }
-    return model_timing_copy(device, phase->kind == SIM_PHASE_H2D ? MODEL_WAY_H2D : MODEL_WAY_D2H,
-                             phase->bytes, !pinned && !phase->pinned);
+    return model_timing_copy(device, phase->kind == GPU_PHASE_H2D ? GPU_H2D : GPU_D2H, phase->bytes,
+                             !pinned && !phase->pinned);
 }
 
 /* ---- shares */
 
 /* A copy that takes so long on the reference GPU from or to pageable memory. */
-static struct sim_phase app_copy_of(const struct sim_app *app, enum sim_phase_kind kind, double ns)
+static struct sim_phase app_copy_of(const struct sim_app *app, enum gpu_phase kind, double ns)
 {
-    const enum model_way way = kind == SIM_PHASE_H2D ? MODEL_WAY_H2D : MODEL_WAY_D2H;
+    const enum gpu_engine way = kind == GPU_PHASE_H2D ? GPU_H2D : GPU_D2H;
     const uint64_t probe = UINT64_C(1) << 30;
     struct model_demand none = model_timing_copy(&app->reference, way, 0, true);
     struct model_demand some = model_timing_copy(&app->reference, way, probe, true);
@@ -79,20 +79,20 @@ static void shares_take(struct sim_app *app, const struct sim_app_keys *keys,
         kernel_ns > 0 ? keys->bandwidth_mbs * gpu_ns / kernel_ns : 0;
     uint32_t count = 0;
     app->own[count++] =
-        (struct sim_phase){.kind = SIM_PHASE_CPU, .ns = (uint64_t)(round_ns - gpu_ns)};
+        (struct sim_phase){.kind = GPU_PHASE_DFL, .ns = (uint64_t)(round_ns - gpu_ns)};
     if (copies_ns * keys->h2d_part >= 1) {
-        app->own[count++] = app_copy_of(app, SIM_PHASE_H2D, copies_ns * keys->h2d_part);
+        app->own[count++] = app_copy_of(app, GPU_PHASE_H2D, copies_ns * keys->h2d_part);
     }
     if (kernel_ns >= 1) {
         app->own[count++] =
-            (struct sim_phase){.kind = SIM_PHASE_KERNEL,
+            (struct sim_phase){.kind = GPU_PHASE_KL,
                                .ns = (uint64_t)kernel_ns,
                                .places = keys->places,
                                .issue = keys->places,
                                .bandwidth = fmin(rate / app->reference.memory_mbs, 1)};
     }
     if (copies_ns * (1 - keys->h2d_part) >= 1) {
-        app->own[count++] = app_copy_of(app, SIM_PHASE_D2H, copies_ns * (1 - keys->h2d_part));
+        app->own[count++] = app_copy_of(app, GPU_PHASE_D2H, copies_ns * (1 - keys->h2d_part));
     }
     *template =
         (struct sim_template){.phases = app->own, .phase_count = count, .rounds = keys->rounds};
@@ -154,7 +154,7 @@ static uint64_t alone_of(const struct sim_app *app, const struct sim_template *t
     for (uint32_t i = 0; i < template->phase_count; i++) {
         const struct sim_phase *phase = &template->phases[i];
         struct model_demand demand = {.ns = phase->ns};
-        if (phase->kind != SIM_PHASE_CPU) {
+        if (phase->kind != GPU_PHASE_DFL) {
             demand = sim_app_demand(app, phase, &app->reference, false);
         }
         round_ns += demand.lead_ns + demand.ns;

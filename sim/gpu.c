@@ -6,33 +6,18 @@
 #include "sim/grow.h"
 #include "sim/world.h"
 
-static const struct sim_phase *gpu_phase_of(const struct sim_world *w, uint32_t request)
+static const struct sim_phase *phase_now(const struct sim_world *w, uint32_t request)
 {
     const struct sim_request *r = &w->requests[request];
     return &r->template->phases[r->phase];
 }
-
-static enum model_engine engine_of(const struct sim_phase *phase)
-{
-    return phase->kind == SIM_PHASE_H2D   ? MODEL_H2D
-           : phase->kind == SIM_PHASE_D2H ? MODEL_D2H
-                                          : MODEL_COMPUTE;
-}
-
-/* What policies call an engine, and the phase of a session that uses it. */
-static const struct {
-    enum sched_phase phase;
-    enum sched_engine engine;
-} kinds[] = {[MODEL_H2D] = {SCHED_PHASE_H2D, SCHED_H2D},
-             [MODEL_D2H] = {SCHED_PHASE_D2H, SCHED_D2H},
-             [MODEL_COMPUTE] = {SCHED_PHASE_KL, SCHED_COMPUTE}};
 
 /* Whether a copy of pageable memory goes through pinned memory of the server. */
 static bool is_pinned(const struct sim_run_keys *run, const struct sim_phase *phase)
 {
     return (run->pinned == SIM_PINNED_YES ||
             (run->pinned == SIM_PINNED_PACKED && run->isolation == SIM_ISOLATION_PACKED)) &&
-           (phase->kind != SIM_PHASE_H2D || phase->bytes > run->unpinned_most);
+           (phase->kind != GPU_PHASE_H2D || phase->bytes > run->unpinned_most);
 }
 
 static struct model_demand demand_of(const struct sim_world *w, uint32_t request)
@@ -41,7 +26,7 @@ static struct model_demand demand_of(const struct sim_world *w, uint32_t request
     const uint32_t section = w->streams[r->stream].section;
     const struct sim_run_keys *run = &w->scenario->run;
     const struct sim_app *app = &w->apps[w->scenario->streams[section].app_index];
-    const struct sim_phase *phase = gpu_phase_of(w, request);
+    const struct sim_phase *phase = phase_now(w, request);
     return sim_app_demand(app, phase, w->gpus[r->gpu].device, is_pinned(run, phase));
 }
 
@@ -64,13 +49,13 @@ static struct sched_request ask_of(const struct sim_world *w, uint32_t request, 
     if (what == WHAT_HOST) {
         return ask;
     }
-    const struct sim_phase *phase = gpu_phase_of(w, request);
-    const enum model_engine engine = engine_of(phase);
-    const uint8_t bit = SCHED_BIT(kinds[engine].engine);
-    ask.phase = kinds[engine].phase;
+    const struct sim_phase *phase = phase_now(w, request);
+    const enum gpu_engine engine = gpu_engine_of(phase->kind);
+    const uint8_t bit = GPU_ENGINE_BIT(engine);
+    ask.phase = phase->kind;
     ask.wants = what == WHAT_WANTS ? bit : 0;
     ask.busy = what == WHAT_BUSY ? bit : 0;
-    if (engine == MODEL_COMPUTE) {
+    if (engine == GPU_COMPUTE) {
         const struct model_demand demand = demand_of(w, request);
         const struct soft_device *device = w->gpus[r->gpu].device;
         ask.demand_ppm = (uint32_t)(demand.share[MODEL_RESOURCE_SLOTS] * 1e6);
@@ -134,7 +119,7 @@ void sim_gpu_leave(struct sim_world *w, uint32_t request)
 static enum ga_status wake(struct sim_world *w, uint32_t g, bool *begun)
 {
     const struct sched_decision decision = sched_decide(w->gpus[g].sched, w->now_ns);
-    uint32_t ready[SCHED_ENGINES * 4], count = 0;
+    uint32_t ready[GPU_ENGINES * 4], count = 0;
     for (uint32_t i = 0; i < decision.count && count < sizeof ready / sizeof *ready; i++) {
         const struct sched_awake *awake = &decision.awake[i];
         const uint32_t request = w->gpus[g].slots[awake->slot];
@@ -182,7 +167,7 @@ enum ga_status sim_gpu_reach(struct sim_world *w, uint32_t request)
 {
     struct sim_request *r = &w->requests[request];
     r->reached_ns = w->now_ns;
-    sim_events_reach(w, r, engine_of(gpu_phase_of(w, request)));
+    sim_events_reach(w, r, gpu_engine_of(phase_now(w, request)->kind));
     sim_watch_tenant(w, w->streams[r->stream].tenant, true);
     if (w->gpus[r->gpu].sched != NULL) {
         r->state = SIM_REQUEST_GATE;
@@ -221,7 +206,7 @@ enum ga_status sim_gpu_submit(struct sim_world *w, uint32_t request)
         w->scenario->run.isolation == SIM_ISOLATION_PACKED ? 1 : (uint64_t)request + 1;
     model_flow_advance(&gpu->flow, gpu->device, w->now_ns);
     GA_TRY(model_flow_add(&gpu->flow, gpu->device, (uint64_t)request + 1, context,
-                          engine_of(gpu_phase_of(w, request)), &demand));
+                          gpu_engine_of(phase_now(w, request)->kind), &demand));
     GA_TRY(sim_watch_device(w, r->gpu));
     return flow_event(w, r->gpu);
 }
@@ -261,7 +246,8 @@ static enum ga_status operation_end(struct sim_world *w, uint32_t request, uint3
     sim_watch_tenant(w, w->streams[r->stream].tenant, false);
     sim_measure_wait(w, r);
     if (gpu->sched != NULL) {
-        sched_charge(gpu->sched, r->slot, kinds[engine].engine, (uint64_t)r->demand_ns, w->now_ns);
+        sched_charge(gpu->sched, r->slot, (enum gpu_engine)engine, (uint64_t)r->demand_ns,
+                     w->now_ns);
         GA_TRY(gpu_end_tell(w, request));
     }
     r->state = SIM_REQUEST_HOST;

@@ -7,8 +7,8 @@
 #include "model/constants.h"
 #include "model/timeline.h"
 
-const char *const sim_engine_names[SIM_ENGINES] = {
-    [MODEL_H2D] = "h2d", [MODEL_D2H] = "d2h", [MODEL_COMPUTE] = "compute"};
+const char *const sim_engine_names[GPU_ENGINES] = {
+    [GPU_H2D] = "h2d", [GPU_D2H] = "d2h", [GPU_COMPUTE] = "compute"};
 
 static double seconds(double ns)
 {
@@ -79,9 +79,9 @@ static void gpus_table(FILE *out, const struct sim_result *result)
         char name[SOFT_NAME_BYTES];
         soft_model_name(g->device, name, sizeof name);
         fprintf(out, "%-5u %-5u %-44s %7.2f%% %7.2f%% %7.2f%% %7.2f%%\n", i, g->node, name,
-                100 * part_of_run(result, g->busy_ns[MODEL_COMPUTE]),
-                100 * part_of_run(result, g->busy_ns[MODEL_H2D]),
-                100 * part_of_run(result, g->busy_ns[MODEL_D2H]),
+                100 * part_of_run(result, g->busy_ns[GPU_COMPUTE]),
+                100 * part_of_run(result, g->busy_ns[GPU_H2D]),
+                100 * part_of_run(result, g->busy_ns[GPU_D2H]),
                 100 * part_of_run(result, g->idle_ns));
     }
     if (shown < result->gpu_count) {
@@ -149,10 +149,10 @@ static void streams_json(FILE *out, const struct sim_result *result,
 
 static void use_json(FILE *out, const struct sim_result *result, const struct sim_gpu_result *gpu)
 {
-    for (uint32_t e = 0; e < SIM_ENGINES; e++) {
+    for (uint32_t e = 0; e < GPU_ENGINES; e++) {
         fprintf(out, "%s\"%s\": [", e != 0 ? ", " : "", sim_engine_names[e]);
         for (uint32_t b = 0; b < result->bin_count; b++) {
-            fprintf(out, "%s%.6f", b != 0 ? ", " : "", (double)gpu->use[b * SIM_ENGINES + e]);
+            fprintf(out, "%s%.6f", b != 0 ? ", " : "", (double)gpu->use[b * GPU_ENGINES + e]);
         }
         fputc(']', out);
     }
@@ -163,7 +163,7 @@ static void gpus_json(FILE *out, const struct sim_result *result)
     for (uint32_t i = 0; i < result->gpu_count; i++) {
         const struct sim_gpu_result *g = &result->gpus[i];
         fprintf(out, "%s\n    {\"node\": %u", i != 0 ? "," : "", g->node);
-        for (uint32_t e = 0; e < SIM_ENGINES; e++) {
+        for (uint32_t e = 0; e < GPU_ENGINES; e++) {
             fprintf(out, ", \"%s_busy_s\": %.9f", sim_engine_names[e],
                     seconds((double)g->busy_ns[e]));
         }

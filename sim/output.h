@@ -27,6 +27,6 @@ void sim_picture_text(FILE *out, const struct sim_result *result, uint64_t from_
 void sim_picture_svg(FILE *out, const struct sim_scenario *scenario,
                      const struct sim_result *result, uint64_t from_ns, uint64_t to_ns);
 
-extern const char *const sim_engine_names[SIM_ENGINES]; /* by enum model_engine */
+extern const char *const sim_engine_names[GPU_ENGINES]; /* by enum gpu_engine */
 
 #endif

@@ -14,8 +14,6 @@ static char letter_of(uint32_t stream)
     return stream < strlen(LETTERS) ? LETTERS[stream] : '?';
 }
 
-static const enum model_engine rows[SIM_ENGINES] = {MODEL_COMPUTE, MODEL_H2D, MODEL_D2H};
-
 /* The stream that has most of each column; '*' where that is less than half of the column. */
 static void picture_row_fill(char *row, double *most, uint32_t columns,
                              const struct sim_result *result, uint32_t gpu, uint32_t engine,
@@ -53,12 +51,12 @@ void sim_picture_text(FILE *out, const struct sim_result *result, uint64_t from_
     }
     fputc('\n', out);
     for (uint32_t g = 0; g < result->gpu_count && result->bin_ns != 0; g++) {
-        for (int e = 0; e < SIM_ENGINES; e++) {
+        for (uint32_t e = 0; e < GPU_ENGINES; e++) {
             memset(row, '.', columns);
             row[columns] = 0;
             memset(most, 0, sizeof most);
-            picture_row_fill(row, most, columns, result, g, rows[e], from_ns, column_ns);
-            fprintf(out, "gpu %-3u %-8s %s\n", g, sim_engine_names[rows[e]], row);
+            picture_row_fill(row, most, columns, result, g, e, from_ns, column_ns);
+            fprintf(out, "gpu %-3u %-8s %s\n", g, sim_engine_names[e], row);
         }
     }
 }
@@ -77,8 +75,8 @@ void sim_picture_text(FILE *out, const struct sim_result *result, uint64_t from_
 static const char *const stream_colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
                                              "#56b4e9", "#d55e00", "#f0e442", "#999999"};
 #define COLOURS (sizeof stream_colours / sizeof *stream_colours)
-static const char *const engine_colours[SIM_ENGINES] = {
-    [MODEL_H2D] = "#0072b2", [MODEL_D2H] = "#009e73", [MODEL_COMPUTE] = "#d55e00"};
+static const char *const engine_colours[GPU_ENGINES] = {
+    [GPU_H2D] = "#0072b2", [GPU_D2H] = "#009e73", [GPU_COMPUTE] = "#d55e00"};
 
 static void svg_text(FILE *out, double x, double y, const char *text)
 {
@@ -116,7 +114,7 @@ static void svg_curve(FILE *out, const struct sim_result *result, const struct s
     const double step = SVG_WIDTH / (double)result->bin_count;
     fprintf(out, "<polyline fill=\"none\" stroke=\"%s\" points=\"", engine_colours[engine]);
     for (uint32_t b = 0; b < result->bin_count; b++) {
-        const double top = y + (SVG_CURVES - 10) * (1 - (double)gpu->use[b * SIM_ENGINES + engine]);
+        const double top = y + (SVG_CURVES - 10) * (1 - (double)gpu->use[b * GPU_ENGINES + engine]);
         fprintf(out, "%.1f,%.1f %.1f,%.1f ", SVG_LEFT + b * step, top, SVG_LEFT + (b + 1) * step,
                 top);
     }
@@ -160,8 +158,8 @@ static double svg_use(FILE *out, const struct sim_result *result, uint32_t gpu, 
     }
     double x = SVG_LEFT + 10;
     svg_text(out, 10, y + 11, "use over the run:");
-    for (int e = 0; e < SIM_ENGINES; e++) {
-        x = svg_legend(out, x, y + 11, engine_colours[rows[e]], sim_engine_names[rows[e]]);
+    for (uint32_t e = 0; e < GPU_ENGINES; e++) {
+        x = svg_legend(out, x, y + 11, engine_colours[e], sim_engine_names[e]);
     }
     y += 20;
     svg_text(out, 70, y + 8, "100 %");
@@ -170,7 +168,7 @@ static double svg_use(FILE *out, const struct sim_result *result, uint32_t gpu, 
             "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"none\" "
             "stroke=\"#999\"/>\n",
             SVG_LEFT, y, SVG_WIDTH, SVG_CURVES - 10);
-    for (uint32_t e = 0; e < SIM_ENGINES; e++) {
+    for (uint32_t e = 0; e < GPU_ENGINES; e++) {
         svg_curve(out, result, &result->gpus[gpu], e, y);
     }
     y += SVG_CURVES - 10;
@@ -184,7 +182,7 @@ void sim_picture_svg(FILE *out, const struct sim_scenario *scenario,
     char text[200];
     const uint32_t gpus = result->bin_ns != 0 ? result->gpu_count : 0;
     const uint32_t use = result->bin_count < 2 ? 0 : 20 + SVG_CURVES - 10 + SVG_AXIS;
-    const uint32_t height = 50 + gpus * (SIM_ENGINES * SVG_ROW + SVG_AXIS + use + 10);
+    const uint32_t height = 50 + gpus * (GPU_ENGINES * SVG_ROW + SVG_AXIS + use + 10);
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
             "font-family=\"sans-serif\" font-size=\"11\">\n"
@@ -200,10 +198,10 @@ void sim_picture_svg(FILE *out, const struct sim_scenario *scenario,
     }
     double y = 44;
     for (uint32_t g = 0; g < gpus; g++) {
-        for (int e = 0; e < SIM_ENGINES; e++) {
-            snprintf(text, sizeof text, "gpu %u %s", g, sim_engine_names[rows[e]]);
+        for (uint32_t e = 0; e < GPU_ENGINES; e++) {
+            snprintf(text, sizeof text, "gpu %u %s", g, sim_engine_names[e]);
             svg_text(out, 10, y + 11, text);
-            svg_spans(out, result, g, rows[e], y, from_ns, to_ns);
+            svg_spans(out, result, g, e, y, from_ns, to_ns);
             y += SVG_ROW;
         }
         svg_axis(out, y, from_ns, to_ns);

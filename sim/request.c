@@ -195,7 +195,7 @@ static enum ga_status operation_begin(struct sim_world *w, uint32_t request,
     const uint32_t from = w->streams[r->stream].node, to = w->gpus[r->gpu].node;
     uint64_t at_ns = w->now_ns;
     if (from != to) {
-        at_ns = phase->kind == SIM_PHASE_H2D ? sim_node_send(w, from, to, phase->bytes) : at_ns;
+        at_ns = phase->kind == GPU_PHASE_H2D ? sim_node_send(w, from, to, phase->bytes) : at_ns;
         at_ns += w->nodes[from].keys->link_latency_ns;
     }
     at_ns += forward_ns(w);
@@ -209,7 +209,7 @@ static bool bytes_return(struct sim_world *w, uint32_t request, uint64_t *at_ns)
 {
     const struct sim_request *r = &w->requests[request];
     const uint32_t from = w->gpus[r->gpu].node, to = w->streams[r->stream].node;
-    if (from == to || r->phase == SIM_NONE || r->template->phases[r->phase].kind != SIM_PHASE_D2H) {
+    if (from == to || r->phase == SIM_NONE || r->template->phases[r->phase].kind != GPU_PHASE_D2H) {
         return false;
     }
     *at_ns = sim_node_send(w, from, to, r->template->phases[r->phase].bytes);
@@ -228,7 +228,7 @@ static enum ga_status phase_begin(struct sim_world *w, uint32_t request)
         return request_end(w, request);
     }
     const struct sim_phase *phase = &r->template->phases[r->phase];
-    return phase->kind == SIM_PHASE_CPU ? sim_node_compute(w, request, phase->ns)
+    return phase->kind == GPU_PHASE_DFL ? sim_node_compute(w, request, phase->ns)
                                         : operation_begin(w, request, phase);
 }
 

@@ -11,8 +11,6 @@
 #include "sim/scenario.h"
 #include "sim/trace.h"
 
-#define SIM_ENGINES 3 /* enum model_engine */
-
 /* Of all streams of one section that have been counted (not the warm-up). */
 struct sim_stream_result {
     const struct sim_stream_keys *keys; /* the scenario's */
@@ -39,10 +37,10 @@ struct sim_tenant_result {
 struct sim_gpu_result {
     uint32_t node;
     const struct soft_device *device; /* the scenario's */
-    uint64_t busy_ns[SIM_ENGINES];
+    uint64_t busy_ns[GPU_ENGINES];
     uint64_t idle_ns;   /* no engine was busy */
     uint64_t idle_gaps; /* of more than 1 ms */
-    float *use;         /* part of each bin in which each engine was busy: [bins][SIM_ENGINES] */
+    float *use;         /* part of each bin in which each engine was busy: [bins][GPU_ENGINES] */
 };
 
 /* Part of the life of an operation on an engine. */

@@ -167,7 +167,7 @@ static enum ga_status trace_kernel_read(struct trace_reading *r, const struct tr
 }
 
 static enum ga_status trace_phase(struct trace_reading *r, const struct trace_words *words,
-                                  enum sim_phase_kind kind)
+                                  enum gpu_phase kind)
 {
     struct sim_trace *t = r->trace;
     struct sim_phase phase = {.kind = kind};
@@ -180,9 +180,9 @@ static enum ga_status trace_phase(struct trace_reading *r, const struct trace_wo
     if (t->phase_count == SIM_TRACE_PHASES_MAX) {
         return trace_wrong(r, "more than %u phases", SIM_TRACE_PHASES_MAX);
     }
-    if (kind == SIM_PHASE_KERNEL) {
+    if (kind == GPU_PHASE_KL) {
         GA_TRY(trace_kernel_read(r, words, &phase));
-    } else if (kind != SIM_PHASE_CPU) {
+    } else if (kind != GPU_PHASE_DFL) {
         GA_TRY(trace_copy_read(r, words, &phase));
     } else if (words->count != 2) {
         return trace_wrong(r, "work of the CPU has this form: cpu NS");
@@ -193,7 +193,10 @@ static enum ga_status trace_phase(struct trace_reading *r, const struct trace_wo
     return GA_OK;
 }
 
-static const char *const trace_kinds[] = {"cpu", "h2d", "kernel", "d2h"};
+static const char *const trace_kinds[GPU_PHASES] = {[GPU_PHASE_DFL] = "cpu",
+                                                    [GPU_PHASE_KL] = "kernel",
+                                                    [GPU_PHASE_H2D] = "h2d",
+                                                    [GPU_PHASE_D2H] = "d2h"};
 
 static enum ga_status trace_line(struct trace_reading *r, char *line)
 {
@@ -223,7 +226,7 @@ static enum ga_status trace_line(struct trace_reading *r, char *line)
     }
     for (size_t i = 0; i < sizeof trace_kinds / sizeof *trace_kinds; i++) {
         if (strcmp(words.word[0], trace_kinds[i]) == 0) {
-            return trace_phase(r, &words, (enum sim_phase_kind)i);
+            return trace_phase(r, &words, (enum gpu_phase)i);
         }
     }
     return trace_wrong(r,
@@ -279,9 +282,9 @@ enum ga_status sim_trace_read_file(const char *path, struct sim_trace *trace, ch
 static void trace_phase_write(FILE *out, const struct sim_phase *phase)
 {
     fprintf(out, "%s %" PRIu64, trace_kinds[phase->kind], phase->ns);
-    if (phase->kind == SIM_PHASE_KERNEL) {
+    if (phase->kind == GPU_PHASE_KL) {
         fprintf(out, " %.9g %.9g %.9g", phase->places, phase->issue, phase->bandwidth);
-    } else if (phase->kind != SIM_PHASE_CPU) {
+    } else if (phase->kind != GPU_PHASE_DFL) {
         fprintf(out, " %" PRIu64 " %s", phase->bytes, phase->pinned ? "pinned" : "pageable");
     }
     fputc('\n', out);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/gpu_engine.h"
 #include "base/status.h"
 
 #define SIM_NAME_BYTES 64 /* of names of streams, applications, tenants; with the NUL */
@@ -21,13 +22,11 @@
 /* No time in a trace is longer: a year. */
 #define SIM_TRACE_NS_MAX (UINT64_C(366) * 86400 * 1000000000)
 
-enum sim_phase_kind { SIM_PHASE_CPU, SIM_PHASE_H2D, SIM_PHASE_KERNEL, SIM_PHASE_D2H };
-
 struct sim_phase {
-    enum sim_phase_kind kind;
-    bool pinned;    /* copies: of the host's memory */
-    uint64_t ns;    /* alone on the trace's GPU; of copies only for people, 0: not known */
-    uint64_t bytes; /* copies */
+    enum gpu_phase kind; /* DFL: the CPU's */
+    bool pinned;         /* copies: of the host's memory */
+    uint64_t ns;         /* alone on the trace's GPU; of copies only for people, 0: not known */
+    uint64_t bytes;      /* copies */
     /* Of a kernel, the parts that it takes of the GPU's places for blocks, of its busiest unit and
      * of its memory's bandwidth; each from 0 to 1. */
     double places, issue, bandwidth;

@@ -21,10 +21,10 @@ static void bins_fold(struct sim_world *w)
     for (uint32_t g = 0; g < w->gpu_count; g++) {
         float *use = w->result->gpus[g].use;
         for (uint32_t b = 0; b < bins; b++) {
-            for (uint32_t e = 0; e < SIM_ENGINES; e++) {
-                const float first = 2 * b < bins ? use[2 * b * SIM_ENGINES + e] : 0;
-                const float second = 2 * b + 1 < bins ? use[(2 * b + 1) * SIM_ENGINES + e] : 0;
-                use[b * SIM_ENGINES + e] = (first + second) / 2;
+            for (uint32_t e = 0; e < GPU_ENGINES; e++) {
+                const float first = 2 * b < bins ? use[2 * b * GPU_ENGINES + e] : 0;
+                const float second = 2 * b + 1 < bins ? use[(2 * b + 1) * GPU_ENGINES + e] : 0;
+                use[b * GPU_ENGINES + e] = (first + second) / 2;
             }
         }
     }
@@ -40,7 +40,7 @@ static void bins_add(struct sim_world *w, float *use, uint32_t engine, uint64_t 
     for (uint64_t at = from_ns; at < w->now_ns;) {
         const uint64_t bin = at / bin_ns, end = (bin + 1) * bin_ns;
         const uint64_t to = end < w->now_ns ? end : w->now_ns;
-        use[bin * SIM_ENGINES + engine] += (float)((double)(to - at) * rate / (double)bin_ns);
+        use[bin * GPU_ENGINES + engine] += (float)((double)(to - at) * rate / (double)bin_ns);
         at = to;
     }
 }
@@ -54,7 +54,7 @@ static void bins_take(struct sim_world *w, uint32_t g)
     while (w->now_ns > w->result->bin_ns * w->scenario->run.bins) {
         bins_fold(w);
     }
-    for (uint32_t e = 0; e < SIM_ENGINES; e++) {
+    for (uint32_t e = 0; e < GPU_ENGINES; e++) {
         const uint64_t busy_ns = gpu->flow.busy_ns[e];
         if (busy_ns != gpu->busy_seen_ns[e]) {
             bins_add(w, w->result->gpus[g].use, e, gpu->seen_ns,

@@ -45,7 +45,7 @@ static enum ga_status gpu_init(struct sim_world *w, const struct sim_gpu_keys *k
     w->gpu_count++;
     w->result->gpu_count = w->gpu_count;
     if (w->watched) {
-        result->use = world_array_make(w->scenario->run.bins, SIM_ENGINES * sizeof *result->use);
+        result->use = world_array_make(w->scenario->run.bins, GPU_ENGINES * sizeof *result->use);
         if (result->use == NULL) {
             return GA_NO_MEMORY;
         }

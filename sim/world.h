@@ -87,7 +87,7 @@ struct sim_gpu {
     bool undecided;
     bool running; /* an engine is busy */
     uint64_t idle_from_ns;
-    uint64_t seen_ns, busy_seen_ns[SIM_ENGINES]; /* of bins */
+    uint64_t seen_ns, busy_seen_ns[GPU_ENGINES]; /* of bins */
 };
 
 /* How long operations waited: a histogram whose bins grow by an eighth of a power of two. */

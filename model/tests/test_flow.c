@@ -25,7 +25,7 @@ static struct model_demand demand_of(uint64_t ns, double slots)
     return (struct model_demand){.ns = ns, .share = {slots, slots, 0}};
 }
 
-static void add(uint64_t at_ns, uint64_t id, uint64_t context, enum model_engine engine,
+static void add(uint64_t at_ns, uint64_t id, uint64_t context, enum gpu_engine engine,
                 struct model_demand demand)
 {
     model_flow_advance(&flow, &device, at_ns);
@@ -49,9 +49,9 @@ static void expect_end(uint64_t id, uint64_t end_ns)
 Test(flow, ends_move_when_other_work_comes)
 {
     device.context_slice_ns = 100 * US;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(1000 * US, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(1000 * US, 1));
     expect_end(1, 1000 * US);
-    add(500 * US, 2, 2, MODEL_COMPUTE, demand_of(200 * US, 1));
+    add(500 * US, 2, 2, GPU_COMPUTE, demand_of(200 * US, 1));
     expect_end(2, 800 * US); /* two slices, with one of the other between them */
     expect_end(1, 1200 * US);
 }
@@ -59,9 +59,9 @@ Test(flow, ends_move_when_other_work_comes)
 Test(flow, without_slices_another_context_waits_for_what_came_before)
 {
     device.switch_ns = 25 * US;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(1000 * US, 1));
-    add(10 * US, 2, 2, MODEL_COMPUTE, demand_of(100 * US, 1));
-    add(20 * US, 3, 1, MODEL_COMPUTE, demand_of(100 * US, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(1000 * US, 1));
+    add(10 * US, 2, 2, GPU_COMPUTE, demand_of(100 * US, 1));
+    add(20 * US, 3, 1, GPU_COMPUTE, demand_of(100 * US, 1));
     expect_end(1, 1000 * US);
     expect_end(2, 1125 * US);
     expect_end(3, 1250 * US);
@@ -71,8 +71,8 @@ Test(flow, each_slice_of_another_context_costs_a_switch)
 {
     device.switch_ns = 10 * US;
     device.context_slice_ns = 100 * US;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(200 * US, 1));
-    add(0, 2, 2, MODEL_COMPUTE, demand_of(200 * US, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(200 * US, 1));
+    add(0, 2, 2, GPU_COMPUTE, demand_of(200 * US, 1));
     /* 1: 0-100, 2: 110-210, 1: 220-320, 2: 330-430 */
     expect_end(1, 320 * US);
     expect_end(2, 430 * US);
@@ -82,9 +82,9 @@ Test(flow, packed_applications_share_without_switches)
 {
     device.switch_ns = 10 * US;
     device.context_slice_ns = 100 * US;
-    add(0, 1, 7, MODEL_COMPUTE, demand_of(200 * US, 0.5));
-    add(0, 2, 7, MODEL_COMPUTE, demand_of(200 * US, 0.5));
-    add(0, 3, 7, MODEL_COMPUTE, demand_of(200 * US, 0.5));
+    add(0, 1, 7, GPU_COMPUTE, demand_of(200 * US, 0.5));
+    add(0, 2, 7, GPU_COMPUTE, demand_of(200 * US, 0.5));
+    add(0, 3, 7, GPU_COMPUTE, demand_of(200 * US, 0.5));
     expect_end(1, 200 * US);
     expect_end(2, 200 * US);
     expect_end(3, 400 * US);
@@ -94,9 +94,9 @@ Test(flow, a_copy_that_has_begun_is_not_interrupted)
 {
     device.overlap_contexts = false;
     device.context_slice_ns = 100 * US;
-    add(0, 1, 1, MODEL_H2D, demand_of(500 * US, 0));
-    add(10 * US, 2, 2, MODEL_COMPUTE, demand_of(50 * US, 1));
-    add(10 * US, 3, 1, MODEL_COMPUTE, demand_of(300 * US, 1)); /* beside the copy */
+    add(0, 1, 1, GPU_H2D, demand_of(500 * US, 0));
+    add(10 * US, 2, 2, GPU_COMPUTE, demand_of(50 * US, 1));
+    add(10 * US, 3, 1, GPU_COMPUTE, demand_of(300 * US, 1)); /* beside the copy */
     expect_end(1, 500 * US);
     expect_end(2, 550 * US);
     expect_end(3, 310 * US);
@@ -105,10 +105,10 @@ Test(flow, a_copy_that_has_begun_is_not_interrupted)
 Test(flow, copies_go_beside_the_kernels_of_other_contexts)
 {
     device.context_slice_ns = 100 * US;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(1000 * US, 1));
-    add(0, 2, 2, MODEL_H2D, demand_of(300 * US, 0));
-    add(0, 3, 3, MODEL_H2D, demand_of(300 * US, 0));
-    add(0, 4, 3, MODEL_D2H, demand_of(300 * US, 0));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(1000 * US, 1));
+    add(0, 2, 2, GPU_H2D, demand_of(300 * US, 0));
+    add(0, 3, 3, GPU_H2D, demand_of(300 * US, 0));
+    add(0, 4, 3, GPU_D2H, demand_of(300 * US, 0));
     expect_end(1, 1000 * US);
     expect_end(2, 300 * US);
     expect_end(3, 600 * US);
@@ -118,11 +118,11 @@ Test(flow, copies_go_beside_the_kernels_of_other_contexts)
 Test(flow, ended_work_stays_until_it_is_taken)
 {
     struct model_work ended;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(100 * US, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(100 * US, 1));
     cr_expect_not(model_flow_take(&flow, 1, &ended));
     cr_expect_eq(flow.next_ns, 100 * US);
     model_flow_advance(&flow, &device, 5000 * US);
-    cr_expect_eq(flow.busy_ns[MODEL_COMPUTE], 100 * US);
+    cr_expect_eq(flow.busy_ns[GPU_COMPUTE], 100 * US);
     cr_assert(model_flow_take(&flow, 0, &ended));
     cr_expect_eq(ended.id, 1);
     cr_expect_eq(ended.end_ns, 100 * US);
@@ -135,9 +135,9 @@ Test(flow, a_distant_end_is_found_by_asking_again)
 {
     const uint64_t second = 1000000 * US;
     device.context_slice_ns = 1024 * US;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(20 * second, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(20 * second, 1));
     expect_end(1, MODEL_FLOW_AHEAD_NS);
-    add(0, 2, 2, MODEL_COMPUTE, demand_of(30 * second, 1));
+    add(0, 2, 2, GPU_COMPUTE, demand_of(30 * second, 1));
     struct model_work ended;
     unsigned asked = 0;
     while (!model_flow_take(&flow, 2, &ended)) {
@@ -154,7 +154,7 @@ Test(flow, a_distant_end_is_found_by_asking_again)
 Test(flow, that_nobody_looked_at_for_long_is_a_new_one)
 {
     static struct model_flow to;
-    add(0, 1, 1, MODEL_COMPUTE, demand_of(100 * US, 1));
+    add(0, 1, 1, GPU_COMPUTE, demand_of(100 * US, 1));
     model_flow_copy(&to, &flow, MODEL_FLOW_STALE_NS);
     cr_expect_eq(to.count, 1);
     model_flow_copy(&to, &flow, MODEL_FLOW_STALE_NS + 1);
@@ -172,8 +172,8 @@ static bool is_even(const void *data, uint64_t id)
 
 Test(flow, what_is_forgotten_makes_room_at_once)
 {
-    add(0, 2, 2, MODEL_COMPUTE, demand_of(1000 * US, 1));
-    add(0, 3, 3, MODEL_COMPUTE, demand_of(100 * US, 1));
+    add(0, 2, 2, GPU_COMPUTE, demand_of(1000 * US, 1));
+    add(0, 3, 3, GPU_COMPUTE, demand_of(100 * US, 1));
     model_flow_advance(&flow, &device, 50 * US);
     model_flow_forget(&flow, is_even, NULL);
     expect_end(3, 150 * US);
@@ -182,10 +182,10 @@ Test(flow, what_is_forgotten_makes_room_at_once)
 Test(flow, work_of_no_time_begins_where_it_ends)
 {
     struct model_demand demand = {.lead_ns = 3 * US};
-    add(100 * US, 1, 1, MODEL_COMPUTE, demand);
+    add(100 * US, 1, 1, GPU_COMPUTE, demand);
     cr_expect_eq(period_of(1).start_ns, 103 * US);
     cr_expect_eq(period_of(1).end_ns, 103 * US);
-    add(100 * US, 2, 1, MODEL_H2D, demand_of(0, 0));
+    add(100 * US, 2, 1, GPU_H2D, demand_of(0, 0));
     cr_expect_eq(period_of(2).start_ns, 100 * US);
 }
 
@@ -193,9 +193,9 @@ Test(flow, has_an_end)
 {
     struct model_demand demand = demand_of(US, 1);
     for (uint64_t id = 1; id <= MODEL_FLOW_WORKS; id++) {
-        add(0, id, 1, MODEL_COMPUTE, demand);
+        add(0, id, 1, GPU_COMPUTE, demand);
     }
-    cr_expect_eq(model_flow_add(&flow, &device, 1000, 1, MODEL_COMPUTE, &demand), GA_NO_MEMORY);
+    cr_expect_eq(model_flow_add(&flow, &device, 1000, 1, GPU_COMPUTE, &demand), GA_NO_MEMORY);
     expect_end(MODEL_FLOW_WORKS, MODEL_FLOW_WORKS * US);
 }
 
@@ -235,10 +235,10 @@ static void compare(uint64_t seed, uint64_t contexts)
         struct model_demand demand = random_demand();
         uint64_t kind = random_below(3), context = 1 + random_below(contexts);
         at += random_below(300) * US;
-        demand.lead_ns = kind == MODEL_COMPUTE ? demand.lead_ns : 0;
+        demand.lead_ns = kind == GPU_COMPUTE ? demand.lead_ns : 0;
         placed[i] =
-            model_timeline_place(&line, &device, (enum model_engine)kind, context, &demand, at);
-        add(at, i + 1, context, (enum model_engine)kind, demand);
+            model_timeline_place(&line, &device, (enum gpu_engine)kind, context, &demand, at);
+        add(at, i + 1, context, (enum gpu_engine)kind, demand);
     }
     for (uint64_t i = 0; i < WORKS; i++) {
         struct model_work ended;
@@ -273,8 +273,7 @@ Test(flow, rubbish_is_a_new_flow)
         fresh();
         device.context_slice_ns = 1000 * US;
         for (uint64_t i = 0; i < 6; i++) {
-            add(i * 100 * US, i + 1, 1 + i % 3, (enum model_engine)random_below(3),
-                random_demand());
+            add(i * 100 * US, i + 1, 1 + i % 3, (enum gpu_engine)random_below(3), random_demand());
         }
         from = flow;
         uint8_t *bytes = (uint8_t *)&from;

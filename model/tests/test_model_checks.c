@@ -17,7 +17,7 @@
 /* An application that does its phases one after the other, `rounds` times. */
 struct app {
     struct phase {
-        enum model_engine engine;
+        enum gpu_engine engine;
         uint64_t ns;
         double share; /* of places and issue */
     } phases[PHASES_MAX];
@@ -53,14 +53,14 @@ static struct app random_app(double share)
     struct app app = {.phase_count = PHASES_MAX, .rounds = 1 + (unsigned)random_below(20)};
     for (unsigned i = 0; i < PHASES_MAX; i++) {
         app.phases[i] =
-            (struct phase){(enum model_engine)random_below(3), (1 + random_below(900)) * US, share};
+            (struct phase){(enum gpu_engine)random_below(3), (1 + random_below(900)) * US, share};
     }
     return app;
 }
 
 static struct app kernels(uint64_t ns, double share, unsigned rounds)
 {
-    return (struct app){{{MODEL_COMPUTE, ns, share}}, 1, rounds};
+    return (struct app){{{GPU_COMPUTE, ns, share}}, 1, rounds};
 }
 
 static void app_add(struct model_flow *flow, struct outcome *outcome, const struct app *app,
@@ -68,7 +68,7 @@ static void app_add(struct model_flow *flow, struct outcome *outcome, const stru
 {
     const struct phase *phase = &app->phases[done % app->phase_count];
     struct model_demand demand = {.ns = phase->ns};
-    if (phase->engine == MODEL_COMPUTE) {
+    if (phase->engine == GPU_COMPUTE) {
         demand.lead_ns = MODEL_LAUNCH_NS;
         demand.share[MODEL_RESOURCE_SLOTS] = demand.share[MODEL_RESOURCE_ISSUE] = phase->share;
         outcome->places_ns += phase->share * (double)phase->ns;
@@ -131,7 +131,7 @@ Test(checks, alone_an_application_takes_the_same_however_it_is_isolated)
             struct outcome alone = run(&app, 1, false);
             double all = alone.work_ns[0] + alone.work_ns[1] + alone.work_ns[2];
             for (unsigned i = 0; i < app.phase_count; i++) {
-                bool kernel = app.phases[i].engine == MODEL_COMPUTE;
+                bool kernel = app.phases[i].engine == GPU_COMPUTE;
                 all += kernel ? (double)app.rounds * MODEL_LAUNCH_NS : 0;
             }
             cr_assert_float_eq((double)alone.last_ns, all, 1, "%g", all);
@@ -178,10 +178,10 @@ Test(checks, nothing_is_faster_than_its_engines)
             const double *work = outcome.work_ns, last = (double)outcome.last_ns + 1;
             cr_assert_geq(last, outcome.places_ns);
             if (device.copy_engines == 1) {
-                cr_assert_geq(last, work[MODEL_H2D] + work[MODEL_D2H]);
+                cr_assert_geq(last, work[GPU_H2D] + work[GPU_D2H]);
             }
-            cr_assert_geq(last, work[MODEL_H2D]);
-            cr_assert_geq(last, work[MODEL_D2H]);
+            cr_assert_geq(last, work[GPU_H2D]);
+            cr_assert_geq(last, work[GPU_D2H]);
             device.switch_ns = 0; /* it is no engine's work */
             double gain = packing_gain(apps, APPS_MAX);
             cr_assert_leq(gain, 3 / share, "gain %g", gain);
@@ -222,7 +222,7 @@ Test(checks, packing_gains_from_kernels_that_leave_places)
 
 Test(checks, packing_gains_from_copies_beside_kernels)
 {
-    struct app app = {{{MODEL_H2D, 500 * US, 0}, {MODEL_COMPUTE, 500 * US, 1}}, 2, 50};
+    struct app app = {{{GPU_H2D, 500 * US, 0}, {GPU_COMPUTE, 500 * US, 1}}, 2, 50};
     double gain = gain_of(&app, 4);
     cr_assert_float_eq(gain, 1, 0.02, "contexts overlap by themselves: gain %g", gain);
     device.overlap_contexts = false;
@@ -253,7 +253,7 @@ static void attained(const uint64_t *ns, unsigned count, uint64_t until_ns, doub
     memset(had, 0, count * sizeof *had);
     for (unsigned i = 0; i < count; i++) {
         struct model_demand demand = {.ns = ns[i], .share = {1, 1, 0}};
-        cr_assert_eq(model_flow_add(&flow, &device, i + 1, i + 1, MODEL_COMPUTE, &demand), GA_OK);
+        cr_assert_eq(model_flow_add(&flow, &device, i + 1, i + 1, GPU_COMPUTE, &demand), GA_OK);
     }
     while (flow.next_ns <= until_ns) {
         struct model_work ended;
@@ -263,7 +263,7 @@ static void attained(const uint64_t *ns, unsigned count, uint64_t until_ns, doub
             struct model_demand demand = {.ns = ns[i], .share = {1, 1, 0}};
             had[i] += (double)ns[i];
             cr_assert_eq(
-                model_flow_add(&flow, &device, ended.id, ended.context, MODEL_COMPUTE, &demand),
+                model_flow_add(&flow, &device, ended.id, ended.context, GPU_COMPUTE, &demand),
                 GA_OK);
         }
     }
@@ -271,7 +271,7 @@ static void attained(const uint64_t *ns, unsigned count, uint64_t until_ns, doub
         had[flow.works[i].id - 1] +=
             (double)ns[flow.works[i].id - 1] - fmax(flow.works[i].left_ns, 0);
     }
-    *busy_ns = flow.busy_ns[MODEL_COMPUTE];
+    *busy_ns = flow.busy_ns[GPU_COMPUTE];
 }
 
 static double jain(const double *had, unsigned count)
@@ -327,7 +327,7 @@ Test(checks, the_same_calls_give_the_same_bytes_and_looking_changes_nothing)
     for (uint64_t id = 1; id <= 50; id++) {
         struct model_demand demand = {
             .lead_ns = MODEL_LAUNCH_NS, .ns = random_below(900) * US, .share = {0.7, 0.3, 0.9}};
-        enum model_engine engine = (enum model_engine)random_below(3);
+        enum gpu_engine engine = (enum gpu_engine)random_below(3);
         uint64_t context = 1 + random_below(4), to = at + random_below(400) * US;
         for (; at < to; at += 7 * US) {
             model_flow_advance(&watched, &device, at);

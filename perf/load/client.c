@@ -144,17 +144,17 @@ static bool phase_do(struct client *client, const struct sim_phase *phase,
     uint64_t bytes = bytes_of(phase, scale->time * scale->bytes);
     void *host = client->host[phase->pinned];
     switch (phase->kind) {
-    case SIM_PHASE_CPU:
+    case GPU_PHASE_DFL:
         result->cpu_ns += ns;
         cpu_phase(client, ns);
         return true;
-    case SIM_PHASE_H2D:
+    case GPU_PHASE_H2D:
         LOAD_TRY(cuda->cuMemcpyHtoDAsync_v2(client->device, host, bytes, NULL));
         break;
-    case SIM_PHASE_D2H:
+    case GPU_PHASE_D2H:
         LOAD_TRY(cuda->cuMemcpyDtoHAsync_v2(host, client->device, bytes, NULL));
         break;
-    case SIM_PHASE_KERNEL:
+    case GPU_PHASE_KL:
         if (!kernel_launch(client, kernel, scale->time)) {
             return false;
         }
@@ -177,7 +177,7 @@ static bool round_do(struct client *client, const struct sim_app *app,
     for (uint32_t i = 0; i < request->phase_count; i++) {
         const struct sim_phase *phase = &app->trace.phases[request->phase_first + i];
         struct model_demand kernel = {.ns = 0};
-        if (phase->kind == SIM_PHASE_KERNEL) {
+        if (phase->kind == GPU_PHASE_KL) {
             kernel = sim_app_demand(app, phase, &gpu->model, false);
         }
         if (!phase_do(client, phase, &kernel, scale, result)) {

@@ -33,7 +33,7 @@ static void auto_decide(struct sched *sched, uint64_t now)
     sched->acting->decide(sched, now);
 }
 
-static void auto_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
+static void auto_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine,
                         uint64_t used_ns, uint64_t now)
 {
     if (sched->acting->charge != NULL) {

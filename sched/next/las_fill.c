@@ -38,8 +38,8 @@ struct fill {
     unsigned kept; /* for one that waits */
 };
 
-#define FILL_COPIES  (SCHED_BIT(SCHED_H2D) | SCHED_BIT(SCHED_D2H))
-#define FILL_KERNELS SCHED_BIT(SCHED_COMPUTE)
+#define FILL_COPIES  (GPU_ENGINE_BIT(GPU_H2D) | GPU_ENGINE_BIT(GPU_D2H))
+#define FILL_KERNELS GPU_ENGINE_BIT(GPU_COMPUTE)
 
 /* What such work keeps from others: with one copy engine, copies of both directions want it. */
 static unsigned fill_engines(const struct fill *fill, unsigned engines)
@@ -92,8 +92,8 @@ static double fill_length(const struct fill *fill, const struct sched_session *s
                           unsigned engines)
 {
     uint64_t most = 0;
-    for (int i = 0; i < SCHED_ENGINES; i++) {
-        if ((engines & SCHED_BIT(i)) != 0 && session->attained_ns[i] > most) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
+        if ((engines & GPU_ENGINE_BIT(i)) != 0 && session->attained_ns[i] > most) {
             most = session->attained_ns[i];
         }
     }

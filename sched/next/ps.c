@@ -28,7 +28,7 @@ struct ps_choice {
 };
 
 #define PS_BIT(phase) (1u << (phase))
-#define PS_COPIES     (PS_BIT(SCHED_PHASE_H2D) | PS_BIT(SCHED_PHASE_D2H))
+#define PS_COPIES     (PS_BIT(GPU_PHASE_H2D) | PS_BIT(GPU_PHASE_D2H))
 
 /* Who begins a phase, or has had a slice in it, is the last in its queue. */
 static void ps_queue(struct sched *sched, uint64_t now)
@@ -52,7 +52,7 @@ static bool ps_bandwidth_fits(const struct ps_choice *choice, const struct sched
 {
     const struct sched *sched = choice->sched;
     double room = (double)sched->gpu.bandwidth * sched->settings.bandwidth_percent / 100;
-    return !choice->bandwidth || session->phase != SCHED_PHASE_KL || !choice->kernels ||
+    return !choice->bandwidth || session->phase != GPU_PHASE_KL || !choice->kernels ||
            (double)choice->bandwidth_used + (double)session->request.bandwidth <= room;
 }
 
@@ -66,7 +66,7 @@ static void ps_take(struct ps_choice *choice, uint32_t slot)
     struct sched_session *session = &choice->sched->sessions[slot];
     sched_wake(choice->sched, slot, SCHED_NEVER, 0);
     choice->chosen++;
-    if (session->phase == SCHED_PHASE_KL) {
+    if (session->phase == GPU_PHASE_KL) {
         choice->kernels = true;
         choice->demand_ppm += session->request.demand_ppm;
         choice->bandwidth_used += session->request.bandwidth;
@@ -134,10 +134,9 @@ static bool ps_has(const struct ps_choice *choice, unsigned phases)
 
 static void ps_choose(struct ps_choice *choice, uint64_t now)
 {
-    const unsigned each[] = {PS_BIT(SCHED_PHASE_KL), PS_BIT(SCHED_PHASE_H2D),
-                             PS_BIT(SCHED_PHASE_D2H)};
-    const unsigned either[] = {PS_BIT(SCHED_PHASE_KL), PS_COPIES};
-    const unsigned fill[] = {PS_BIT(SCHED_PHASE_KL), PS_COPIES, PS_BIT(SCHED_PHASE_DFL)};
+    const unsigned each[] = {PS_BIT(GPU_PHASE_KL), PS_BIT(GPU_PHASE_H2D), PS_BIT(GPU_PHASE_D2H)};
+    const unsigned either[] = {PS_BIT(GPU_PHASE_KL), PS_COPIES};
+    const unsigned fill[] = {PS_BIT(GPU_PHASE_KL), PS_COPIES, PS_BIT(GPU_PHASE_DFL)};
     bool two = choice->sched->gpu.copy_engines == 2;
     const unsigned *kinds = two ? each : either;
     ps_take_aged(choice, now);
@@ -151,7 +150,7 @@ static void ps_choose(struct ps_choice *choice, uint64_t now)
         }
     }
     while (choice->kernels && choice->demand_ppm < 1000000 &&
-           ps_take_first(choice, PS_BIT(SCHED_PHASE_KL), 1000000 - choice->demand_ppm)) {
+           ps_take_first(choice, PS_BIT(GPU_PHASE_KL), 1000000 - choice->demand_ppm)) {
     }
 }
 

@@ -20,8 +20,8 @@ static void tfs_decide(struct sched *sched, uint64_t now)
 }
 
 /* What is told behind the end of a turn has not been in its account. */
-static void tfs_charge(struct sched *sched, uint32_t slot, enum sched_engine engine,
-                       uint64_t used_ns, uint64_t now)
+static void tfs_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
+                       uint64_t now)
 {
     if (slot == sched->turn.slot) {
         sched_turn_charge(sched, slot, engine, used_ns, now);

@@ -30,7 +30,7 @@ static uint32_t join(uint64_t tenant, uint32_t cap_percent)
     const struct sched_request request = {.tenant = tenant,
                                           .weight = 100,
                                           .cap_percent = cap_percent,
-                                          .wants = SCHED_BIT(SCHED_COMPUTE)};
+                                          .wants = GPU_ENGINE_BIT(GPU_COMPUTE)};
     cr_assert_eq(sched_join(sched, &request, now, &slot), GA_OK);
     return slot;
 }
@@ -38,7 +38,7 @@ static uint32_t join(uint64_t tenant, uint32_t cap_percent)
 static void uses(uint32_t slot, uint64_t ns)
 {
     now += ns;
-    sched_charge(sched, slot, SCHED_COMPUTE, ns, now);
+    sched_charge(sched, slot, GPU_COMPUTE, ns, now);
 }
 
 static bool may_work(uint32_t slot)
@@ -102,7 +102,7 @@ Test(absent, a_flood_takes_bounded_memory_and_hides_no_large_debt)
     crowd(1000, 100);
     for (uint64_t i = 0; i < FLOOD; i++) {
         slot = join(5000 + i, 1);
-        sched_charge(sched, slot, SCHED_COMPUTE, 2 * MS, now);
+        sched_charge(sched, slot, GPU_COMPUTE, 2 * MS, now);
         sched_leave(sched, slot, now);
     }
     crowd(1000, 100);

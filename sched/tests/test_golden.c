@@ -9,9 +9,9 @@
 #define near(a, b) cr_assert_float_eq(a, b, 1e-6, "%.9f is not %.9f", (double)(a), (double)(b))
 #define ms(ns)     ((double)(ns) / (double)TOY_MS)
 
-static const struct toy_op kernel_70[] = {{0, SCHED_COMPUTE, 70 * TOY_MS}};
-static const struct toy_op kernel_20[] = {{0, SCHED_COMPUTE, 20 * TOY_MS}};
-static const struct toy_op kernel_10[] = {{0, SCHED_COMPUTE, 10 * TOY_MS}};
+static const struct toy_op kernel_70[] = {{0, GPU_COMPUTE, 70 * TOY_MS}};
+static const struct toy_op kernel_20[] = {{0, GPU_COMPUTE, 20 * TOY_MS}};
+static const struct toy_op kernel_10[] = {{0, GPU_COMPUTE, 10 * TOY_MS}};
 
 static double jain(double a, double b)
 {
@@ -157,7 +157,7 @@ Test(golden, las_history)
     }
     for (uint64_t quantum = 0; quantum < 5; quantum++) {
         for (uint32_t i = 0; i < 3; i++) {
-            sched_charge(sched, slots[i], SCHED_COMPUTE, (uint64_t)(service[quantum][i] * 1e6),
+            sched_charge(sched, slots[i], GPU_COMPUTE, (uint64_t)(service[quantum][i] * 1e6),
                          quantum * 100 * TOY_MS + TOY_MS);
         }
         (void)sched_decide(sched, (quantum + 1) * 100 * TOY_MS);
@@ -214,7 +214,7 @@ Test(golden, las_order)
 Test(golden, las_fcfs_order)
 {
     static struct toy_gpu toy;
-    struct toy_op op = {.engine = SCHED_COMPUTE, .ns = 20 * TOY_MS};
+    struct toy_op op = {.engine = GPU_COMPUTE, .ns = 20 * TOY_MS};
     struct toy_app apps[3];
     const uint32_t rounds[] = {10, 5, 3};
     struct sched_settings settings = sched_settings_default();
@@ -241,7 +241,7 @@ Test(golden, las_fcfs_order)
 Test(golden, las_fcfs_bound)
 {
     static struct toy_gpu toy;
-    struct toy_op op = {.engine = SCHED_COMPUTE, .ns = 10 * TOY_MS};
+    struct toy_op op = {.engine = GPU_COMPUTE, .ns = 10 * TOY_MS};
     struct toy_app apps[2];
     struct sched_settings settings = sched_settings_default();
     settings.las_passed_max = 1;
@@ -259,8 +259,8 @@ Test(golden, las_fcfs_bound)
 Test(golden, las_fcfs_remembers_long_kernels)
 {
     static struct toy_gpu toy;
-    const struct toy_op ops[] = {{.engine = SCHED_COMPUTE, .ns = 1000 * TOY_MS},
-                                 {.engine = SCHED_COMPUTE, .ns = 10 * TOY_MS}};
+    const struct toy_op ops[] = {{.engine = GPU_COMPUTE, .ns = 1000 * TOY_MS},
+                                 {.engine = GPU_COMPUTE, .ns = 10 * TOY_MS}};
     struct toy_app apps[2];
     struct sched_settings settings = sched_settings_default();
     settings.quantum_ns = 100 * TOY_MS;
@@ -300,12 +300,12 @@ static void check_ps(const char *policy, uint32_t copy_engines, const char *phas
     char got[16];
     cr_assert_eq(sched_create(&sched, sched_policy_find(policy), &settings, &gpu, 0), GA_OK);
     for (uint32_t i = 0; phases[i] != '\0'; i++) {
-        struct sched_request request = {.tenant = i, .wants = SCHED_BIT(SCHED_COMPUTE)};
+        struct sched_request request = {.tenant = i, .wants = GPU_ENGINE_BIT(GPU_COMPUTE)};
         uint32_t slot = 0;
-        request.phase = phases[i] == 'k'   ? SCHED_PHASE_KL
-                        : phases[i] == 'h' ? SCHED_PHASE_H2D
-                        : phases[i] == 'd' ? SCHED_PHASE_D2H
-                                           : SCHED_PHASE_DFL;
+        request.phase = phases[i] == 'k'   ? GPU_PHASE_KL
+                        : phases[i] == 'h' ? GPU_PHASE_H2D
+                        : phases[i] == 'd' ? GPU_PHASE_D2H
+                                           : GPU_PHASE_DFL;
         cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
     }
     struct sched_decision decision = sched_decide(sched, 100);
@@ -341,8 +341,8 @@ Test(golden, ps_bandwidth_choice)
                      GA_OK);
         for (uint32_t i = 0; i < 4; i++) {
             struct sched_request request = {.tenant = i,
-                                            .wants = SCHED_BIT(SCHED_COMPUTE),
-                                            .phase = SCHED_PHASE_KL,
+                                            .wants = GPU_ENGINE_BIT(GPU_COMPUTE),
+                                            .phase = GPU_PHASE_KL,
                                             .bandwidth = bandwidths[i]};
             uint32_t slot = 0;
             cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
@@ -360,9 +360,9 @@ static double makespan(const char *policy, uint32_t sessions, uint64_t copy_ms, 
     static struct toy_gpu toy;
     struct sched_settings settings = sched_settings_default();
     struct toy_app apps[3];
-    const struct toy_op ops[] = {{0, SCHED_H2D, copy_ms * TOY_MS},
-                                 {0, SCHED_COMPUTE, kernel_ms * TOY_MS},
-                                 {0, SCHED_D2H, copy_ms * TOY_MS}};
+    const struct toy_op ops[] = {{0, GPU_H2D, copy_ms * TOY_MS},
+                                 {0, GPU_COMPUTE, kernel_ms * TOY_MS},
+                                 {0, GPU_D2H, copy_ms * TOY_MS}};
     for (uint32_t i = 0; i < sessions; i++) {
         apps[i] =
             (struct toy_app){.request = {.tenant = i}, .ops = ops, .op_count = 3, .rounds = 3};
@@ -397,7 +397,7 @@ Test(golden, groups_of_demands)
     cr_assert_eq(sched_create(&sched, sched_policy_find("groups"), &settings, &gpu, 0), GA_OK);
     for (uint32_t i = 0; i < 5; i++) {
         struct sched_request request = {
-            .tenant = i, .demand_ppm = demands[i] * 10000, .wants = SCHED_BIT(SCHED_COMPUTE)};
+            .tenant = i, .demand_ppm = demands[i] * 10000, .wants = GPU_ENGINE_BIT(GPU_COMPUTE)};
         uint32_t slot = 0;
         cr_assert_eq(sched_join(sched, &request, 0, &slot), GA_OK);
     }

@@ -15,9 +15,9 @@ static void check_fill(uint32_t copy_engines, const char *sessions, const char *
     cr_assert_eq(sched_create(&sched, sched_policy_find("las_fill"), &settings, &gpu, 0), GA_OK);
     for (uint32_t i = 0; sessions[i] != '\0'; i++) {
         struct sched_request request = {.tenant = i,
-                                        .wants = sessions[i] == 'h'   ? SCHED_BIT(SCHED_H2D)
-                                                 : sessions[i] == 'd' ? SCHED_BIT(SCHED_D2H)
-                                                                      : SCHED_BIT(SCHED_COMPUTE),
+                                        .wants = sessions[i] == 'h'   ? GPU_ENGINE_BIT(GPU_H2D)
+                                                 : sessions[i] == 'd' ? GPU_ENGINE_BIT(GPU_D2H)
+                                                                      : GPU_ENGINE_BIT(GPU_COMPUTE),
                                         .demand_ppm = sessions[i] == 's' ? 300000 : 0};
         uint32_t slot = 0;
         cr_assert_eq(sched_join(sched, &request, i, &slot), GA_OK);
@@ -41,7 +41,7 @@ Test(las_fill, choice)
 Test(las_fill, overlaps)
 {
     static struct toy_gpu toy;
-    const enum sched_engine engines[] = {SCHED_H2D, SCHED_COMPUTE, SCHED_D2H};
+    const enum gpu_engine engines[] = {GPU_H2D, GPU_COMPUTE, GPU_D2H};
     struct toy_op ops[3];
     struct toy_app apps[3];
     struct sched_settings settings = sched_settings_default();
@@ -63,7 +63,7 @@ Test(las_fill, lets_go)
 {
     struct sched_settings settings = sched_settings_default();
     const struct sched_gpu gpu = {.copy_engines = 2, .side_by_side = true};
-    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    const uint8_t compute = GPU_ENGINE_BIT(GPU_COMPUTE);
     struct sched_request requests[] = {{.tenant = 0, .wants = compute},
                                        {.tenant = 1, .wants = compute}};
     struct sched *sched = NULL;
@@ -74,7 +74,7 @@ Test(las_fill, lets_go)
     requests[0].busy = compute;
     sched_update(sched, slots[0], &requests[0], 0);
     const uint64_t now = 2 * settings.quantum_ns;
-    sched_charge(sched, slots[0], SCHED_COMPUTE, TOY_MS, TOY_MS);
+    sched_charge(sched, slots[0], GPU_COMPUTE, TOY_MS, TOY_MS);
     cr_assert_eq(sched_join(sched, &requests[1], now, &slots[1]), GA_OK);
     cr_assert_eq(sched_decide(sched, now).count, 0);
     requests[0].busy = 0;
@@ -122,11 +122,11 @@ static bool two_asks(struct two *two, uint32_t i, uint8_t wants, uint8_t busy)
 /* It runs a kernel alone. */
 static void two_turn(struct two *two, uint32_t i, uint64_t ns)
 {
-    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    const uint8_t compute = GPU_ENGINE_BIT(GPU_COMPUTE);
     cr_assert(two_asks(two, i, compute, 0));
     (void)two_asks(two, i, 0, compute);
     two->now += ns;
-    sched_charge(two->sched, two->slots[i], SCHED_COMPUTE, ns, two->now);
+    sched_charge(two->sched, two->slots[i], GPU_COMPUTE, ns, two->now);
     (void)two_asks(two, i, 0, 0);
 }
 
@@ -135,7 +135,7 @@ static void two_turn(struct two *two, uint32_t i, uint64_t ns)
 Test(las_fill, slices)
 {
     const struct sched_gpu gpu = {.copy_engines = 2, .copies_overlap = true, .slices = true};
-    const uint8_t compute = SCHED_BIT(SCHED_COMPUTE);
+    const uint8_t compute = GPU_ENGINE_BIT(GPU_COMPUTE);
     /* of the one that runs a kernel and the other one, which comes then; what both have had before,
      * by another kernel of the first one; whether the other one may begin */
     const struct {
@@ -188,8 +188,8 @@ Test(las_fill, holds_little)
 Test(las_fill, keeps_long_kernels_out)
 {
     static struct toy_gpu toy;
-    const struct toy_op kernel = {.engine = SCHED_COMPUTE, .ns = 50 * TOY_MS};
-    const struct toy_op both[] = {{0, SCHED_H2D, TOY_MS}, {0, SCHED_COMPUTE, TOY_MS}};
+    const struct toy_op kernel = {.engine = GPU_COMPUTE, .ns = 50 * TOY_MS};
+    const struct toy_op both[] = {{0, GPU_H2D, TOY_MS}, {0, GPU_COMPUTE, TOY_MS}};
     struct sched_settings settings = sched_settings_default();
     settings.quantum_ns = 100 * TOY_MS;
     struct toy_app apps[] = {{.request = {.tenant = 0, .weight = 1}, .ops = &kernel, .op_count = 1},
@@ -211,8 +211,8 @@ Test(las_fill, keeps_long_kernels_out)
 Test(las_fill, waits_for_who_comes_back)
 {
     static struct toy_gpu toy;
-    const struct toy_op ops[] = {{10 * TOY_MS, SCHED_COMPUTE, 2 * TOY_MS},
-                                 {0, SCHED_COMPUTE, 400 * TOY_MS}};
+    const struct toy_op ops[] = {{10 * TOY_MS, GPU_COMPUTE, 2 * TOY_MS},
+                                 {0, GPU_COMPUTE, 400 * TOY_MS}};
     const struct sched_settings settings = sched_settings_default();
     struct toy_app apps[2];
     for (uint32_t i = 0; i < 2; i++) {

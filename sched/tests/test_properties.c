@@ -32,7 +32,7 @@ static uint32_t backlogged(uint32_t most)
     uint32_t count = 2 + (uint32_t)below(most - 1);
     memset(apps, 0, sizeof(apps));
     for (uint32_t i = 0; i < count; i++) {
-        ops[i][0] = (struct toy_op){0, SCHED_COMPUTE, 100000 * (1 + below(1500))};
+        ops[i][0] = (struct toy_op){0, GPU_COMPUTE, 100000 * (1 + below(1500))};
         apps[i] = (struct toy_app){.request = {.tenant = 100 + i, .weight = 1 + (uint32_t)below(9)},
                                    .ops = ops[i],
                                    .op_count = 1};
@@ -49,7 +49,7 @@ static uint32_t anything(uint32_t rounds)
         uint32_t op_count = 1 + (uint32_t)below(4);
         for (uint32_t k = 0; k < op_count; k++) {
             ops[i][k] = (struct toy_op){.pause_ns = below(3) == 0 ? below(5 * TOY_MS) : 0,
-                                        .engine = (enum sched_engine)below(SCHED_ENGINES),
+                                        .engine = (enum gpu_engine)below(GPU_ENGINES),
                                         .ns = 10000 + below(8 * TOY_MS)};
         }
         apps[i] =
@@ -235,7 +235,7 @@ Test(properties, las_bound)
         settings.las_passed_max = bound;
         settings.quantum_ns = 100 * TOY_MS;
         memset(apps, 0, sizeof(apps));
-        ops[0][0] = (struct toy_op){0, SCHED_COMPUTE, 10 * TOY_MS};
+        ops[0][0] = (struct toy_op){0, GPU_COMPUTE, 10 * TOY_MS};
         for (uint32_t i = 0; i < 21; i++) {
             apps[i] = (struct toy_app){.request = {.tenant = i},
                                        .ops = ops[0],
@@ -265,7 +265,7 @@ Test(properties, caps)
         const char *name = sched_policy_name(policy);
         memset(apps, 0, sizeof(apps));
         for (uint32_t i = 0; i < 3; i++) {
-            ops[i][0] = (struct toy_op){0, SCHED_COMPUTE, TOY_MS};
+            ops[i][0] = (struct toy_op){0, GPU_COMPUTE, TOY_MS};
             apps[i] = (struct toy_app){.request = {.tenant = i / 2, .cap_percent = i < 2 ? 30 : 0},
                                        .ops = ops[i],
                                        .op_count = 1};
@@ -286,10 +286,10 @@ Test(properties, throttle_and_places)
 {
     struct sched_settings settings = sched_settings_default();
     memset(apps, 0, sizeof(apps));
-    ops[0][0] = (struct toy_op){0, SCHED_H2D, TOY_MS};
+    ops[0][0] = (struct toy_op){0, GPU_H2D, TOY_MS};
     apps[0] = (struct toy_app){
         .request = {.tenant = 1, .throttle_percent = 10}, .ops = ops[0], .op_count = 1};
-    ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, TOY_MS};
+    ops[1][0] = (struct toy_op){0, GPU_COMPUTE, TOY_MS};
     apps[1] = (struct toy_app){.request = {.tenant = 2, .cap_percent = 25, .demand_ppm = 500000},
                                .ops = ops[1],
                                .op_count = 1};
@@ -309,8 +309,8 @@ Test(properties, hold)
         struct sched_settings settings = sched_settings_default();
         settings.hold_ns = held * 500000;
         memset(apps, 0, sizeof(apps));
-        ops[0][0] = (struct toy_op){100000, SCHED_COMPUTE, 900000};
-        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, TOY_MS};
+        ops[0][0] = (struct toy_op){100000, GPU_COMPUTE, 900000};
+        ops[1][0] = (struct toy_op){0, GPU_COMPUTE, TOY_MS};
         for (uint32_t i = 0; i < 2; i++) {
             apps[i] = (struct toy_app){.request = {.tenant = i}, .ops = ops[i], .op_count = 1};
         }
@@ -332,8 +332,8 @@ Test(properties, anticipation)
         struct sched_settings settings = sched_settings_default();
         settings.hold_ns = held == 2 ? 6 * TOY_MS : 0;
         memset(apps, 0, sizeof(apps));
-        ops[0][0] = (struct toy_op){5 * TOY_MS, SCHED_COMPUTE, 20 * TOY_MS};
-        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, 120 * TOY_MS};
+        ops[0][0] = (struct toy_op){5 * TOY_MS, GPU_COMPUTE, 20 * TOY_MS};
+        ops[1][0] = (struct toy_op){0, GPU_COMPUTE, 120 * TOY_MS};
         for (uint32_t i = 0; i < 2; i++) {
             apps[i] = (struct toy_app){.request = {.tenant = i}, .ops = ops[i], .op_count = 1};
         }
@@ -379,7 +379,7 @@ Test(properties, history_is_handed_over)
     settings.quantum_ns = 100 * TOY_MS;
     memset(apps, 0, sizeof(apps));
     for (uint32_t i = 0; i < 2; i++) {
-        ops[i][0] = (struct toy_op){0, SCHED_COMPUTE, 10 * TOY_MS};
+        ops[i][0] = (struct toy_op){0, GPU_COMPUTE, 10 * TOY_MS};
         apps[i] = (struct toy_app){
             .request = {.tenant = i}, .ops = ops[i], .op_count = 1, .arrives = i * 190 * TOY_MS};
     }
@@ -403,8 +403,8 @@ Test(properties, goals)
     const char *policies[] = {"latency", "rr"};
     for (uint32_t p = 0; p < 2; p++) {
         memset(apps, 0, sizeof(apps));
-        ops[0][0] = (struct toy_op){7 * TOY_MS, SCHED_COMPUTE, TOY_MS};
-        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, 2 * TOY_MS};
+        ops[0][0] = (struct toy_op){7 * TOY_MS, GPU_COMPUTE, TOY_MS};
+        ops[1][0] = (struct toy_op){0, GPU_COMPUTE, 2 * TOY_MS};
         for (uint32_t i = 0; i < 4; i++) {
             apps[i] = (struct toy_app){.request = {.tenant = i, .goal_ns = i == 0 ? 5 * TOY_MS : 0},
                                        .ops = ops[i == 0 ? 0 : 1],
@@ -425,7 +425,7 @@ Test(properties, batch_part)
     for (uint32_t percent = 0; percent <= 20; percent += 10) {
         settings.batch_percent = percent;
         memset(apps, 0, sizeof(apps));
-        ops[0][0] = (struct toy_op){0, SCHED_COMPUTE, 100000};
+        ops[0][0] = (struct toy_op){0, GPU_COMPUTE, 100000};
         for (uint32_t i = 0; i < 3; i++) {
             apps[i] = (struct toy_app){.request = {.tenant = i, .goal_ns = i < 2 ? TOY_MS : 0},
                                        .ops = ops[0],
@@ -445,8 +445,8 @@ Test(properties, tenant_fills_its_turn)
     struct sched_settings settings = sched_settings_default();
     settings.hold_ns = 20 * TOY_MS;
     memset(apps, 0, sizeof(apps));
-    ops[0][0] = (struct toy_op){2 * TOY_MS, SCHED_COMPUTE, TOY_MS};
-    ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, TOY_MS};
+    ops[0][0] = (struct toy_op){2 * TOY_MS, GPU_COMPUTE, TOY_MS};
+    ops[1][0] = (struct toy_op){0, GPU_COMPUTE, TOY_MS};
     for (uint32_t i = 0; i < 5; i++) {
         apps[i] = (struct toy_app){
             .request = {.tenant = i / 4}, .ops = ops[i / 4], .op_count = 1}; /* four of one */
@@ -467,7 +467,7 @@ Test(properties, auto_follows_the_mix)
     for (uint32_t mix = 0; mix < 4; mix++) {
         memset(apps, 0, sizeof(apps));
         for (uint32_t i = 0; i < 2; i++) {
-            ops[i][0] = (struct toy_op){0, mix == 1 ? SCHED_H2D : SCHED_COMPUTE, TOY_MS};
+            ops[i][0] = (struct toy_op){0, mix == 1 ? GPU_H2D : GPU_COMPUTE, TOY_MS};
             apps[i] = (struct toy_app){.request = {.tenant = i,
                                                    .demand_ppm = mix == 2 ? 300000 : 0,
                                                    .goal_ns = mix == 3 && i == 1 ? 2 * TOY_MS : 0},

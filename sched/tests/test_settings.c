@@ -217,7 +217,7 @@ Test(settings, requests_are_brought_within_bounds)
         uint32_t slots[2];
         struct sched_request request = {.wants = 0xff,
                                         .weight = 0,
-                                        .phase = (enum sched_phase)77,
+                                        .phase = (enum gpu_phase)77,
                                         .demand_ppm = UINT32_MAX,
                                         .cap_percent = 7000,
                                         .bandwidth = UINT64_MAX,
@@ -265,7 +265,7 @@ Test(settings, auto_knows_what_overlaps)
         for (uint32_t k = 0; k < 2; k++) {
             struct sched_request request = {
                 .tenant = k,
-                .wants = SCHED_BIT(k == 0 && i % 2 == 0 ? SCHED_H2D : SCHED_COMPUTE),
+                .wants = GPU_ENGINE_BIT(k == 0 && i % 2 == 0 ? GPU_H2D : GPU_COMPUTE),
                 .demand_ppm = cases[i / 2].demand_ppm};
             cr_assert_eq(sched_join(sched, &request, 0, &slot), GA_OK);
         }
@@ -285,7 +285,7 @@ Test(settings, new_sessions_do_not_forgive)
     cr_assert_eq(sched_create(&sched, sched_policy_find("rr"), &settings, &gpu, 0), GA_OK);
     cr_assert_eq(sched_join(sched, &request, 0, &slot), GA_OK);
     cr_assert_eq(sched_decide(sched, 0).count, 1);
-    sched_charge(sched, slot, SCHED_COMPUTE, 50000000, 50000000);
+    sched_charge(sched, slot, GPU_COMPUTE, 50000000, 50000000);
     sched_leave(sched, slot, 50000000);
     cr_assert_eq(sched_join(sched, &request, 50000000, &slot), GA_OK);
     struct sched_decision decision = sched_decide(sched, 50000000);

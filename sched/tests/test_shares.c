@@ -25,8 +25,8 @@ Test(shares, beside_long_kernels)
         struct sched_settings settings = sched_settings_default();
         memset(apps, 0, sizeof(apps));
         ops[0][0] =
-            (struct toy_op){cases[i].pause_us * 1000, SCHED_COMPUTE, cases[i].kernel_us * 1000};
-        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, cases[i].long_ms * TOY_MS};
+            (struct toy_op){cases[i].pause_us * 1000, GPU_COMPUTE, cases[i].kernel_us * 1000};
+        ops[1][0] = (struct toy_op){0, GPU_COMPUTE, cases[i].long_ms * TOY_MS};
         for (uint32_t k = 0; k < 2; k++) {
             apps[k] =
                 (struct toy_app){.request = {.tenant = k, .weight = k == 0 ? cases[i].weight : 1},
@@ -49,7 +49,7 @@ Test(shares, priority_is_kept_in_pauses)
     const struct sched_settings settings = sched_settings_default();
     memset(apps, 0, sizeof(apps));
     for (uint32_t k = 0; k < 2; k++) {
-        ops[k][0] = (struct toy_op){200000, SCHED_COMPUTE, k == 0 ? 5 * TOY_MS : 10 * TOY_MS};
+        ops[k][0] = (struct toy_op){200000, GPU_COMPUTE, k == 0 ? 5 * TOY_MS : 10 * TOY_MS};
         apps[k] = (struct toy_app){
             .request = {.tenant = k, .priority = k == 0 ? 10 : 0}, .ops = ops[k], .op_count = 1};
     }
@@ -69,7 +69,7 @@ Test(shares, las_is_kept_in_pauses)
     for (size_t i = 0; i < sizeof pauses_us / sizeof *pauses_us; i++) {
         memset(apps, 0, sizeof(apps));
         for (uint32_t k = 0; k < 2; k++) {
-            ops[k][0] = (struct toy_op){pauses_us[i] * 1000, SCHED_COMPUTE,
+            ops[k][0] = (struct toy_op){pauses_us[i] * 1000, GPU_COMPUTE,
                                         k == 0 ? 5 * TOY_MS : 10 * TOY_MS};
             apps[k] = (struct toy_app){.request = {.tenant = k},
                                        .ops = ops[k],
@@ -98,7 +98,7 @@ static void renewing(const char *policy, bool renews, uint64_t own_ms, uint64_t 
     const uint64_t run_ns = 100000 * TOY_MS;
     memset(apps, 0, sizeof(apps));
     for (uint32_t k = 0; k < 2; k++) {
-        ops[k][0] = (struct toy_op){0, SCHED_COMPUTE, (k == 0 ? own_ms : other_ms) * TOY_MS};
+        ops[k][0] = (struct toy_op){0, GPU_COMPUTE, (k == 0 ? own_ms : other_ms) * TOY_MS};
         apps[k] = (struct toy_app){.request = {.tenant = k, .weight = 1},
                                    .ops = ops[k],
                                    .op_count = 1,

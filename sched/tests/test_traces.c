@@ -67,7 +67,7 @@ static uint32_t any_apps(void)
         for (uint32_t k = 0; k < op_count; k++) {
             ops[i][k] =
                 (struct toy_op){.pause_ns = one_of(2, below(6 * TOY_MS)),
-                                .engine = (enum sched_engine)below(SCHED_ENGINES),
+                                .engine = (enum gpu_engine)below(GPU_ENGINES),
                                 .ns = 10000 + below(below(3) == 0 ? 30 * TOY_MS : 3 * TOY_MS)};
         }
         apps[i] = (struct toy_app){.request = any_request(below(4)),
@@ -114,8 +114,8 @@ static void change(const char *policy, uint32_t count)
     } else if (what == 2) {
         sched_charge_kernels(toy.sched, app->slot, 0, (double)below(4 * TOY_MS) - 2e6, toy.now);
     } else {
-        sched_charge(toy.sched, app->slot, (enum sched_engine)below(SCHED_ENGINES),
-                     below(9 * TOY_MS), toy.now);
+        sched_charge(toy.sched, app->slot, (enum gpu_engine)below(GPU_ENGINES), below(9 * TOY_MS),
+                     toy.now);
     }
 }
 

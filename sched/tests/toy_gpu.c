@@ -33,7 +33,7 @@ void toy_begin_on(struct toy_gpu *toy, const struct sched_gpu *gpu, const char *
     toy->gpu = *gpu;
     toy->apps = apps;
     toy->app_count = count;
-    for (int i = 0; i < SCHED_ENGINES; i++) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
         toy->engines[i].app = TOY_IDLE;
     }
     const struct sched_policy *found = sched_policy_find(policy);
@@ -63,10 +63,10 @@ static const struct toy_op *toy_op(const struct toy_app *app)
 
 static void toy_tell(struct toy_gpu *toy, struct toy_app *app)
 {
-    const enum sched_phase phases[] = {SCHED_PHASE_KL, SCHED_PHASE_H2D, SCHED_PHASE_D2H};
+    const enum gpu_phase phases[] = {GPU_PHASE_KL, GPU_PHASE_H2D, GPU_PHASE_D2H};
     struct sched_request request = app->request;
     bool wants = !app->submitted && app->next_at <= toy->now;
-    uint8_t bit = (uint8_t)SCHED_BIT(toy_op(app)->engine);
+    uint8_t bit = (uint8_t)GPU_ENGINE_BIT(toy_op(app)->engine);
     request.wants = wants ? bit : 0;
     request.busy = app->submitted ? bit : 0;
     request.phase = phases[toy_op(app)->engine];
@@ -76,7 +76,7 @@ static void toy_tell(struct toy_gpu *toy, struct toy_app *app)
 /* What is due at this time: ends, arrivals, ends of pauses. */
 static void toy_ends(struct toy_gpu *toy)
 {
-    for (int i = 0; i < SCHED_ENGINES; i++) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
         if (toy->engines[i].app == TOY_IDLE || toy->engines[i].ends > toy->now) {
             continue;
         }
@@ -128,7 +128,7 @@ static void toy_engines(struct toy_gpu *toy)
 {
     for (uint32_t i = 0; i < toy->queued;) {
         struct toy_app *app = &toy->apps[toy->queue[i]];
-        enum sched_engine engine = toy_op(app)->engine;
+        enum gpu_engine engine = toy_op(app)->engine;
         if (toy->engines[engine].app != TOY_IDLE) {
             i++;
             continue;
@@ -170,7 +170,7 @@ static void toy_note_turn(struct toy_gpu *toy, uint32_t i, uint64_t until)
 static bool toy_something_runs(const struct toy_gpu *toy)
 {
     bool runs = toy->queued > 0;
-    for (int i = 0; i < SCHED_ENGINES; i++) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
         runs = runs || toy->engines[i].app != TOY_IDLE;
     }
     return runs;
@@ -203,7 +203,7 @@ static void toy_trace_account(struct toy_gpu *toy, uint32_t slot)
     toy_trace(toy, (uint64_t)llround(account.debt_ns));
     toy_trace(toy, (uint64_t)llround(account.cgs_ns));
     toy_trace(toy, (uint64_t)account.awake << 1 | account.capped);
-    for (int i = 0; i < SCHED_ENGINES; i++) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
         toy_trace(toy, account.attained_ns[i]);
     }
 }
@@ -301,7 +301,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 static uint64_t toy_next_event(const struct toy_gpu *toy, uint64_t again)
 {
     uint64_t next = again;
-    for (int i = 0; i < SCHED_ENGINES; i++) {
+    for (int i = 0; i < GPU_ENGINES; i++) {
         next = toy->engines[i].app == TOY_IDLE ? next : least(next, toy->engines[i].ends);
     }
     for (uint32_t i = 0; i < toy->app_count; i++) {

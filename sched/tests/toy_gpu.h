@@ -14,7 +14,7 @@
 
 struct toy_op {
     uint64_t pause_ns; /* the program computes so long before it */
-    enum sched_engine engine;
+    enum gpu_engine engine;
     uint64_t ns;
 };
 
@@ -46,7 +46,7 @@ struct toy_turn {
 /* An engine works for an application. */
 struct toy_span {
     uint32_t app;
-    enum sched_engine engine;
+    enum gpu_engine engine;
     uint64_t from, to;
 };
 
@@ -60,7 +60,7 @@ struct toy_gpu {
     struct {
         uint32_t app; /* UINT32_MAX: idle */
         uint64_t ends;
-    } engines[SCHED_ENGINES];
+    } engines[GPU_ENGINES];
     uint32_t queue[TOY_APPS_MAX]; /* submitted, not running, in order */
     uint32_t queued;
     uint32_t awake_most;

@@ -35,11 +35,11 @@ static json_t *shapes_of(const struct seat_use *use)
     return shapes;
 }
 
-static void engines_set(json_t *object, const uint64_t busy_ns[FIGURE_ENGINES], uint64_t works,
+static void engines_set(json_t *object, const uint64_t busy_ns[GPU_ENGINES], uint64_t works,
                         const uint64_t copies[2], const uint64_t copied_bytes[2])
 {
-    static const char *const engines[FIGURE_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    static const char *const engines[GPU_ENGINES] = {"compute_ms", "copy_in_ms", "copy_out_ms"};
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         admin_set_number(object, engines[i], busy_ns[i] / GA_NS_PER_MS);
     }
     admin_set_number(object, "launches", works);
@@ -65,10 +65,10 @@ static void turns_set(json_t *object, const struct scheduler_session *turns)
 json_t *admin_monitor(const struct status_gpu *gpu)
 {
     const struct seat_use *use = gpu->use;
-    static const char *const phases[] = {[FIGURE_PHASE_DFL] = "DFL",
-                                         [FIGURE_PHASE_KL] = "KL",
-                                         [FIGURE_PHASE_H2D] = "H2D",
-                                         [FIGURE_PHASE_D2H] = "D2H"};
+    static const char *const phases[] = {[GPU_PHASE_DFL] = "DFL",
+                                         [GPU_PHASE_KL] = "KL",
+                                         [GPU_PHASE_H2D] = "H2D",
+                                         [GPU_PHASE_D2H] = "D2H"};
     json_t *object = json_object();
     char uuid[DEVICES_UUID_BYTES];
     devices_uuid_write(use->device->facts.uuid, uuid);
@@ -105,8 +105,7 @@ static json_t *feedback_of(const struct feedback_row *row, const char *tenant)
     engines_set(object, sum->busy_ns, sum->works, sum->copies, sum->copied_bytes);
     admin_set_number(object, "gpu_percent", percent(sum->busy_any_ns, sum->wall_ns));
     admin_set_number(object, "transfer_percent",
-                     percent(sum->busy_ns[FIGURE_ENGINE_H2D] + sum->busy_ns[FIGURE_ENGINE_D2H],
-                             sum->busy_any_ns));
+                     percent(sum->busy_ns[GPU_H2D] + sum->busy_ns[GPU_D2H], sum->busy_any_ns));
     admin_set_number(object, "demand_estimate_percent", percent(sum->demand_ns, sum->wall_ns));
     admin_set_number(object, "bandwidth_estimate_bytes_per_s",
                      seat_use_bandwidth(sum->copied_bytes, sum->busy_any_ns));

@@ -91,9 +91,9 @@ static void log_gpu(void *user, const struct status_application *application,
                  "report: application %02x%02x%02x%02x on GPU %02x%02x%02x%02x: compute "
                  "%llu ns, to the device %llu ns, to the host %llu ns, in %llu works",
                  id[0], id[1], id[2], id[3], uuid[0], uuid[1], uuid[2], uuid[3],
-                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_COMPUTE],
-                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_H2D],
-                 (unsigned long long)gpu->use->busy_ns[FIGURE_ENGINE_D2H],
+                 (unsigned long long)gpu->use->busy_ns[GPU_COMPUTE],
+                 (unsigned long long)gpu->use->busy_ns[GPU_H2D],
+                 (unsigned long long)gpu->use->busy_ns[GPU_D2H],
                  (unsigned long long)gpu->use->works);
 }
 

@@ -19,7 +19,7 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
     atomic_store(&figures->driver_bytes, 0);
     for (unsigned i = 0; i < FIGURES_GPUS; i++) {
         struct gpu_figures *row = &figures->gpus[i];
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             atomic_store(&row->busy_ns[engine], 0);
             atomic_store(&row->runs_ns[engine], 0);
         }
@@ -32,7 +32,7 @@ void ledger_init(struct ledger *ledger, struct figures *figures)
         }
         atomic_store(&row->done_ns, 0);
         atomic_store(&row->demand_ns, 0);
-        atomic_store(&row->phase, FIGURE_PHASE_DFL);
+        atomic_store(&row->phase, GPU_PHASE_DFL);
         for (unsigned shape = 0; shape < FIGURES_SHAPES; shape++) {
             atomic_store(&row->shapes[shape].count, 0);
         }

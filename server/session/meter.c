@@ -102,7 +102,7 @@ static void batches_close(struct server_conn *conn, const struct server_context 
 
 /* There are too many batches: the last one of the lane goes on, though it may have rested. */
 static void batch_reopen(struct server_conn *conn, const struct place *place,
-                         enum figure_engine engine)
+                         enum gpu_engine engine)
 {
     struct meter *meter = &conn->meter;
     struct meter_batch *batch = place->lane->last;
@@ -117,8 +117,7 @@ static void batch_reopen(struct server_conn *conn, const struct place *place,
     }
 }
 
-static void batch_open(struct server_conn *conn, const struct place *place,
-                       enum figure_engine engine)
+static void batch_open(struct server_conn *conn, const struct place *place, enum gpu_engine engine)
 {
     struct meter *meter = &conn->meter;
     struct meter_gpu *gpu = meter_gpu_find(conn, place->context->session->ordinal);
@@ -205,9 +204,7 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
 {
     struct meter *meter = &conn->meter;
     struct place place;
-    enum figure_engine of = engine == API_ENGINE_H2D   ? FIGURE_ENGINE_H2D
-                            : engine == API_ENGINE_D2H ? FIGURE_ENGINE_D2H
-                                                       : FIGURE_ENGINE_COMPUTE;
+    enum gpu_engine of = api_gpu_engine(engine);
     meter_forget(meter);
     if (!place_find(conn, stream, &place) ||
         (place.stream != NULL && place.stream->build != NULL)) {

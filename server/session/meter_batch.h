@@ -16,7 +16,7 @@ struct meter_batch {
     struct server_stream *stream; /* NULL: stream 0 of the context; or, if it is closed, gone */
     struct meter_lane *lane;      /* NULL: gone with the stream */
     struct meter_gpu *gpu;
-    enum figure_engine engine;
+    enum gpu_engine engine;
     CUevent begin, end;
     uint64_t begin_ns;                /* by the clock of its context; 0: not known to have begun */
     uint64_t waits_ns;                /* by that of this machine: so late it had not begun */

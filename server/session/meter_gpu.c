@@ -43,7 +43,7 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
 
 struct times_news {
     const struct meter_gpu *gpu;
-    enum figure_engine engine;
+    enum gpu_engine engine;
     uint64_t to;
     bool single, ends;
 };
@@ -62,7 +62,7 @@ static void times_tell(void *user, uint64_t from, uint64_t to)
     atomic_store_explicit(&times->count, count + 1, memory_order_release);
 }
 
-static void gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+static void gpu_busy(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t from, uint64_t to,
                      bool single, bool ends)
 {
     struct times_news news = {
@@ -72,7 +72,7 @@ static void gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t 
     ga_interval_union_add(&gpu->any, from, to, NULL, NULL);
 }
 
-void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t from, uint64_t to,
+void meter_gpu_busy(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t from, uint64_t to,
                     bool single)
 {
     gpu_busy(gpu, engine, from, to, single, false);
@@ -80,7 +80,7 @@ void meter_gpu_busy(struct meter_gpu *gpu, enum figure_engine engine, uint64_t f
 
 static void runs_tell(const struct meter_gpu *gpu)
 {
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         atomic_store_explicit(&gpu->figures->runs_ns[i], gpu->runs_ns[i], memory_order_release);
     }
     atomic_store_explicit(&gpu->figures->looked_ns, gpu->looked_ns, memory_order_release);
@@ -89,19 +89,19 @@ static void runs_tell(const struct meter_gpu *gpu)
 void meter_gpu_look(struct meter_gpu *gpu, uint64_t now_ns)
 {
     gpu->looked_ns = now_ns;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         gpu->runs_ns[i] = 0;
     }
 }
 
-void meter_gpu_runs(struct meter_gpu *gpu, enum figure_engine engine, uint64_t told_ns)
+void meter_gpu_runs(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t told_ns)
 {
     uint64_t runs_ns = told_ns & ~(uint64_t)FIGURES_RUNS_MAYBE;
     gpu->runs_ns[engine] = runs_ns > gpu->runs_ns[engine] ? runs_ns : gpu->runs_ns[engine];
     gpu->looked_ns = told_ns < gpu->looked_ns ? told_ns : gpu->looked_ns;
 }
 
-static void phase_tell(const struct meter_gpu *gpu, enum figure_phase phase)
+static void phase_tell(const struct meter_gpu *gpu, enum gpu_phase phase)
 {
     atomic_store_explicit(&gpu->figures->phase, phase, memory_order_release);
 }
@@ -111,12 +111,8 @@ uint32_t meter_gpu_outstanding(const struct meter_gpu *gpu)
     return gpu->outstanding[0] + gpu->outstanding[1];
 }
 
-void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine, uint64_t now_ns)
+void meter_gpu_begin(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t now_ns)
 {
-    static const enum figure_phase phases[FIGURE_ENGINES] = {
-        [FIGURE_ENGINE_COMPUTE] = FIGURE_PHASE_KL,
-        [FIGURE_ENGINE_H2D] = FIGURE_PHASE_H2D,
-        [FIGURE_ENGINE_D2H] = FIGURE_PHASE_D2H};
     if (meter_gpu_outstanding(gpu) == 0) {
         gpu->looked_ns = now_ns;
     }
@@ -125,7 +121,7 @@ void meter_gpu_begin(struct meter_gpu *gpu, enum figure_engine engine, uint64_t 
         runs_tell(gpu);
     }
     gpu->outstanding[gpu->side]++;
-    phase_tell(gpu, phases[engine]);
+    phase_tell(gpu, gpu_phase_of(engine));
 }
 
 void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
@@ -134,22 +130,22 @@ void meter_gpu_end(struct meter_gpu *gpu, unsigned side)
     if (meter_gpu_outstanding(gpu) == 0) {
         meter_gpu_look(gpu, gpu->looked_ns);
         meter_gpu_tell(gpu); /* who reads that nothing is under way reads all that has been */
-        phase_tell(gpu, FIGURE_PHASE_DFL);
+        phase_tell(gpu, GPU_PHASE_DFL);
     }
 }
 
 void meter_gpu_done(struct meter_gpu *gpu, const struct meter_batch *batch, uint64_t from,
                     uint64_t to)
 {
-    static const char *const words[FIGURE_ENGINES] = {"kernel", "h2d", "d2h"};
-    enum figure_engine engine = batch->engine;
+    static const char *const words[GPU_ENGINES] = {"kernel", "h2d", "d2h"};
+    enum gpu_engine engine = batch->engine;
     uint64_t bytes = 0;
     gpu_busy(gpu, engine, from, to, meter_batch_is_single(batch), true);
-    if (engine == FIGURE_ENGINE_COMPUTE) {
+    if (engine == GPU_COMPUTE) {
         gpu->done_ns += to - from;
         gpu->demand_ns += (uint64_t)((double)(to - from) * batch->share / FIGURES_WHOLE);
     } else {
-        unsigned way = engine == FIGURE_ENGINE_D2H;
+        unsigned way = engine == GPU_D2H;
         bytes = batch->after.copied_bytes[way] - batch->before.copied_bytes[way];
     }
     if (gpu->records) {
@@ -161,7 +157,7 @@ void meter_gpu_done(struct meter_gpu *gpu, const struct meter_batch *batch, uint
 
 void meter_gpu_tell(const struct meter_gpu *gpu)
 {
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         atomic_store_explicit(&gpu->figures->busy_ns[i], gpu->busy[i].length, memory_order_relaxed);
     }
     atomic_store_explicit(&gpu->figures->busy_any_ns, gpu->any.length, memory_order_relaxed);

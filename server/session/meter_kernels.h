@@ -24,9 +24,9 @@ void meter_kernels_more(struct meter *meter, uint64_t more);
 
 /* ---- for the meter */
 
-static inline bool meter_kernels_count(const struct meter *meter, enum figure_engine engine)
+static inline bool meter_kernels_count(const struct meter *meter, enum gpu_engine engine)
 {
-    return meter->kernel_ns != 0 && engine == FIGURE_ENGINE_COMPUTE;
+    return meter->kernel_ns != 0 && engine == GPU_COMPUTE;
 }
 /* How many the next batch may have. */
 static inline uint64_t meter_kernels_most(const struct meter_lane *lane)

@@ -17,7 +17,7 @@ void meter_share_closed(struct meter *meter, const struct meter_batch *batch)
 void meter_share_take(struct meter *meter, struct meter_batch *batch, uint32_t share)
 {
     batch->share = share > batch->share ? share : batch->share;
-    bool any = batch->engine != FIGURE_ENGINE_COMPUTE || meter->splits < SPLIT_WORKS;
+    bool any = batch->engine != GPU_COMPUTE || meter->splits < SPLIT_WORKS;
     meter->least = any || batch->share < SHARE_SAME ? 0 : batch->share - SHARE_SAME;
     meter->span = batch->share - meter->least;
 }
@@ -27,7 +27,7 @@ bool meter_share_splits(struct meter *meter, const struct meter_batch *batch, ui
 {
     uint32_t less = share < batch->share ? share : batch->share;
     uint32_t more = share < batch->share ? batch->share : share;
-    if (batch->engine != FIGURE_ENGINE_COMPUTE || batch->works == 0 || more - less <= SHARE_SAME ||
+    if (batch->engine != GPU_COMPUTE || batch->works == 0 || more - less <= SHARE_SAME ||
         meter->splits < SPLIT_WORKS) {
         return false;
     }

@@ -19,11 +19,6 @@
 /* Work of which none has been done for so long is not waited for, unless it is known to run. */
 #define STILL_NS (100 * GA_NS_PER_MS)
 
-static enum grant_phase phase_of(enum api_engine engine)
-{
-    return engine == API_ENGINE_H2D ? GRANT_H2D : engine == API_ENGINE_D2H ? GRANT_D2H : GRANT_KL;
-}
-
 static uint64_t grant_read(const struct turn_gate *gate)
 {
     return atomic_load_explicit(&gate->grant->word, memory_order_acquire);
@@ -47,7 +42,7 @@ static bool is_timely(const struct turn_gate *gate, uint64_t grant, uint64_t now
            now < atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed);
 }
 
-static void turn_tell(struct turn_gate *gate, enum grant_phase wanted)
+static void turn_tell(struct turn_gate *gate, enum gpu_phase wanted)
 {
     uint64_t word = grant_word(gate->returned, wanted);
     if (word != gate->told) {
@@ -57,7 +52,7 @@ static void turn_tell(struct turn_gate *gate, enum grant_phase wanted)
     }
 }
 
-static void turn_return(struct turn_gate *gate, uint64_t grant, enum grant_phase wanted)
+static void turn_return(struct turn_gate *gate, uint64_t grant, enum gpu_phase wanted)
 {
     (void)GA_FAILPOINT("backend: before a turn is returned");
     gate->returned = grant_turn(grant);
@@ -170,7 +165,7 @@ static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, unsign
 
 /* One look. True: the work may go through. Else `*wait_ns`: until the next look, 0: at once;
  * UINT64_MAX: until the bell rings. */
-static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum grant_phase phase,
+static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gpu_phase phase,
                       unsigned kind, uint64_t *wait_ns)
 {
     uint64_t grant = grant_read(gate), now = ga_clock_ns();
@@ -206,7 +201,7 @@ static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
 static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn,
                                 enum api_engine engine, unsigned kind)
 {
-    enum grant_phase phase = phase_of(engine);
+    enum gpu_phase phase = gpu_phase_of(api_gpu_engine(engine));
     uint64_t wait_ns, wanted_ns = conn->meter.records ? ga_clock_ns() : 0;
     bool waited = false;
     gate->idle_ns = 0;
@@ -259,7 +254,7 @@ static uint64_t turn_rest(struct gate *base, struct server_conn *conn)
     uint64_t hold_ns = atomic_load_explicit(&gate->grant->hold_ns, memory_order_relaxed);
     if (idle_ns >= hold_ns || !is_timely(gate, grant, now)) {
         turn_ahead_end(&gate->ahead);
-        turn_return(gate, grant, GRANT_IDLE);
+        turn_return(gate, grant, GPU_PHASE_DFL);
         return UINT64_MAX;
     }
     return hold_ns - idle_ns;

@@ -81,7 +81,7 @@ static inline struct gpu_figures *figures_set(unsigned i, uint64_t busy_ns, uint
 {
     struct gpu_figures *row = &figures[i].gpus[0];
     row->gpu = ORDINAL + 1;
-    row->busy_ns[FIGURE_ENGINE_COMPUTE] = busy_ns;
+    row->busy_ns[GPU_COMPUTE] = busy_ns;
     row->busy_any_ns = busy_ns;
     row->done_ns = done_ns;
     row->demand_ns = demand_ns;

@@ -284,14 +284,13 @@ Test(account, times_of_engines)
     gpu_times_seat_taken(&seat);
     gpu_uses(0, 1, 4);
     uint64_t at = ga_clock_ns() - 500 * MS;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         times.of[i].from = at;
-        times.of[i].what =
-            figures_time_word(0, (enum figure_engine)i, lengths[i], FIGURES_TIME_ENDS);
+        times.of[i].what = figures_time_word(0, (enum gpu_engine)i, lengths[i], FIGURES_TIME_ENDS);
         figures.gpus[0].busy_ns[i] = lengths[i];
         at += lengths[i];
     }
-    times.count = FIGURE_ENGINES;
+    times.count = GPU_ENGINES;
     gpu_times_seat_ends(&seat);
     account_look(account);
     const struct store_figures *now = &row_of(2)->now;

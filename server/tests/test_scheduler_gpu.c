@@ -5,7 +5,7 @@
 
 /* ---- what the policy hears */
 
-static void check_hears(unsigned i, enum sched_phase phase, unsigned wants, unsigned busy)
+static void check_hears(unsigned i, enum gpu_phase phase, unsigned wants, unsigned busy)
 {
     cr_assert_eq(members[i].asks.phase, phase, "member %u: phase", i);
     cr_assert_eq(members[i].asks.wants, wants, "member %u: wants", i);
@@ -14,24 +14,24 @@ static void check_hears(unsigned i, enum sched_phase phase, unsigned wants, unsi
 
 Test(scheduler_gpu, the_policy_hears_what_each_asks_for)
 {
-    const unsigned compute = SCHED_BIT(SCHED_COMPUTE), in = SCHED_BIT(SCHED_H2D),
-                   out = SCHED_BIT(SCHED_D2H);
+    const unsigned compute = GPU_ENGINE_BIT(GPU_COMPUTE), in = GPU_ENGINE_BIT(GPU_H2D),
+                   out = GPU_ENGINE_BIT(GPU_D2H);
     begin("rr", 4);
     turn_at(BEGAN);
-    check_hears(0, SCHED_PHASE_DFL, 0, 0);
-    member_asks(0, GRANT_KL);
-    member_asks(1, GRANT_H2D);
-    member_asks(2, GRANT_D2H);
-    member_asks(3, GRANT_PHASES); /* no phase */
+    check_hears(0, GPU_PHASE_DFL, 0, 0);
+    member_asks(0, GPU_PHASE_KL);
+    member_asks(1, GPU_PHASE_H2D);
+    member_asks(2, GPU_PHASE_D2H);
+    member_asks(3, GPU_PHASES); /* no phase */
     turn_at(BEGAN + 1);
-    check_hears(0, SCHED_PHASE_KL, compute, compute); /* it has the turn */
-    check_hears(1, SCHED_PHASE_H2D, in, 0);
-    check_hears(2, SCHED_PHASE_D2H, out, 0);
-    check_hears(3, SCHED_PHASE_DFL, 0, 0);
-    member_asks(0, GRANT_IDLE);
+    check_hears(0, GPU_PHASE_KL, compute, compute); /* it has the turn */
+    check_hears(1, GPU_PHASE_H2D, in, 0);
+    check_hears(2, GPU_PHASE_D2H, out, 0);
+    check_hears(3, GPU_PHASE_DFL, 0, 0);
+    member_asks(0, GPU_PHASE_DFL);
     turn_at(BEGAN + 2);
-    check_hears(0, SCHED_PHASE_DFL, 0, 0);
-    check_hears(1, SCHED_PHASE_H2D, in, in);
+    check_hears(0, GPU_PHASE_DFL, 0, 0);
+    check_hears(1, GPU_PHASE_H2D, in, in);
     end();
 }
 
@@ -41,16 +41,16 @@ Test(scheduler_gpu, the_policy_hears_since_when_a_session_has_nothing_to_do)
     begin("rr", 2);
     const uint64_t hold_ns = settings.values.hold_ns, until = BEGAN + settings.values.slice_ns;
     for (unsigned round = 0; round < 3; round++) {
-        member_asks(0, GRANT_KL);
+        member_asks(0, GPU_PHASE_KL);
         turn_at(now + 1);
-        member_asks(1, GRANT_KL);
+        member_asks(1, GPU_PHASE_KL);
         turn_at(now + 1);
         uint64_t ends = grants[0].until_ns;
         cr_assert(round > 0 || ends == until + 1);
-        member_asks(0, GRANT_IDLE);
+        member_asks(0, GPU_PHASE_DFL);
         turn_at(round == 0 ? ends - 1 : round == 1 ? ends : ends + 1);
         cr_assert_eq(members[0].asks.idle_ns, round == 0 ? hold_ns : 0, "%u", round);
-        member_asks(1, GRANT_IDLE);
+        member_asks(1, GPU_PHASE_DFL);
         turn_at(now + 1);
     }
     end();
@@ -69,7 +69,7 @@ Test(scheduler_gpu, terms_are_told_as_they_are)
     cr_assert_eq(members[0].asks.cap_percent, 30u);
     cr_assert_eq(members[0].asks.throttle_percent, 40u);
     cr_assert_eq(members[0].asks.goal_ns, 6 * MS);
-    cr_assert_eq(account_of(0).attained_ns[SCHED_COMPUTE], 3 * MS, "what was used before");
+    cr_assert_eq(account_of(0).attained_ns[GPU_COMPUTE], 3 * MS, "what was used before");
     end();
 }
 
@@ -98,7 +98,7 @@ Test(scheduler_gpu, a_session_begins_with_a_turn_that_it_has_to_return)
     cr_assert_eq(members[0].joined_ns, BEGAN);
     turn_at(BEGAN + 1);
     cr_assert(members[0].lost, "it has not returned it");
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN + 2);
     check_grant(0, 43, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
     cr_assert_eq(grants[0].since_ns, BEGAN + 2);
@@ -108,13 +108,13 @@ Test(scheduler_gpu, a_session_begins_with_a_turn_that_it_has_to_return)
 Test(scheduler_gpu, a_grant_says_what_and_until_when)
 {
     begin("rr", 2);
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN);
     check_grant(0, 2, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
     members[0].rings = false;
     turn_at(BEGAN + MS);
     cr_assert(!members[0].rings, "no news");
-    member_asks(1, GRANT_KL);
+    member_asks(1, GPU_PHASE_KL);
     turn_at(BEGAN + 2 * MS);
     check_grant(0, 2, GRANT_ALL, BEGAN + settings.values.slice_ns);
     cr_assert(members[0].rings);
@@ -129,10 +129,10 @@ Test(scheduler_gpu, a_turn_is_taken_back)
     const struct scheduler_terms high = {.weight = 1, .priority = 9};
     begin("priority", 2);
     scheduler_gpu_terms(&members[1], &high, now);
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN + MS); /* nobody waits for the other one any more */
     check_grant(0, 2, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
-    member_asks(1, GRANT_KL);
+    member_asks(1, GPU_PHASE_KL);
     turn_at(BEGAN + 2 * MS);
     check_grant(0, 2, GRANT_ALL, BEGAN + 2 * MS);
     turn_at(BEGAN + 3 * MS);
@@ -144,13 +144,13 @@ Test(scheduler_gpu, a_turn_is_taken_back)
 Test(scheduler_gpu, beside_others_it_may_do_what_it_was_woken_for)
 {
     begin("ps", 2);
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN);
     check_grant(0, 2, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
-    member_asks(1, GRANT_D2H);
+    member_asks(1, GPU_PHASE_D2H);
     turn_at(BEGAN + 1);
-    check_grant(0, 2, 1u << GRANT_KL | GRANT_ALONE, SCHED_NEVER);
-    check_grant(1, 2, 1u << GRANT_D2H | GRANT_ALONE, SCHED_NEVER);
+    check_grant(0, 2, 1u << GPU_PHASE_KL | GRANT_ALONE, SCHED_NEVER);
+    check_grant(1, 2, 1u << GPU_PHASE_D2H | GRANT_ALONE, SCHED_NEVER);
     end();
 }
 
@@ -162,14 +162,14 @@ Test(scheduler_gpu, a_turn_in_anticipation)
     member_join(&half);
     member_join(&half);
     for (unsigned i = 0; i < 2; i++) {
-        member_asks(i, GRANT_KL);
+        member_asks(i, GPU_PHASE_KL);
     }
     turn_at(BEGAN);
-    check_grant(1, 2, 1u << GRANT_KL | GRANT_ALONE, SCHED_NEVER);
-    member_asks(1, GRANT_IDLE);
+    check_grant(1, 2, 1u << GPU_PHASE_KL | GRANT_ALONE, SCHED_NEVER);
+    member_asks(1, GPU_PHASE_DFL);
     turn_at(BEGAN + 1);
     check_grant(1, 3, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
-    check_hears(1, SCHED_PHASE_DFL, 0, SCHED_BIT(SCHED_COMPUTE));
+    check_hears(1, GPU_PHASE_DFL, 0, GPU_ENGINE_BIT(GPU_COMPUTE));
     end();
 }
 
@@ -178,8 +178,8 @@ Test(scheduler_gpu, a_cap_ends_by_the_clock)
     const struct scheduler_terms half = {.weight = 1, .cap_percent = 50};
     begin("none", 2);
     scheduler_gpu_terms(&members[0], &half, now);
-    member_asks(0, GRANT_KL);
-    member_asks(1, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
+    member_asks(1, GPU_PHASE_KL);
     turn_at(BEGAN);
     check_grant(0, 2, GRANT_ALL, BEGAN + 100 * MS); /* 50 of 100 ms, and what comes in meanwhile */
     check_grant(1, 2, GRANT_ALL | GRANT_ALONE | GRANT_FREE, SCHED_NEVER);
@@ -194,10 +194,10 @@ Test(scheduler_gpu, it_looks_when_something_ends)
     const uint64_t quantum_ns = settings.values.quantum_ns, slice_ns = settings.values.slice_ns;
     turn_at(BEGAN);
     cr_assert_eq(gpu.next_ns, SCHED_NEVER, "nobody has work");
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN);
     cr_assert_eq(gpu.next_ns, BEGAN + quantum_ns, "nobody rings");
-    member_asks(1, GRANT_KL);
+    member_asks(1, GPU_PHASE_KL);
     turn_at(BEGAN + MS);
     cr_assert_eq(gpu.next_ns, BEGAN + slice_ns, "the end of the turn");
     turn_at(BEGAN + slice_ns - 1000);
@@ -214,9 +214,9 @@ Test(scheduler_gpu, when_a_turn_is_lost)
     } cases[] = {{0, 250}, {100, 350}, {1900, 2150}, {2000, 2250}, {2100, 2250}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin("rr", 2);
-        member_asks(0, GRANT_KL);
+        member_asks(0, GPU_PHASE_KL);
         turn_at(BEGAN);
-        member_asks(1, GRANT_KL);
+        member_asks(1, GPU_PHASE_KL);
         turn_at(BEGAN);
         const uint64_t until = grants[0].until_ns, lost = until + cases[i].lost_ms * MS;
         requests[0].looked_ns = until + cases[i].looked_ms * MS;
@@ -226,14 +226,14 @@ Test(scheduler_gpu, when_a_turn_is_lost)
         turn_at(lost);
         cr_assert(members[0].lost, "case %zu", i);
         /* It has had the GPU, whatever it says. */
-        cr_assert_eq(account_of(0).attained_ns[SCHED_COMPUTE], cases[i].lost_ms * MS);
+        cr_assert_eq(account_of(0).attained_ns[GPU_COMPUTE], cases[i].lost_ms * MS);
         cr_assert_eq(members[0].filled_ns, cases[i].lost_ms * MS);
         cr_assert_eq(members[0].asks.idle_ns, settings.values.hold_ns, "nobody waits for it");
-        check_hears(0, SCHED_PHASE_DFL, 0, 0);
+        check_hears(0, GPU_PHASE_DFL, 0, 0);
         check_grant(1, 2, GRANT_ALL | GRANT_ALONE, SCHED_NEVER);
         figures_set(0, cases[i].lost_ms * MS, 0, 0); /* and it says so, too */
         turn_at(lost + MS);
-        cr_assert_eq(account_of(0).attained_ns[SCHED_COMPUTE], cases[i].lost_ms * MS, "once");
+        cr_assert_eq(account_of(0).attained_ns[GPU_COMPUTE], cases[i].lost_ms * MS, "once");
         end();
     }
 }
@@ -242,9 +242,9 @@ Test(scheduler_gpu, when_a_turn_is_lost)
 Test(scheduler_gpu, who_says_that_it_will_have_looked)
 {
     begin("rr", 2);
-    member_asks(0, GRANT_KL);
+    member_asks(0, GPU_PHASE_KL);
     turn_at(BEGAN);
-    member_asks(1, GRANT_KL);
+    member_asks(1, GPU_PHASE_KL);
     turn_at(BEGAN);
     requests[0].looked_ns = UINT64_MAX;
     turn_at(grants[0].until_ns + 100 * MS);
@@ -259,7 +259,7 @@ Test(scheduler_gpu, as_many_as_there_are)
     begin("none", MEMBERS);
     for (unsigned i = 0; i < MEMBERS; i++) {
         cr_assert_eq(gpu.by_slot[members[i].slot], &members[i]);
-        member_asks(i, GRANT_KL);
+        member_asks(i, GPU_PHASE_KL);
     }
     cr_assert_geq(gpu.slots, MEMBERS);
     turn_at(BEGAN);
@@ -287,7 +287,7 @@ Test(scheduler_gpu, who_leaves_has_used_what_it_says)
     figures_set(0, 5 * MS, 0, 0);
     now += 10 * MS;
     scheduler_gpu_change(&gpu, &other, now);
-    cr_assert_eq(account_of(0).attained_ns[SCHED_COMPUTE], 5 * MS, "of the policy before");
+    cr_assert_eq(account_of(0).attained_ns[GPU_COMPUTE], 5 * MS, "of the policy before");
     cr_assert_eq(gpu.settings.policy, las.policy);
     cr_assert_eq(grants[0].horizon_ns, 7 * MS);
     cr_assert_eq(grants[0].hold_ns, 3 * MS);

@@ -10,7 +10,7 @@
 #define USERS 8u
 #define SPAN  400u /* units of time */
 
-static const enum figure_engine COMPUTE = FIGURE_ENGINE_COMPUTE, H2D = FIGURE_ENGINE_H2D;
+static const enum gpu_engine COMPUTE = GPU_COMPUTE, H2D = GPU_H2D;
 
 static struct time_shares shares;
 static struct time_share of[USERS];
@@ -21,14 +21,14 @@ static void begin(void)
     time_shares_init(&shares, 0);
 }
 
-static void had_works(unsigned user, enum figure_engine engine, uint64_t from, uint64_t to,
-                      bool ends, bool single)
+static void had_works(unsigned user, enum gpu_engine engine, uint64_t from, uint64_t to, bool ends,
+                      bool single)
 {
     const struct time_piece piece = {engine, from, to, ends, single};
     cr_assert_eq(time_shares_add(&shares, &of[user], &piece), GA_OK);
 }
 
-static void had(unsigned user, enum figure_engine engine, uint64_t from, uint64_t to)
+static void had(unsigned user, enum gpu_engine engine, uint64_t from, uint64_t to)
 {
     had_works(user, engine, from, to, true, true);
 }
@@ -209,7 +209,7 @@ Test(time_shares, a_long_work_is_behind_those_that_end_before_it)
 
 /* ---- against a sum over each unit of time */
 
-static uint8_t works[USERS][FIGURE_ENGINES][SPAN];
+static uint8_t works[USERS][GPU_ENGINES][SPAN];
 
 static unsigned any(unsigned below)
 {
@@ -221,7 +221,7 @@ static void pieces_make(unsigned density)
 {
     memset(works, 0, sizeof works);
     for (unsigned user = 0; user < USERS; user++) {
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             for (unsigned i = 0; i < any(density + 1); i++) {
                 unsigned from = any(SPAN - 60), to = from + any(60);
                 for (unsigned at = from; at < to; at++) {
@@ -238,14 +238,14 @@ static void pieces_tell(unsigned user, unsigned engine, unsigned from, unsigned 
     for (unsigned begin = from, end; begin < to; begin = end + 1) {
         for (end = begin; end < to && at[end] != 0; end++) {
         }
-        had(user, (enum figure_engine)engine, begin, end);
+        had(user, (enum gpu_engine)engine, begin, end);
     }
 }
 
 static void expect_unit(unsigned at, struct time_share expected[USERS], double *used)
 {
-    unsigned with_work[FIGURE_ENGINES] = {0}, working = 0;
-    for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+    unsigned with_work[GPU_ENGINES] = {0}, working = 0;
+    for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
         for (unsigned user = 0; user < USERS; user++) {
             with_work[engine] += works[user][engine][at];
         }
@@ -253,7 +253,7 @@ static void expect_unit(unsigned at, struct time_share expected[USERS], double *
     }
     *used += working != 0;
     for (unsigned user = 0; user < USERS; user++) {
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             if (works[user][engine][at] != 0) {
                 expected[user].engine_ns[engine] += 1.0 / with_work[engine];
                 expected[user].gpu_ns += 1.0 / with_work[engine] / working;
@@ -267,7 +267,7 @@ static void expect_same(const struct time_share expected[USERS], unsigned round,
     for (unsigned user = 0; user < USERS; user++) {
         cr_assert_float_eq(of[user].gpu_ns, expected[user].gpu_ns, 1e-6, "round %u, until %u",
                            round, until);
-        for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        for (unsigned i = 0; i < GPU_ENGINES; i++) {
             cr_assert_float_eq(of[user].engine_ns[i], expected[user].engine_ns[i], 1e-6);
         }
     }
@@ -285,7 +285,7 @@ Test(time_shares, random_pieces_are_divided_as_instant_by_instant)
             unsigned from = until;
             until += 1 + any(150);
             until = until < SPAN ? until : SPAN;
-            for (unsigned i = 0; i < USERS * FIGURE_ENGINES; i++) {
+            for (unsigned i = 0; i < USERS * GPU_ENGINES; i++) {
                 pieces_tell((i + round) % USERS, i / USERS, from, until);
             }
             divide(until);
@@ -313,8 +313,8 @@ Test(time_shares, whatever_is_told_no_more_is_divided_than_there_is)
             uint64_t step = any(50);
             for (unsigned k = any(6); k != 0; k--) {
                 uint64_t from = now - 500 + any(1000);
-                had_works(any(USERS), (enum figure_engine)any(FIGURE_ENGINES), from,
-                          from + any(700), any(2) == 0, any(4) != 0);
+                had_works(any(USERS), (enum gpu_engine)any(GPU_ENGINES), from, from + any(700),
+                          any(2) == 0, any(4) != 0);
             }
             if (any(20) == 0) {
                 time_shares_forget(&shares, &of[any(USERS)]);

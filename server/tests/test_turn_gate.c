@@ -126,25 +126,25 @@ static void enters_when(enum api_engine engine, uint64_t said, uint64_t word, ui
 
 Test(turn_gate, it_asks_and_is_woken)
 {
-    enters_when(API_ENGINE_H2D, grant_word(0, GRANT_H2D), grant_word(1, GRANT_ALL),
+    enters_when(API_ENGINE_H2D, grant_word(0, GPU_PHASE_H2D), grant_word(1, GRANT_ALL),
                 ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK, "it is still its turn");
-    cr_assert_eq(request.word, grant_word(0, GRANT_H2D));
+    cr_assert_eq(request.word, grant_word(0, GPU_PHASE_H2D));
 }
 
 Test(turn_gate, a_turn_ends_by_time)
 {
     give(1, GRANT_ALL, ga_clock_ns());
-    enters_when(API_ENGINE_COMPUTE, grant_word(1, GRANT_KL), grant_word(2, GRANT_ALL),
+    enters_when(API_ENGINE_COMPUTE, grant_word(1, GPU_PHASE_KL), grant_word(2, GRANT_ALL),
                 ga_clock_ns() + HOUR);
 }
 
 Test(turn_gate, another_phase_is_another_turn)
 {
-    give(1, 1u << GRANT_KL, ga_clock_ns() + HOUR);
+    give(1, 1u << GPU_PHASE_KL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
     cr_assert_eq(enter(API_ENGINE_BOTH), GA_OK, "a graph is kernels");
-    enters_when(API_ENGINE_D2H, grant_word(1, GRANT_D2H), grant_word(2, 1u << GRANT_D2H),
+    enters_when(API_ENGINE_D2H, grant_word(1, GPU_PHASE_D2H), grant_word(2, 1u << GPU_PHASE_D2H),
                 ga_clock_ns() + HOUR);
 }
 
@@ -161,8 +161,8 @@ Test(turn_gate, alone_or_free_it_asks_nobody)
     }
     cr_assert(!has_rung());
     give(1, GRANT_ALL, ga_clock_ns()); /* somebody wants it */
-    enters_when(API_ENGINE_COMPUTE, grant_word(1, GRANT_KL), grant_word(2, GRANT_ALL | GRANT_ALONE),
-                0);
+    enters_when(API_ENGINE_COMPUTE, grant_word(1, GPU_PHASE_KL),
+                grant_word(2, GRANT_ALL | GRANT_ALONE), 0);
 }
 
 /* Works that took 1 ms each: two in half of the horizon, and as many before those are done. */
@@ -172,19 +172,19 @@ Test(turn_gate, works_ahead_are_bounded_by_time)
     uint64_t done_ns = 0;
     for (unsigned i = 0; i < 100; i++) {
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
+        meter_gpu_busy(gpu, GPU_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
     }
     unsigned side = gpu->side, count = 0;
     while (gpu->side == side) { /* the beginning of a batch */
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
+        meter_gpu_busy(gpu, GPU_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
     }
     side = gpu->side;
     while (gpu->side == side) {
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-        meter_gpu_busy(gpu, FIGURE_ENGINE_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
+        meter_gpu_busy(gpu, GPU_COMPUTE, done_ns, done_ns + GA_NS_PER_MS, true);
         done_ns += GA_NS_PER_MS;
         count++;
     }
@@ -195,14 +195,15 @@ Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
 {
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
+    meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
     uint64_t ns = gate->rest(gate, conn);
-    cr_assert(ns != UINT64_MAX && request.word == grant_word(0, GRANT_IDLE), "work is in flight");
+    cr_assert(ns != UINT64_MAX && request.word == grant_word(0, GPU_PHASE_DFL),
+              "work is in flight");
     meter_gpu_end(gpu, gpu->side);
     while ((ns = gate->rest(gate, conn)) != UINT64_MAX) {
         cr_assert_leq(ns, grant.hold_ns);
     }
-    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     cr_assert(has_rung());
     cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "once");
 }
@@ -228,7 +229,7 @@ Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
     conn->calls = 40; /* of which ten may come at once */
     cr_assert(rate_wait(conn));
     cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
-    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     cr_assert_neq(atomic_load(&fake_figures.rate_waits), 0, "gpuaasd can tell");
 }
 
@@ -275,7 +276,7 @@ Test(turn_gate, who_waits_to_send_has_to_ask_again)
     cr_assert_eq(enter(API_ENGINE_D2H), GA_OK);
     cr_assert(rate_wait_out(conn));
     cr_assert_geq(ga_clock_ns() - began, 300 * GA_NS_PER_MS);
-    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     cr_assert_neq(atomic_load(&fake_figures.rate_waits), 0, "gpuaasd can tell");
     cr_assert(!rate_wait_out(conn), "nothing has been sent since");
 }
@@ -302,7 +303,7 @@ Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
     conn->calls = 40;
     cr_assert_eq(pthread_create(&thread, NULL, end_later, NULL), 0);
     cr_assert_eq(conn_room(conn, 0, 64, ROOM_IN, &room), CUDA_ERROR_UNKNOWN);
-    cr_assert_eq(request.word, grant_word(1, GRANT_H2D));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_H2D));
     cr_assert_eq(pthread_join(thread, NULL), 0);
     conn->current = NULL;
 }
@@ -312,7 +313,7 @@ Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
 static void *end_when_returned(void *argument)
 {
     (void)argument;
-    await_said(grant_word(1, GRANT_IDLE));
+    await_said(grant_word(1, GPU_PHASE_DFL));
     send_queue_end(&conn->out);
     return NULL;
 }
@@ -330,9 +331,9 @@ Test(turn_gate, who_waits_until_its_client_reads_returns_its_turn)
 
 static void *give_slot_when_returned(void *slot)
 {
-    await_said(grant_word(1, GRANT_IDLE));
+    await_said(grant_word(1, GPU_PHASE_DFL));
     staging_give(&conn->staging, slot);
-    const struct answer answer = {grant_word(1, GRANT_D2H), grant_word(2, GRANT_ALL),
+    const struct answer answer = {grant_word(1, GPU_PHASE_D2H), grant_word(2, GRANT_ALL),
                                   ga_clock_ns() + HOUR};
     return answer_run((void *)(uintptr_t)&answer);
 }
@@ -388,7 +389,7 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     grant.horizon_ns = GA_NS_PER_MS;
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
+    meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
     uint64_t until = ga_clock_ns() + 50 * GA_NS_PER_MS;
     while (ga_clock_ns() < until) { /* a kernel that takes long does */
         cr_assert_neq(gate->rest(gate, conn), UINT64_MAX);
@@ -396,7 +397,7 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     conn->waits_for_values = true;
     while (gate->rest(gate, conn) != UINT64_MAX) {
     }
-    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     meter_gpu_end(gpu, gpu->side);
 }
 
@@ -408,7 +409,7 @@ Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
     grant.patience_ns = 300 * GA_NS_PER_MS;
     give(1, GRANT_ALL | GRANT_ALONE, 0);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
-    meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
+    meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
     ga_list_append(&conn->meter.batches, &batch.link);
     give(1, GRANT_ALL, until);
     while (gate->rest(gate, conn) != UINT64_MAX) {
@@ -416,7 +417,7 @@ Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
         cr_assert_geq(request.looked_ns, until);
     }
     cr_assert_geq(ga_clock_ns() - until, grant.patience_ns);
-    cr_assert_eq(request.word, grant_word(1, GRANT_IDLE));
+    cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     ga_list_remove(&batch.link);
     meter_gpu_end(gpu, gpu->side);
 }
@@ -426,14 +427,14 @@ Test(turn_gate, work_that_stands_still_does_not_keep_the_program)
 {
     give(1, GRANT_ALL | GRANT_ALONE, 0);
     for (unsigned i = 0; i < 2; i++) {
-        meter_gpu_begin(gpu, FIGURE_ENGINE_COMPUTE, ga_clock_ns());
+        meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
         gpu->side = 1 - gpu->side;
     }
     for (unsigned i = 0; i < 10; i++) {
         cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
     }
     give(1, GRANT_ALL, ga_clock_ns());
-    enters_when(API_ENGINE_H2D, grant_word(1, GRANT_H2D), grant_word(2, GRANT_ALL),
+    enters_when(API_ENGINE_H2D, grant_word(1, GPU_PHASE_H2D), grant_word(2, GRANT_ALL),
                 ga_clock_ns() + HOUR);
 }
 
@@ -446,8 +447,8 @@ Test(turn_gate, the_end_of_the_connection_ends_the_wait)
 Test(turn_gate, a_session_in_the_place_of_another_returns_what_that_one_had)
 {
     give(5, 0, 0);
-    request.word = grant_word(4, GRANT_KL);
+    request.word = grant_word(4, GPU_PHASE_KL);
     turn_gate_init(&session.turn, &request, &grant, &bell, 0);
-    enters_when(API_ENGINE_COMPUTE, grant_word(5, GRANT_KL), grant_word(6, GRANT_ALL),
+    enters_when(API_ENGINE_COMPUTE, grant_word(5, GPU_PHASE_KL), grant_word(6, GRANT_ALL),
                 ga_clock_ns() + HOUR);
 }

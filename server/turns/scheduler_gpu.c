@@ -8,22 +8,19 @@
 #include "server/usage/seat_use.h"
 #include "server/usage/time_shares.h"
 
-/* A policy does not make it spin. */
 #define DEMAND_NS_MIN   (10 * GA_NS_PER_MS) /* of kernels, before their demand is known */
 #define DEMAND_STEP_PPM 10000u
 #define RECENT_NS       1e9 /* of kernels, which say what they demand */
 
+/* A policy does not make it spin. */
 #define AGAIN_NS_MIN  (20 * GA_NS_PER_US)
 #define DECISIONS_MAX 4u
 
-static const uint8_t wants_of[GRANT_PHASES] = {[GRANT_IDLE] = 0,
-                                               [GRANT_KL] = SCHED_BIT(SCHED_COMPUTE),
-                                               [GRANT_H2D] = SCHED_BIT(SCHED_H2D),
-                                               [GRANT_D2H] = SCHED_BIT(SCHED_D2H)};
-static const enum sched_phase phase_of[GRANT_PHASES] = {[GRANT_IDLE] = SCHED_PHASE_DFL,
-                                                        [GRANT_KL] = SCHED_PHASE_KL,
-                                                        [GRANT_H2D] = SCHED_PHASE_H2D,
-                                                        [GRANT_D2H] = SCHED_PHASE_D2H};
+/* The engines for which a session in this phase has work. */
+static uint8_t wants_of(enum gpu_phase phase)
+{
+    return (uint8_t)(phase == GPU_PHASE_DFL ? 0 : GPU_ENGINE_BIT(gpu_engine_of(phase)));
+}
 
 static uint64_t sooner(uint64_t one, uint64_t other)
 {
@@ -53,7 +50,7 @@ static const struct gpu_figures *gpu_row_of(const struct scheduler_member *membe
     return NULL;
 }
 
-static void engine_charge(struct scheduler_member *member, enum sched_engine engine, uint64_t ns,
+static void engine_charge(struct scheduler_member *member, enum gpu_engine engine, uint64_t ns,
                           uint64_t now)
 {
     if (ns != 0) {
@@ -72,9 +69,9 @@ static uint64_t less(uint64_t from, uint64_t what)
 static uint64_t member_filled_ns(const struct scheduler_member *member,
                                  const struct gpu_figures *row)
 {
-    uint64_t got_ns = member->charged_ns[SCHED_COMPUTE];
-    uint64_t had_ns = less(atomic_load_explicit(&row->busy_ns[SCHED_COMPUTE], memory_order_relaxed),
-                           member->before_ns[SCHED_COMPUTE]);
+    uint64_t got_ns = member->charged_ns[GPU_COMPUTE];
+    uint64_t had_ns = less(atomic_load_explicit(&row->busy_ns[GPU_COMPUTE], memory_order_relaxed),
+                           member->before_ns[GPU_COMPUTE]);
     uint64_t done_ns =
         less(atomic_load_explicit(&row->done_ns, memory_order_relaxed), member->before_done_ns);
     uint64_t demand_ns =
@@ -87,7 +84,7 @@ static uint64_t member_filled_ns(const struct scheduler_member *member,
 static void kernels_charge(struct scheduler_member *member, const struct gpu_figures *row,
                            uint64_t ns, uint64_t now)
 {
-    member->charged_ns[SCHED_COMPUTE] += ns;
+    member->charged_ns[GPU_COMPUTE] += ns;
     uint64_t filled_ns = member_filled_ns(member, row);
     double more_ns = (double)filled_ns - (double)member->filled_ns;
     member->filled_ns = filled_ns;
@@ -130,7 +127,7 @@ static double member_got_ns(const struct scheduler_member *member, unsigned engi
 
 void scheduler_gpu_share(struct scheduler_member *member, const struct time_share *share)
 {
-    for (unsigned i = 0; i < SCHED_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         struct scheduler_part *part = &member->parts[i];
         uint64_t had_ns = share->had_ns[i];
         double got_ns = share->engine_ns[i];
@@ -153,15 +150,15 @@ static void member_charge(struct scheduler_member *member, uint64_t now)
     if (row == NULL) {
         return;
     }
-    for (unsigned i = 0; i < SCHED_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         uint64_t most = now - member->joined_ns, before = member->charged_ns[i];
         double got =
             member_got_ns(member, i, atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed));
         uint64_t said = got > 0 ? (got < (double)most ? (uint64_t)got : most) : 0;
-        if (i == SCHED_COMPUTE) {
+        if (i == GPU_COMPUTE) {
             kernels_charge(member, row, less(said, before), now);
         } else {
-            engine_charge(member, (enum sched_engine)i, less(said, before), now);
+            engine_charge(member, (enum gpu_engine)i, less(said, before), now);
         }
     }
     member_demand(member, row);
@@ -176,14 +173,14 @@ static uint64_t member_idle_ns(const struct scheduler_member *member, uint64_t n
 
 /* Whether that is news to the policy. A session that has a turn is busy in it, also if it has been
  * granted in anticipation: it may have begun anything since. */
-static bool member_ask(struct scheduler_member *member, enum grant_phase phase, bool busy,
+static bool member_ask(struct scheduler_member *member, enum gpu_phase phase, bool busy,
                        uint64_t now)
 {
     struct sched_request asks = member->asks;
     member->phase = phase;
-    asks.phase = phase_of[phase];
-    asks.wants = wants_of[phase];
-    asks.busy = !busy ? 0 : phase == GRANT_IDLE ? SCHED_BIT(SCHED_COMPUTE) : wants_of[phase];
+    asks.phase = phase;
+    asks.wants = wants_of(phase);
+    asks.busy = !busy ? 0 : phase == GPU_PHASE_DFL ? GPU_ENGINE_BIT(GPU_COMPUTE) : wants_of(phase);
     asks.idle_ns = member_idle_ns(member, now);
     if (asks.phase == member->asks.phase && asks.wants == member->asks.wants &&
         asks.busy == member->asks.busy) {
@@ -199,10 +196,10 @@ static void member_lose(struct scheduler_member *member, uint64_t now)
 {
     uint64_t kept_ns = now - member->until_ns;
     member->lost = true;
-    member->charged_ns[SCHED_COMPUTE] += kept_ns;
+    member->charged_ns[GPU_COMPUTE] += kept_ns;
     member->filled_ns += kept_ns;
     sched_charge_kernels(member->gpu->sched, member->slot, kept_ns, (double)kept_ns, now);
-    (void)member_ask(member, GRANT_IDLE, false, now);
+    (void)member_ask(member, GPU_PHASE_DFL, false, now);
 }
 
 /* When its turn is lost, for all that is known now. */
@@ -219,7 +216,7 @@ static void member_look(struct scheduler_member *member, uint64_t now)
 {
     uint64_t word = atomic_load_explicit(&member->request->word, memory_order_acquire);
     bool returned = grant_turn(word) == member->turn;
-    unsigned phase = grant_what(word) < GRANT_PHASES ? grant_what(word) : GRANT_IDLE;
+    unsigned phase = grant_what(word) < GPU_PHASES ? grant_what(word) : GPU_PHASE_DFL;
     if (member->holds || member->lost) {
         member_charge(member, now);
     }
@@ -232,7 +229,7 @@ static void member_look(struct scheduler_member *member, uint64_t now)
     }
     member->holds = false;
     member->lost = false;
-    (void)member_ask(member, returned ? (enum grant_phase)phase : GRANT_IDLE, false, now);
+    (void)member_ask(member, returned ? (enum gpu_phase)phase : GPU_PHASE_DFL, false, now);
 }
 
 /* ---- grants */
@@ -264,7 +261,7 @@ static unsigned member_may(const struct scheduler_member *member, uint64_t until
     if (gpu_is_free(member->gpu)) { /* a cap ends by the clock, which who is free does not ask */
         return until_ns == SCHED_NEVER ? GRANT_ALL | GRANT_FREE : GRANT_ALL;
     }
-    return beside_others && member->phase != GRANT_IDLE ? 1u << member->phase : GRANT_ALL;
+    return beside_others && member->phase != GPU_PHASE_DFL ? 1u << member->phase : GRANT_ALL;
 }
 
 static void member_grant(struct scheduler_member *member, uint64_t until_ns, bool beside_others,
@@ -360,7 +357,7 @@ static enum ga_status slots_grow(struct scheduler_gpu *gpu, uint32_t slot)
 static void gpu_member_begin(struct scheduler_member *member, uint64_t now)
 {
     const struct gpu_figures *row = gpu_row_of(member);
-    for (unsigned i = 0; row != NULL && i < SCHED_ENGINES; i++) {
+    for (unsigned i = 0; row != NULL && i < GPU_ENGINES; i++) {
         member->before_ns[i] = atomic_load_explicit(&row->busy_ns[i], memory_order_relaxed);
     }
     if (row != NULL) {

@@ -44,21 +44,21 @@ struct scheduler_member {
     struct scheduler_gpu *gpu;
     uint32_t slot; /* of sched */
     uint64_t joined_ns;
-    uint64_t before_ns[SCHED_ENGINES];  /* what it had used when it came */
-    uint64_t charged_ns[SCHED_ENGINES]; /* of what it says that it has used since */
-    struct scheduler_part {             /* of the time that others had work for, too */
-        uint64_t had_ns;                /* it had work for so long, as it says, ... */
-        double got_ns, from_ns;         /* ... and got that; less what it had when it came */
-        double part;                    /* got of had, the last time */
+    uint64_t before_ns[GPU_ENGINES];  /* what it had used when it came */
+    uint64_t charged_ns[GPU_ENGINES]; /* of what it says that it has used since */
+    struct scheduler_part {           /* of the time that others had work for, too */
+        uint64_t had_ns;              /* it had work for so long, as it says, ... */
+        double got_ns, from_ns;       /* ... and got that; less what it had when it came */
+        double part;                  /* got of had, the last time */
         bool known;
-    } parts[SCHED_ENGINES];
+    } parts[GPU_ENGINES];
     uint64_t before_demand_ns, before_done_ns;
     uint64_t filled_ns;                 /* of its cap, as it has been charged */
     double recent_ns, recent_filled_ns; /* of kernels; what was before fades */
     uint64_t turn, until_ns;            /* the last one that it has been granted */
     uint64_t hold_ns;                   /* with no work it returns it after so long */
     unsigned what;                      /* is allowed in it */
-    enum grant_phase phase;             /* that it has asked for */
+    enum gpu_phase phase;               /* that it has asked for */
     bool awake;                         /* the policy has said so */
     bool holds, lost;                   /* it has not returned its turn; not in time */
     bool rings;                         /* its process must hear of a change */

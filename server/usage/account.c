@@ -171,9 +171,9 @@ static void engines_look(struct account_row *row, const struct seat_use *use)
     rise(&row->now.gpu_ns, use->busy_any_ns);
     /* Of its first device gpuaasd may have heard late, if the machine is busy. */
     rise(&row->now.wall_ms, use->busy_any_ns / GA_NS_PER_MS);
-    rise(&row->now.compute_ns, use->busy_ns[FIGURE_ENGINE_COMPUTE]);
-    rise(&row->now.h2d_ns, use->busy_ns[FIGURE_ENGINE_H2D]);
-    rise(&row->now.d2h_ns, use->busy_ns[FIGURE_ENGINE_D2H]);
+    rise(&row->now.compute_ns, use->busy_ns[GPU_COMPUTE]);
+    rise(&row->now.h2d_ns, use->busy_ns[GPU_H2D]);
+    rise(&row->now.d2h_ns, use->busy_ns[GPU_D2H]);
     rise(&row->now.launches, use->works);
     rise(&row->copied[0], use->copied_bytes[0]);
     rise(&row->copied[1], use->copied_bytes[1]);

@@ -118,7 +118,7 @@ void feedback_tell(struct feedback *feedback, const struct feedback_key *key,
     feedback_rise(&sum->busy_any_ns, &told->busy_any_ns, now->busy_any_ns);
     feedback_rise(&sum->demand_ns, &told->demand_ns, now->demand_ns);
     feedback_rise(&sum->works, &told->works, now->works);
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         feedback_rise(&sum->busy_ns[i], &told->busy_ns[i], now->busy_ns[i]);
     }
     for (unsigned way = 0; way < 2; way++) {

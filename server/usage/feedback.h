@@ -32,7 +32,7 @@ struct feedback_key {
 
 /* Of one session on one GPU, from its begin; or a sum of such. */
 struct feedback_figures {
-    uint64_t wall_ns, busy_ns[FIGURE_ENGINES], busy_any_ns, demand_ns;
+    uint64_t wall_ns, busy_ns[GPU_ENGINES], busy_any_ns, demand_ns;
     uint64_t works, copies[2], copied_bytes[2];
 };
 

@@ -19,7 +19,7 @@
 struct times_row {
     struct time_share share;
     uint32_t gpu; /* in the list that clients see */
-    enum figure_phase phase;
+    enum gpu_phase phase;
     uint64_t known_ns; /* all until then has been told */
     uint64_t since_ns; /* it is used; */
     double given_ns;   /* so much of the GPU had been divided by then */
@@ -29,7 +29,7 @@ struct times_row {
         uint64_t gap_ns;           /* the same, before some were lost */
         uint64_t assumed_ns;       /* until then something was assumed */
         uint64_t ahead_ns;         /* what was assumed and is not told */
-    } engines[FIGURE_ENGINES];
+    } engines[GPU_ENGINES];
 };
 
 /* struct figures_time, read. */
@@ -79,9 +79,9 @@ static void times_rows_read(struct seat_times *times, uint64_t now)
         }
         uint32_t phase = atomic_load_explicit(&figures->phase, memory_order_acquire);
         uint64_t looked = times_load(&figures->looked_ns);
-        row->phase = phase <= FIGURE_PHASE_D2H ? (enum figure_phase)phase : FIGURE_PHASE_DFL;
-        row->known_ns = row->phase == FIGURE_PHASE_DFL || looked > now ? now : looked;
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        row->phase = phase <= GPU_PHASE_D2H ? (enum gpu_phase)phase : GPU_PHASE_DFL;
+        row->known_ns = row->phase == GPU_PHASE_DFL || looked > now ? now : looked;
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             row->engines[engine].busy_ns = times_load(&figures->busy_ns[engine]);
         }
     }
@@ -114,7 +114,7 @@ static bool piece_take(struct seat_times *times, const struct time_told *told, u
                                .single = (bits & FIGURES_TIME_ONE) != 0};
     uint64_t length = figures_time_length(told->what), taken = times->seat->taken_ns;
     uint64_t most = now + CLOCKS_NS;
-    if (row == NULL || piece.engine >= FIGURE_ENGINES || piece.from_ns > most) {
+    if (row == NULL || piece.engine >= GPU_ENGINES || piece.from_ns > most) {
         return true;
     }
     piece.to_ns = length < most - piece.from_ns ? piece.from_ns + length : most;
@@ -129,7 +129,7 @@ static bool piece_take(struct seat_times *times, const struct time_told *told, u
 static void gap_begin(struct seat_times *times)
 {
     for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             times->rows[i]->engines[engine].gap_ns = times->rows[i]->engines[engine].last_ns;
         }
     }
@@ -140,12 +140,12 @@ static void gap_begin(struct seat_times *times)
 static void gap_fill(struct seat_times *times, uint64_t now)
 {
     for (uint32_t i = 0; i < FIGURES_GPUS && times->rows[i] != NULL; i++) {
-        for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+        for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
             struct times_engine *of = &times->rows[i]->engines[engine];
             uint64_t taken = times->seat->taken_ns, from = of->gap_ns > taken ? of->gap_ns : taken;
             uint64_t lost = of->busy_ns > of->read_ns ? of->busy_ns - of->read_ns : 0;
             uint64_t most = now > from ? now - from : 0;
-            const struct time_piece piece = {.engine = (enum figure_engine)engine,
+            const struct time_piece piece = {.engine = (enum gpu_engine)engine,
                                              .from_ns = from,
                                              .to_ns = from + (lost < most ? lost : most)};
             if (lost == 0 || times_add(times, times->rows[i], piece)) {
@@ -190,7 +190,7 @@ static void times_pieces_read(struct seat_times *times, uint64_t now)
 static void row_assume(struct seat_times *times, uint32_t number, uint64_t until, bool ends)
 {
     struct times_row *row = times->rows[number];
-    for (unsigned engine = 0; engine < FIGURE_ENGINES; engine++) {
+    for (unsigned engine = 0; engine < GPU_ENGINES; engine++) {
         struct times_engine *of = &row->engines[engine];
         uint64_t from = times_load(&times->seat->figures->gpus[number].runs_ns[engine]);
         bool maybe = (from & FIGURES_RUNS_MAYBE) != 0;
@@ -203,7 +203,7 @@ static void row_assume(struct seat_times *times, uint32_t number, uint64_t until
         uint64_t ahead = of->ahead_ns;
         of->ahead_ns = 0;
         const struct time_piece piece = {
-            .engine = (enum figure_engine)engine, .from_ns = from, .to_ns = until, .single = true};
+            .engine = (enum gpu_engine)engine, .from_ns = from, .to_ns = until, .single = true};
         if (times_add(times, row, piece)) {
             of->ahead_ns = ahead + (until - from);
             of->assumed_ns = until;

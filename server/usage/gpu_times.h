@@ -36,7 +36,7 @@ struct gpu_times {
 /* What a seat has used of a GPU. */
 struct gpu_times_use {
     const struct time_share *share;
-    enum figure_phase phase; /* when that was read */
+    enum gpu_phase phase; /* when that was read */
 };
 
 void gpu_times_init(struct usage *usage);

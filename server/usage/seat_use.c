@@ -74,9 +74,9 @@ bool seat_use_gpu(const struct usage_seat *seat, uint32_t number, struct seat_us
 /* What it has had of the time that several had work for. */
 static void times_read(const struct time_share *share, struct seat_use *use)
 {
-    const enum figure_engine compute = FIGURE_ENGINE_COMPUTE;
+    const enum gpu_engine compute = GPU_COMPUTE;
     use->busy_any_ns = (uint64_t)share->gpu_ns;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         use->busy_ns[i] = (uint64_t)share->engine_ns[i];
     }
     double had = (double)share->had_ns[compute];

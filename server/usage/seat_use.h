@@ -23,14 +23,14 @@ struct seat_shape {
 struct seat_use {
     const struct device *device;
     uint32_t gpu; /* the same, as an index into the list that clients see */
-    uint64_t busy_ns[FIGURE_ENGINES];
+    uint64_t busy_ns[GPU_ENGINES];
     uint64_t busy_any_ns; /* any of them */
     uint64_t works;
     /* What the request monitor says (session/monitor.h). */
     uint64_t copies[2], copied_bytes[2]; /* to the device, to the host */
     uint64_t demand_ns;                  /* at most busy_ns of the engine COMPUTE, but for streams
                                           * side by side */
-    enum figure_phase phase;
+    enum gpu_phase phase;
     uint32_t shape_count;
     struct seat_shape shapes[FIGURES_SHAPES]; /* the most frequent first */
 };

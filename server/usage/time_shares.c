@@ -15,7 +15,7 @@ struct time_share_piece {
 /* Of what is divided now. */
 struct time_share_part {
     struct time_share *share;
-    enum figure_engine engine;
+    enum gpu_engine engine;
     uint64_t done_ns; /* when its work was done; UINT64_MAX: not yet */
     uint64_t since_ns;
     bool single;
@@ -45,7 +45,7 @@ struct division {
     struct time_share_part *parts;
     struct edge *edges;
     size_t count; /* of edges; parts are half as many */
-    struct engine engines[FIGURE_ENGINES];
+    struct engine engines[GPU_ENGINES];
 };
 
 void time_shares_init(struct time_shares *shares, uint64_t now_ns)
@@ -112,7 +112,7 @@ void time_shares_forget(struct time_shares *shares, const struct time_share *sha
 
 static void division_free(struct division *division)
 {
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         free(division->engines[i].with_work);
     }
     free(division->parts);
@@ -124,7 +124,7 @@ static bool division_make(struct division *division, size_t pieces)
     division->parts = calloc(pieces, sizeof *division->parts);
     division->edges = calloc(2 * pieces, sizeof *division->edges);
     bool made = division->parts != NULL && division->edges != NULL;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         division->engines[i].with_work = calloc(pieces, sizeof(struct time_share_part *));
         made = made && division->engines[i].with_work != NULL;
     }
@@ -190,11 +190,11 @@ static void division_go_on(struct division *division, uint64_t to)
 {
     double ns = (double)(to - division->at);
     unsigned working = 0;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         working += division->engines[i].count != 0;
     }
     division->given_ns += working != 0 ? ns : 0;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         struct engine *engine = &division->engines[i];
         bool ordered = division->serial && engine->single == engine->count;
         if (ordered && engine->count > 1 && engine->count <= SERIAL_MAX && ns > 0) {
@@ -286,7 +286,7 @@ void time_shares_settle(struct time_shares *shares, struct time_share *share, do
     time_shares_forget(shares, share);
     if (own.count != 0 && time_shares_divide(&own, UINT64_MAX) == GA_OK) {
         share->gpu_ns = fmin(share->gpu_ns, so_far.gpu_ns + most_ns);
-        for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+        for (unsigned i = 0; i < GPU_ENGINES; i++) {
             share->engine_ns[i] = fmin(share->engine_ns[i], so_far.engine_ns[i] + most_ns);
         }
         shares->given_ns += share->gpu_ns - so_far.gpu_ns;

@@ -27,7 +27,7 @@ struct time_share_piece;
 
 /* In which somebody has had work for an engine. */
 struct time_piece {
-    enum figure_engine engine;
+    enum gpu_engine engine;
     uint64_t from_ns, to_ns;
     bool ends;   /* with it that work is done */
     bool single; /* it is a single one */
@@ -44,13 +44,13 @@ struct time_shares {
 
 /* Of whoever uses it. All zeros at first. */
 struct time_share {
-    double engine_ns[FIGURE_ENGINES]; /* of each engine */
+    double engine_ns[GPU_ENGINES]; /* of each engine */
     double gpu_ns;
-    uint64_t had_ns[FIGURE_ENGINES]; /* for so long it has had work for each, of what is divided */
-    uint64_t since_ns[FIGURE_ENGINES], until_ns[FIGURE_ENGINES]; /* the last pieces in a row */
-    uint64_t late_ns[FIGURE_ENGINES];             /* until then it is taken by what came late */
-    struct time_share_part *part[FIGURE_ENGINES]; /* of time_shares_divide alone */
-    uint32_t at_a_time[FIGURE_ENGINES];
+    uint64_t had_ns[GPU_ENGINES]; /* for so long it has had work for each, of what is divided */
+    uint64_t since_ns[GPU_ENGINES], until_ns[GPU_ENGINES]; /* the last pieces in a row */
+    uint64_t late_ns[GPU_ENGINES];             /* until then it is taken by what came late */
+    struct time_share_part *part[GPU_ENGINES]; /* of time_shares_divide alone */
+    uint32_t at_a_time[GPU_ENGINES];
 };
 
 void time_shares_init(struct time_shares *shares, uint64_t now_ns);

@@ -211,13 +211,13 @@ static const char *const policies[] = {"run.policy=none",   "run.policy=rr",    
 /* The utilisation law: no policy changes the work; and Little's law. */
 Test(sim, work_is_the_same_under_each_policy)
 {
-    uint64_t busy[SIM_ENGINES] = {0};
+    uint64_t busy[GPU_ENGINES] = {0};
     for (size_t i = 0; i < POLICIES * 2; i++) {
         struct outcome o;
         outcome_of(&o, 3, pair,
                    SET(policies[i / 2], i % 2 == 0 ? "run.isolation=app" : "run.isolation=packed",
                        "run.pinned=no"));
-        for (int e = 0; e < SIM_ENGINES; e++) {
+        for (int e = 0; e < GPU_ENGINES; e++) {
             double share = (double)o.result.gpus[0].busy_ns[e] / (double)busy[e];
             cr_assert(i == 0 || fabs(share - 1) < 1e-5, "%s: engine %d: %f", policies[i / 2], e,
                       share);
@@ -342,10 +342,10 @@ Test(sim, use_of_bins_is_the_busy_time)
     struct outcome o;
     outcome_of(&o, 2, pair, SET("run.bins=37"));
     cr_assert(o.result.bin_count <= 37 && o.result.bin_count > 18);
-    for (uint32_t e = 0; e < SIM_ENGINES; e++) {
+    for (uint32_t e = 0; e < GPU_ENGINES; e++) {
         double sum = 0;
         for (uint32_t b = 0; b < o.result.bin_count; b++) {
-            double use = (double)o.result.gpus[0].use[b * SIM_ENGINES + e];
+            double use = (double)o.result.gpus[0].use[b * GPU_ENGINES + e];
             cr_assert(use >= 0 && use < 1.001, "%f", use);
             sum += use * (double)o.result.bin_ns;
         }
@@ -355,7 +355,7 @@ Test(sim, use_of_bins_is_the_busy_time)
     for (uint32_t t = 0; t < o.result.tenant_count; t++) {
         service += o.result.tenants[t].service_ns;
     }
-    for (int e = 0; e < SIM_ENGINES; e++) {
+    for (int e = 0; e < GPU_ENGINES; e++) {
         busy += (double)o.result.gpus[0].busy_ns[e];
     }
     cr_assert_float_eq(service / busy, 1, 2e-3); /* but for launches */

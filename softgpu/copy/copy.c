@@ -71,7 +71,7 @@ static void copy_parts(const struct sg_item *item, const struct front_box *box, 
                        const char *from)
 {
     struct sg_node_engine *turn = item->stream->context->device->engines[item->engine].turn;
-    if (item->engine == SG_ENGINE_COMPUTE || !packed(box, &box->to) || !packed(box, &box->from)) {
+    if (item->engine == GPU_COMPUTE || !packed(box, &box->to) || !packed(box, &box->from)) {
         copy_rows(box, to, from); /* within a device the two sides may overlap */
         return;
     }
@@ -87,12 +87,11 @@ static void copy_parts(const struct sg_item *item, const struct front_box *box, 
 static struct model_demand copy_demand(const struct copy *copy)
 {
     const struct soft_device *device = &copy->item.stream->context->device->config;
-    enum sg_engine_kind engine = copy->item.engine;
+    unsigned engine = copy->item.engine;
     uint64_t bytes = copy->box.width * copy->box.height * copy->box.depth;
-    return engine == SG_ENGINE_COMPUTE
-               ? model_timing_fill(device, 2 * bytes)
-               : model_timing_copy(device, engine == SG_ENGINE_H2D ? MODEL_WAY_H2D : MODEL_WAY_D2H,
-                                   bytes, copy->pageable);
+    return engine == GPU_COMPUTE ? model_timing_fill(device, 2 * bytes)
+                                 : model_timing_copy(device, engine == GPU_H2D ? GPU_H2D : GPU_D2H,
+                                                     bytes, copy->pageable);
 }
 
 static CUresult copy_run(struct sg_item *item)
@@ -149,12 +148,12 @@ static CUresult copy_side_check(const struct front_box *box, const struct front_
     return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static enum sg_engine_kind copy_engine(enum sg_place to, enum sg_place from)
+static unsigned copy_engine(enum sg_place to, enum sg_place from)
 {
     if (to == SG_PLACE_DEVICE) {
-        return from == SG_PLACE_DEVICE ? SG_ENGINE_COMPUTE : SG_ENGINE_H2D;
+        return from == SG_PLACE_DEVICE ? GPU_COMPUTE : GPU_H2D;
     }
-    return SG_ENGINE_D2H;
+    return GPU_D2H;
 }
 
 /* Whether the caller must wait for this copy. */
@@ -190,11 +189,11 @@ static CUresult places_find(const struct front_box *box, struct places *places)
                               : rc;
 }
 
-static const char *copy_name(enum sg_engine_kind engine)
+static const char *copy_name(unsigned engine)
 {
-    return engine == SG_ENGINE_H2D   ? "copy to the device"
-           : engine == SG_ENGINE_D2H ? "copy to the host"
-                                     : "copy";
+    return engine == GPU_H2D   ? "copy to the device"
+           : engine == GPU_D2H ? "copy to the host"
+                               : "copy";
 }
 
 static struct copy *copy_new(const struct front_box *box, const struct places *places)

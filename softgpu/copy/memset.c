@@ -84,7 +84,7 @@ static CUresult memset_make(const struct sg_fill_shape *shape, struct sg_item **
     if (*place != SG_PLACE_DEVICE && *place != SG_PLACE_HOST) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    struct fill *fill = sg_item_make(sizeof *fill, SG_ENGINE_COMPUTE, fill_run);
+    struct fill *fill = sg_item_make(sizeof *fill, GPU_COMPUTE, fill_run);
     if (fill == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -347,7 +347,7 @@ CUresult sg_graph_launch(struct sg_graph_exec *exec, struct sg_stream *stream)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     struct sg_graph_launch *launch =
-        sg_item_make(sizeof *launch + exec->event_count * sizeof(void *), SG_ENGINE_COMPUTE, NULL);
+        sg_item_make(sizeof *launch + exec->event_count * sizeof(void *), GPU_COMPUTE, NULL);
     if (launch == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

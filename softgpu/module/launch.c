@@ -98,7 +98,7 @@ static CUresult launch_run(struct sg_item *item)
     const struct sg_device *device = launch->module->context->device;
     const struct sg_capability *capability = sg_device_capability(device);
     const struct sg_launch_shape *shape = &launch->shape;
-    struct sg_node_engine *turn = device->engines[SG_ENGINE_COMPUTE].turn;
+    struct sg_node_engine *turn = device->engines[GPU_COMPUTE].turn;
     struct sg_launch run = {.image = launch->module->image,
                             .kernel = launch->kernel,
                             .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
@@ -307,7 +307,7 @@ CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_sha
         return rc;
     }
     struct launch *launch =
-        sg_item_make(sizeof *launch + function->kernel->param_bytes, SG_ENGINE_COMPUTE, launch_run);
+        sg_item_make(sizeof *launch + function->kernel->param_bytes, GPU_COMPUTE, launch_run);
     if (launch == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

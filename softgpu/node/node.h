@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "api/soft_device.h"
+#include "base/gpu_engine.h"
 #include "base/status.h"
 #include "model/flow.h"
 #include "model/ledger.h"
@@ -30,7 +31,6 @@
 #define SG_NODE_PROCESSES  SOFT_PROCESSES_MAX /* at the same time */
 #define SG_NODE_DEVICES    1024
 #define SG_NODE_HOLDS      2048 /* of a process, on chunks that others have, too */
-#define SG_NODE_ENGINES    3    /* compute, host to device, device to host: enum sg_engine_kind */
 #define SG_NODE_NAME_BYTES 64
 #define SG_NODE_WORK_BITS                                                                          \
     48                      /* of a number of a piece of work, below the slot + 1 of its process   \
@@ -64,7 +64,7 @@ struct sg_node_device {
         uint32_t open;            /* it has the device */
         uint32_t held;            /* chunks that it does not share (shared_chunks.h) */
     } process[SG_NODE_PROCESSES]; /* by slot */
-    struct sg_node_engine engines[SG_NODE_ENGINES];
+    struct sg_node_engine engines[GPU_ENGINES];
     /* By the timing model: when the engines are busy. One of the two: without slices, with them. */
     struct model_ledger ledger;
     struct model_flow flow;

@@ -89,7 +89,7 @@ void sg_node_device_leave(struct sg_node_device *device, uint32_t slot)
     device->process[slot].held = 0;
     device->process[slot].open = 0;
     sg_node_device_count(sg_node_state.node, device);
-    for (unsigned i = 0; i < SG_NODE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         sg_turn_drop(&device->engines[i], slot);
     }
     work_forget(device, slot);

@@ -13,13 +13,11 @@
 
 static unsigned device_engine_lanes(const struct soft_device *config, unsigned engine)
 {
-    if (engine != SG_ENGINE_COMPUTE || !config->concurrent_kernels) {
+    if (engine != GPU_COMPUTE || !config->concurrent_kernels) {
         return 1;
     }
     return config->timing ? COMPUTE_LANES_TIMED : COMPUTE_LANES;
 }
-
-_Static_assert(SG_ENGINE_HOST == SG_NODE_ENGINES, "the program's functions wait for no process");
 
 /* Processes share a device only if they describe it in the same way. */
 static enum ga_status shared_open(struct sg_device *device)
@@ -49,7 +47,7 @@ enum ga_status sg_device_init(struct sg_device *device, unsigned ordinal,
     ga_list_init(&device->slabs);
     for (unsigned i = 0; i < SG_ENGINES; i++) {
         ga_list_init(&device->engines[i].queue);
-        device->engines[i].turn = i < SG_NODE_ENGINES ? &device->node->engines[i] : NULL;
+        device->engines[i].turn = i < GPU_ENGINES ? &device->node->engines[i] : NULL;
         device->engines[i].lanes = device_engine_lanes(config, i);
         device->threads_max += device->engines[i].lanes;
     }

@@ -9,6 +9,7 @@
 
 #include "api/cuda_names.h"
 
+#include "base/gpu_engine.h"
 #include "base/list.h"
 #include "softgpu/engine/engine.h"
 #include "softgpu/node/node.h"
@@ -21,15 +22,9 @@
 #define SG_REGISTERS_SM         65536u
 #define SG_PCI_BUS_FIRST        0x10
 
-/* The engine that runs an item of a stream. Device-to-device copies and fills count as compute. */
-enum sg_engine_kind {
-    SG_ENGINE_COMPUTE,
-    SG_ENGINE_H2D,
-    SG_ENGINE_D2H,
-    SG_ENGINE_HOST, /* functions of the program: a long one delays only its stream and other
-                       functions */
-    SG_ENGINES
-};
+/* The engine that runs an item of a stream: enum gpu_engine, or the host for functions of the
+ * program, of which a long one delays only its stream and other functions. */
+enum { SG_ENGINE_HOST = GPU_ENGINES, SG_ENGINES };
 
 struct sg_engine {
     struct ga_list queue; /* items that may run now, by priority */

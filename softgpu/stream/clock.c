@@ -125,14 +125,6 @@ static void clock_count(const struct sg_item *item, const struct model_period *p
     }
 }
 
-enum model_engine sg_clock_engine(enum sg_engine_kind engine)
-{
-    static const enum model_engine engines[] = {[SG_ENGINE_COMPUTE] = MODEL_COMPUTE,
-                                                [SG_ENGINE_H2D] = MODEL_H2D,
-                                                [SG_ENGINE_D2H] = MODEL_D2H};
-    return engines[engine];
-}
-
 static bool is_serial(const struct sg_device *device)
 {
     return device->config.context_slice_ns == 0;

@@ -26,8 +26,6 @@ static inline bool sg_clock_runs(const struct sg_device *device)
 
 /* Called when the item has run. True: it ends at a later time (sg_engine_end). */
 bool sg_clock_takes(struct sg_item *item);
-/* The engine's name in the model; not of the host's. */
-enum model_engine sg_clock_engine(enum sg_engine_kind engine);
 /* The end of the stream's work so far. */
 uint64_t sg_clock_of(const struct sg_stream *stream);
 /* The next work of the stream begins at `ns` at the earliest. */

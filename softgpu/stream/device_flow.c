@@ -25,8 +25,7 @@ struct model_period sg_flow_begin(struct sg_item *item, uint64_t context, uint64
     flow_until(&flow, &device->config, ready_ns);
     item->late_ns = flow.now_ns - ready_ns;
     uint64_t id = sg_node_work_id();
-    if (model_flow_add(&flow, &device->config, id, context, sg_clock_engine(item->engine),
-                       &item->demand) == GA_OK) {
+    if (model_flow_add(&flow, &device->config, id, context, item->engine, &item->demand) == GA_OK) {
         item->work_id = id;
         (void)model_flow_foresee(&flow, &device->config, id, &period);
     }

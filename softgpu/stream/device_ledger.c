@@ -35,9 +35,8 @@ struct model_period sg_ledger_begin(struct sg_item *item, uint64_t context, uint
     ledger_read(&ledger, device, now);
     bool others = others_work(&ledger, now);
     uint64_t id = sg_node_work_id();
-    struct model_placed *work =
-        model_ledger_place(&ledger, &device->config, id, sg_clock_engine(item->engine), context,
-                           &item->demand, ready_ns, now, &period);
+    struct model_placed *work = model_ledger_place(&ledger, &device->config, id, item->engine,
+                                                   context, &item->demand, ready_ns, now, &period);
     if (work != NULL && others && period.start_ns > now) {
         work->moves = 1;
         item->work_id = id;

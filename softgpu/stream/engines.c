@@ -23,8 +23,8 @@ static _Thread_local struct sg_device *about_to_look;
 static struct sg_engine *item_engine(const struct sg_item *item)
 {
     struct sg_device *device = item->stream->context->device;
-    bool shared = item->engine == SG_ENGINE_D2H && device->config.copy_engines == 1;
-    return &device->engines[shared ? SG_ENGINE_H2D : item->engine];
+    bool shared = item->engine == GPU_D2H && device->config.copy_engines == 1;
+    return &device->engines[shared ? GPU_H2D : item->engine];
 }
 
 static unsigned engine_runnable(const struct sg_engine *engine)

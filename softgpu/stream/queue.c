@@ -193,7 +193,7 @@ void sg_item_finish(struct sg_item *item, CUresult rc)
     sg_schedule();
 }
 
-void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item))
+void *sg_item_make(size_t bytes, unsigned engine, CUresult (*run)(struct sg_item *item))
 {
     struct sg_item *item = calloc(1, bytes);
     if (item != NULL) {
@@ -273,7 +273,7 @@ CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item)
 static CUresult submit_mark(struct sg_stream *stream, struct sg_mark *mark, enum sg_item_kind kind,
                             bool at_once)
 {
-    struct sg_item *item = sg_item_make(sizeof *item, SG_ENGINE_COMPUTE, NULL);
+    struct sg_item *item = sg_item_make(sizeof *item, GPU_COMPUTE, NULL);
     if (item == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

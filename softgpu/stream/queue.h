@@ -44,7 +44,7 @@ struct sg_item {
     uint64_t sequence;
     enum sg_item_kind kind;
     enum sg_item_state state;
-    enum sg_engine_kind engine;
+    unsigned engine;  /* enum gpu_engine, or SG_ENGINE_HOST */
     bool prioritised; /* it has a priority of its own; otherwise submitting gives it the stream's */
     int priority;
     size_t bytes; /* of memory that it holds */
@@ -87,7 +87,7 @@ bool sg_stream_older(const struct sg_stream *stream, uint64_t sequence);
 
 /* A zeroed item of `bytes` (its struct begins with a struct sg_item). An item that was not
  * submitted is freed by free(). NULL: no memory. */
-void *sg_item_make(size_t bytes, enum sg_engine_kind engine, CUresult (*run)(struct sg_item *item));
+void *sg_item_make(size_t bytes, unsigned engine, CUresult (*run)(struct sg_item *item));
 
 /* Appends the item to the stream, which owns it from now on. Waits while there are too many
  * items. */

@@ -26,9 +26,9 @@
 
 int sg_trace_fd = -1;
 
-static const char *const engine_names[SG_ENGINES] = {[SG_ENGINE_COMPUTE] = "kernels",
-                                                     [SG_ENGINE_H2D] = "copies to the device",
-                                                     [SG_ENGINE_D2H] = "copies to the host",
+static const char *const engine_names[SG_ENGINES] = {[GPU_COMPUTE] = "kernels",
+                                                     [GPU_H2D] = "copies to the device",
+                                                     [GPU_D2H] = "copies to the host",
                                                      [SG_ENGINE_HOST] = "host functions"};
 
 static struct {
@@ -123,7 +123,7 @@ static void metadata(const char *what, unsigned device, uint64_t lane, const cha
                                     what, TRACE_NUMBER(device), lane, name));
 }
 
-static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t start_ns)
+static unsigned lane_find(unsigned device, unsigned engine, uint64_t start_ns)
 {
     unsigned lane = 0;
     while (lane + 1 < TRACE_LANES && seen.until_ns[device][engine][lane] > start_ns) {
@@ -133,8 +133,7 @@ static unsigned lane_find(unsigned device, enum sg_engine_kind engine, uint64_t 
 }
 
 /* The lane's number in the file, unique among the processes. */
-static uint64_t lane_number(const struct sg_device *device, enum sg_engine_kind engine,
-                            unsigned lane)
+static uint64_t lane_number(const struct sg_device *device, unsigned engine, unsigned lane)
 {
     uint64_t number = ((uint64_t)getpid() * SG_ENGINES + engine) * TRACE_LANES + lane;
     char name[SOFT_NAME_BYTES * 2 + 32], escaped[SOFT_NAME_BYTES * 2];

@@ -168,7 +168,7 @@ CUresult sg_values_start(void)
 CUresult sg_submit_value(struct sg_stream *stream, const struct sg_value *value)
 {
     CU_TRY(value->write ? CUDA_SUCCESS : sg_values_start());
-    struct value_item *made = sg_item_make(sizeof *made, SG_ENGINE_COMPUTE, NULL);
+    struct value_item *made = sg_item_make(sizeof *made, GPU_COMPUTE, NULL);
     if (made == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -37,7 +37,7 @@ static CUresult probe_run(struct sg_item *item)
 
 static struct probe *probe_make(_Atomic int *gate, _Atomic int *ran)
 {
-    struct probe *probe = sg_item_make(sizeof *probe, SG_ENGINE_COMPUTE, probe_run);
+    struct probe *probe = sg_item_make(sizeof *probe, GPU_COMPUTE, probe_run);
     cr_assert_not_null(probe);
     probe->gate = gate;
     probe->ran = ran;

@@ -31,14 +31,14 @@ static struct model_demand kernel(const struct soft_device *device, uint64_t blo
 Test(timing, copies_take_latency_and_bandwidth)
 {
     struct soft_device c2050 = device_of("model=c2050");
-    struct model_demand copy = model_timing_copy(&c2050, MODEL_WAY_H2D, 0, false);
+    struct model_demand copy = model_timing_copy(&c2050, GPU_H2D, 0, false);
     cr_assert_eq(copy.ns, 10000);
-    copy = model_timing_copy(&c2050, MODEL_WAY_D2H, 62400000, false);
+    copy = model_timing_copy(&c2050, GPU_D2H, 62400000, false);
     cr_assert_eq(copy.ns, 10000 + 10000000); /* 8 GB/s, of which 0.78 */
-    copy = model_timing_copy(&c2050, MODEL_WAY_D2H, 62400000, true);
+    copy = model_timing_copy(&c2050, GPU_D2H, 62400000, true);
     cr_assert_eq(copy.ns, 10000 + 20000000);
     struct soft_device slow_down = device_of("model=c2050,h2d_bandwidth_mbs=800,h2d_latency=1ns");
-    copy = model_timing_copy(&slow_down, MODEL_WAY_H2D, 624000, false);
+    copy = model_timing_copy(&slow_down, GPU_H2D, 624000, false);
     cr_assert_eq(copy.ns, 1 + 1000000);
     struct model_demand fill = model_timing_fill(&c2050, 122400000); /* 144 GB/s, of which 0.85 */
     cr_assert_eq(fill.ns, 1000000);
@@ -130,7 +130,7 @@ static const struct model_demand half = {.ns = 1000, .share = {0.5, 0.5, 0.1}};
 static const struct model_demand whole = {.ns = 1000, .share = {1, 1, 0.1}};
 static const struct model_demand copy = {.ns = 600};
 
-static uint64_t end(enum model_engine engine, uint64_t context, const struct model_demand *demand,
+static uint64_t end(enum gpu_engine engine, uint64_t context, const struct model_demand *demand,
                     uint64_t ready)
 {
     return model_timeline_place(&line, &device, engine, context, demand, ready).end_ns;
@@ -138,85 +138,85 @@ static uint64_t end(enum model_engine engine, uint64_t context, const struct mod
 
 Test(timeline, kernels_that_fit_share_the_device)
 {
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 100), 1100);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 100), 1100);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 100), 2100); /* the first two are in the way */
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 100), 1100);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 100), 1100);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 100), 2100); /* the first two are in the way */
 }
 
 Test(timeline, whole_kernels_take_turns)
 {
     struct model_period second;
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 0), 1000);
-    second = model_timeline_place(&line, &device, MODEL_COMPUTE, 1, &whole, 0);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 0), 1000);
+    second = model_timeline_place(&line, &device, GPU_COMPUTE, 1, &whole, 0);
     cr_assert_eq(second.start_ns, 1000);
     cr_assert_eq(second.end_ns, 2000);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 5000), 6000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 5000), 6000);
 }
 
 Test(timeline, what_is_left_is_taken_at_a_slower_rate)
 {
     const struct model_demand most = {.ns = 1000, .share = {0.75, 0.2, 0}};
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &most, 0), 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &most, 0), 1000);
     /* a quarter is left: half the rate for 1000, then all of it */
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 0), 1500);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 0), 1500);
 }
 
 Test(timeline, bandwidth_is_shared_too)
 {
     const struct model_demand streams = {.ns = 1000, .share = {0.25, 0.1, 1}};
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &streams, 0), 1000);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &streams, 0), 2000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &streams, 0), 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &streams, 0), 2000);
 }
 
 Test(timeline, without_concurrent_kernels_each_waits)
 {
     device.concurrent_kernels = false;
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 0), 1000);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 0), 2000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 0), 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 0), 2000);
 }
 
 Test(timeline, a_launch_waits_for_its_latency_only)
 {
     struct model_demand late = half;
     late.lead_ns = 300;
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &late, 0), 1300);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &late, 1300), 2600);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &late, 0), 1300);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &late, 1300), 2600);
 }
 
 Test(timeline, copies_of_a_context_run_beside_its_kernels)
 {
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 0), 1000);
-    cr_assert_eq(end(MODEL_H2D, 1, &copy, 0), 600);
-    cr_assert_eq(end(MODEL_D2H, 1, &copy, 0), 600);
-    cr_assert_eq(end(MODEL_H2D, 1, &copy, 0), 1200);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 0), 1000);
+    cr_assert_eq(end(GPU_H2D, 1, &copy, 0), 600);
+    cr_assert_eq(end(GPU_D2H, 1, &copy, 0), 600);
+    cr_assert_eq(end(GPU_H2D, 1, &copy, 0), 1200);
 }
 
 Test(timeline, one_copy_engine_takes_both_directions_in_turn)
 {
     device.copy_engines = 1;
-    cr_assert_eq(end(MODEL_H2D, 1, &copy, 0), 600);
-    cr_assert_eq(end(MODEL_D2H, 1, &copy, 0), 1200);
+    cr_assert_eq(end(GPU_H2D, 1, &copy, 0), 600);
+    cr_assert_eq(end(GPU_D2H, 1, &copy, 0), 1200);
 }
 
 Test(timeline, contexts_take_turns_and_pay_for_changing)
 {
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 0), 1000);
-    cr_assert_eq(end(MODEL_COMPUTE, 2, &half, 0), 1000 + 25000 + 1000);
-    cr_assert_eq(end(MODEL_COMPUTE, 2, &half, 0), 27000); /* beside the other one */
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &half, 0), 27000 + 25000 + 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 0), 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 2, &half, 0), 1000 + 25000 + 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 2, &half, 0), 27000); /* beside the other one */
+    cr_assert_eq(end(GPU_COMPUTE, 1, &half, 0), 27000 + 25000 + 1000);
     device.switch_ns = 0;
-    cr_assert_eq(end(MODEL_COMPUTE, 2, &half, 0), 54000);
+    cr_assert_eq(end(GPU_COMPUTE, 2, &half, 0), 54000);
 }
 
 Test(timeline, whether_copies_wait_for_kernels_of_other_contexts_is_the_devices)
 {
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 0), 1000);
-    cr_assert_eq(end(MODEL_H2D, 2, &copy, 0), 600);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 0), 1000);
+    cr_assert_eq(end(GPU_H2D, 2, &copy, 0), 600);
     fresh();
     device.overlap_contexts = false; /* Fermi */
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 0), 1000);
-    cr_assert_eq(end(MODEL_H2D, 2, &copy, 0), 1000 + 25000 + 600);
-    cr_assert_eq(end(MODEL_COMPUTE, 1, &whole, 0), 26600 + 25000 + 1000);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 0), 1000);
+    cr_assert_eq(end(GPU_H2D, 2, &copy, 0), 1000 + 25000 + 600);
+    cr_assert_eq(end(GPU_COMPUTE, 1, &whole, 0), 26600 + 25000 + 1000);
 }
 
 /* Never more than there is, and no work lost, with more kernels than the table holds. */
@@ -228,7 +228,7 @@ Test(timeline, many_kernels_stay_within_the_device)
         double share = 0.05 + 0.3 * (i % 7) / 7;
         struct model_demand demand = {.ns = 500 + i % 13 * 100, .share = {share, share / 2, 0}};
         struct model_period period =
-            model_timeline_place(&line, &device, MODEL_COMPUTE, 1, &demand, i * 10);
+            model_timeline_place(&line, &device, GPU_COMPUTE, 1, &demand, i * 10);
         cr_assert_geq(period.end_ns - period.start_ns, demand.ns);
         cr_assert_geq(period.start_ns, i * 10);
         last = period.end_ns > last ? period.end_ns : last;

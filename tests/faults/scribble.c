@@ -55,7 +55,7 @@ static void *within(void *base, size_t size)
 static void *place(struct sg_node *node)
 {
     struct sg_node_device *device = &node->device[random() % 2];
-    struct sg_node_engine *engine = &device->engines[random() % SG_NODE_ENGINES];
+    struct sg_node_engine *engine = &device->engines[random() % GPU_ENGINES];
     switch (random() % 9) {
     case 0:
         return within(&node->slots,

@@ -56,7 +56,7 @@ static void say(struct play *play, unsigned i)
 {
     uint8_t how = fuzz_u8(&play->input);
     uint64_t word = how % 2 == 0
-                        ? grant_word(grant_turn(play->grants[i].word), how / 2 % GRANT_PHASES)
+                        ? grant_word(grant_turn(play->grants[i].word), how / 2 % GPU_PHASES)
                         : fuzz_u64(&play->input);
     atomic_store(&play->requests[i].word, word);
 }
@@ -65,7 +65,7 @@ static void use(struct play *play, unsigned i)
 {
     struct gpu_figures *row = &play->figures[i].gpus[fuzz_u8(&play->input) % 2];
     atomic_store(&row->gpu, fuzz_u8(&play->input) % 3);
-    atomic_store(&row->busy_ns[fuzz_u8(&play->input) % FIGURE_ENGINES],
+    atomic_store(&row->busy_ns[fuzz_u8(&play->input) % GPU_ENGINES],
                  fuzz_number(&play->input, fuzz_u8(&play->input) % 9));
 }
 

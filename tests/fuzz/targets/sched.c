@@ -76,7 +76,7 @@ static struct sched_request some_request(struct fuzz_input *input)
     uint8_t bits = fuzz_u8(input);
     request.wants = bits & 7;
     request.busy = (bits >> 3) & 7;
-    request.phase = (enum sched_phase)(fuzz_u8(input) % 5);
+    request.phase = (enum gpu_phase)(fuzz_u8(input) % 5);
     request.weight = (bits & 64) != 0 ? fuzz_u32(input) : 1;
     request.priority = (bits & 64) != 0 ? fuzz_u32(input) : 0;
     request.cap_percent = (bits & 128) != 0 ? fuzz_u8(input) : 0;
@@ -153,8 +153,7 @@ static void storm_event(struct storm *storm, struct fuzz_input *input)
         storm->sessions[i].here = false;
     } else if (what % 8 == 2) {
         sched_charge(storm->sched, storm->sessions[i].slot,
-                     (enum sched_engine)(fuzz_u8(input) % SCHED_ENGINES), some_time(input),
-                     storm->now);
+                     (enum gpu_engine)(fuzz_u8(input) % GPU_ENGINES), some_time(input), storm->now);
         return;
     } else {
         sched_update(storm->sched, storm->sessions[i].slot, &request, storm->now);

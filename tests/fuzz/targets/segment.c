@@ -159,7 +159,7 @@ static void work(struct play *play)
         .copy_engines = 2, .concurrent_kernels = true, .overlap_contexts = true};
     const struct model_demand demand = {.ns = 1 + fuzz_number(&play->input, 2),
                                         .share = {0.25, 0.5, 0.75}};
-    enum model_engine engine = fuzz_number(&play->input, 1) % 3;
+    enum gpu_engine engine = fuzz_number(&play->input, 1) % 3;
     uint64_t id = (fuzz_number(&play->input, 1) % 4) << SG_NODE_WORK_BITS | 1;
     struct model_ledger ledger;
     struct model_period period;
@@ -192,7 +192,7 @@ static void flowing_work(struct play *play)
                                        .switch_ns = 25000};
     const struct model_demand demand = {.ns = 1 + fuzz_number(&play->input, 3),
                                         .share = {0.25, 0.5, 0.75}};
-    enum model_engine engine = fuzz_number(&play->input, 1) % 3;
+    enum gpu_engine engine = fuzz_number(&play->input, 1) % 3;
     uint64_t id = 1 + fuzz_number(&play->input, 1), now = ga_clock_ns();
     struct model_flow flow;
     struct model_work ended;
