@@ -29,7 +29,7 @@ def blocks():
     """The indented pieces of the section: the configuration, what the server's machine runs, what
     the program's machine runs."""
     with open(README, encoding="utf-8") as f:
-        section = re.search(r"(?ms)^### Two machines\n(.*?)^### ", f.read()).group(1)
+        section = re.search(r"(?ms)^## Two machines\n(.*?)^## ", f.read()).group(1)
     found = re.findall(r"(?m)^((?:    .*\n(?:\n(?=    ))?)+)", section)
     return [re.sub(r"(?m)^    ", "", each) for each in found]
 

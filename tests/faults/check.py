@@ -33,7 +33,7 @@ ALL = "--all" in sys.argv or os.environ.get("GPUAAS_TEST_FULL") == "1"
 if "--all" in sys.argv:
     sys.argv.remove("--all")
 
-# What a program may be told after a fault: ARCHITECTURE.md, "Errors that a program sees".
+# What a program may be told after a fault: docs/errors.md.
 DOCUMENTED = {2, 46, 100, 719}
 
 COMPLAINTS = re.compile(r"Sanitizer|runtime error:|Assertion .* failed|core dumped|"
