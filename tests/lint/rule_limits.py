@@ -10,6 +10,8 @@ import re
 FILE_LINES = 500
 FUNCTION_LINES = 70
 COLUMNS = 100
+# An index: how to change something stands in the README of the folder.
+ARCHITECTURE, ARCHITECTURE_LINES, ARCHITECTURE_BYTES = "ARCHITECTURE.md", 250, 20 * 1024
 
 CHECKED = (".c", ".h", ".cu", ".py", ".sh", ".cmake", ".def", ".api", ".map",
            ".md")
@@ -38,6 +40,11 @@ def check(tree):
         if "lines" not in free and len(file.lines) > FILE_LINES:
             yield file.finding(FILE_LINES + 1, f"{len(file.lines)} lines, {FILE_LINES} allowed: "
                                "split the file by idea")
+        if file.path == ARCHITECTURE and (len(file.lines) > ARCHITECTURE_LINES or
+                                          len(file.text.encode()) > ARCHITECTURE_BYTES):
+            yield file.finding(0, f"{len(file.lines)} lines and {len(file.text.encode())} bytes, "
+                               f"{ARCHITECTURE_LINES} and {ARCHITECTURE_BYTES} allowed: move "
+                               "details to the README of their folder")
         if "columns" not in free:
             yield from long_lines(file)
         for line, name, length in functions(file):
