@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands before the calls that stream capture concerns: capture_*.c, _calls.h and _hooks.h.
+"""What stands before the calls that stream capture concerns: capture_*.c, capture_calls.h and
+capture_hooks.h.
 
 The exported function asks whether anything is captured; what the library itself has written has
 the inner name gpuaas_run_NAME, which capture_calls.h gives it where it is compiled.

@@ -4,17 +4,18 @@
  * an engine that is free. What can overlap depends on the GPU:
  *   - sessions share a context: copies in, copies out, and kernels as long as there is room;
  *   - contexts take turns by time: copies in, copies out, and kernels. A kernel does not wait for
- * those of sessions behind its own, which go on beside it at half the speed, nor for those that are
- * LAS_FILL_SHORTER times as long: it would take long until they are over, and delays them little;
+ *     those of sessions behind its own, which go on beside it at half the speed, nor for those that
+ *     are LAS_FILL_SHORTER times as long: it would take long until they are over, and delays them
+ *     little;
  *   - contexts take turns when kernels are over: copies in, copies out, and one session's kernels;
  *   - copies of a context do not run beside another one's kernels: nothing.
  * And unless contexts take turns by time,
  *   - who waits for an engine keeps those behind it from it (copies always);
  *   - a session does not fill up an engine for LAS_FILL_LONGER times as long as a session before it
- * uses its own now, if that one uses this engine too: it would soon wait for it. (A program of
- * short copies and kernels would else find a long kernel of another one behind each copy.)
+ *     uses its own now, if that one uses this engine too: it would soon wait for it. (A program of
+ *     short copies and kernels would else find a long kernel of another one behind each copy.)
  *   - a session waits for one before it that is about to come back and would wait for it for much
- * longer than that takes (fill_awaits), so that the GPU may be idle for a moment.
+ *     longer than that takes (fill_awaits), so that the GPU may be idle for a moment.
  * A session keeps its engine for a slice, and while it pauses for a little (sched_hold_ns).
  *
  * Reads: wants, busy, demand; attained service. How long a session uses an engine is its service

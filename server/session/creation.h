@@ -13,9 +13,10 @@
  *   physical memory    device, bytes                 mappings: struct range
  *   module             JIT options, its image        contents of variables: by copies
  *   function           what the program has set      name, attributes: cuFuncGetName and the like
- *   texture, surface   its array                     the rest: cuTexObjectGetResourceDesc and
- * others green context      which multiprocessors executable graph   the calls it is made of later
- * changes: the last of each node its variables      value, flags
+ *   texture, surface   its array                     the rest: cuTexObjectGetResourceDesc, others
+ *   green context      which multiprocessors
+ *   executable graph   the calls it is made of       later changes: the last of each node
+ *   its variables      value, flags
  *
  * Kernels hold some numbers that the driver has chosen: of textures and surfaces, variables of
  * conditional nodes, addresses of functions and of a module's variables. Making the object again is

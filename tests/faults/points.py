@@ -31,7 +31,7 @@ CLAIMS = ("gpuaasd: before a claim is taken back", "backend: before a claim is t
 # No fault: the driver has no such thing. tests/e2e/quotas.py asks for them.
 KINDS = ("backend: kernels can be stopped", "backend: variables are told")
 
-# Only where a GPU is checked: tests/e2e/health.py fails it.
+# Only where a GPU is checked: tests/e2e/monitoring.py fails it.
 CHECKS = ("backend: device checked",)
 
 # A backend process whose client has gone may end before gpuaasd has come to ending it; usage is

@@ -140,7 +140,7 @@ HEADERS_HOLD = ("client/", "jit/") + tuple(
 DEFINED_ABOVE = {"front_host", "front_graph_host", "client_conn_hooks", "client_object_types"}
 
 # These may include anything.
-FREE = {"tests", "perf", "docs", "cmake"}
+FREE = {"tests", "perf", "docs", "cmake", "scripts"}
 
 # From outside a folder only <folder>/<folder>.h may be included, except that of these every header
 # is meant for others.

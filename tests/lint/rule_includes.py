@@ -18,7 +18,7 @@ def check(tree):
         if file.folder in folders.FREE:
             continue
         if file.folder not in folders.MAY_INCLUDE:
-            yield file.finding(0, f"folder {file.folder or '/'} is not in tests/lint/folders.py")
+            yield file.finding(0, unknown(file.folder or "/"))
             continue
         for number, line in enumerate(file.lines, 1):
             match = INCLUDE.match(line)
@@ -28,19 +28,33 @@ def check(tree):
                     yield file.finding(number, message)
 
 
+def unknown(folder):
+    return (f"folder {folder} is not in tests/lint/folders.py: move the file into a folder that "
+            "is, or add a row to MAY_INCLUDE, PREFIXES and MAY_USE there, and to section 7 of "
+            "ARCHITECTURE.md")
+
+
 def check_tables(tree):
-    """Every folder and room of the tables is there, and every room there is in its table."""
+    """Every folder and room of the tables is there, and every one there is in its table."""
     tables = "tests/lint/folders.py"
     there = {file.folder for file in tree.files}
     if tables not in {file.path for file in tree.files}:
         return
     for folder in sorted(set(folders.MAY_INCLUDE) - there):
-        yield Finding(tables, 0, f"there is no folder {folder}/")
+        yield Finding(tables, 0, f"there is no folder {folder}/: take its rows out")
+    known = set(folders.MAY_INCLUDE) | folders.FREE | {""}
+    for folder in sorted(there - known):
+        if not folder.startswith("."):
+            yield Finding(folder, 0, f"folder {folder}/ is not in tests/lint/folders.py: move its "
+                          "files into a folder that is, or add it to FREE there (MAY_INCLUDE, "
+                          "PREFIXES and MAY_USE if it has code of the product), and to section 7 "
+                          "of ARCHITECTURE.md")
     for folder, rooms in folders.ROOMS.items():
         found = {room_of(file.path) for file in tree.with_suffix(".c", ".h")
                  if file.folder == folder}
         for room in sorted((found - {"", "tests"}) ^ set(rooms)):
-            lacks = "in the tree" if room in rooms else "in ROOMS"
+            lacks = ("in the tree: take its row out" if room in rooms else
+                     "in ROOMS: add a row with the rooms that it may include")
             yield Finding(tables, 0, f"{folder}/{room}/ is not {lacks}")
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 
 import rule_client_library
+import rule_claims
 import rule_clocks
 import rule_cuda_names
 import rule_driver_waits
@@ -19,6 +20,7 @@ import rule_includes
 import rule_licence
 import rule_limits
 import rule_names
+import rule_paths
 import rule_prefixes
 import rule_prose
 import rule_semantics
@@ -33,12 +35,14 @@ SOURCE_RULES = {
     "licence": rule_licence.check,
     "limits": rule_limits.check,
     "names": rule_names.check,
+    "paths": rule_paths.check,
     "prefixes": rule_prefixes.check,
     "prose": rule_prose.check,
     "statics": rule_statics.check,
     "vocabulary": rule_vocabulary.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
+    "claims": rule_claims.check,
     "clocks": rule_clocks.check,
     "driver_waits": rule_driver_waits.check,
     "environment": rule_environment.check,

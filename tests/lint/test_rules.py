@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 import folders
+import rule_claims
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
@@ -19,6 +20,7 @@ import rule_includes
 import rule_licence
 import rule_limits
 import rule_names
+import rule_paths
 import rule_prefixes
 import rule_prose
 import rule_semantics
@@ -88,7 +90,7 @@ class Includes(RuleTest):
 
     def test_unknown_folder(self):
         self.keeps(rule_includes, "tests/gpu/a.c", '#include "client/inner.h"\n')
-        self.breaks(rule_includes, "misc/a.c", "\n", "not in tests/lint/folders.py")
+        self.breaks(rule_includes, "misc/a.c", "\n", "move the file into a folder that is")
 
 
 class Limits(RuleTest):
@@ -111,6 +113,11 @@ class Limits(RuleTest):
         self.breaks(rule_limits, "base/a.c", "\tint x;\n", "a tab")
         self.breaks(rule_limits, "a.md", "word " * 21 + "\n", "105 columns")
         self.keeps(rule_limits, "a.md", "| " + "word " * 30 + "|\n")
+
+    def test_architecture_is_an_index(self):
+        self.keeps(rule_limits, "ARCHITECTURE.md", "word\n" * 250)
+        self.breaks(rule_limits, "ARCHITECTURE.md", "word\n" * 251, "to the README of their")
+        self.breaks(rule_limits, "ARCHITECTURE.md", "| " + "x" * 20480 + " |\n", "20480 allowed")
 
 
 class Folders(RuleTest):
@@ -208,6 +215,60 @@ class Licence(RuleTest):
         self.breaks(rule_licence, "scripts/a", "#!/bin/sh\necho\n", line)
 
 
+class Paths(RuleTest):
+    def test_files_and_folders(self):
+        self.write("server/tenants/lending.h", "struct lending;\n")
+        self.write("CMakeLists.txt", "add(${dir}/calls.c)\n")
+        self.keeps(rule_paths, "base/a.c", "/* As server/tenants/lending.h, tenants/lending.h, "
+                   "lending.h; in server/tenants/; made: calls.c; x_more.c, NAME.c. */\n")
+        self.keeps(rule_paths, "base/a.c", '#include <sys/mman.h>\n/* sys/mman.h */ "gone.c"\n')
+        self.breaks(rule_paths, "base/a.c", "/* One.\n * As in lender.h. */\n", "a.c:2: lender.h")
+        self.breaks(rule_paths, "base/a.c", "/* See server/lending.h. */\n", "server/lending.h")
+        self.breaks(rule_paths, "docs/a.md", "It is in `server/lending/`.\n", "no folder")
+        self.breaks(rule_paths, "scripts/a.py", '"""As not/made.c does."""\n', "not/made.c")
+
+    def test_structs(self):
+        self.write("base/list.h", "struct ga_list;\n")
+        self.keeps(rule_paths, "base/a.c", "/* A struct ga_list; this struct is one. */\n")
+        self.breaks(rule_paths, "base/a.c", "/* A struct gone. */\n", "name what it has become")
+        self.breaks(rule_paths, "docs/a.md", "A `struct gone`.\n", "struct gone")
+
+    def test_links(self):
+        self.write("docs/b.md", "# One\n\n## Two: `x`, and 3\n")
+        self.keeps(rule_paths, "docs/a.md", "# A\n[b](b.md#two-x-and-3) [c](#a) [d](../docs) "
+                   "[e](https://example.org/f.md)\n")
+        self.breaks(rule_paths, "docs/a.md", "[b](b.md#three)\n", "no title says that")
+        self.breaks(rule_paths, "docs/a.md", "[b](../docs/pictures)\n", "is dead")
+
+
+class Claims(RuleTest):
+    def test_claims_name_tests(self):
+        self.write("tests/e2e/tls.py", "def test_one(build):\n    pass\n")
+        self.write("docs/isolation.md", "## What keeps applications apart\n\n"
+                   "| what | how | test |\n|---|---|---|\n| it | so | `tests/e2e/tls.py` |\n\n"
+                   "## What a malicious kernel can reach\n")
+        page, text = "SECURITY.md", "- **A.** It is\n  so. {}\n\n## And\n\n- more\n"
+        title = "# S\n\n## What there is\n\n"
+        self.keeps(rule_claims, page, title + text.format("(`tests/e2e/tls.py`, `test_one`)"))
+        self.keeps(rule_claims, page, title + text.format("That is not tested."))
+        self.breaks(rule_claims, page, title + text.format(""), "name the test that does")
+        self.breaks(rule_claims, page, title + text.format("`tests/e2e/ssl.py`"), "no test tests/")
+        self.breaks(rule_claims, page, title + text.format("`tests/e2e/tls.py`, `test_two`"),
+                    "no test has test_two")
+        self.breaks(rule_claims, page, "# S\n", "which one has the claims")
+
+
+class Format(unittest.TestCase):
+    def test_tables_in_comments_stay(self):
+        """clang-format leaves the lines of comments as they are."""
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        table = "/* Kinds:\n *   stream    flags, " + "x" * 90 + "\n *   event     flags\n" \
+                " *   - of two\n *     lines */\nint x;\n"
+        done = subprocess.run(["clang-format-14", f"--style=file:{root}/.clang-format"],
+                              input=table, capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, table)
+
+
 class Prose(RuleTest):
     def test_beginnings_of_sentences(self):
         self.keeps(rule_prose, "base/a.c", "/* The list. It is what it is. */\nint Of;\n")
@@ -246,8 +307,17 @@ class Rooms(RuleTest):
         self.write("server/attic/a.c", "\n")
         os.remove(os.path.join(self.root, "front/core/a.c"))
         self.assertEqual(self.findings(rule_includes), [
-            "tests/lint/folders.py:0: server/attic/ is not in ROOMS",
-            "tests/lint/folders.py:0: front/core/ is not in the tree"])
+            "tests/lint/folders.py:0: server/attic/ is not in ROOMS: add a row with the rooms that "
+            "it may include",
+            "tests/lint/folders.py:0: front/core/ is not in the tree: take its row out"])
+
+    def test_a_folder_that_no_table_knows(self):
+        for path in ("tests/lint/folders.py", *(f"{name}/a.c" for name in folders.MAY_INCLUDE),
+                     *(f"{name}/{room}/a.c" for name in folders.ROOMS
+                       for room in folders.ROOMS[name])):
+            self.write(path, "\n")
+        self.write("attic/a.py", "\n")
+        self.assertIn("or add it to FREE there", "".join(self.findings(rule_includes)))
 
 
 class Names(RuleTest):
