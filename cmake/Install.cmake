@@ -2,6 +2,7 @@
 # cmake --install: what users get, laid out as in the build folder: so programs find each other. The
 # target `installed` builds that, and nothing else (./dev build --installed).
 include(GNUInstallDirs)
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 add_custom_target(installed)
 foreach(_pair gpuaasd:bin gpuaasctl:bin gpuaas:bin client_cuda:lib/gpuaas softgpu_cuda:lib/softgpu
         jit_nvrtc:lib/gpuaas/jit jit_nvJitLink:lib/gpuaas/jit)
@@ -16,7 +17,13 @@ install(FILES ${CMAKE_BINARY_DIR}/share/bash-completion/completions/gpuaasctl
 install(FILES docs/man/gpuaas.1 docs/man/gpuaasctl.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/gpuaasd.conf.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES docs/man/gpuaasd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
-install(FILES docs/gpuaasd.conf.example README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The pages, without links to files of the tree that are not installed.
+install(CODE "
+    execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/install_pages.py
+                            \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}
+                    OUTPUT_VARIABLE pages COMMAND_ERROR_IS_FATAL ANY)
+    string(REPLACE \"\\n\" \";\" pages \"\${pages}\")
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \${pages})")
 # The unit names the place of gpuaasd, which is known only now.
 install(CODE "
     set(unit \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/systemd/system/gpuaasd.service)

@@ -45,6 +45,37 @@ def files_below(folder):
             for at, _, names in os.walk(folder) for name in names}
 
 
+def titles(page):
+    """Anchors of its titles, as GitHub makes them."""
+    with open(page, encoding="utf-8") as file:
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+                for title in re.findall(r"(?m)^#+ (.*)$", file.read())}
+
+
+def test_links_of_installed_pages(build):
+    """Each leads to a file that is installed, and to a title in it; so do those of the README."""
+    with tempfile.TemporaryDirectory() as prefix:
+        installed(build, prefix)
+        doc = os.path.join(prefix, "share", "doc", "gpuaas")
+        pages = {path for path in files_below(doc) if path.endswith(".md")}
+        expect({"README.md", "SECURITY.md", "docs/errors.md", "softgpu/README.md"} < pages,
+               f"pages: {pages}")
+        for page in pages:
+            with open(os.path.join(doc, page), encoding="utf-8") as file:
+                links = re.findall(r"\]\(([^)\s]+)\)", file.read())
+            expect(links or page != "README.md", "the README has links")
+            for link in links:
+                name, _, anchor = link.partition("#")
+                to = os.path.normpath(os.path.join(doc, os.path.dirname(page), name)) if name \
+                    else os.path.join(doc, page)
+                if not re.match(r"\w+:", link):
+                    expect(os.path.isfile(to), f"{page}: the link to {link} is dead")
+                    expect(not anchor or anchor in titles(to), f"{page}: {link}: no such title")
+        with open(os.path.join(build.folder, "install_manifest.txt"), encoding="utf-8") as file:
+            expect(os.path.join(doc, "docs", "errors.md") in file.read().split("\n"),
+                   "uninstalling would leave pages behind")
+
+
 def test_one_target_builds_what_is_installed(build):
     """Asked of ninja: all that is installed and was built, and no test besides."""
     process = harness.run(["ninja", "-C", build.folder, "-t", "commands", "installed"],
@@ -188,15 +219,15 @@ def test_manual_has_the_environment_of_this_build(build):
            "gpuaas.1 has an old section ENVIRONMENT: write it with gpuaas --environment-manual")
 
 
-def test_readme_has_the_help_of_variables(build):
-    """The README shows some of the variables, as --help has them."""
+def test_page_has_the_help_of_variables(build):
+    """The page about configuration shows some of the variables, as --help has them."""
     variables = dict(re.findall(r"(?m)^  ([A-Z_]+) +(\S.*)$", printed(build, "--help")))
     expect({"GPUAAS_SERVERS", "GPUAAS_KEY", "SOFTGPU_NODE"} <= set(variables), f"{variables}")
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+    with open(os.path.join(DOCS, "configuration.md"), encoding="utf-8") as file:
         rows = re.findall(r"(?m)^\| `([A-Z_]+)` \| (.*) \|$", file.read())
-    expect(rows, "the README has a table of variables")
+    expect(rows, "the page has a table of variables")
     for name, text in rows:
-        expect(variables.get(name) == text, f"README: {text}; --help: {variables.get(name)}")
+        expect(variables.get(name) == text, f"page: {text}; --help: {variables.get(name)}")
 
 
 def test_manuals_render(build):
