@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision about who may come in.
+/* Admission: the decision whether a connection may use the server.
  *
- * Note: the texts for who connects are the same whatever was wrong with what he has shown, unless
- * the secret was right: then they say that it has expired, or was revoked. A wrong secret takes the
- * same time wherever it is wrong (tests/token_cost.py counts). An unknown id takes less, by the row
- * that the database does not read, some microseconds: who can measure them learns that an id, 62
- * random bits, is that of a token which there is or was. */
+ * Note: a refused connection gets the same text whatever was wrong, unless the secret was right:
+ * then the text says that it has expired, or was revoked. A wrong secret takes the same time
+ * wherever it is wrong (tests/token_cost.py counts). An unknown id takes less, by the row that the
+ * database does not read, some microseconds: a connection that can measure them learns that an id,
+ * 62 random bits, is that of a token which exists or existed. */
 #include <inttypes.h>
 #include <openssl/crypto.h>
 #include <stdarg.h>
@@ -93,7 +93,8 @@ static enum ga_status admit_refuse(struct auth_refusal *refusal, enum auth_reaso
     return GA_DENIED;
 }
 
-/* Who has the secret of a credential is told what has become of it: that says nothing to others. */
+/* A connection that has the secret of a credential is told its state: that says nothing to
+ * others. */
 static enum ga_status admit_ended(struct auth_refusal *refusal, enum auth_reason reason,
                                   const struct store_credential *found)
 {
@@ -142,7 +143,7 @@ static enum ga_status admit_fill(struct auth *auth, uint64_t number, struct auth
     return GA_OK;
 }
 
-/* The last steps for all ways of saying who one is: he is known now. */
+/* The last steps of all ways of authentication; the identity is known now. */
 static enum ga_status grant_tenant(struct auth *auth, uint64_t number, struct auth_grant *grant,
                                    struct auth_refusal *refusal)
 {
@@ -289,7 +290,7 @@ static enum ga_status admit(struct auth *auth, const struct auth_claim *claim, i
     return admit_refuse(refusal, AUTH_NOTHING_SHOWN, "neither a token nor a certificate of ours");
 }
 
-/* He has failed. Who does so again with the same credential says nothing new. */
+/* Notes a failure. The same credential again is no new guess. */
 static void admit_failed(struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
                          uint64_t now_ns, struct auth_refusal *refusal)
 {
@@ -313,7 +314,7 @@ static void admit_succeeded(struct auth *auth, const uint8_t source[AUTH_SOURCE_
     penalty_forget(&auth->pairs, key);
 }
 
-/* Who shows nothing guesses nothing; the others have said who they are. */
+/* A connection that shows nothing guesses nothing; the others are authenticated. */
 static bool is_a_guess(enum auth_reason reason)
 {
     return reason != AUTH_NOTHING_SHOWN && reason != AUTH_SUSPENDED && reason != AUTH_EXPIRED &&

@@ -111,7 +111,7 @@ static enum ga_status head_write(struct auth_audit *audit, const struct audit_li
     return GA_OK;
 }
 
-/* What was written reaches the disk, then the head says so. */
+/* Writes the lines to the disk, then the head that counts them. */
 static enum ga_status sync_lines(struct auth_audit *audit)
 {
     if (audit->file < 0 || audit->synced.seq == audit->last.seq) {

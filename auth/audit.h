@@ -8,8 +8,8 @@
  * is known to be on the disk, so that lines missing at the end are found, too. The first line of
  * a file repeats the hash before it; files of old days may be moved away from the beginning.
  *
- * Note: there is no secret in this. Who may write the folder can make all hashes anew, unless
- * somebody has kept a hash elsewhere: auth_audit_verify tells the last one. */
+ * Note: there is no secret in this. A user that may write the folder can compute all hashes again,
+ * unless one is kept elsewhere: auth_audit_verify tells the last one. */
 #ifndef AUTH_AUDIT_H
 #define AUTH_AUDIT_H
 

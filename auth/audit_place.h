@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who could change the audit log besides whoever writes it. */
+/* Users that could change the audit log besides the one that writes it. */
 #ifndef AUTH_AUDIT_PLACE_H
 #define AUTH_AUDIT_PLACE_H
 

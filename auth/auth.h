@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is it, and may he: admission, tokens, the certificates of our own authority, the audit log.
+/* Authentication and authorization: admission, tokens, the certificates of our own authority, the
+ * audit log.
  *
- * Nothing here touches a socket. Who connects has proved something to the transport, and may show
- * a token; auth_admit finds the tenant in the store. Secrets are wiped when they are no longer
- * needed; what is kept of them is a SHA-256. Times are seconds since 1970 (UTC), except those that
- * end in _ns, which are of CLOCK_MONOTONIC. `why` is one line for people. */
+ * Nothing here touches a socket. The transport knows the identity that a connection has proved; the
+ * connection may also show a token; auth_admit finds the tenant in the store. Secrets are wiped
+ * when they are no longer needed; what is kept of them is a SHA-256. Times are seconds since 1970
+ * (UTC), except those that end in _ns, which are of CLOCK_MONOTONIC. `why` is one line for
+ * people. */
 #ifndef AUTH_AUTH_H
 #define AUTH_AUTH_H
 
@@ -29,7 +31,7 @@ enum auth_proof {
     AUTH_PROVES_USER, /* it is a process of a user of this machine */
 };
 
-/* What somebody who connects has proved and shown. Pointers are borrowed. */
+/* The claim of a connection: its proof, and what it has shown. Pointers are borrowed. */
 struct auth_claim {
     enum auth_proof proof;
     const char *uri;            /* KEY: the URI of the certificate; "": none */
@@ -47,7 +49,7 @@ struct auth_grant {
     enum auth_by by;
     struct store_tenant tenant;        /* not of an administrator: without name */
     struct limits limits;              /* of the tenant and of the user: the stricter ones */
-    char user[STORE_NAME_MAX + 1];     /* "": none is named; of an administrator his name */
+    char user[STORE_NAME_MAX + 1];     /* "": none is named; an administrator's name */
     char credential[STORE_ID_MAX + 1]; /* "": a local user */
     uint32_t number;                   /* of a local user: uid or gid */
     int64_t expires;                   /* 0: never */
@@ -87,11 +89,11 @@ void auth_close(struct auth *auth);
 /* Uses another store from now on: the old one had to be closed (GA_LOST). Penalties stay. */
 void auth_set_store(struct auth *auth, struct store *store);
 
-/* Whoever shows a right secret is let in, whatever has failed before him at his source. The first
- * of these that is there decides, and the others are not looked at: the token, a certificate with a
- * URI of ours, the local user (uid, then gid). `grant` or `refusal` is set. GA_DENIED. GA_AGAIN,
- * GA_LOST, ...: the store fails, and `refusal` says so; the source is not punished. Note: a few
- * point queries of the store, some ten microseconds, and a hash. */
+/* A right secret is accepted, whatever has failed before at its source. The first of these that is
+ * there decides, and the others are not looked at: the token, a certificate with a URI of ours, the
+ * local user (uid, then gid). `grant` or `refusal` is set. GA_DENIED. GA_AGAIN, GA_LOST, ...: the
+ * store fails, and `refusal` says so; the source is not punished. Note: a few point queries of the
+ * store, some ten microseconds, and a hash. */
 GA_CHECKED enum ga_status auth_admit(struct auth *auth, const struct auth_claim *claim, int64_t now,
                                      uint64_t now_ns, struct auth_grant *grant,
                                      struct auth_refusal *refusal);

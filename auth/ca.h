@@ -48,7 +48,7 @@ struct auth_cert_request {
     enum store_scope scope;
     const char *tenant;       /* of a tenant's */
     const char *user;         /* "": none */
-    const char *name;         /* of an administrator: his name; else for people */
+    const char *name;         /* an administrator's name; else for people */
     const char *const *names; /* of a server: DNS names and IP addresses; at least one */
     size_t name_count;
     int64_t ttl_s; /* at least a minute, and not beyond the authority's own end */

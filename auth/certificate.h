@@ -10,7 +10,7 @@
 
 #define CERTIFICATE_SKEW_S 300 /* clocks of others may be so much slower */
 
-/* What is signed. */
+/* The fields of a certificate that is to be signed. */
 struct certificate_subject {
     const char *name; /* commonName */
     const char *uri;  /* NULL: none */

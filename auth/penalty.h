@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Penalties: how long somebody who has failed counts as one who fails: 1 s, 2 s, 4 s up to 64 s,
- * the longer the more often he does. A success, or five quiet minutes, and all is forgotten. Nobody
- * is kept out by one: what is shown is looked at in any case.
+/* Penalties: how long a source that has failed counts as a failing one: 1 s, 2 s, 4 s up to 64 s,
+ * the longer the more often it fails. A success, or five quiet minutes, clears all of it. A penalty
+ * keeps nobody out: the secret is looked at in any case.
  *
- * Note: the table never grows. Each key has one of four places; who finds them taken takes that of
- * the one whose penalty ends first. */
+ * Note: the table never grows. Each key has one of four places; if all four are taken, the key
+ * takes the one whose penalty ends first. */
 #ifndef AUTH_PENALTY_H
 #define AUTH_PENALTY_H
 

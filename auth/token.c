@@ -123,7 +123,7 @@ bool auth_token_read(const char *text, char id[STORE_ID_MAX + 1], uint8_t hash[A
     return fine;
 }
 
-/* What of a token is known before it is made. */
+/* The fields of a token that are known before it is made. */
 static enum ga_status token_describe(const char *tenant, const char *user, const char *name,
                                      int64_t ttl_s, int64_t now, struct store_credential *out,
                                      char *why, size_t why_size)

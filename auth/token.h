@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tokens and certificates have in common: ids and hashes. */
+/* Ids and hashes, which tokens and certificates have in common. */
 #ifndef AUTH_TOKEN_H
 #define AUTH_TOKEN_H
 

@@ -177,7 +177,7 @@ static enum admin_code files_name(const struct ctl_line *line, struct files *fil
     return ADMIN_OK;
 }
 
-/* A store in memory that has the tenant and his user, so that certificates of them can be made. */
+/* A store in memory that has the tenant and its user, so that certificates of them can be made. */
 static enum ga_status scratch_store(const struct auth_cert_request *request, struct store **out,
                                     char *why, size_t why_size)
 {

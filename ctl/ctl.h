@@ -76,7 +76,7 @@ enum admin_code ctl_line_read(char **argv, struct ctl_line *line);
 /* Writes "gpuaasctl: ..." to stderr, texts of others escaped. Returns `code`. */
 enum admin_code ctl_wrong(enum admin_code code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for a note, which is no error; nothing with --quiet. */
+/* As ctl_wrong, for a note, which is no error; nothing with --quiet. */
 void ctl_note(const struct ctl_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Asks on the terminal, unless --yes is given: whether to go on with what `format` says. Without a
@@ -106,7 +106,7 @@ bool ctl_socket_is_there(const struct ctl_line *line);
  * NULL. An error has been told on stderr. */
 enum admin_code ctl_ask(const struct ctl_line *line, const char *verb, json_t *arguments,
                         json_t **result);
-/* The same, and tells nothing: `why` is for people. */
+/* As ctl_ask, and prints nothing: `why` is for people. */
 enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, json_t *arguments,
                                 json_t **result, char *why, size_t why_size);
 /* The items of all pages of a list. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenant export and import: what tenants, users and groups are, as a document without credentials.
  *
- * Note: an import only adds. What is there and differs is left as it is, and told. */
+ * Note: an import only adds. An entry that exists and differs stays as it is, and is named. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,8 +110,8 @@ static json_t *exchange_named(const json_t *record)
     return json_pack("{s:O}", "name", json_is_string(name) ? name : json_null());
 }
 
-/* Suspends what has just been made and is suspended in the document. What has been there keeps its
- * state; another one is told. `arguments` name it, and are taken. */
+/* Suspends an entry that has just been made and is suspended in the document. An older entry keeps
+ * its state; a different one is named. `arguments` name it, and are taken. */
 static enum admin_code import_state(const struct import *import, const char *what, const char *verb,
                                     const json_t *record, const json_t *change, json_t *arguments)
 {
@@ -151,7 +151,8 @@ static enum admin_code import_tenant(const struct import *import, json_t *tenant
     return code;
 }
 
-/* A user whose tenant a dry run has not made: whether he has no more than it. */
+/* A user whose tenant a dry run has not made: whether the user's limits fit into those of the
+ * tenant. */
 static enum admin_code import_user_fits(const char *what, const json_t *user, const json_t *tenant)
 {
     json_t *value, *limits = json_object_get(user, "limits");

@@ -102,7 +102,7 @@ static const struct {
                 {"on-exhausted=suspend",
                  "when GPU time is used up sessions end, too; otherwise deny: no new ones"}};
 
-/* What stands for LIMIT. */
+/* The help for LIMIT. */
 static void limits_help(FILE *out)
 {
     fputs("\nLIMIT is one of these; KEY=- is no limit:\n", out);

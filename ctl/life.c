@@ -39,7 +39,7 @@ static enum admin_code place_read(const struct ctl_line *line, json_t *arguments
     return ADMIN_OK;
 }
 
-/* What drains, as it is now, is the caller's. */
+/* Sets `now` to the drains as they are now, which the caller owns. */
 static enum admin_code drain_look(const struct ctl_line *line, json_t *gpu, json_t **now)
 {
     json_t *result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request monitor of gpuaasd says: tables about a session, and about programs. */
+/* Prints what the request monitor of gpuaasd knows: tables about a session, and about programs. */
 #include "ctl/monitor.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

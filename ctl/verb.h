@@ -17,14 +17,14 @@ enum admin_code ctl_verb_show(const struct ctl_line *line, const char *verb, jso
 enum admin_code ctl_verb_change(const struct ctl_line *line, const char *verb, json_t *arguments,
                                 const char *kind, const char *name);
 
-/* The same, refused if the generation is no longer that of --if-generation. */
+/* As ctl_verb_change, refused if the generation is no longer that of --if-generation. */
 enum admin_code ctl_verb_change_checked(const struct ctl_line *line, const char *verb,
                                         json_t *arguments, const char *kind, const char *name);
 
 /* Sets an argument that is an option's text, if it is given. */
 void ctl_verb_option(const struct ctl_line *line, json_t *arguments, const char *name,
                      enum ctl_option option);
-/* The same with a number; a wrong one has been told. */
+/* As ctl_verb_option, with a number; an error about a wrong one has been printed. */
 enum admin_code ctl_verb_number(const struct ctl_line *line, json_t *arguments, const char *name,
                                 enum ctl_option option);
 /* The words from `first` on, as an array of texts. */

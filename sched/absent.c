@@ -14,7 +14,7 @@ struct sched_absent {
     uint64_t since;
 };
 
-/* What it has attained by now. */
+/* The service that the tenant has attained by now. */
 static double absent_attained(const struct sched *sched, const struct sched_absent *absent,
                               uint64_t now)
 {

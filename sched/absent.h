@@ -12,12 +12,13 @@
 
 #define SCHED_ABSENT_MAX 4096u /* less than half a megabyte */
 
-/* What the tenant would be forgiven, ns of GPU time; greater is worse. */
+/* The debt that the tenant would be forgiven, ns of GPU time; greater is worse. */
 double sched_absent_owes(const struct sched *sched, const struct sched_tenant *tenant,
                          uint64_t now);
 /* The row is about to be another tenant's. Without memory it is forgotten. */
 void sched_absent_keep(struct sched *sched, const struct sched_tenant *tenant, uint64_t now);
-/* A row for the tenant of this number: with what is known of him, who is not absent any more. */
+/* A row for the tenant of this number: with what is known of the tenant, which is not absent any
+ * more. */
 struct sched_tenant sched_absent_take(struct sched *sched, uint64_t number, uint64_t now);
 
 #endif

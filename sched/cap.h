@@ -26,8 +26,8 @@ void sched_bucket_take(struct sched_bucket *bucket, double used_ns, uint64_t win
                        uint64_t now);
 /* How much it lacks until it is full. */
 double sched_bucket_lacks(const struct sched_bucket *bucket, uint64_t window_ns, uint64_t now);
-/* Until when its owner may work if he works all the time; SCHED_NEVER: there is no bound. Not
- * after `now`: he may not, and *again is when he may. */
+/* Until when its owner may work if it works all the time; SCHED_NEVER: there is no bound. Not after
+ * `now`: it may not work, and *again is when it may. */
 uint64_t sched_bucket_open_until(struct sched_bucket *bucket, uint64_t window_ns, uint64_t now,
                                  uint64_t *again);
 

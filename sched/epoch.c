@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "sched/turn.h"
 
-/* As long as it takes to wake another session (gpuaasd: tens of us): who waits so long before he
- * switches loses at most twice of what he would if he knew how long the pause is. */
+/* As long as it takes to wake another session (gpuaasd: tens of us): waiting so long before a
+ * switch loses at most twice of what is lost if the length of the pause is known. */
 #define EPOCH_HAND_OVER_NS (100 * GA_NS_PER_US)
-#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times his usual pause, */
-#define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what he uses: he wants 10 % */
+#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times its usual pause, */
+#define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what it uses: it wants 10 % */
 
 /* The session of the tenant that has work and has not been served for the longest time; else one
  * that is about to have some. */
@@ -40,8 +40,8 @@ static bool tenant_is_expected(const struct sched_tenant *tenant, uint64_t now)
            (double)(now - tenant->idle_since) < EPOCH_PAUSES * tenant->pause_ns;
 }
 
-/* Accounts for the turn that is over. Who was alone at some time of it has taken the time from
- * nobody until others wanted it, and owes what lies behind that; then a new epoch begins. */
+/* Accounts for the turn that is over. A tenant that was alone for a part of it has taken that time
+ * from nobody until others wanted it, and owes the rest; then a new epoch begins. */
 static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
 {
     const struct sched_turn *turn = &sched->turn;
@@ -74,7 +74,7 @@ static uint32_t epoch_next_tenant(struct sched *sched, uint64_t now)
     return SCHED_NONE;
 }
 
-/* What the one of those with work owes that owes most. */
+/* The largest debt among the tenants with work. */
 static double epoch_owed(const struct sched *sched, uint64_t now)
 {
     double owed = 0;
@@ -86,8 +86,8 @@ static double epoch_owed(const struct sched *sched, uint64_t now)
     return owed;
 }
 
-/* What each tenant is due that has work, or will have some before the others have paid what they
- * owe. */
+/* Computes the part of each tenant that has work, or will have some before the others have paid
+ * what they owe. */
 static void epoch_begin(struct sched *sched, uint64_t now)
 {
     double weights = 0, owed = epoch_owed(sched, now);
@@ -137,7 +137,7 @@ static uint64_t epoch_hands_over_at(const struct sched *sched, uint64_t now)
                : SCHED_NEVER;
 }
 
-/* While the GPU has waited for a tenant, his turn has gone by: pauses count in a turn's length. */
+/* While the GPU has waited for a tenant, its turn has gone by: pauses count in a turn's length. */
 static void epoch_note_waiting(struct sched *sched, uint64_t now)
 {
     double waited_ns =

@@ -5,14 +5,14 @@
  * turn to another one that has work. A tenant that has had work less than hold_ns ago has some
  * here: else others would begin long operations in each of its pauses.
  *
- * Work conserving: a tenant without work leaves his turn to the next one, and has what is left of
- * it if he comes back in the epoch. The next epoch begins as soon as all with work have had theirs.
- * So what he leaves over goes to the others by their weights.
+ * Work conserving: a tenant without work leaves its turn to the next one, and has what is left of
+ * it if it comes back in the epoch. The next epoch begins as soon as all with work have had theirs.
+ * The rest that it leaves goes to the others by their weights.
  *
- * Debts: who is alone uses the GPU for nothing, but owes what he uses when others have come back.
- * While all that have work owe, their debts would be forgiven if epochs passed in no time: so the
- * turns of those pass that are about to come back, and that use enough of the GPU to be waited for.
- */
+ * Debts: a tenant that is alone uses the GPU for nothing, but owes what it uses when others have
+ * come back. While all that have work owe, their debts would be forgiven if epochs passed in no
+ * time: so the turns of those pass that are about to come back, and that use enough of the GPU to
+ * be waited for. */
 #ifndef SCHED_EPOCH_H
 #define SCHED_EPOCH_H
 

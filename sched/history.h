@@ -8,7 +8,7 @@
 
 #include "sched/policy.h"
 
-/* What GS and CGS of a tenant are after so long without service. */
+/* Lets GS and CGS of a tenant fade after so long without service. */
 void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint64_t passed_ns);
 /* A tenant has had some; and what that counts after so long. For las_fcfs and las_fill (ours)
  * service of tenants fades evenly: to 1/e in ten quanta, or in ten times the longest operation of

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a policy sees, and what a policy is. For sched/ alone.
+/* The interface of a policy, and the state that it sees. For sched/ alone.
  *
- * A policy decides from the state here; sched.c keeps it: who is ready, what has been attained, and
- * who has waited. A policy may keep state of its own in the members that bear its name. */
+ * A policy decides from the state here; sched.c keeps it: which sessions are ready or have waited,
+ * and what they have attained. A policy may keep state of its own in the members that bear its
+ * name. */
 #ifndef SCHED_POLICY_H
 #define SCHED_POLICY_H
 
@@ -41,7 +42,8 @@ struct sched_session {
      * come to it. */
     uint8_t engines;
     bool looked_at;
-    /* Of the phase policies: the phase it is in, and its place in the queue of that phase. */
+    /* For the phase policies: the phase of the session, and its place in the queue of that
+     * phase. */
     enum gpu_phase phase;
     uint64_t phase_since;
     uint32_t group;        /* groups: SCHED_NONE: it is in none */
@@ -123,7 +125,7 @@ struct sched {
     uint64_t group_until;
 };
 
-/* What a policy uses: bits of `uses`. */
+/* The settings that a policy uses: bits of `uses`. */
 enum sched_setting {
 #define SCHED_SETTING(id, name) SCHED_SETTING_##id,
 #include "sched/settings.def"
@@ -178,7 +180,7 @@ static inline uint32_t sched_passed(const struct sched_session *session, uint64_
     return session->passed_at == now ? session->passed_before : session->passed;
 }
 
-/* It has no work, but has had some less than hold_ns ago. */
+/* The session has no work, but has had some less than hold_ns ago. */
 static inline bool sched_held(const struct sched *sched, uint32_t slot, uint64_t now)
 {
     const struct sched_session *session = &sched->sessions[slot];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all policies have in common: sessions and tenants, and a decision around that of the policy.
- * Note: only sched_join allocates. */
+/* The part that all policies have in common: sessions and tenants, and a decision around that of
+ * the policy. Note: only sched_join allocates. */
 #include "sched/sched.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ void sched_change(struct sched *sched, const struct sched_policy *policy,
     }
 }
 
-/* Of every engine, but for the cap. */
+/* Charges any engine, but not the cap. */
 static void charge_any(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                        uint64_t now)
 {
@@ -131,7 +131,7 @@ static uint64_t allowed_until(struct sched *sched, const struct sched_session *s
     return cap < throttle ? cap : throttle;
 }
 
-/* Who may be woken at all. */
+/* Finds the sessions that may be woken at all. */
 static void find_ready(struct sched *sched, uint64_t now)
 {
     sched_each (sched, slot) {

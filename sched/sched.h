@@ -22,7 +22,7 @@
 
 #define SCHED_NEVER UINT64_MAX
 
-/* What a session is and asks for: a row of the Request Control Block (Strings III-D). */
+/* A session and its requests: a row of the Request Control Block (Strings III-D). */
 struct sched_request {
     uint64_t tenant;           /* sessions of the same number share its weight, debt and cap */
     uint32_t weight;           /* of the tenant, from 1 to SCHED_WEIGHT_MAX */
@@ -43,7 +43,7 @@ struct sched_request {
 };
 #define SCHED_WEIGHT_MAX 10000u
 
-/* Of a GPU. */
+/* The settings of a GPU. */
 struct sched_gpu {
     uint32_t copy_engines; /* 1 or 2 */
     uint64_t bandwidth;    /* of its memory, bytes/s; 0: not known */
@@ -109,9 +109,9 @@ GA_CHECKED enum ga_status sched_create(struct sched **out, const struct sched_po
                                        const struct sched_gpu *gpu, uint64_t now);
 void sched_destroy(struct sched *sched);
 
-/* Another policy, or the same with other settings; they pass sched_settings_check. What sessions
- * have attained, CGS, debts and the time they have waited stay and are there for the new policy;
- * turns end, so the next decision may wake others, once what runs has ended. */
+/* Another policy, or the same with other settings; they pass sched_settings_check. Attained
+ * service, CGS, debts and waiting times stay, for the new policy; turns end, so the next decision
+ * may wake others, once what runs has ended. */
 void sched_change(struct sched *sched, const struct sched_policy *policy,
                   const struct sched_settings *settings, uint64_t now);
 
@@ -120,15 +120,17 @@ void sched_change(struct sched *sched, const struct sched_policy *policy,
 GA_CHECKED enum ga_status sched_join(struct sched *sched, const struct sched_request *request,
                                      uint64_t now, uint32_t *slot);
 void sched_leave(struct sched *sched, uint32_t slot, uint64_t now);
-/* What it asks for now. Of an operation that has ended, sched_charge comes before the sched_update
- * that takes it from `busy`. */
+/* Sets what the session asks for now. When an operation has ended, call sched_charge before the
+ * sched_update that takes it from `busy`. */
 void sched_update(struct sched *sched, uint32_t slot, const struct sched_request *request,
                   uint64_t now);
-/* It has used the engine for so long; in one piece at the end of an operation or bit by bit. */
+/* The session has used the engine for so long; in one piece at the end of an operation or bit by
+ * bit. */
 void sched_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                   uint64_t now);
-/* The same of the engine COMPUTE where it is known how much of the time counts for a cap: what its
- * kernels have filled of the GPU. Less than 0: too much has been counted before. */
+/* As sched_charge, for the engine COMPUTE, where it is known how much of the time counts for a cap:
+ * what the session's kernels have filled of the GPU. Less than 0: too much has been counted
+ * before. */
 void sched_charge_kernels(struct sched *sched, uint32_t slot, uint64_t used_ns, double filled_ns,
                           uint64_t now);
 
@@ -137,7 +139,8 @@ struct sched_awake {
     uint32_t rank;  /* 0 has the highest stream priority among those awake */
     uint64_t until; /* it may begin operations before then; SCHED_NEVER: as long as it likes */
 };
-/* Who is awake; all others begin no operation. Operations that run are never interrupted. */
+/* The sessions that are awake; all others begin no operation. Operations that run are never
+ * interrupted. */
 struct sched_decision {
     const struct sched_awake *awake; /* until the next call for this scheduler */
     uint32_t count;

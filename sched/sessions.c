@@ -42,8 +42,9 @@ static enum ga_status sessions_reserve(struct sched *sched, uint32_t count)
     return GA_OK;
 }
 
-/* The row of the tenant of this number; there is always one, for there are more than sessions.
- * Of FS and TFS the tenant of the last turn keeps his, which may have to be accounted for. */
+/* The row of the tenant of this number; there is always one, for there are more than sessions. With
+ * FS and TFS the tenant of the last turn keeps its row, because that turn may have to be accounted
+ * for. */
 static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
 {
     uint32_t free_row = SCHED_NONE;
@@ -94,8 +95,8 @@ static void tenant_note_work(const struct sched *sched, struct sched_tenant *ten
     }
 }
 
-/* A session has or has no work from `since` on. Of pauses in which gpuaasd keeps its turn nothing
- * is known: those that are noted are too long, until turns are not held any more. */
+/* A session has or has no work from `since` on. The length of pauses in which gpuaasd keeps its
+ * turn is not known: those that are noted are too long, until turns are not held any more. */
 static void session_note_work(struct sched_session *session, bool has_work, uint64_t since)
 {
     if (has_work && session->idle_since != SCHED_NEVER && session->turns != 0) {

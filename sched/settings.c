@@ -24,7 +24,7 @@ struct sched_settings sched_settings_default(void)
                                    .batch_percent = 5};
 }
 
-/* What must hold whatever the policy is: bounds, and what two settings are to each other. */
+/* Conditions for every policy: bounds of settings, and relations between two of them. */
 struct bound {
     const char *key;
     uint64_t value, least, most;

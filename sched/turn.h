@@ -4,7 +4,8 @@
  *     somebody else was ready, or
  *   - the session has had no work for hold_ns (at once if it leaves or its tenant reaches a cap).
  * Operations are not interrupted (evaluation of Strings' and Rain's policies: "wait for the one in
- * flight"): the next turn begins when nothing runs any more. Who is alone keeps his turn.
+ * flight"): the next turn begins when nothing runs any more. A session without competitors keeps
+ * its turn.
  *
  * hold_ns: most programs compute a little between two operations. Whose turn ended in each of these
  * pauses would get the GPU for one operation and then wait for the full turns of all others. The
@@ -21,7 +22,7 @@ enum sched_turn_state {
     SCHED_TURN_DRAINS,  /* it is over, but something runs: nobody is awake */
     SCHED_TURN_FREE,    /* the policy may begin the next one */
 };
-/* What becomes of the turn now. `ends`: the policy wants it to end. */
+/* Decides whether the turn goes on. `ends`: the policy wants it to end. */
 enum sched_turn_state sched_turn_check(struct sched *sched, bool ends, uint64_t now);
 /* Whether a has not been served for longer than b. A session that has never been served begins at
  * the place of its tenant: else a tenant would go first whenever it opens a new one. */

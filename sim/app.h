@@ -31,7 +31,7 @@ void sim_app_fini(struct sim_app *app);
 
 /* A GPU of this model (docs/softgpu-timing.md). False: there is none; it is the generic one. */
 bool sim_app_model(struct soft_device *device, const char *model);
-/* What a phase, which is none of the CPU, demands of a GPU. */
+/* The demand of a phase, which is none of the CPU, on a GPU. */
 struct model_demand sim_app_demand(const struct sim_app *app, const struct sim_phase *phase,
                                    const struct soft_device *device, bool pinned);
 

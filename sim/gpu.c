@@ -34,7 +34,7 @@ static struct model_demand demand_of(const struct sim_world *w, uint32_t request
 
 enum what { WHAT_HOST, WHAT_WANTS, WHAT_BUSY };
 
-/* What a session asks for now (sched.h). */
+/* The request of a session now (sched.h). */
 static struct sched_request ask_of(const struct sim_world *w, uint32_t request, enum what what)
 {
     const struct sim_request *r = &w->requests[request];

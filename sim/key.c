@@ -150,7 +150,7 @@ bool sim_key_read(const struct sim_key *key, const char *text, bool given, void 
 static const char *const section_forms[] = {"run",   "policy",   "node.N",
                                             "gpu.N", "app.NAME", "stream.NAME"};
 
-/* What a c2050, the model of a GPU that names none, has. */
+/* The value of a c2050, which is the model of a GPU that names none. */
 static void soft_standard(const char *name, char text[GA_AMOUNT_BYTES])
 {
     const struct soft_key *key = &soft_keys[soft_key_find(name)];
@@ -193,7 +193,7 @@ static const char *key_standard(const struct sim_key *key, char text[GA_AMOUNT_B
     }
     const struct sched_settings settings = sched_settings_default();
     const char *member = (const char *)&settings + key->offset;
-    /* Of a policy's key: as the policies have it. */
+    /* The default of a policy's key is that of the policies. */
     if (key->section == SIM_SECTION_POLICY && key->type == SIM_TYPE_TIME) {
         ga_time_write(*(const uint64_t *)(const void *)member, text);
         return text;

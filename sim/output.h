@@ -20,10 +20,10 @@ void sim_output_json(FILE *out, const struct sim_scenario *scenario,
                      const struct sim_result *result, const struct sim_result *against,
                      bool completions);
 
-/* What each engine of each GPU did between two times, as text of so many columns. */
+/* Draws what each engine of each GPU did between two times, as text of so many columns. */
 void sim_picture_text(FILE *out, const struct sim_result *result, uint64_t from_ns, uint64_t to_ns,
                       uint32_t columns);
-/* The same, and how much each engine was used over the whole run, as SVG. */
+/* As sim_picture_text, as SVG, and how much each engine was used over the whole run. */
 void sim_picture_svg(FILE *out, const struct sim_scenario *scenario,
                      const struct sim_result *result, uint64_t from_ns, uint64_t to_ns);
 

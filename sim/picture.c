@@ -83,7 +83,8 @@ static void svg_text(FILE *out, double x, double y, const char *text)
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y, text);
 }
 
-/* What begins while something runs on the engine is drawn over the lower half of that. */
+/* An operation that begins while another one runs on the engine is drawn over the lower half of
+ * that. */
 static void svg_spans(FILE *out, const struct sim_result *result, uint32_t gpu, uint32_t engine,
                       double y, uint64_t from_ns, uint64_t to_ns)
 {

@@ -11,7 +11,7 @@ struct sim_random {
     uint64_t state;
 };
 
-/* What the numbers are for: a name, and a number among those of the name. */
+/* The purpose of the numbers is a name, and a number among those of the name. */
 struct sim_random sim_random_make(uint64_t seed, const char *what, uint64_t number);
 uint64_t sim_random_next(struct sim_random *random);
 /* Above 0, and at most 1. */

@@ -58,7 +58,7 @@ static void scenario_defaults_set(enum sim_section kind, void *row)
     }
 }
 
-/* Of sections that are numbered or named: the number or the name, into the row. */
+/* Writes the number or the name of a section into its row. */
 static bool row_name(struct sim_reading *r, enum sim_section kind, const char *section,
                      const char *rest, void *row)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the keys of a scenario say together. */
+/* Checks of keys that depend on each other. */
 #include "sim/scenario_reading.h"
 
 #include <string.h>
 
 #include "model/timing.h"
 
-/* Of Strings, Table I. */
+/* The applications of Strings, Table I. */
 static const struct {
     const char *name;
     double gpu_share, transfer_share, bandwidth_mbs;
@@ -226,7 +226,7 @@ static void stream_check(struct sim_reading *r, const struct sim_reading_section
     }
 }
 
-/* What tenants have must be the same wherever they are named. */
+/* The values of a tenant must be the same wherever it is named. */
 static void tenants_check(struct sim_reading *r)
 {
     const struct sim_scenario *s = r->scenario;

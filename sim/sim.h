@@ -11,7 +11,7 @@
 #include "sim/scenario.h"
 #include "sim/trace.h"
 
-/* Of all streams of one section that have been counted (not the warm-up). */
+/* The requests of all streams of one section that have been counted (not the warm-up). */
 struct sim_stream_result {
     const struct sim_stream_keys *keys; /* the scenario's */
     uint64_t requests;                  /* all that have ended */

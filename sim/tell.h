@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command `gpuaas-sim` says besides results: what is wrong, and whether results have been
+/* Messages of the command `gpuaas-sim` besides results: errors, and whether results have been
  * written. */
 #ifndef SIM_TELL_H
 #define SIM_TELL_H

@@ -27,8 +27,8 @@ struct sim_phase {
     bool pinned;         /* copies: of the host's memory */
     uint64_t ns;         /* alone on the trace's GPU; of copies only for people, 0: not known */
     uint64_t bytes;      /* copies */
-    /* Of a kernel, the parts that it takes of the GPU's places for blocks, of its busiest unit and
-     * of its memory's bandwidth; each from 0 to 1. */
+    /* The parts that a kernel takes of the GPU's places for blocks, of its busiest unit and of its
+     * memory's bandwidth; each from 0 to 1. */
     double places, issue, bandwidth;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of GPUs over time: how much of each bin an engine was busy, gaps, spans, and the
- * service of tenants.
+/* Figures of GPUs over time: how much of each bin an engine was busy, gaps, spans, and the service
+ * of tenants.
  *
  * Note: how long the run will be is not known, so a bin is 1 ms at first, and all of them become
  * twice as long whenever the run has outgrown them. */

@@ -140,7 +140,7 @@ static inline void sim_list_put(struct sim_world *world, struct sim_list *list, 
     list->last = request;
     world->requests[request].next = SIM_NONE;
 }
-/* Of a list that is not empty. */
+/* Takes the first of a list that is not empty. */
 static inline uint32_t sim_list_take(const struct sim_world *world, struct sim_list *list)
 {
     const uint32_t request = list->first;

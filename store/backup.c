@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backups, and what they are for.
+/* Backups and restoring them.
  *
- * Note: a journal that is left of the old database would be read into the new one. Whoever restores
- * therefore holds the lock that all users of a database hold, and takes the journal away first. The
- * lock of a gpuaasd (lock.h) he takes before anything else: a gpuaasd whose database was moved
+ * Note: a journal that is left of the old database would be read into the new one. A restore
+ * therefore holds the lock that all users of a database hold, and removes the journal first. It
+ * takes the lock of a gpuaasd (lock.h) before anything else: a gpuaasd whose database was moved
  * away, or is damaged, has it not open, and would go on with the new one. */
 #include <errno.h>
 #include <fcntl.h>

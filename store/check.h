@@ -17,8 +17,9 @@ typedef void store_finding(void *user, const char *text);
 /* *findings: how many there are; each is one line for people. GA_OK: also with findings. */
 GA_CHECKED enum ga_status store_check(struct store *store, store_finding *found, void *user,
                                       unsigned *findings);
-/* The same for a file, which is not changed, also not to a newer version; one that is damaged so
- * much that it cannot be opened has that as a finding. GA_NOT_FOUND: there is no file. */
+/* As store_check, for a file, which is not changed, also not to a newer version; one that is
+ * damaged so much that it cannot be opened has that as a finding. GA_NOT_FOUND: there is no
+ * file. */
 GA_CHECKED enum ga_status store_check_file(const char *path, store_finding *found, void *user,
                                            unsigned *findings, char *why, size_t why_size);
 
@@ -31,7 +32,7 @@ GA_CHECKED enum ga_status store_backup(struct store *store, const char *to);
  * version. */
 GA_CHECKED enum ga_status store_restore(const char *path, const char *backup, char *why,
                                         size_t why_size);
-/* The same up to the last step, which is left out: nothing is written that stays. */
+/* As store_backup and store_restore without the last step: nothing is written that stays. */
 GA_CHECKED enum ga_status store_backup_try(struct store *store, const char *to);
 GA_CHECKED enum ga_status store_restore_try(const char *path, const char *backup, char *why,
                                             size_t why_size);

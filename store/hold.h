@@ -15,7 +15,7 @@ struct store_hold {
 
 /* The file at the store's path, if there is one. Ended by hold_end, also if it fails. */
 GA_CHECKED enum ga_status hold_open(struct store *store, struct store_hold *hold);
-/* As nobody can have it who has others beside him. GA_AGAIN: it is in use. */
+/* Takes the hold of a user that has no others beside it. GA_AGAIN: it is in use. */
 GA_CHECKED enum ga_status hold_alone(struct store *store, struct store_hold *hold);
 void hold_end(struct store_hold *hold);
 

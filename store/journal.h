@@ -22,11 +22,11 @@ struct usage_journal;
 GA_CHECKED enum ga_status usage_journal_open(const char *path, struct usage_journal **out,
                                              char *why, size_t why_size);
 void usage_journal_close(struct usage_journal *journal);
-/* What is written from now on is of the database that is at `path` now: rows have just been written
- * there. NULL: there is no journal. */
+/* Rows from now on belong to the database that is at `path` now: rows have just been written there.
+ * NULL: there is no journal. */
 void usage_journal_follow(struct usage_journal *journal, const char *path);
-/* What the last process has left, for the caller to free; NULL: nothing. GA_INVALID: it is of
- * another database, or damaged; GA_NO_MEMORY. `why` says so. Before anything is written. */
+/* Reads the journal of the last process, for the caller to free; NULL: nothing. GA_INVALID: it is
+ * of another database, or damaged; GA_NO_MEMORY. `why` says so. Before anything is written. */
 GA_CHECKED enum ga_status usage_journal_read(struct usage_journal *journal,
                                              struct store_usage **rows, size_t *count, char *why,
                                              size_t why_size);

@@ -2,8 +2,8 @@
 /* The lock of the process that serves from a database; a part of store.h.
  *
  * A server counts what its tenants use in its own memory: two on one database would each allow the
- * whole of every limit, and the start of one would end the accounts of the other. Who puts a copy
- * in its place takes it, too (store_restore); who only reads or changes rows needs no lock.
+ * whole of every limit, and the start of one would end the accounts of the other. Putting a copy in
+ * its place takes it, too (store_restore); only reading or changing rows needs no lock.
  *
  * It is a lock on a file of its own, PATH-lock, which stays when the lock is given back: the kernel
  * gives it back when the process dies, however that is. The database itself is locked, too, because
@@ -22,8 +22,8 @@ struct store_lock;
  * `why` says which one, and since when. At most once in a process for each database. */
 GA_CHECKED enum ga_status store_lock_take(const char *path, struct store_lock **out, char *why,
                                           size_t why_size);
-/* What store_open has opened is locked, too: the database that it has made, or that has come into
- * the place of the one before. GA_AGAIN as above, GA_DENIED. */
+/* Locks also what store_open has opened: the database that it has made, or that has replaced the
+ * one before. GA_AGAIN as above, GA_DENIED. */
 GA_CHECKED enum ga_status store_lock_database(struct store_lock *lock, const char *path, char *why,
                                               size_t why_size);
 /* Whether it could be taken now; makes no file. GA_AGAIN as above. */

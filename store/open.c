@@ -299,7 +299,7 @@ static enum ga_status open_to_read(struct store *store)
                : sql_refuse(store, GA_UNSUPPORTED, "%s has another version", store->path);
 }
 
-/* Of any version that we know. */
+/* Opens a database of any version that we know. */
 static enum ga_status open_to_copy(struct store *store)
 {
     unsigned version;

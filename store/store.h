@@ -51,8 +51,8 @@
  * that name it, until the last one is closed. */
 GA_CHECKED enum ga_status store_open(const char *path, struct store **out, char *why,
                                      size_t why_size);
-/* The same for one that has been opened before: if it is missing now, no empty one takes its place
- * (GA_LOST). */
+/* As store_open, for a store that has been opened before: if it is missing now, no empty one takes
+ * its place (GA_LOST). */
 GA_CHECKED enum ga_status store_open_again(const char *path, struct store **out, char *why,
                                            size_t why_size);
 /* For store_backup: nothing of it is changed, and none is made. */
@@ -109,7 +109,8 @@ GA_CHECKED enum ga_status store_tenant_get_number(struct store *store, uint64_t 
 GA_CHECKED enum ga_status
 store_tenant_each(struct store *store, void (*each)(void *user, const struct store_tenant *tenant),
                   void *user);
-/* The same of those behind the name `after`, at most `most`: a page of a long list. */
+/* As store_tenant_each, for those behind the name `after`, at most `most`: a page of a long
+ * list. */
 GA_CHECKED enum ga_status
 store_tenant_page(struct store *store, const char *after, unsigned most,
                   void (*each)(void *user, const struct store_tenant *tenant), void *user);
@@ -120,7 +121,7 @@ GA_CHECKED enum ga_status store_tenant_remove(struct store *store, const char *n
 GA_CHECKED enum ga_status store_tenant_rename(struct store *store, const char *name,
                                               const char *new_name, uint64_t if_generation);
 
-/* ---- users of a tenant. What a user is not limited in, the tenant is. */
+/* ---- users of a tenant. Limits that a user does not have are those of the tenant. */
 
 struct store_user {
     char tenant[STORE_NAME_MAX + 1];
@@ -143,7 +144,7 @@ GA_CHECKED enum ga_status store_user_get(struct store *store, const char *tenant
 GA_CHECKED enum ga_status store_user_each(struct store *store, const char *tenant,
                                           void (*each)(void *user, const struct store_user *found),
                                           void *user);
-/* His credentials are revoked, his local users go. */
+/* The user's credentials are revoked, its local users are removed. */
 GA_CHECKED enum ga_status store_user_remove(struct store *store, const char *tenant,
                                             const char *name, uint64_t if_generation);
 

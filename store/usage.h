@@ -49,8 +49,8 @@ struct store_usage {
  * be written without it. (A removed tenant is known by its number.) */
 GA_CHECKED enum ga_status store_usage_write(struct store *store, const struct store_usage *rows,
                                             size_t count);
-/* The same, but rows that can never be written, because their tenant is not known, are left out:
- * `why` is empty, or names one of them. */
+/* As store_usage_write, but rows that can never be written, because their tenant is not known, are
+ * left out: `why` is empty, or names one of them. */
 GA_CHECKED enum ga_status store_usage_write_known(struct store *store,
                                                   const struct store_usage *rows, size_t count,
                                                   char *why, size_t why_size);

@@ -141,7 +141,7 @@ static enum ga_status step_restore(void)
     return store_restore(in("db"), in("copy"), why, sizeof why);
 }
 
-/* What the files say, as one number: each step changes it. */
+/* The contents of the files as one number: each step changes it. */
 static void take_sum(void *user, const struct store_usage_sum *sum)
 {
     *(uint64_t *)user += sum->figures.gpu_ns;

@@ -159,7 +159,7 @@ Test(admit, certificates)
     cr_assert_str_eq(grant.tenant.name, "lab");
     cr_assert_str_eq(grant.user, "");
     cr_assert_eq(grant.limits.of[LIMIT_GPUS], 4);
-    /* It is the certificate that counts, not the name that somebody has had it write. */
+    /* The certificate counts, not the name that is written in it. */
     cr_assert_eq(store_tenant_rename(store, "lab", "new-lab", STORE_ANY_GENERATION), GA_OK);
     cr_assert_eq(admit(claim, NOW), GA_OK, "%s", refusal.detail);
     cr_assert_str_eq(grant.tenant.name, "new-lab");

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def instructions(program, folder, what):
-    """Of all, but the first one, which prepares the statements of SQLite."""
+    """All counts but the first one, which prepares the statements of SQLite."""
     counts = []
     for times in (1, 1 + TIMES):
         run = subprocess.run(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy that suits what the sessions of the GPU do (ours): `latency` if somebody has a latency
  * goal, else `las_fill`, which knows what overlaps on this GPU: whatever is short gets through, and
- * no engine stands idle for it. What this is worth, in the simulator: docs/scheduling.md.
+ * no engine stands idle for it. docs/scheduling.md has its gains in the simulator.
  *
  * Reads: all that these read. Starvation: as the policy of the moment; what is counted of waiting
  * is kept when it changes. Bad: where a certain policy has been promised, such as shares. */

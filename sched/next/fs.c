@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair Share (Rain 4.2.2, the naive baseline of TFS): one session awake at a time, for a part of
- * the epoch proportional to the weight of its tenant (epoch.h). What an operation takes beyond the
- * end of its turn is forgotten.
+ * the epoch proportional to the weight of its tenant (epoch.h). The time that an operation takes
+ * beyond the end of its turn is forgotten.
  *
  * Reads: wants, busy, tenant, weight. Starvation: none; a tenant waits for at most an epoch and one
- * operation of each other tenant. Bad: where operations are longer than turns; whose are gets more
- * than his share. */
+ * operation of each other tenant. Bad: where operations are longer than turns: their tenant gets
+ * more than its share. */
 #include "sched/epoch.h"
 #include "sched/next/next.h"
 #include "sched/turn.h"

@@ -3,9 +3,9 @@
  * form a group; groups take turns of group_slice_ns, in which all of the group are awake. By
  * falling demand, a session goes into the group whose new total is nearest to the GPU's places and
  * at most group_excess_percent above them, else into a new one. The smaller the demand, the higher
- * the stream priority in the group. What a turn takes too long (until nothing of it runs any more)
- * is owed by each session of the group, as with TFS; a group owes as much as the member that owes
- * most, and sits out while that is a turn or more.
+ * the stream priority in the group. The time that a turn takes too long (until nothing of it runs
+ * any more) is owed by each session of the group, as with TFS; a group owes as much as the member
+ * that owes most, and sits out while that is a turn or more.
  *
  * Groups are made anew when each of them has had its turn: a round. New sessions find a place in
  * those that have not had theirs. A tenant that has had a turn in the round that goes on gets no
@@ -194,7 +194,7 @@ static bool groups_turn_goes_on(struct sched *sched, uint64_t now)
     return true;
 }
 
-/* What the turn has taken too long; a group that was alone has taken it from nobody. */
+/* The time that the turn has taken too long; a group that was alone has taken it from nobody. */
 static double group_over(const struct sched *sched, uint64_t now)
 {
     return now > sched->group_until && !sched->group_alone ? (double)(now - sched->group_until) : 0;

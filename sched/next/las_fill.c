@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* las_fcfs for engines (ours): as that wakes one session at a time, work that could overlap never
  * does. Here the first session in its order uses its engine, and each further one, in this order,
- * an engine that is free. What can overlap depends on the GPU:
+ * an engine that is free. The GPU decides what can overlap:
  *   - sessions share a context: copies in, copies out, and kernels as long as there is room;
  *   - contexts take turns by time: copies in, copies out, and kernels. A kernel does not wait for
  *     those of sessions behind its own, which go on beside it at half the speed, nor for those that
@@ -10,7 +10,7 @@
  *   - contexts take turns when kernels are over: copies in, copies out, and one session's kernels;
  *   - copies of a context do not run beside another one's kernels: nothing.
  * And unless contexts take turns by time,
- *   - who waits for an engine keeps those behind it from it (copies always);
+ *   - a session that waits for an engine keeps those behind it from it (copies always);
  *   - a session does not fill up an engine for LAS_FILL_LONGER times as long as a session before it
  *     uses its own now, if that one uses this engine too: it would soon wait for it. (A program of
  *     short copies and kernels would else find a long kernel of another one behind each copy.)
@@ -42,7 +42,8 @@ struct fill {
 #define FILL_COPIES  (GPU_ENGINE_BIT(GPU_H2D) | GPU_ENGINE_BIT(GPU_D2H))
 #define FILL_KERNELS GPU_ENGINE_BIT(GPU_COMPUTE)
 
-/* What such work keeps from others: with one copy engine, copies of both directions want it. */
+/* The engines that such work keeps from others: with one copy engine, copies of both directions
+ * want it. */
 static unsigned fill_engines(const struct fill *fill, unsigned engines)
 {
     const struct sched_gpu *gpu = &fill->sched->gpu;
@@ -53,7 +54,8 @@ static unsigned fill_engines(const struct fill *fill, unsigned engines)
     return engines | (one ? FILL_COPIES : 0);
 }
 
-/* So many turns have passed it that it goes first, or it has its turn for this reason. */
+/* The session has been passed over so often that it goes first, or it has its turn for this
+ * reason. */
 static bool fill_aged(const struct fill *fill, const struct sched_session *session)
 {
     uint64_t passed_max = (uint64_t)fill->sched->settings.las_passed_max * LAS_FILL_TIMES;

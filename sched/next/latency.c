@@ -5,8 +5,8 @@
  * at a time.
  *
  * Bound: an operation with a goal waits for one batch operation, the horizon (work that was
- * submitted ahead), and the other operations with goals. What cannot be promised: a goal shorter
- * than the longest batch operation.
+ * submitted ahead), and the other operations with goals. A goal shorter than the longest batch
+ * operation cannot be promised.
  *
  * Reads: wants, busy, goal; horizon. Starvation: batch work that has waited for
  * horizon * (100 - batch_percent) / batch_percent gets a turn of one horizon, so it has
@@ -36,7 +36,7 @@ static bool latency_before(const struct sched_session *a, const struct sched_ses
     return a_ends != b_ends ? a_ends < b_ends : sched_turn_longer_ago(a, b);
 }
 
-/* Who goes first of those with a goal, or of the others. */
+/* The first session of those with a goal, or of the others. */
 static uint32_t latency_first(const struct sched *sched, bool goals, uint64_t now)
 {
     uint32_t first = SCHED_NONE;

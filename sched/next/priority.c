@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict priority with aging: the session with the greatest priority has the GPU, one at a time;
  * equal ones take turns of a slice. A higher one that arrives ends the turn at the next operation.
- * Who waits gains one step for each aging_ns (ours, after the decay of Unix' schedulers), and keeps
- * what he has gained for one turn. A session that pauses for less than hold_ns keeps its place.
+ * A session that waits gains one step for each aging_ns (ours, after the decay of Unix'
+ * schedulers), and keeps its gain for one turn. A session that pauses for less than hold_ns keeps
+ * its place.
  *
- * Reads: wants, busy, priority. Starvation: a session P steps below all others waits for at most
- * (P + 1) * aging_ns and one turn of each session that has waited longer; without aging (0) for
- * ever. Bad: where everybody chooses his own priority. */
+ * Reads: wants, busy, priority. Starvation: a session P steps below all others waits for at most (P
+ * + 1) * aging_ns and one turn of each session that has waited longer; without aging (0) for ever.
+ * Bad: where each tenant chooses its own priority. */
 #include "sched/next/next.h"
 #include "sched/turn.h"
 

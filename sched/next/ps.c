@@ -30,7 +30,7 @@ struct ps_choice {
 #define PS_BIT(phase) (1u << (phase))
 #define PS_COPIES     (PS_BIT(GPU_PHASE_H2D) | PS_BIT(GPU_PHASE_D2H))
 
-/* Who begins a phase, or has had a slice in it, is the last in its queue. */
+/* A session that begins a phase, or has had a slice in it, is the last in its queue. */
 static void ps_queue(struct sched *sched, uint64_t now)
 {
     sched_each (sched, slot) {

@@ -19,7 +19,7 @@ static void tfs_decide(struct sched *sched, uint64_t now)
     sched_epoch_decide(sched, true, now);
 }
 
-/* What is told behind the end of a turn has not been in its account. */
+/* Usage that is reported after the end of a turn was not in its account. */
 static void tfs_charge(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                        uint64_t now)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant that has gone is the same one when he comes again: caps, debts and attained service are
- * his, however many others have come meanwhile, and in bounded memory. */
+/* A tenant that has gone is the same one when it comes again: it keeps caps, debts and attained
+ * service, however many others have come in between, and in bounded memory. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static bool may_work(uint32_t slot)
     return false;
 }
 
-/* So many others are here at once, and go. */
+/* Many others come at once, and go. */
 static void crowd(uint64_t first, uint32_t count)
 {
     uint32_t *slots = calloc(count, sizeof *slots);
@@ -84,7 +84,7 @@ Test(absent, a_cap_is_remembered_until_it_is_paid)
     cr_assert(may_work(slot));
     sched_leave(sched, slot, now);
     now += 2000 * MS;
-    crowd(3000, 1500); /* by then nobody need know him */
+    crowd(3000, 1500); /* by then nobody need know it */
     for (uint32_t i = 0; i < sched->absent_count; i++) {
         cr_assert_leq(sched->absent_room, 32u);
     }

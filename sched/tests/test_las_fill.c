@@ -58,7 +58,8 @@ Test(las_fill, overlaps)
     toy_end(&toy);
 }
 
-/* Who has had a slice does not get another one while it works on and somebody before it waits. */
+/* A session that has had a slice does not get another one while it works on and a session before it
+ * waits. */
 Test(las_fill, lets_go)
 {
     struct sched_settings settings = sched_settings_default();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for policies whatever the applications do, tried with random ones. The toy GPU itself
- * checks that nobody begins without being awake, that no work waits for an idle GPU, and that a
- * decision that is asked for twice is the same. */
+/* Properties that hold for policies whatever the applications do, tried with random ones. The toy
+ * GPU itself checks that nobody begins without being awake, that no work waits for an idle GPU, and
+ * that a decision that is asked for twice is the same. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static struct toy_gpu toy;
 static struct toy_app apps[TOY_APPS_MAX];
 static struct toy_op ops[TOY_APPS_MAX][4];
 
-/* Applications that always have one kernel of a length of their own, each of a tenant of his own.
- */
+/* Applications that always have one kernel of a length of their own, each of a tenant of its
+ * own. */
 static uint32_t backlogged(uint32_t most)
 {
     uint32_t count = 2 + (uint32_t)below(most - 1);
@@ -372,7 +372,7 @@ Test(properties, change)
     }
 }
 
-/* What a session has attained under one policy counts under the next. */
+/* Service attained under one policy counts under the next. */
 Test(properties, history_is_handed_over)
 {
     struct sched_settings settings = sched_settings_default();

@@ -100,7 +100,7 @@ static void check_bound(size_t offset, size_t size, uint64_t value, const char *
 
 #define BOUND(member) offsetof(struct sched_settings, member), sizeof(settings.member)
 
-/* What is just allowed, and what just is not. */
+/* Values that are just allowed, and values that are just not. */
 Test(settings, bounds)
 {
     const struct sched_settings settings = {.slice_ns = 0};

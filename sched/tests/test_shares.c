@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What true fair share gives to programs that pause, beside long kernels (docs/scheduling.md). */
+/* The time that true fair share gives to programs that pause, beside long kernels
+ * (docs/scheduling.md). */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@ static struct toy_gpu toy;
 static struct toy_app apps[2];
 static struct toy_op ops[2][1];
 
-/* TFS: who pauses gets his part of the time, of which his pauses take theirs; and nobody gets more
- * than his part of the time while the other one wants the GPU. */
+/* TFS: a tenant that pauses gets its part of the time, in which its pauses count; and no tenant
+ * gets more than its part while the other one wants the GPU. */
 Test(shares, beside_long_kernels)
 {
     static const struct {
@@ -60,8 +61,8 @@ Test(shares, priority_is_kept_in_pauses)
     toy_end(&toy);
 }
 
-/* LAS: whoever has attained least keeps his turn in pauses that are short, and those longer than
- * `hold` as well, once they are known. */
+/* LAS: the session that has attained least keeps its turn in short pauses, and in those longer than
+ * `hold` once they are known. */
 Test(shares, las_is_kept_in_pauses)
 {
     static const uint64_t pauses_us[] = {200, 1000};
@@ -89,8 +90,8 @@ Test(shares, las_is_kept_in_pauses)
     }
 }
 
-/* What the tenant with kernels of `own_ms` has of the time, with one session or with a new one for
- * each kernel, beside one session of another tenant, in 100 s: of the first, and of both. */
+/* The time of the tenant with kernels of `own_ms`, with one session or with a new one for each
+ * kernel, beside one session of another tenant, in 100 s: that of the first, and of both. */
 static void renewing(const char *policy, bool renews, uint64_t own_ms, uint64_t other_ms,
                      double got[2])
 {
@@ -135,7 +136,7 @@ Test(shares, new_sessions_gain_nothing)
     }
 }
 
-/* And under those that look at what tenants have attained each has his half, give or take a
+/* And under those that look at what tenants have attained each has its half, give or take a
  * tenth. */
 Test(shares, new_sessions_leave_others_their_part)
 {

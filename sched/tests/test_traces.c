@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each policy decides, as one number: of all decisions and accounts in runs with applications,
- * settings and GPUs of every kind. The other tests say what is right; this one tells that something
- * is not as it was, down to a nanosecond. Whoever changes a policy on purpose looks whether the
- * numbers of the others stay, and writes the new one here: the test prints it. */
+/* The decisions of each policy as one number: all decisions and accounts in runs with applications,
+ * settings and GPUs of every kind. The other tests say what is right; this one finds that something
+ * has changed, down to a nanosecond. If you change a policy on purpose, check that the numbers of
+ * the others stay, and write the new one here: the test prints it. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>

@@ -73,7 +73,7 @@ static void toy_tell(struct toy_gpu *toy, struct toy_app *app)
     sched_update(toy->sched, app->slot, &request, toy->now);
 }
 
-/* What is due at this time: ends, arrivals, ends of pauses. */
+/* Does what is due at this time: ends, arrivals, ends of pauses. */
 static void toy_ends(struct toy_gpu *toy)
 {
     for (int i = 0; i < GPU_ENGINES; i++) {

@@ -75,8 +75,8 @@ def closed(pair, until_s, seed, count=1):
 class Bed:
     """Runs scenarios, as many at a time as there are processors.
 
-    keep: a folder with what runs have given, a file for each, named for the program and all that it
-    was told. What is there is not run again, so a long evaluation goes on where it was stopped."""
+    keep: a folder with what runs have given, a file for each, named for the program and its input.
+    A run whose file exists is not repeated, so a long evaluation goes on where it was stopped."""
 
     def __init__(self, sim, jobs=None, keep=None):
         self.sim = sim
@@ -126,7 +126,7 @@ class Bed:
         return done.stdout
 
     def caption(self):
-        """Of all runs since the last one."""
+        """Captions of all runs since the last one."""
         runs, self.done = self.done, []
         return caption.caption(runs, self.keys())
 

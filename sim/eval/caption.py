@@ -4,7 +4,8 @@
 import re
 
 KINDS = ("run", "policy", "node", "gpu", "app", "stream")
-# Of GPUs and applications, whose other values are those of their model or table.
+# Keys of GPUs and applications that are always shown; other values are those of their model or
+# table.
 ALWAYS = {"gpu": ("model", "context_time", "switch_time", "context_slice"),
           "app": ("h2d_part", "rounds"), "stream": ()}
 UNITS = {"": 1, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}

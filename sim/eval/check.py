@@ -183,7 +183,7 @@ def captions(bed, quick):
     missing = [key for key in keys if key not in words]
     wrong = [f"{key} {value}" for key, value in given.items()
              if value not in words.get(key.rpartition(".")[2], [])]
-    # What nobody has set is what the simulator takes then.
+    # A key that is not set has the simulator's default.
     standard = [f"{key} {value}" for key, value in (("epoch", "100ms"), ("h2d_part", "0.7"))
                 if value not in words.get(key, [])]
     return (not missing and not wrong and not standard and f"Alpha {paper.ALPHA} is" in told,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the policy `auto` chooses against each fixed policy, on one C2050."""
+"""Compares the choices of the policy `auto` with each fixed policy, on one C2050."""
 
 from bed import PAIRS, RAIN_PAIRS, interval, mean, scenario, speedup
 

@@ -23,7 +23,8 @@ HOLDS = ("500us", "5ms", "20ms", "25ms", "40ms", "65ms", "100ms")
 
 
 def entitled(demands, weights):
-    """Max-min: who asks for less than his part gets that, and the rest is divided again."""
+    """Max-min: a tenant that asks for less than its part gets that, and the rest is divided
+    again."""
     left, parts = 1.0, {}
     while len(parts) < len(demands):
         rest = [i for i in range(len(demands)) if i not in parts]
@@ -141,7 +142,7 @@ def rain_shares(bed, options):
 
 
 def full_shares(bed, options):
-    """The same with all server threads busy: 32 requests of each tenant at a time."""
+    """TFS with all server threads busy: 32 requests of each tenant at a time."""
     for apps, pairs in ((GROUP_A + GROUP_B, PAIRS), (list(RAIN_APPS), RAIN_PAIRS)):
         pairs = {"N": pairs["N"]} if options.quick else pairs
         table(bed, apps, pairs, options.numbers, 300, THREADS)
@@ -188,12 +189,12 @@ def weights(bed, options, count=1):
 
 
 def full_weights(bed, options):
-    """The same with all server threads busy: 32 requests of each tenant at a time."""
+    """TFS with all server threads busy: 32 requests of each tenant at a time."""
     weights(bed, options, THREADS)
 
 
 def hold(bed, options):
-    """What the time for which a turn is held through a pause gives, and costs (Strings' pairs)."""
+    """Gain and cost of holding a turn through a pause (Strings' pairs)."""
     pairs = {"N": PAIRS["N"]} if options.quick else PAIRS
     demands = demands_alone(bed, GROUP_A + GROUP_B)
     systems = {f"{name} {time}": {**SYSTEMS[name], "policy.hold": time}

@@ -69,7 +69,7 @@ def scenario_of(seed, name):
 
 
 def seed_of(name):
-    """Of the arrivals of a mix."""
+    """The seed of the arrivals of a mix."""
     return int(name.rsplit("/", 1)[1]) + 1
 
 

@@ -12,7 +12,7 @@ from bed import (Bed, GROUP_A, GROUP_B, PAIRS, RAIN_APPS, RUNTIME_S, closed, geo
 from fairness import SYSTEMS, TURNS
 from systems import ALPHA, ALPHA_TARGET, CUDA, FORWARD, NODE, RAIN, STRINGS
 
-# What is no key: of the tables of applications.
+# Assumptions that are no keys: the tables of applications.
 TABLES = ("run times of Strings A 30 s, B 6 s, BS 3 s, of Rain long 70 s, short 10 s, Gaussian "
           "5 s; kernels fill the GPU, EV 0.5, GA 0.1 of it")
 
@@ -32,7 +32,7 @@ def seeds_of(options):
 
 
 def caption(bed):
-    """What every number since the last one depends on."""
+    """Prints what every number since the last caption depends on."""
     text = bed.caption()
     digest = bed.one((scenario({"GA": {"app": "GA", "alpha": 1, "requests": 1}}), {}, 1,
                       None))["model"]
@@ -181,7 +181,8 @@ def sensitivity_of(bed, pair, change):
 
 
 def sensitivity(bed, options):
-    """What +-20 % of each assumption does to J_share of TFS and S of packing, a row for a pair."""
+    """The effect of +-20 % of each assumption on J_share of TFS and S of packing, a row for a
+    pair."""
     titles = ("J_share of TFS, 32 requests of each tenant at a time",
               "S of packing against contexts apart")
     rows = ([], [])

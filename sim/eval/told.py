@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headline figures depend on: the load, the length of the run, pinned copies, and how much
-of what LAS gains any order would."""
+"""The dependence of the headline figures on the load, the length of the run and pinned copies, and
+the part of LAS' gain that any order has."""
 
 from bed import GROUP_A, GROUP_B, PAIRS, interval, mean, scenario, speedup
 from systems import ALPHA, CUDA, NODE, RAIN, STRINGS

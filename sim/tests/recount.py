@@ -75,7 +75,7 @@ def read(events):
 
 
 def work_of(stream):
-    """Of a round: CPU, and each engine."""
+    """The times of a round: CPU, and each engine."""
     runtime, gpu, copies, h2d, rounds = APPS[stream]
     on_gpu = runtime * gpu / rounds
     return {"cpu": runtime * (1 - gpu) / rounds, "h2d": on_gpu * copies * h2d,
@@ -83,7 +83,7 @@ def work_of(stream):
 
 
 def impossible(requests, isolation):
-    """What of the log cannot be true."""
+    """Lists events of the log that cannot be true."""
     wrong = set()
     for request in requests.values():
         work = work_of(request["stream"])
@@ -160,7 +160,7 @@ def differ(name, told, found, most):
 
 
 def wrong_in(runs):
-    """What is wrong in the rows; runs: of each row, and of LAS without a policy, (events, result).
+    """Lists errors in the rows; runs: of each row, and of LAS without a policy, (events, result).
     """
     wrong = set()
     found = {}

@@ -197,7 +197,8 @@ Test(restore, sees_users_in_other_processes)
     cr_assert_eq(read(ready[0], &byte, 1), 1);
     cr_assert_eq(byte, 'y');
     cr_assert_eq(store_restore(path, backup, why, sizeof why), GA_AGAIN, "%s", why);
-    /* He sees a database that somebody has damaged meanwhile; that does not make it free. */
+    /* The second process sees a database that was damaged in between; that does not make it
+     * free. */
     int file = open(path, O_WRONLY | O_CLOEXEC);
     cr_assert_eq(pwrite(file, "damaged", 7, 0), 7);
     cr_assert_eq(store_restore(path, backup, why, sizeof why), GA_AGAIN, "%s", why);

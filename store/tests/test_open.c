@@ -222,7 +222,7 @@ Test(open, newer_versions_are_refused)
     scratch_closed(path, GA_UNSUPPORTED, "newer gpuaas (version 99");
 }
 
-/* What an older version has written stays, and what it could not tell is 0. */
+/* Rows of an older version stay, and figures that it did not have are 0. */
 Test(open, older_versions_are_updated)
 {
     const char *path = scratch_path("db");

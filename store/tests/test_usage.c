@@ -186,7 +186,7 @@ static void must_be_sound(void *user, const char *finding)
     cr_assert_fail("%s", finding);
 }
 
-/* Of sessions that go across the day, what they have used since stays; who runs stays whole. */
+/* A session that goes across the day keeps the use since then; one that runs stays whole. */
 Test(usage, old_days_are_forgotten)
 {
     const char *path = scratch_path("db");
