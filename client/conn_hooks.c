@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who hears what a connection tells. */
+/* The rooms that are called when a connection has news. */
 #include "client/conn/conn.h"
 #include "client/context/context.h"
 #include "client/memory/reclaim.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What front/ asks of the library that it is part of. */
+/* The table of functions that front/ calls in the library that it is part of. */
 #include <string.h>
 
 #include "client/call/stream_call.h"

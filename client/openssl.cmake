@@ -7,7 +7,7 @@ add_library(gpuaas_openssl_inside INTERFACE)
 target_link_libraries(gpuaas_openssl_inside INTERFACE ${GPUAAS_LIBSSL_A} ${GPUAAS_LIBCRYPTO_A} dl)
 target_link_options(gpuaas_openssl_inside INTERFACE -Wl,--exclude-libs,libssl.a:libcrypto.a)
 if(GPUAAS_SANITIZE STREQUAL "none")
-    # What it calls that is newer than the C library that we promise to do with:
+    # Its calls that are newer than the C library that we promise to do with:
     # client/process/libc_versions.c
     foreach(_name dladdr dlclose dlerror dlopen dlsym fstat stat pthread_getspecific
             pthread_setspecific pthread_key_create pthread_key_delete pthread_once

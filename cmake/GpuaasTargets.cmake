@@ -31,7 +31,7 @@ function(gpuaas_unit_test name)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name})
     # One test at a time, ctest runs several binaries: when long tests end side by side, criterion
-    # itself forgets memory, and LeakSanitizer says so. What it says else must fail the test here:
+    # itself forgets memory, and LeakSanitizer says so. Its other reports must fail the test here:
     # criterion takes no notice of how a test's process exits.
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300
         ENVIRONMENT "CRITERION_JOBS=1;SOFTGPU_NODE=self"

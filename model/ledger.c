@@ -131,7 +131,7 @@ static bool stays(const struct model_placed *work, uint64_t now_ns)
     return work->moves == 0 || work->start_ns <= now_ns;
 }
 
-/* What a kernel that stays has of the device. */
+/* Adds the part of the device that a kernel which stays has. */
 static void spans_keep(struct model_timeline *line, const struct model_timeline *before,
                        uint64_t work)
 {

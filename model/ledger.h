@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A timeline (timeline.h) that remembers what has been placed on it, so that work can be taken out
- * again: of a process that is dead. What was placed behind it moves forward. Plain data of a fixed
- * size, all zeros at first, so that processes can share it (the caller holds the lock that guards
- * it).
+ * again: of a process that is dead. Work that was placed behind it moves forward. Plain data of a
+ * fixed size, all zeros at first, so that processes can share it (the caller holds the lock that
+ * guards it).
  *
  * Work that has begun never moves, nor does work whose owner would not ask again when it ends
  * (`moves`). Time is the caller's (ns). */

@@ -42,7 +42,7 @@ unpacked() { # TARGET
     printf '%s\n' "$made"
 }
 
-# The same files make the same archive, whoever packs them.
+# Equal files make an equal archive, whoever packs them.
 pack() { # TARGET FOLDER
     mkdir -p "$folder/corpus"
     (cd "$2" && find . -type f -printf '%P\n' | LC_ALL=C sort) |

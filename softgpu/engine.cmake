@@ -204,7 +204,7 @@ foreach(name textures surfaces texture_objects)
     target_sources(test_softgpu_${name} PRIVATE tests/texture_fixture.c)
 endforeach()
 
-# The same once more with the handlers that run on any x86-64.
+# These tests run once more with the handlers that run on any x86-64.
 foreach(name programs maths textures fast access)
     add_test(NAME test_softgpu_${name}_base COMMAND test_softgpu_${name})
     set_tests_properties(test_softgpu_${name}_base PROPERTIES LABELS unit TIMEOUT 300

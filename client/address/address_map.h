@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The address map: whose is an address? Whoever gives addresses to the program enters the range
- * here, with its kind, and takes it out before its record goes.
+/* The address map: to whom does an address belong? Code that gives addresses to the program enters
+ * the range here, with its kind, and takes it out before its record goes.
  *
  * Ranges lie in others. The kinds stand below from the innermost to the outermost: of all ranges
  * that hold an address, that of the first kind answers; of several of one kind the one that was
  * entered last, because servers may have different things at one address.
  *
- * What a reader would get wrong: asking takes no lock, so what was found may go meanwhile. An
- * answer is a copy, and its `record` may be looked at only with the lock under which the record
- * goes. */
+ * Note: a lookup takes no lock, so the range that it found may go before it is used. An answer is a
+ * copy, and its `record` may be looked at only with the lock under which the record goes. */
 #ifndef CLIENT_ADDRESS_ADDRESS_MAP_H
 #define CLIENT_ADDRESS_ADDRESS_MAP_H
 
@@ -74,7 +73,7 @@ void client_address_window(struct client_session *session, uint64_t base, uint64
 /* Whose is the address, if only these kinds count? False: nobody's. A program that has nothing of
  * these kinds pays a load, and for a window a look at each. */
 bool client_address_find(uint64_t address, unsigned kinds, struct client_address *found);
-/* The same, among ranges that `fits` wants; it must not block. */
+/* Chooses among ranges: a lookup takes those that it returns true for; it must not block. */
 typedef bool client_address_fits(const struct client_address *at, const void *user);
 bool client_address_find_fit(uint64_t address, unsigned kinds, client_address_fits *fits,
                              const void *user, struct client_address *found);

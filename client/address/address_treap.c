@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Putting ranges into the treap and taking them out; who looks for one walks by himself. */
+/* Putting ranges into the treap and taking them out; lookups walk by themselves. */
 #include "client/address/address_treap.h"
 
 #include <stdbool.h>

@@ -24,7 +24,7 @@ struct client_address_node {
     uint32_t priority;
 };
 
-/* Who reads a value that a thread has written sees all that the thread wrote before. */
+/* A thread that reads a value which another one has written sees all that that one wrote before. */
 #define ADDRESS_READ(at)         atomic_load_explicit(at, memory_order_acquire)
 #define ADDRESS_WRITE(at, value) atomic_store_explicit(at, value, memory_order_release)
 

@@ -371,7 +371,7 @@ static CUresult call_start(struct client_call *call, const struct reply_action *
     return CUDA_SUCCESS;
 }
 
-/* It is complete. */
+/* The call is complete. */
 static CUresult call_finish(struct client_call *call, bool keep_late, struct ga_reader *reader)
 {
     struct pending_reply *record = call->record;

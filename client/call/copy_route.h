@@ -2,9 +2,9 @@
 /* The route of a copy: which way do its bytes take between the program's memory and a device? One
  * table says it, in copy_route.c and row by row in ARCHITECTURE.md: the first row that fits.
  *
- * What a reader would get wrong: a route may not be to be had this time, because a buffer was
- * refused, all slots are busy, or bytes do not get smaller. Who finds that out marks it `tried` and
- * asks again. A large copy asks for each of its pieces. */
+ * Note: a route may be unavailable this time, because a buffer was refused, all slots are busy, or
+ * bytes do not get smaller. Code that finds this marks it `tried` and asks again. A large copy asks
+ * for each of its pieces. */
 #ifndef CLIENT_CALL_COPY_ROUTE_H
 #define CLIENT_CALL_COPY_ROUTE_H
 
@@ -29,7 +29,7 @@ enum client_copy_route {
     CLIENT_ROUTES
 };
 
-/* What a connection can do for copies. */
+/* Abilities of a connection for copies. */
 #define CLIENT_CAN_MAP      1u /* both ends map the same memory */
 #define CLIENT_CAN_REACH    2u /* a network card reaches the program's memory */
 #define CLIENT_CAN_BULK     4u /* there are bulk connections */

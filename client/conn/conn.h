@@ -33,7 +33,8 @@
 
 struct client_conn;
 
-/* What others read of a connection without a call into it: a connection begins with this. */
+/* The part of a connection that others read without a call into it: a connection begins with
+ * this. */
 struct client_conn_facts {
     atomic_int dead; /* CUresult of every call; 0: alive */
     unsigned index;  /* among the process's connections */
@@ -87,7 +88,7 @@ static inline uint64_t client_conn_lasting(const struct client_conn *conn)
     return atomic_load(&client_conn_facts(conn)->lasting);
 }
 
-/* What an answer does besides waking the thread that waits. All zero: nothing. */
+/* Effects of an answer besides waking the thread that waits. All zero: nothing. */
 struct reply_action {
     uint64_t context; /* handle; late errors go there */
     /* Copies to the host: row r of the packed stream goes to `to + r * pitch`. One row: width and
@@ -105,7 +106,7 @@ struct reply_action {
     struct client_host_call *host; /* a host call: the answer says that its turn has come */
 };
 
-/* What a connection tells the rooms above it. Any thread; none of these may wait. */
+/* Calls of a connection to the rooms above it. Any thread; none of these may wait. */
 struct client_conn_hooks {
     /* A call has failed that no thread waits for. `context`: its handle. */
     void (*failed)(uint64_t context, int result, uint16_t opcode);
@@ -157,7 +158,7 @@ struct conn_out_of_band {
     uint64_t pieces[WIRE_BULKS_MAX];
 };
 
-/* What a connection begins with. */
+/* The facts that a connection begins with. */
 struct client_conn_start {
     struct transport_conn data, side; /* after their handshakes; the connection owns them */
     struct frame_reader data_reader, side_reader; /* may hold bytes already; likewise */
@@ -196,13 +197,13 @@ GA_CHECKED enum ga_status client_conn_side_send(struct client_conn *conn, uint16
 bool client_conn_trim_begin(struct client_conn *conn);
 void client_conn_trim_end(struct client_conn *conn);
 
-/* What has travelled and how long calls waited. */
+/* Bytes and calls that have travelled, and how long calls waited. */
 struct client_conn_counts {
     uint64_t bytes_out, bytes_in, waits, waited_ns;
     uint64_t plain_out, compressed_out, plain_in, compressed_in; /* of what was compressed */
 };
 struct client_conn_counts client_conn_counts(const struct client_conn *conn);
-/* So many bytes went through a shared buffer. */
+/* Counts bytes that went through a shared buffer. */
 void client_conn_count_shared(struct client_conn *conn, uint64_t bytes, bool out);
 
 /* ---- sending. Frames are appended between lock and unlock. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rooms above ask of a connection. */
+/* Facts about a connection for the rooms above. */
 #include <stdlib.h>
 
 #include "client/conn/conn_internal.h"

@@ -64,7 +64,7 @@ enum ga_status conn_push(struct client_conn *conn)
     return GA_OK;
 }
 
-/* What to poll for. */
+/* The descriptors and events to poll for. */
 struct room_polls {
     struct pollfd at[(2 + WIRE_BULKS_MAX) * TRANSPORT_POLL_MAX];
     unsigned count;

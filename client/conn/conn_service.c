@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service thread does for one connection; session/service.c is the thread. */
+/* The work of the service thread for one connection; session/service.c is the thread. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -49,7 +49,7 @@ static void side_failed(struct client_conn *conn, enum ga_status status)
     client_conn_lose(conn, why);
 }
 
-/* What the operator of the server has to say. False: nonsense. */
+/* Takes a notice of the server's operator. False: nonsense. */
 static bool take_notice(struct client_conn *conn, const struct wire_header *header,
                         const uint8_t *values)
 {

@@ -32,9 +32,9 @@ struct client_context {
     uint64_t mirror_stream;                           /* handle; 0: none yet (mirror_sync.c) */
     uint64_t copy_stream;                             /* likewise (copy_cross_node.c) */
     atomic_bool nonblocking; /* it has, or had, streams that the legacy one does not wait for */
-    /* Of deferred_copies.c. `shows`: streams that do not wait for the legacy one make its progress
-     * observable. `owed`: mark (as in client_stream) of the last deferred copy. `marker`: handle of
-     * the event that is recorded behind deferred copies. */
+    /* Members of deferred_copies.c. `shows`: streams that do not wait for the legacy one make its
+     * progress observable. `owed`: mark (as in client_stream) of the last deferred copy. `marker`:
+     * handle of the event that is recorded behind deferred copies. */
     atomic_bool shows;
     _Atomic uint64_t owed;
     uint64_t marker;

@@ -16,7 +16,7 @@
 struct client_context;
 struct client_session;
 
-/* What every object begins with. */
+/* Every object begins with this. */
 struct client_object {
     uint64_t handle; /* 0: gone */
     enum ga_handle_type type;
@@ -25,8 +25,7 @@ struct client_object {
     struct client_object *unused;
 };
 
-/* What the objects of a type are. The file that has the type defines it; NULL functions do nothing.
- */
+/* A type of objects. The file that has the type defines it; NULL functions do nothing. */
 struct client_object_type {
     size_t bytes;
     size_t kept; /* so many of them, behind the client_object, are what the last life has left */
@@ -48,7 +47,7 @@ void client_object_drop(void *at);
 void client_objects_drop_all(struct client_context *context);
 /* Walks all contexts; start with 0. NULL ends. */
 struct client_context *client_context_next(uint32_t *index);
-/* The same of the active contexts of this session alone. */
+/* As client_context_next, of the active contexts of this session alone. */
 struct client_context *client_context_next_of(const struct client_session *session,
                                               uint32_t *index);
 

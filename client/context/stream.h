@@ -42,8 +42,8 @@ static inline uint64_t client_stream_known(uint64_t wire)
 /* Records that the work of a stream (0: the legacy one) is done up to a mark; and asks whether that
  * is known, without asking the server. */
 void client_stream_reached(struct client_context *context, uint64_t stream, uint64_t mark);
-/* The same for all streams of a green context, of whose default stream this is the handle; 0: of
- * the context, but for those of green ones. */
+/* As client_stream_reached, for all streams of a green context, of whose default stream this is the
+ * handle; 0: of the context, but for those of green ones. */
 void client_streams_reached(struct client_context *context, uint64_t stream, uint64_t mark);
 bool client_stream_passed(struct client_context *context, uint64_t stream, uint64_t mark);
 /* Whether it is known that the stream has ended all its work. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What front/ asks of the library about graphs. */
+/* The functions about graphs that front/ calls in the library. */
 #include <stdlib.h>
 
 #include "client/call/call.h"

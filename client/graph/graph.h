@@ -49,8 +49,8 @@ void client_graph_drop(struct client_graph *graph);
 
 /* ---- graph_segment.c */
 
-/* Whether the node is one call of the driver, which the server makes by itself. Of a conditional
- * one the bodies are not looked at. */
+/* Whether the node is one call of the driver, which the server makes by itself. The bodies of a
+ * conditional one are not looked at. */
 bool client_graph_inside(const struct front_node_params *params);
 /* A segment on the server. */
 extern const struct client_object_type client_exec_type;
@@ -73,7 +73,7 @@ CUresult client_graph_condition_make(CUcontext context, uint64_t graph, unsigned
                                      bool assigned, CUgraphConditionalHandle *handle);
 void client_graph_condition_drop(CUcontext context, uint64_t graph,
                                  CUgraphConditionalHandle handle);
-/* What the server knows it by, and the graph that it belongs to. False: it is not there. */
+/* The server's number of the handle, and its graph. False: it is not there. */
 bool client_graph_condition_numbers(CUcontext context, CUgraphConditionalHandle handle,
                                     uint64_t *number, uint64_t *graph);
 /* Gives back what has been dropped. */

@@ -89,8 +89,8 @@ static CUresult call_fill(const CUDA_MEMSET_NODE_PARAMS_v1 *fill, CUstream strea
     }
 }
 
-/* Of a stream of another context: a stream of the event's records it, behind what is there, and
- * what follows there comes behind the record. */
+/* For a stream of another context: a stream of the event's context records it, behind what is
+ * there, and what follows there comes behind the record. */
 static CUresult record_beside(CUevent event, CUcontext context, CUstream stream, CUcontext here)
 {
     CUevent before = NULL;

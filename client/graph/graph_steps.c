@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a plan to steps. What the server can do by itself is gathered in as few segments as the
+/* From a plan to steps. Work that the server can do by itself is gathered in as few segments as the
  * dependencies allow: first all calls that are due are steps, then all nodes that are due are a
  * segment, and so on. A segment has one context. */
 #include <stdlib.h>

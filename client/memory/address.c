@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device address is. */
+/* Lookup of device addresses. */
 #include "client/memory/address.h"
 
 #include "client/memory/mempool.h"

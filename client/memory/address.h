@@ -23,8 +23,8 @@ struct client_memory {
     unsigned flags;    /* CLIENT_ADDRESS_BARRED, PLACED, MANAGED, OWN */
 };
 
-/* Finds the device memory that has the address. Of a session's window only what is allocated
- * counts; of what the program has reserved only what is mapped. */
+/* Finds the device memory that has the address. In a session's window only allocated memory counts;
+ * in space that the program has reserved only mapped memory. */
 bool client_memory_find(uint64_t address, struct client_memory *memory);
 /* The session whose addresses these are, allocated or not; also that of reserved addresses. Host
  * memory never lies there. NULL: none. */

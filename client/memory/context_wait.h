@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for all work of contexts. What devices have written is then seen in mirrors. */
+/* Waiting for all work of contexts. Data that devices have written is then seen in mirrors. */
 #ifndef CLIENT_MEMORY_CONTEXT_WAIT_H
 #define CLIENT_MEMORY_CONTEXT_WAIT_H
 

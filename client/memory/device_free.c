@@ -265,7 +265,7 @@ static CUresult free_managed(struct client_context *context, uint64_t start)
     return client_memory_free_mirror(context, mirror);
 }
 
-/* What is not here is given back by other calls, or goes with what it is part of. */
+/* Other memory is given back by other calls, or with the memory that it is part of. */
 static CUresult free_at(struct client_context *context, uint64_t start)
 {
     struct client_memory memory;

@@ -4,9 +4,9 @@
  * launch to launch, until it is trimmed or no graph has the node any more. A server sees nothing of
  * it but mappings.
  *
- * What a reader would get wrong: who drops it may be the thread of host functions, or hold locks
- * that this one wants, and so must not wait for a server, which may wait for a host function. What
- * is dropped is put aside, and given back by the next call that may wait. */
+ * Note: the thread that drops it may be that of host functions, or hold locks that this file wants,
+ * and so must not wait for a server, which may wait for a host function. Dropped memory is put
+ * aside, and given back by the next call that may wait. */
 #include "client/memory/graph_memory.h"
 
 #include <pthread.h>
@@ -385,7 +385,7 @@ CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
         front_graph_account_set(&accounts[device], attr, *(const cuuint64_t *)value));
 }
 
-/* What is there of the device, and nobody has allocated; each once: what is found is held. */
+/* Memory of the device that no node has allocated; each once: the memory found is held. */
 static struct client_graph_memory *graph_memory_unused(CUdevice device)
 {
     struct client_graph_memory *found = NULL;
@@ -401,7 +401,7 @@ static struct client_graph_memory *graph_memory_unused(CUdevice device)
     return found;
 }
 
-/* What a launch has freed may be in use until it has run. */
+/* Memory that a launch has freed may be in use until the launch has run. */
 CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
 {
     CUresult rc = graph_memory_enter(device, &device);

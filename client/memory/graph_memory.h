@@ -8,7 +8,7 @@
 
 #include "front/front.h"
 
-/* What the nodes of an executable graph allocate and free, in an order that fits. */
+/* The allocations and frees of the nodes of an executable graph, in an order that fits. */
 struct client_graph_allocs {
     unsigned count;
     struct front_graph_alloc *at;
@@ -29,9 +29,9 @@ void client_graph_memory_leave(struct client_graph_allocs *allocs);
  * where no launch has been made since. */
 CUresult client_graph_memory_map(const struct client_graph_allocs *allocs);
 void client_graph_memory_unmap(const struct client_graph_allocs *allocs);
-/* What a launch allocates and frees, in order; and maps it. `frees`: first what an earlier one has
- * left allocated. CUDA_ERROR_INVALID_VALUE: it allocates what is allocated, or frees what is free;
- * nothing is changed then. */
+/* Notes what a launch allocates and frees, in order; and maps it. `frees`: first what an earlier
+ * one has left allocated. CUDA_ERROR_INVALID_VALUE: it allocates what is allocated, or frees what
+ * is free; nothing is changed then. */
 CUresult client_graph_memory_launch(const struct client_graph_allocs *allocs, bool frees);
 /* The launch was not made after all. */
 void client_graph_memory_undo(const struct client_graph_allocs *allocs);

@@ -2,7 +2,7 @@
 /* Host memory that the program pins. Pinning is a record of ours: into such memory copies run
  * asynchronously, and giving it back waits for them. The device sees it through a mirror
  * (mirror.h), which memory has that is allocated as mapped, and other memory when a device needs
- * it. What is allocated lies where servers can have the mirror at the same address. */
+ * it. Allocated memory lies where servers can have the mirror at the same address. */
 #include "client/memory/host_memory.h"
 
 #include <sys/mman.h>
@@ -213,8 +213,8 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     return CUDA_SUCCESS;
 }
 
-/* Of memory that was allocated, not of what was only registered. With unified addressing all of it
- * is mapped, asked for or not, and drivers say so. */
+/* For memory that was allocated, not for memory that was only registered. With unified addressing
+ * all of it is mapped, asked for or not, and drivers say so. */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     CUresult rc = client_usable();

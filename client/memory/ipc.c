@@ -25,7 +25,7 @@
 #define MAGIC_MEMORY UINT32_C(0x4d495047)
 #define MAGIC_EVENT  UINT32_C(0x45495047)
 
-/* What a CUipcMemHandle or a CUipcEventHandle holds. */
+/* The contents of a CUipcMemHandle or a CUipcEventHandle. */
 struct handle {
     uint32_t magic, zero;
     uint64_t key[API_KEY_WORDS];
@@ -108,7 +108,7 @@ static CUresult share(struct client_context *context, const struct client_memory
     return CUDA_SUCCESS;
 }
 
-/* It has a handle already. */
+/* Finds the handle that the memory has already. */
 static bool ipc_known(uint64_t start, struct handle *handle)
 {
     pthread_mutex_lock(&client_state_lock);

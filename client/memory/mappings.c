@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program has reserved and mapped, as the address map has it. */
+/* Address space that the program has reserved and mapped, as the address map has it. */
 #include "client/memory/mappings.h"
 
 #include <stdlib.h>

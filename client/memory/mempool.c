@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory pools ask of the client (front/mempool/mempool.h): chunks are mapped by the server at
- * addresses that the client's allocator picks. What has passed is what the client knows of: work
- * that the program has waited for. Finding out more costs round trips, so that is done only when
+/* The functions that memory pools call in the client (front/mempool/mempool.h): chunks are mapped
+ * by the server at addresses that the client's allocator picks. Work has passed if the client knows
+ * it: the program has waited for it. Finding out more costs round trips, so that is done only when
  * memory is used up. */
 #include "client/memory/mempool.h"
 

@@ -138,7 +138,7 @@ struct client_mirror *client_mirror_next(const struct client_session *session,
 
 /* ---- taking */
 
-/* What client_mirror_take means. */
+/* The choice of client_mirror_take. */
 struct wanted {
     uint64_t host;
     bool managed;

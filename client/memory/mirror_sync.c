@@ -80,7 +80,8 @@ static bool page_changed(const struct client_mirror *mirror, uint64_t at)
     return memcmp(host + at, mirror->base_copy + at, page_end(mirror, at) - at) != 0;
 }
 
-/* Sends what the program has changed. What another thread changes meanwhile is found next time. */
+/* Sends what the program has changed. Changes by another thread in this time are found next
+ * time. */
 static CUresult push(struct client_call *call, struct client_mirror *mirror, uint64_t stream,
                      bool *pushed)
 {

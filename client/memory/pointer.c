@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pointer is: answered from what the client allocated and pinned. */
+/* Attributes of a pointer, from the memory that the client has allocated and pinned. */
 #include "client/memory/pointer.h"
 
 #include "client/context/context.h"

@@ -8,7 +8,7 @@
 
 #include "front/front.h"
 
-/* What front/ asks for. */
+/* Answers front/. */
 bool client_pointer(uint64_t address, struct front_pointer *pointer);
 
 #endif

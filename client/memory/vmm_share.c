@@ -23,7 +23,7 @@
 
 #define RECORD_MAGIC UINT64_C(0x31796d656d756770)
 
-/* What such a file holds. */
+/* The contents of such a file. */
 struct record {
     uint64_t magic, bytes;
     uint64_t key[API_KEY_WORDS];

@@ -20,8 +20,8 @@ struct client_image {
     void *owned; /* malloc-ed: what `bytes` points to, if it was made. NULL: the program's memory */
 };
 
-/* Of a linked program (nvcc -rdc=true), which is spread over several images, one is made. The
- * caller frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
+/* A linked program (nvcc -rdc=true), which is spread over several images, becomes one. The caller
+ * frees `owned`. CUDA_ERROR_INVALID_IMAGE: no container at all, or broken. */
 CUresult client_image_find(const void *image, struct client_image *found);
 /* Its name, as API_OP_ga_module_load_named takes it. False: it cannot be computed. */
 bool client_image_name(const void *image, uint64_t bytes, uint8_t name[TRANSPORT_DIGEST_BYTES]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches. What cached facts decide is decided here: those errors come from the call itself. */
+/* Launches. Cached facts decide as much as they can here: those errors come from the call
+ * itself. */
 #include "client/module/launch.h"
 
 #include <pthread.h>

@@ -125,8 +125,8 @@ static bool is_preserved(unsigned count, const CUlibraryOption *options, void **
     return false;
 }
 
-/* With a current context it is loaded there, and errors of the image come from this call. What the
- * context lacks is an error of who uses the library there. */
+/* With a current context it is loaded there, and errors of the image come from this call. A lack of
+ * the context is an error of the call that uses the library there. */
 static CUresult load_here(struct client_library *library, struct front_jit *jit)
 {
     struct client_context *context;

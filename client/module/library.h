@@ -47,9 +47,10 @@ extern const struct client_object_type client_library_type, client_kernel_type;
 
 CUresult client_library_module(struct client_library *library, struct client_context *context,
                                struct client_module **module);
-/* The same in the current context, or in any if there is none: for what is the same in all. */
 /* The library's kernel that the function is; NULL: it is of a module that is in no library. */
 CUresult client_library_kernel(const struct client_function *function, CUkernel *kernel);
+/* As client_library_module, in the current context, or in any if there is none: for facts that are
+ * the same in all. */
 CUresult client_library_module_anywhere(struct client_library *library,
                                         struct client_module **module);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes with a module: facts about its functions, and its variables, by name. A name that is
- * not there may be one all the same: then the server is asked. */
+/* The table that comes with a module: facts about its functions, and its variables, by name. A name
+ * that is not there may be one all the same: then the server is asked. */
 #ifndef CLIENT_MODULE_MODULE_TABLE_H
 #define CLIENT_MODULE_MODULE_TABLE_H
 
@@ -29,7 +29,7 @@ bool client_module_table_ask(struct client_call *call, const struct client_modul
 void client_module_table_take(struct client_call *call, struct client_module *module);
 void client_module_table_release(struct client_module *module);
 
-/* What came with the module about a function; about a variable. */
+/* The facts that came with the module about a function; about a variable. */
 bool client_module_table_function(const struct client_module *module, const char *name,
                                   struct ga_module_function_results *facts);
 bool client_module_table_global(const struct client_module *module, const char *name,

@@ -234,8 +234,8 @@ static bool any_has(const struct attempt *attempts, int count, enum attempt_stat
 }
 
 /* How long this one may take, from the beginning of all. A server that is busy has at least taken
- * the connection. Who was silent a moment ago is not waited for as long again, unless the program
- * would be without any server before it has waited once. */
+ * the connection. A server that was silent a moment ago is not waited for as long again, unless the
+ * program would be without any server before it has waited once. */
 static uint64_t patience_ns(const struct attempt *attempt, bool answered)
 {
     if (attempt->silent_here || (attempt->silent && answered)) {
@@ -283,7 +283,7 @@ static void silence_look(struct attempt *attempt)
     attempt->silent = attempt->silent_here || client_silent_servers_anywhere(attempt->text);
 }
 
-/* Of those that were silent, some have answered. */
+/* Forgets the silent servers that have answered. */
 static void silence_forget(const struct attempt *attempts, int count)
 {
     for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A new connection: the data and the side connection to a backend process, opened side by side. The
  * client waits for two things only: that they are connected, and the data connection's welcome,
- * which brings the session and its first context. What the side connection answers is read with its
+ * which brings the session and its first context. Answers of the side connection are read with its
  * pings (service.c). */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the driver's device attributes programs may see.
+/* The device attributes that programs may see.
  *
  * An attribute that promises something which this library does not do yet has a fixed value until
  * it does; numbers that are newer than this table are 0: a program then takes its careful way. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said when a session opens, by whichever connection. */
+/* The message that opens a session, on whichever connection. */
 #include "client/session/opening.h"
 
 #include <stdio.h>

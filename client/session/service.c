@@ -41,8 +41,8 @@ static uint64_t service_sooner(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What the program has there goes on: the connections to backend processes end with these, and it
- * is they who say so. */
+/* The program's sessions there go on: the connections to backend processes end with the processes,
+ * and say so. */
 static void server_lost(struct client_server *server, unsigned connected)
 {
     if (atomic_load(&server->connected) != connected) {

@@ -106,7 +106,7 @@ static enum ga_status open_with_ticket(struct opening *opening, struct client_co
 }
 
 /* gpuaasd ends the connection of a program that has opened nothing, after a while; and anybody
- * between may cut it. What has been opened there is gpuaasd's still, and this program's. */
+ * between may cut it. Sessions that have been opened there stay. */
 static enum ga_status server_again(struct opening *opening)
 {
     struct client_server *server = opening->device->server;

@@ -18,7 +18,7 @@
 /* `address`: as given in GPUAAS_SERVERS. All is done by cuInit, or while the caller has the lock of
  * the server. */
 void client_silent_servers_add(const char *address);
-/* It has answered. */
+/* The server has answered. */
 void client_silent_servers_forget(const char *address);
 /* This process has waited for it. */
 bool client_silent_servers_here(const char *address);

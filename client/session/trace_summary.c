@@ -33,7 +33,7 @@ static void print_devices(int pid)
     }
 }
 
-/* What packing has saved. */
+/* The bytes that packing has saved. */
 static void print_packing(int pid)
 {
     struct client_conn *conn;

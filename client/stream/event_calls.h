@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls about events have for others: recording behind work of several streams, and
- * events that other programs have, too. */
+/* Functions of the calls about events for other files: recording behind work of several streams,
+ * and events that other programs have, too. */
 #ifndef CLIENT_STREAM_EVENT_CALLS_H
 #define CLIENT_STREAM_EVENT_CALLS_H
 

@@ -47,7 +47,7 @@ struct client_host_call {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ga_list submitted = {&submitted, &submitted}; /* in the order of submission */
 
-/* What one thread runs. */
+/* The functions that one thread runs. */
 static struct lane {
     const char *name;
     bool started;

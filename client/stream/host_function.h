@@ -16,8 +16,8 @@ struct front_value;
 
 /* front_host.host_call. */
 CUresult client_host_submit(CUstream stream, const struct front_host_call *what);
-/* The same for a function of this library, which none of the program's holds up: it does not wait.
- */
+/* As client_host_submit, for a function of this library, which no function of the program delays:
+ * it does not wait. */
 CUresult client_host_submit_own(CUstream stream, const struct front_host_call *what);
 /* Puts a write of, or a wait for, a value in pinned memory into a stream. */
 CUresult client_host_submit_value(CUstream stream, const struct front_value *value);

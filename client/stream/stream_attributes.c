@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making streams, and what is kept of them here: flags, priority and attributes are answered
- * without asking. Of the attributes only the priority matters to the server. */
+ * without asking. The server needs only the priority. */
 #include "api/calls.h"
 #include "api/client_calls.h"
 #include "client/call/call.h"

@@ -49,7 +49,7 @@ static inline void peer_armed(void)
 {
 }
 
-/* Of all connections; a test may put others there. */
+/* The hooks of all connections; a test may put others there. */
 static struct client_conn_hooks peer_hooks = {
     .failed = peer_failed, .trim = peer_trim, .rest = peer_rest, .armed = peer_armed};
 

@@ -188,8 +188,8 @@ static bool is_of(const struct client_address *at, const void *user)
     return at->session == user;
 }
 
-/* Servers may have mirrors at one address: the newest answers, or the one that is wanted. Of other
- * kinds the second is refused. */
+/* Servers may have mirrors at one address: the newest answers, or the one that is wanted. A second
+ * range of another kind is refused. */
 Test(address_map, several_at_one_address)
 {
     struct client_address found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection against a peer by script. What hangs here ends by the time limit of ctest. */
+/* The connection against a peer by script. A test that hangs ends by the time limit of ctest. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>

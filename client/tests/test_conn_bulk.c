@@ -5,7 +5,7 @@
 
 TestSuite(conn_bulk, .timeout = 30);
 
-/* What WIRE_BULK says, then a frame; of a connection that takes packed bytes, or not. */
+/* A WIRE_BULK, then a frame, on a connection that takes packed bytes, or not. */
 static void lost_after_bulk(bool compresses, uint32_t connection, uint32_t compressed,
                             struct wire_header header, const void *content)
 {

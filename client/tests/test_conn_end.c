@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a connection ends, in every state. What hangs here ends by the time limit of ctest. */
+/* How a connection ends, in every state. A test that hangs ends by the time limit of ctest. */
 #include <stdio.h>
 
 #include "client/tests/peer.h"

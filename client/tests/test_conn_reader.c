@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader's role when two threads meet at its edge. What hangs here ends by its time limit. */
+/* The reader's role when two threads meet at its edge. A test that hangs ends by its time limit. */
 #include "client/tests/peer.h"
 
 #ifdef GPUAAS_FAILPOINTS
@@ -32,8 +32,9 @@ static void *answer_one(void *at)
     return NULL;
 }
 
-/* Who reads has seen that nobody waits, and stands still before the role is free. The next one
- * finds it taken and sleeps: who leaves must look again, for nobody else would wake him. */
+/* The reader has seen that nobody waits, and stands still before the role is free. The next thread
+ * finds it taken and sleeps: the one that leaves must look again, for nobody else would wake the
+ * sleeper. */
 Test(conn, who_comes_while_the_reader_leaves_is_woken, .fini = disarm, .timeout = 60)
 {
     int fd = mkstemp(file);

@@ -75,8 +75,8 @@ Test(copy_route, edges_to_the_host)
     }
 }
 
-/* What is tried and not to be had leads on to the next row, and in the end to one that always is.
- */
+/* A route that was tried and is unavailable leads to the next row, and in the end to one that is
+ * always available. */
 Test(copy_route, falls_through_all)
 {
     struct client_copy_facts facts = {
@@ -148,7 +148,7 @@ Test(copy_route, every_combination)
     }
 }
 
-/* Whoever asks looks at neither connection nor memory for less. */
+/* Small copies look at neither connection nor memory. */
 Test(copy_route, small_ones_need_nothing)
 {
     for (int i = 0; i < CLIENT_ROUTES; i++) {

@@ -166,8 +166,8 @@ static bool flight_begin(struct flights *flights, const struct client_call *call
     return true;
 }
 
-/* Waits for the oldest flight, and copies its bytes out (`to` NULL: drops them). Late errors of the
- * context are left for the last flight. */
+/* Waits for the oldest flight, and copies its bytes out (`to` NULL: drops them). The last flight
+ * alone takes late errors of the context. */
 static CUresult flight_end(struct flights *flights, bool last, uint8_t *to)
 {
     struct flight *flight = &flights->some[flights->ended++ % CLIENT_SLOTS];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared buffers: their numbers, and how the other end learns of them. What a reader would get
- * wrong: a descriptor is only passed on from this process to the other. It is not kept open, so
- * programs with much pinned memory do not run out of descriptors. Memory that a network card
- * reaches has none: it stays the program's, and the card holds its pages until it is shared no
- * more. */
+/* Shared buffers: their numbers, and how the other end learns of them. Note: a descriptor is only
+ * passed on from this process to the other. It is not kept open, so programs with much pinned
+ * memory do not run out of descriptors. Memory that a network card reaches has none: it stays the
+ * program's, and the card holds its pages until it is shared no more. */
 #include "client/transfer/shared_buffer.h"
 
 #include <errno.h>

@@ -130,7 +130,8 @@ Test(flow, ended_work_stays_until_it_is_taken)
     cr_expect_eq(flow.next_ns, MODEL_NEVER);
 }
 
-/* Who looks again when it is told to learns the end, though it looks ahead a bounded time only. */
+/* Code that looks again when it is told to learns the end, though it looks ahead a bounded time
+ * only. */
 Test(flow, a_distant_end_is_found_by_asking_again)
 {
     const uint64_t second = 1000000 * US;

@@ -26,7 +26,7 @@ static inline uint64_t null_sum_add(uint64_t sum, uint64_t value)
     return (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
 
-/* The same over `bytes` bytes, in words of 8; the last one is filled up with zeros. */
+/* As null_sum_add, over `bytes` bytes, in words of 8; the last one is filled up with zeros. */
 static inline uint64_t null_sum_bytes(uint64_t sum, const void *from, uint64_t bytes)
 {
     const uint8_t *at = from;

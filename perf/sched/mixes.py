@@ -123,7 +123,7 @@ def configuration(scale, policy, spares):
 
 
 def devices(scale):
-    """The same for programs that use software GPUs by themselves (SOFTGPU_DEVICES)."""
+    """The GPUs as SOFTGPU_DEVICES, for programs that use software GPUs by themselves."""
     return ";".join(",".join(f"{key}={value}" for key, value in gpu_keys(model, scale).items())
                     for model in gpus_of("cuda"))
 

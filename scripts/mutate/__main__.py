@@ -23,7 +23,7 @@ import tree  # noqa: E402
 
 FOLDERS = ["server", "client", "transport", "api", "front", "softgpu/exec"]
 LABELS = ["unit", "e2e"]
-# They download, or measure.
+# These tests download, or measure.
 WRONG = r"python|runtimes|jit$|install"
 
 

@@ -15,10 +15,10 @@ struct sg_event;
  * then). */
 CUresult sg_enter_process(void);
 
-/* The same, and the current context, which is alive. */
+/* As sg_enter_process, and the current context, which is alive. */
 CUresult sg_enter(struct sg_context **context);
 
-/* The same as sg_enter_process, but also in a condemned process, for calls that free resources. */
+/* As sg_enter_process, but also in a condemned process, for calls that free resources. */
 CUresult sg_enter_teardown(void);
 
 /* Releases the lock, then writes kernel output that is due: `return sg_leave(rc);`. */

@@ -13,7 +13,7 @@ struct sg_code;
  * lock. `base`: the addresses of its functions; 0: any. The caller drops the code. */
 CUresult sg_load_image(const void *image, unsigned option_count, const CUjit_option *options,
                        void **values, uint64_t base, struct sg_code **code);
-/* The same for a file. CUDA_ERROR_FILE_NOT_FOUND. */
+/* As sg_load_image, for a file. CUDA_ERROR_FILE_NOT_FOUND. */
 CUresult sg_load_file(const char *path, unsigned option_count, const CUjit_option *options,
                       void **values, uint64_t base, struct sg_code **code);
 

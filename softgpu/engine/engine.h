@@ -65,8 +65,8 @@ struct sg_unit {
  * same with one module; with several modules, messages begin with the module's name. */
 enum sg_load_result sg_program_link(const struct sg_unit *units, size_t count, struct sg_log *log,
                                     struct sg_program **out);
-/* The same with functions at given addresses: `code_base` is what sg_program_code has said of a
- * program of the same modules that exists no more; 0: anywhere. */
+/* As sg_program_link, with functions at given addresses: `code_base` is what sg_program_code has
+ * said of a program of the same modules that exists no more; 0: anywhere. */
 enum sg_load_result sg_program_link_at(const struct sg_unit *units, size_t count,
                                        uint64_t code_base, struct sg_log *log,
                                        struct sg_program **out);

@@ -96,7 +96,7 @@ static struct slot *objects_slot_at(const struct sg_objects *objects, uint32_t i
     return page != NULL ? &page[index & (OBJECTS_PAGE_SLOTS - 1)] : NULL;
 }
 
-/* The same, with its page. NULL: no memory */
+/* As objects_slot_at, and makes its page. NULL: no memory */
 static struct slot *objects_slot_make(struct sg_objects *objects, uint32_t index)
 {
     _Atomic(struct slot *) *page = &objects->pages[index >> OBJECTS_PAGE_BITS];

@@ -22,8 +22,8 @@ void sg_objects_destroy(struct sg_objects *objects);
 GA_CHECKED enum ga_status sg_objects_add(struct sg_objects *objects, const struct sg_object *object,
                                          uint64_t *handle);
 
-/* The same with a given handle. GA_DENIED: an object here has it; GA_INVALID: also a handle that no
- * object can have. */
+/* As sg_objects_add, with a given handle. GA_DENIED: an object here has it; GA_INVALID: also a
+ * handle that no object can have. */
 GA_CHECKED enum ga_status sg_objects_place(struct sg_objects *objects,
                                            const struct sg_object *object, uint64_t handle);
 

@@ -55,7 +55,7 @@ static inline void shuffle(struct sg_warp *warp, const struct sg_insn *in, uint3
     }
 }
 
-/* The same if all lanes are here, in two passes; the first is vector code. */
+/* As above if all lanes are here, in two passes; the first is vector code. */
 static inline __attribute__((always_inline)) void
 shuffle_all(struct sg_warp *warp, const struct sg_insn *in, enum shuffle mode)
 {

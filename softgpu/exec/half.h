@@ -101,7 +101,7 @@ SG_INLINE uint32_t sg_bf16_round(float x, enum sg_round round)
     return mag > 0x7f800000u ? 0x7fffu : sign | code;
 }
 
-/* The same to nearest, in fewer steps, for arithmetic. */
+/* Rounds to nearest, in fewer steps, for arithmetic. */
 SG_INLINE uint32_t sg_f16(float x)
 {
     uint32_t u = sg_bits32(x), sign = u >> 16 & 0x8000u, mag = u & 0x7fffffffu;

@@ -71,7 +71,7 @@ struct sg_mem_ops {
     sg_handler *store[SG_MEM_FRAME + 1][SG_MEM_TYPES];
 };
 
-/* The same if the address is a pair (fast.h). The global ones serve generic addresses, too. */
+/* Fast accesses if the address is a pair (fast.h). The global ones serve generic addresses, too. */
 enum sg_fast_space { SG_FAST_GLOBAL, SG_FAST_SHARED };
 /* By stride: any; 0 with one element; that of one element. */
 enum sg_fast_shape { SG_FAST_ANY, SG_FAST_SAME, SG_FAST_NEXT, SG_FAST_SHAPES };

@@ -240,7 +240,7 @@ static void corner_offsets(const struct sg_sampling *s, const struct sg_level *l
     }
 }
 
-/* The same on a seamless cube: texels beyond an edge are those of the neighbouring face. */
+/* Offsets on a seamless cube: texels beyond an edge are those of the neighbouring face. */
 static void cube_corner_offsets(const struct sg_sampling *s, const struct sg_level *level,
                                 const struct sg_axis axes[3], unsigned k, int64_t *offset)
 {

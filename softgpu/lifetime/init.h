@@ -9,7 +9,7 @@
  * CUDA_ERROR_INVALID_VALUE after a log line if one of the first two is wrong. */
 CUresult sg_process_init(void);
 
-/* The same with the given description, on a node of its own, for tests. */
+/* As sg_process_init, with the given description, on a node of its own, for tests. */
 CUresult sg_process_init_with(const char *devices);
 
 /* Undoes a failing cuInit; also in tests, if no item was ever submitted. */

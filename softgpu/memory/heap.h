@@ -12,9 +12,9 @@
 CUresult sg_heap_alloc(struct sg_device *device, struct sg_context *context, uint64_t bytes,
                        struct sg_range **range);
 
-/* The same at a given address; 0: anywhere. The range is `kept` if its place was (kept.h).
- * CUDA_ERROR_INVALID_VALUE: an allocation of that size
- * cannot begin there. CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
+/* As sg_heap_alloc, at a given address; 0: anywhere. The range is `kept` if its place was (kept.h).
+ * CUDA_ERROR_INVALID_VALUE: an allocation of that size cannot begin there.
+ * CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
 CUresult sg_heap_alloc_at(struct sg_device *device, struct sg_context *context, uint64_t bytes,
                           uint64_t address, struct sg_range **range);
 

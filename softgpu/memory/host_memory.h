@@ -15,7 +15,7 @@ CUresult sg_host_register(struct sg_context *context, uint64_t address, uint64_t
  * context. */
 CUresult sg_managed_alloc(struct sg_context *context, uint64_t bytes, struct sg_range **range);
 
-/* The same at a given address. CUDA_ERROR_INVALID_VALUE: it cannot begin there.
+/* As sg_managed_alloc, at a given address. CUDA_ERROR_INVALID_VALUE: it cannot begin there.
  * CUDA_ERROR_ALREADY_ACQUIRED: something else is there. */
 CUresult sg_managed_alloc_at(uint64_t address, uint64_t bytes, struct sg_range **range);
 

@@ -76,7 +76,7 @@ enum sg_place { SG_PLACE_PAGEABLE, SG_PLACE_HOST, SG_PLACE_DEVICE, SG_PLACE_WRON
 enum sg_place sg_place_of(uint64_t address, uint64_t bytes, unsigned rights,
                           struct sg_range **range);
 
-/* The same for an address that the program names in a call: memory of a pool's chunk must be
+/* As sg_place_of, for an address that the program names in a call: memory of a pool's chunk must be
  * allocated. (Work that runs later may use memory that was freed meanwhile, in the order of the
  * stream.) */
 enum sg_place sg_place_named(uint64_t address, uint64_t bytes, unsigned rights,

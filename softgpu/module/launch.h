@@ -27,7 +27,7 @@ struct sg_launch_shape {
 CUresult sg_launch_make(struct sg_function *function, const struct sg_launch_shape *shape,
                         void **params, void **extra, struct sg_item **item);
 
-/* The same, and queues it. */
+/* As sg_launch_make, and queues it. */
 CUresult sg_launch_submit(struct sg_stream *stream, struct sg_function *function,
                           const struct sg_launch_shape *shape, void **params, void **extra);
 

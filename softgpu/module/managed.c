@@ -28,7 +28,7 @@ static CUresult initialise(const struct sg_program *program, const struct sg_man
     return CUDA_SUCCESS;
 }
 
-/* It is memory of this machine, which a short text can make large. */
+/* The variable is memory of this machine, which a short text can make large. */
 static CUresult variable_alloc(uint64_t place, uint64_t bytes, struct sg_range **range)
 {
     if (!sg_budget_take(bytes, "managed variables")) {

@@ -194,7 +194,7 @@ static CUresult functions_make(struct sg_module *module)
     return CUDA_SUCCESS;
 }
 
-/* It has its places: they need not be kept for it any more. */
+/* The module has its places: they need not be kept for it any more. */
 static void places_settle(struct sg_module *module)
 {
     size_t count = sg_program_variable_count(module->code->program);

@@ -9,7 +9,7 @@
  * may not be opened. The result has a position and locks of its own. */
 int sg_memory_file_open(int pid, int fd, const char *name, int flags);
 
-/* The same of a descriptor of this process. */
+/* As sg_memory_file_open, of a descriptor of this process. */
 int sg_memory_file_reopen(int fd);
 bool sg_memory_file_is(int fd, const char *name);
 

@@ -61,7 +61,7 @@ GA_CHECKED enum ga_status sg_space_reserve(uint64_t wish, uint64_t bytes, uint64
                                            uint64_t *address);
 /* Unmaps everything there and keeps the address space reserved. */
 void sg_space_empty(uint64_t address, uint64_t bytes);
-/* The same, but reads give 0 and writes are discarded. */
+/* As sg_space_empty, but reads give 0 and writes are discarded. */
 void sg_space_blank(uint64_t address, uint64_t bytes);
 void sg_space_release(uint64_t address, uint64_t bytes);
 

@@ -20,8 +20,7 @@ struct reading {
     size_t why_bytes;
 };
 
-/* The same device on the same node has the same uuid in every process, so nothing in it is
- * random. */
+/* A device of a node has the same uuid in every process, so nothing in it is random. */
 static void config_uuid(struct soft_device *device, unsigned ordinal)
 {
     char host[256] = "";

@@ -13,7 +13,7 @@ struct model_period sg_ledger_begin(struct sg_item *item, uint64_t context, uint
 /* When it runs, as it is known now. False: it has been lost, since a process was killed while it
  * wrote: it is to be placed again. */
 bool sg_ledger_foresee(const struct sg_item *item, struct model_period *period);
-/* It has ended. */
+/* The item has ended. */
 void sg_ledger_end(const struct sg_item *item);
 
 #endif

@@ -93,7 +93,7 @@ void *sg_item_make(size_t bytes, unsigned engine, CUresult (*run)(struct sg_item
  * items. */
 void sg_submit(struct sg_stream *stream, struct sg_item *item);
 
-/* The same, and waits until it has finished; may run it in the calling thread. Output of the
+/* As sg_submit, and waits until it has finished; may run it in the calling thread. Output of the
  * context's kernels is due afterwards. */
 CUresult sg_submit_wait(struct sg_stream *stream, struct sg_item *item);
 CUresult sg_submit_record(struct sg_stream *stream, struct sg_mark *mark);

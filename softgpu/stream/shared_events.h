@@ -30,7 +30,7 @@ void sg_mark_number(struct sg_mark *mark, const struct sg_event *event);
 void sg_mark_set_done(struct sg_mark *mark);
 bool sg_mark_done(struct sg_mark *mark);
 
-/* The same for an item that waits: the mark is polled again soon. */
+/* As sg_mark_done, for an item that waits: the mark is polled again soon. */
 bool sg_mark_passed(struct sg_mark *mark);
 
 #endif

@@ -11,9 +11,9 @@
  * condemned, whose code it returns. Afterwards kernel output is due. */
 CUresult sg_wait_for(bool (*passed)(const void *argument), const void *argument);
 
-/* The same before a teardown. It goes on in a condemned process, since running work still runs.
- * Once exit() has begun, running work is told to stop after a second; the answer is false if it has
- * not stopped a second later. */
+/* As sg_wait_for, before a teardown. The wait goes on in a condemned process, since running work
+ * still runs. Once exit() has begun, running work is told to stop after a second; the answer is
+ * false if it has not stopped a second later. */
 bool sg_wait_quiet(bool (*passed)(const void *argument), const void *argument);
 CUresult sg_stream_wait(struct sg_stream *stream);
 CUresult sg_mark_wait(struct sg_mark *mark);
@@ -27,7 +27,8 @@ bool sg_process_quiet(void);
 /* Waits for all work submitted so far to the streams of the context and of its green contexts. */
 CUresult sg_context_wait(struct sg_context *context);
 
-/* The same for every context whose work may use this context's memory: itself and its peers. */
+/* As sg_context_wait, for every context whose work may use this context's memory: itself and its
+ * peers. */
 CUresult sg_context_wait_users(struct sg_context *context);
 
 /* Waits as sg_context_wait does, before memory that the work may use is freed. False: exit() has

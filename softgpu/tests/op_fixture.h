@@ -40,7 +40,7 @@ static inline void op_run_of(const struct sg_op *op, size_t bytes, const void *a
     memcpy(out, file + in.d, 32 * bytes);
 }
 
-/* The same of 4 bytes */
+/* As above, of 4 bytes */
 static inline void op_run(const struct sg_op *op, const void *a, const void *b, const void *c,
                           void *out)
 {

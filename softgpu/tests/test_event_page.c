@@ -105,7 +105,7 @@ Test(event_page, what_a_dead_process_has_recorded_is_done)
     kill(child, SIGKILL);
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(sg_event_page_done(mine, recording));
-    uint64_t next = sg_event_page_record(theirs); /* who came before him is not taken for him */
+    uint64_t next = sg_event_page_record(theirs); /* the one that came before is not taken for it */
     cr_assert_not(sg_event_page_done(mine, next));
 }
 

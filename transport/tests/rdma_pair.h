@@ -8,7 +8,7 @@
 
 /* Address of a card; NULL: there is none. */
 const char *rdma_pair_host(void);
-/* The same, or one that has no card. */
+/* As rdma_pair_host, or one that has no card. */
 const char *rdma_pair_any_host(void);
 struct transport_listener rdma_pair_listen(char url[300]);
 struct transport_conn rdma_pair_accept(struct transport_listener *listener);

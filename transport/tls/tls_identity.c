@@ -61,7 +61,7 @@ static void uri_of(const X509 *certificate, char uri[TRANSPORT_URI_BYTES])
     GENERAL_NAMES_free(names);
 }
 
-/* It has shown in the handshake that it has the private key of its certificate. */
+/* The peer has shown in the handshake that it has the private key of its certificate. */
 bool tls_identify(const struct transport_conn *conn, struct transport_identity *out)
 {
     struct tls_conn *state = conn->state;
