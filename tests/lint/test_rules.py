@@ -272,12 +272,22 @@ class Format(unittest.TestCase):
 class Prose(RuleTest):
     def test_beginnings_of_sentences(self):
         self.keeps(rule_prose, "base/a.c", "/* The list. It is what it is. */\nint Of;\n")
-        self.keeps(rule_prose, "client/a.c", "/* What a folder says that is not held. */\n")
+        self.keeps(rule_prose, "server/a.c", "/* What a folder says that is not held. */\n")
         self.keeps(rule_prose, "docs/a.md", "# What it is\n\nIt is a page.\n\n    So it goes\n")
         self.breaks(rule_prose, "base/a.c", "/* A list.\n * Of these, one. */\n", "with Of")
         self.breaks(rule_prose, "scripts/a.py", '"""Runs.\n\nSo it ends."""\n', "with So")
         self.breaks(rule_prose, "scripts/a.sh", "#!/bin/sh\n# Who runs it waits.\n", "with Who")
         self.breaks(rule_prose, "docs/a.md", "# A page\n\nIt is.\nWhat it says.\n", "with What")
+        self.breaks(rule_prose, "base/a.c", "/* One. Two. So three. */\n", "with So")
+
+    def test_comments_that_need_their_neighbour(self):
+        self.keeps(rule_prose, "base/a.c", "/* The list. It has members. The same twice. */\n")
+        for beginning in ("It has members.", "The same for a list.", "They end."):
+            self.breaks(rule_prose, "base/a.c", f"/* {beginning} */\n", "name the thing")
+
+    def test_programs_are_no_people(self):
+        self.keeps(rule_prose, "base/a.c", "/* The tenant has its turn. */\nint he;\n")
+        self.breaks(rule_prose, "base/a.c", "/* The tenant has his turn. */\n", "is it")
 
 
 class Rooms(RuleTest):
