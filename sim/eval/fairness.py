@@ -189,7 +189,7 @@ def weights(bed, options, count=1):
 
 
 def full_weights(bed, options):
-    """TFS with all server threads busy: 32 requests of each tenant at a time."""
+    """The weights with all server threads busy: 32 requests of each tenant at a time."""
     weights(bed, options, THREADS)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of wrong_arguments must say, from expected.txt, calls.txt and the toolkit's cuda.h.
+"""The expected output of wrong_arguments, from expected.txt, calls.txt and the toolkit's cuda.h.
 
     expected.py compare OUTPUT    what a run (on a real driver: --real) says otherwise
     expected.py write OUTPUT      makes expected.txt of a run on softgpu
@@ -57,7 +57,8 @@ def remotely(got):
 
 
 def ran(got):
-    """What was due of the cases that were run, and what they gave; without other lines."""
+    """The lines that were due for the cases that were run, and the lines that they gave; without
+    other lines."""
     got = [line for line in got if " -> " in line]
     here = {case_of(line) for line in got}
     return [line for line in lines() if case_of(line) in here], got

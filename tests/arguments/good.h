@@ -36,7 +36,7 @@ void good_end(void);
 uint64_t good_line_make(void);
 uint64_t good_texture_make(uint64_t array, const void *view);
 
-/* What all of device 0 is, as resources of a green context; a callback of the log. */
+/* All of device 0, as resources of a green context; a callback of the log. */
 uint64_t good_resources_make(void);
 uint64_t good_log_callback_make(void);
 /* An event of the primary context of device 0. */

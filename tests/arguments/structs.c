@@ -40,7 +40,7 @@ const void *structs_parameters(void)
 
 ARRAY(void *, extra, CU_LAUNCH_PARAM_END)
 
-/* What every program with the CUDA runtime asks for: contexts' storage. */
+/* The table that every program with the CUDA runtime asks for: contexts' storage. */
 const void *structs_table_id(void)
 {
     static const unsigned char id[16] = {0xC6, 0x93, 0x33, 0x6E, 0x11, 0x21, 0xDF, 0x11,

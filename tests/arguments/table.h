@@ -48,7 +48,7 @@ extern const unsigned wrong_count;
 extern const char *const calls_without_arguments[];
 
 extern struct cuda_driver driver;
-/* What calls fill, a room for each parameter. */
+/* Memory that calls fill, a room for each parameter. */
 extern unsigned char table_rooms[ARGUMENTS_MAX][TABLE_ROOM];
 
 /* Ends the program when there is no such library. */

@@ -54,7 +54,7 @@ static void end(const struct call *call, CUresult result)
     }
 }
 
-/* What the case has left behind would show here, and nowhere else. */
+/* An error that the case has left behind would show here, and nowhere else. */
 static void settle(void)
 {
     table_context();

@@ -53,7 +53,7 @@ Test(driver_host, a_stream_waits_for_a_word_of_pinned_memory)
     cr_assert_eq(read_word(1), 9);
 }
 
-/* What the server relies on: a word that only grows serves one wait after the other, also when it
+/* The server relies on this: a word that only grows serves one wait after the other, also when it
  * has grown further before the driver looks. */
 Test(driver_host, a_word_that_grows_serves_many_waits)
 {

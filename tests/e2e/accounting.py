@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What applications have used is in the store: GPU time as the GPU says, memory, bytes and
-launches; written again nothing changes; a killed server loses 0.45 s at most, a killed backend
-process nothing, and nothing is ever too much; a store that cannot be written stops nobody, and gets
-it all later."""
+"""The use of applications is in the store: GPU time as the GPU says, memory, bytes and launches;
+written again nothing changes; a killed server loses 0.45 s at most, a killed backend process
+nothing, and nothing is ever too much; a store that cannot be written stops nobody, and gets it all
+later."""
 
 import contextlib
 import os
@@ -25,13 +25,13 @@ from points import Fuse  # noqa: E402 (it lies beside)
 
 NS = 10**9
 INTERVAL_NS = NS
-# What is lost at most when gpuaasd is killed: the journal is written ten times a second, and has
-# what was told by then.
+# The most that is lost when gpuaasd is killed: the journal is written ten times a second, with all
+# figures up to then.
 KILLED_NS = 450_000_000
 LONG = GPU.replace("kernel_time = 10us", "kernel_time = 5ms")
 # The trace says what a kernel takes when it begins.
 AHEAD_NS = 20_000_000
-# So much later it is seen, here and by gpuaasd, that a process has died.
+# The death of a process is seen so much later, here and by gpuaasd.
 NOTICED_NS = 150_000_000
 
 
@@ -268,7 +268,7 @@ def test_a_store_that_cannot_be_written(build):
 
 
 def test_a_store_that_cannot_be_written_until_the_end(build):
-    """What the last gpuaasd could not write, the next one does."""
+    """Rows that the last gpuaasd could not write, the next one writes."""
     if not build.has_failpoints():
         return
     with node(build, gpu=LONG) as here, Fuse() as fuse:

@@ -132,7 +132,7 @@ def test_many(build):
 
 
 def test_slow_reader(build):
-    """Who asks and does not read is not read any more, and nobody else notices."""
+    """A peer that asks and does not read is not read any more, and nobody else notices."""
     with ctl.administered(build, gpus=40) as (server, admin), Raw(admin.socket) as raw:
         raw.socket.setblocking(False)
         request = b'{"apiVersion":1,"verb":"gpus"}\n'

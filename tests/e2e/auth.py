@@ -77,7 +77,8 @@ def test_tokens(build):
         unknown = token.replace(number, "zzzzzzzzzzzz")
         again = expect_refused(build, with_token(build, server, unknown), NOT_ACCEPTED)
         expect(after(said) == after(again), "an unknown id is told no other way")
-        # Who has the secret is told what has become of it, each time; who has not is not.
+        # A program with the secret is told the state of its token, each time; one without it is
+        # not.
         old_number, old = server.change("old_token", "lab").split()
         for _ in range(3):
             expect_refused(build, with_token(build, server, old),
@@ -119,7 +120,7 @@ def ended(build, server, env, change, *words, stopped=False):
 
 
 def test_rights_that_end(build):
-    """Revoked, removed, while gpuaasd runs. Who is suspended keeps what he has."""
+    """Revoked, removed, while gpuaasd runs. A suspended tenant keeps what it has."""
     with guarded(build) as server:
         server.change("add", "lab")
         server.change("add", "other")
@@ -159,7 +160,7 @@ class server_without:  # noqa: N801
 
 
 def test_local_users(build):
-    """Who reaches it by shm: is known to the kernel."""
+    """The kernel knows the user of a process that comes by shm:."""
     name = f"gpuaas-test-{os.getpid()}"
     with guarded(build, more=f"listen = shm:{name}\n") as server:
         server.change("add", "lab")
@@ -191,7 +192,7 @@ def test_certificates(build):
         token = server.token("lab")[1]
         harness.run_passing([build.program("hello")],
                             with_token(build, server, token, GPUAAS_TRANSPORT="tls"))
-        # Of the right authority, but not entered; or another one of the same name
+        # From the right authority, but not entered; or another one of the same name
         stranger = authority.sign("ben", "URI:gpuaas://tenant/lab/ben1")
         expect_refused(build, env(stranger), NOT_ACCEPTED)
         forged = authority.sign("ann-again", "URI:gpuaas://tenant/lab/ann1")
@@ -205,7 +206,7 @@ def test_certificates(build):
 
 
 def test_wrong_certificates(build):
-    """They come no farther than TLS: the words name cause and cure to both sides."""
+    """Such programs come no farther than TLS: the words name cause and cure to both sides."""
     authority = harness.authority()
     with guarded(build, "tls", f"tls_client_ca = {authority.ca}\n") as server:
         server.change("add", "lab")

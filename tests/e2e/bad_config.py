@@ -77,7 +77,7 @@ def test_address_of_data_only(build):
 
 
 def test_open_to_strangers(build):
-    """Whoever lets other machines in without asking who they are must say so."""
+    """A configuration that serves other machines without authentication must say so."""
     start = "[server]\nlisten = {}\nauth = off\n{}[gpu.0]\ndriver = soft\n"
     cert, key = harness.certificate("127.0.0.1")
     tls = f"tls_cert = {cert}\ntls_key = {key}\n"

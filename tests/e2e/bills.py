@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is billed: copies of a program pay what one alone pays, though they use the GPU together;
-all together never pay for more time than there was; and work that has begun is paid for, whatever
-ends it: a fault, kill -9 of the program or of its backend process, a reset, an exit."""
+"""Bills: copies of a program pay what one alone pays, though they use the GPU together; all
+together never pay for more time than there was; and work that has begun is paid for, whatever ends
+it: a fault, kill -9 of the program or of its backend process, a reset, an exit."""
 
 import contextlib
 import os
@@ -16,10 +16,10 @@ from harness import expect, wait_until
 
 MS = 10**6
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
-# Of what one alone pays (docs/accounting.md).
+# The part of what one alone pays (docs/accounting.md).
 EXACT = 0.02
-# What a batch may be off when it ends in an unusual way: 5 %, or 1 ms; and what this machine may be
-# late, which is not the server's.
+# The error of a batch that ends in an unusual way: 5 %, or 1 ms; and the delay of this machine,
+# which is not the server's.
 LOST = 0.05
 LATE_NS = 25 * MS
 # A run of copies that takes longer than that, times what the GPU needs for it, is VOID.
@@ -64,7 +64,7 @@ def begin(programs):
 
 
 def rows(here, count):
-    """Of so many sessions, all of which have ended."""
+    """The rows of the sessions, all of which have ended."""
     def ended():
         found = here.rows()
         return found if len(found) == count and all(row["ended"] for row in found) else None
@@ -72,7 +72,7 @@ def rows(here, count):
 
 
 def run_copies(here, server, count, words):
-    """What each of them pays since it is ready, in ns; how long all have worked, and been there."""
+    """The bill of each since it is ready, in ns; how long all have worked, and been there."""
     made, before = time.monotonic(), {row["session"] for row in here.rows()}
     programs = [start(here.build, server, *words) for _ in range(count)]
     try:
@@ -133,7 +133,8 @@ def test_copies_that_submit_all_at_once_with_slices(build):
 
 
 def test_short_kernels_beside_long_ones(build):
-    """Of each its own, where the GPU does one after the other and each has one at a time."""
+    """Each pays its own kernels, where the GPU does one after the other and each has one at a
+    time."""
     ways = (("kernels", 300, 1000), ("kernels", 120, 9000))
     with node(build, gpu=SERIAL) as here, here.serving() as server:
         programs = [start(build, server, *way) for way in ways]
@@ -240,8 +241,8 @@ def test_whatever_ends_it_work_that_has_begun_is_paid(build):
 
 
 def test_who_waits_for_a_dead_program(build):
-    """Its kernel of 20 s goes on until its process is gone. Who has waited runs then, and who comes
-    later, and they pay for what they use."""
+    """Its kernel of 20 s goes on until its process is gone. Programs that have waited run then, and
+    later ones, and pay for what they use."""
     for gpu in (SERIAL, SLICED):
         with contextlib.ExitStack() as stack:
             here = stack.enter_context(node(build, gpu=gpu))

@@ -32,8 +32,8 @@ def test_programs(build):
 
 def test_threads_on_a_slow_wire(build):
     """Where sockets are full most of the time; a server reads on only when it has the piece that is
-    next. What a copy is about to write into managed memory another thread's wait may read, and read
-    again when it is over: ThreadSanitizer sees the first of it."""
+    next. Another thread's wait may read managed memory that a copy is about to write, and reads it
+    again when the copy is over: ThreadSanitizer sees the first of it."""
     managed = [] if build.sanitize == "thread" else ["managed"]
 
     def check(server):

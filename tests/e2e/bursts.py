@@ -36,8 +36,8 @@ def connections(server):
 
 
 def burst(build, server, count, busy):
-    """So many programs start at once, perhaps while the server does not come to greet them; each
-    gets in, with one connection."""
+    """Many programs start at once, perhaps while the server does not come to greet them; each gets
+    in, with one connection."""
     env = build.remote([server])
     with contextlib.ExitStack() as stack:
         if busy:
@@ -84,7 +84,7 @@ def remembering(build, server, silent, folder, **extra):
 
 
 def run_hello(build, env):
-    """What it says of the silent server."""
+    """The program's lines about the silent server."""
     process = harness.run_passing([build.program("hello")], env)
     lines = [line for line in process.err.lines if SILENT in line]
     expect(len(lines) == 1, process.report())
@@ -111,7 +111,8 @@ def test_a_silent_server_costs_time_once(build):
 
 
 def test_a_program_with_no_other_server_waits(build):
-    """What others have found keeps nobody from trying; the program itself need not try twice."""
+    """The findings of other programs keep none from trying; the program itself need not try
+    twice."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-e2e-") as folder, silent_address() as silent:
         env = build.environment(build.path("lib", "gpuaas"), {
             "GPUAAS_SERVERS": silent, "XDG_RUNTIME_DIR": folder, "GPUAAS_CONNECT_TIMEOUT": "2"})
@@ -122,7 +123,7 @@ def test_a_program_with_no_other_server_waits(build):
 
 
 def test_a_server_that_answers_again(build):
-    """It is forgotten that it was silent."""
+    """The silence of a server is forgotten."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-e2e-") as folder, \
             harness.serving(build) as server, harness.serving(build) as other, \
             remembering(build, server, other.address, folder, GPUAAS_CONNECT_TIMEOUT="2") as env:

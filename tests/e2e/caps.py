@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A cap or throttle is of the tenant, and not of a process, a user or a session of his: with a new
-program for each kernel, with tokens of several users in turn, with short sessions beside a long
-one, and with launches that make the GPU look empty, each tenant uses at most his cap of the time
+"""A cap or throttle holds for the tenant, and not for a process, a user or a session of it: with a
+new program for each kernel, with tokens of several users in turn, with short sessions beside a long
+one, and with launches that make the GPU look empty, each tenant uses at most its cap of the time
 and of one window, and the operations under way (sched/cap.h), alone and beside a busy neighbour."""
 
 import contextlib
@@ -122,7 +122,7 @@ def measure(here, ways, allowed, seconds):
     after, passed = here.used_s(), time.monotonic() - since
     for tenant in ways:
         used = after[tenant] - before[tenant]
-        # Of as many programs as are at work at once, each has a kernel that nobody stops.
+        # Each of the programs that are at work at once has a kernel that nobody stops.
         programs = len(WAYS[tenant][0]) + len(WAYS[tenant][1])
         most = TOLERANCE * allowed * (passed + WINDOW_S + LAG_S) + programs * LONG_S
         print(f"{tenant}: {used / passed:.3f} of the GPU")
@@ -151,8 +151,8 @@ def test_beside_a_neighbour(build):
 
 
 def kernels_s(trace):
-    """Of each backend process: the time of kernels that do something, as the GPU says; and of all
-    together, from the first to the last one."""
+    """For each backend process the time of kernels that do something, as the GPU says; and that of
+    all together, from the first to the last one."""
     with open(trace, encoding="utf-8") as f:
         events = json.loads(f.read() + "]")
     lanes = {event["tid"]: event["args"]["name"] for event in events

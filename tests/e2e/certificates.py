@@ -58,7 +58,7 @@ class Authority:
         return [os.path.join(self.folder, f"{name}.{kind}") for kind in ("pem", "key")]
 
     def sign_for_seconds(self, name, names, begin, end):
-        """The same, for a time that begins and ends so many seconds from now."""
+        """As sign, for a time that begins and ends so many seconds from now."""
         pair = self.sign(name, names)
         with open(os.path.join(self.folder, "ca.conf"), "w", encoding="ascii") as file:
             file.write(AUTHORITY_CONF)

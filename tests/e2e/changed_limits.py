@@ -27,8 +27,8 @@ def expect_unhindered(made, server):
 
 
 def test_first_limits_far_above_the_use(build):
-    """All kinds at once. What the programs were lent without a limit is more than fits into the
-    limits, so each has to give back before the others get anything."""
+    """All kinds at once. The amounts that programs were lent without a limit exceed the limits, so
+    each has to give back before the others get anything."""
     with limited(build, "sessions=9") as server, players(build, server, 3) as made:
         expect_unhindered(made, server)
         server.limit(*FAR)

@@ -23,8 +23,8 @@ MIB = 1 << 20
 SLACK = 2 * MIB  # the rest of a chunk that small allocations share
 PRINTF_FIFO, MALLOC_HEAP, STACK, LAUNCHES = 1, 2, 0, 4  # enum CUlimit
 
-# What is done, by the call that does it at the server. True: the GPU holds so much for it; else
-# it is charged, and this GPU has it elsewhere or not at all.
+# Actions, by the call that does them at the server. True: the GPU holds so much for it; else it is
+# charged, and this GPU has it elsewhere or not at all.
 ACTIONS = {
     "cuCtxSetLimit": [(f"load(MALLOCS) or limit({MALLOC_HEAP}, {50 * MIB})", True)],
     "ga_context_create": [("several(4, context)", True)],
@@ -88,7 +88,7 @@ OBJECTS = {
 
 
 def charges():
-    """What api/cuda says of each call that travels."""
+    """The stanza in api/cuda of each call that travels."""
     found, name = {}, None
     for path in glob.glob(os.path.join(API, "*.api")):
         with open(path, encoding="utf-8") as f:
@@ -290,7 +290,8 @@ def test_free_is_within_the_total(build):
 # ---- a driver that does not count what it takes
 
 def test_limits_with_another_driver(build):
-    """What greater limits and more local memory of kernels let it take is estimated."""
+    """Memory that greater limits and more local memory of kernels let the driver take is
+    estimated."""
     if not build.has_failpoints():
         return
     with another_driver(build, "variables are told", "gpu-mem=64MiB") as server, \
@@ -314,7 +315,7 @@ def test_limits_with_another_driver(build):
 
 
 def test_image_that_does_not_tell(build):
-    """It is measured what the GPU has less."""
+    """The decrease of the GPU's free memory is measured."""
     if not build.has_failpoints():
         return
     text = f".visible .global .b8 large[{bin(40 * MIB)}];"  # which only a compiler reads

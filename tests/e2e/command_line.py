@@ -140,7 +140,7 @@ def test_server_words(build):
 
 
 def test_server_configurations(build):
-    """What is not there, no file, not a text; the wrong lines of a file are bad_config.py's."""
+    """Files that are missing, no files, no text; the wrong lines of a file are bad_config.py's."""
     with tempfile.TemporaryDirectory() as folder:
         binary = os.path.join(folder, "binary")
         with open(binary, "wb") as file:
@@ -153,7 +153,8 @@ def test_server_configurations(build):
 
 
 def test_server_without_a_place(build):
-    """What cannot be listened on: which line of the configuration, why, and what to do."""
+    """Addresses that cannot be listened on: the message says which line of the configuration, why,
+    and what to do."""
     with tempfile.TemporaryDirectory() as folder, \
             socket.create_server(("127.0.0.1", 0)) as busy:
         config = os.path.join(folder, "gpuaasd.conf")

@@ -18,7 +18,7 @@ def configuration(compression, connections=0):
 
 
 def compressed(build, server, program, **extra):
-    """What the trace says: ((bytes out, became), (bytes in, came as)), or None."""
+    """The trace: ((bytes out, became), (bytes in, came as)), or None."""
     env = build.remote([server], GPUAAS_TRANSPORT="tcp", GPUAAS_TRACE="summary", **extra)
     process = harness.run_passing([build.program(program)], env)
     found = re.search(r"compressed: out (\d+) bytes to (\d+), in (\d+) bytes to (\d+)",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of gpuaasctl use: a server with an admin socket, and the command, every JSON document
-of which is checked against docs/gpuaasctl.schema.json."""
+"""The library of tests of gpuaasctl: a server with an admin socket, and the command, every JSON
+document of which is checked against docs/gpuaasctl.schema.json."""
 
 import contextlib
 import json

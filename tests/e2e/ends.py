@@ -23,7 +23,7 @@ def counts(build):
 
 
 def holds(pid):
-    """What a process holds."""
+    """The memory that a process holds."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
         status = dict(re.findall(r"(?m)^(\w+):\s+(\d+)", f.read()))
     return {"descriptors": len(os.listdir(f"/proc/{pid}/fd")), "threads": int(status["Threads"]),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tenants are entitled to beside others with long kernels (docs/scheduling.md): with shares,
-also if they pause between their kernels, if they have a process for each request, or if others are
-hostile; and with priorities. The GPU only keeps time."""
+"""The parts of tenants beside others with long kernels (docs/scheduling.md): with shares, also if
+they pause between their kernels, if they have a process for each request, or if others are hostile;
+and with priorities. The GPU only keeps time."""
 
 import contextlib
 import os
@@ -55,7 +55,7 @@ class Node:
             program.end()
 
     def used_s(self):
-        """Of each tenant so far."""
+        """The use of each tenant so far."""
         return {row["tenant"]: row["compute_time_ms"] / 1000
                 for row in self.admin.items("usage", "--by", "tenant")}
 
@@ -86,7 +86,7 @@ def node(build, policy, tenants, keys=""):
 
 
 def expect_parts(here, **bounds):
-    """Of the time: what each has at least, and at most."""
+    """The least and the most part of the time for each."""
     wait_until(lambda: set(bounds) <= set(here.used_s()), 60, "all work")
     here.look()
     for _ in range(LOOKS):
@@ -140,9 +140,9 @@ def test_tfs_requests_beside_a_hostile_one(build):
 
 
 def test_las_pauses(build):
-    """Whoever has attained least, here by its share, keeps its place in pauses. It is not the least
-    for ever: what the other one has attained fades to a fifth in each idle quantum, and after six
-    of them, at these shares, that one has a quantum of 1 s."""
+    """The tenant that has attained least, here by its share, keeps its place in pauses. It is not
+    the least for ever: the service of the other one fades to a fifth in each idle quantum, and
+    after six of them, at these shares, that one has a quantum of 1 s."""
     tenants = {"least": (["share=10000"], 5, 1000), "most": (["share=1"], 10, 0)}
     with node(build, "las", tenants, "hold = 50ms\n") as here:
         expect_parts(here, least=(0.02, 1), most=(0, 0.3))
@@ -155,7 +155,7 @@ def test_las_new_sessions(build):
 
 
 def test_priority(build):
-    """Of programs that wait for each kernel, if their pauses are within hold."""
+    """Priorities of programs that wait for each kernel, if their pauses are within hold."""
     tenants = {"high": (["priority=10"], 5, 0), "low": ([], 10, 0)}
     with node(build, "priority", tenants, "hold = 50ms\n") as here:
         expect_parts(here, high=(0.02, 1), low=(0, 0.15))

@@ -56,7 +56,7 @@ NEWEST = {"cuCtxGetLimit": 10, "cuPointerGetAttribute": 22, "cuDeviceGetP2PAttri
 # Numbers behind those of the newest cuda.h: the error, and whether the output is 0 then
 BEYOND = {"cuCtxGetLimit": (UNSUPPORTED_LIMIT, True), "cuCtxGetExecAffinity": (UNSUPPORTED_AFFINITY,
                                                                                False)}
-# What is otherwise through a server: addresses and handles; what needs memory that host and GPU
+# Values that differ through a server: addresses and handles; what needs memory that host and GPU
 # have together
 OTHERWISE = {
     "cuPointerGetAttribute": {"CONTEXT", "DEVICE_POINTER", "HOST_POINTER", "BUFFER_ID",

@@ -31,7 +31,7 @@ def idle(build, env):
 
 
 def gpu(env, number):
-    """Of two, the CUDA runtime would take the other one by itself."""
+    """With two devices, the CUDA runtime would take the other one by itself."""
     return {**env, "CUDA_VISIBLE_DEVICES": str(number)}
 
 

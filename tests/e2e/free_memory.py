@@ -88,7 +88,7 @@ def test_limits_that_come_later(build):
 
 
 def test_of_a_user(build):
-    """A limit of hers is hers; that of the tenant counts what his other users have."""
+    """A user's limit is the user's own; that of the tenant counts the memory of its other users."""
     with lab(build, ["gpu-mem=100MiB"], ["gpu-mem=40MiB"]) as made:
         ana, ben = Charger(build, made.env("ana")), Charger(build, made.env("ben"))
         before = free(ben)  # all but what the other program keeps

@@ -31,7 +31,7 @@ sys.stdin.read()
 
 
 class Node:
-    """A server whose files lie on a disk of its own, with a tenant and his token."""
+    """A server whose files lie on a disk of its own, with a tenant and its token."""
 
     def __init__(self, build, folder, server):
         self.build, self.folder, self.server = build, folder, server
@@ -102,7 +102,7 @@ def node(build, more="", auth_key="on"):
 
 
 def test_full_disk(build):
-    """Of the store and of the audit log, without which nobody is let in."""
+    """The disk of the store and of the audit log, without which nobody is let in."""
     if not two_machines.namespaces():
         print("  (left out: no mount namespaces here)")
         return

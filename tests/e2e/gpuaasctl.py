@@ -269,7 +269,7 @@ def test_control_characters(build):
 
 
 def on_terminal(command, env, columns):
-    """What a command writes to a terminal of so many columns."""
+    """The output of a command to a terminal of so many columns."""
     own, other = pty.openpty()
     subprocess.run(["stty", "cols", str(columns)], stdin=other, check=True)
     process = subprocess.Popen(command, env=env, stdin=other, stdout=other, stderr=other)

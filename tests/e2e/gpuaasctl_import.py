@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 def described(admin):
-    """What an export has to keep of all."""
+    """The members that an export has to keep."""
     kept = ("name", "description", "state", "limits", "gpu_types", "isolation", "on_exhausted",
             "tenant", "tenants")
     return [[{key: each[key] for key in kept if key in each} for each in admin.items(kind, "list")]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use a GPU when: gpuaasctl shows and changes policies while programs use the GPU, a reload
+"""Scheduling policies: gpuaasctl shows and changes policies while programs use the GPU, a reload
 takes those of the file, and what is wrong is told with what is possible."""
 
 import contextlib
@@ -63,7 +63,7 @@ def test_set(build):
 
 
 def test_what_has_no_effect(build):
-    """It is said at once, with the policies for which it has one."""
+    """A setting that the policy does not use is refused at once, with the policies that use it."""
     with node(build, "") as (_, admin):
         process = admin.run("policy", "set", "0", "rr", "slice=5ms", "aging=2s")
         expect("aging has no effect with policy rr: it is for policy priority" in process.err.text
@@ -110,7 +110,8 @@ def test_the_reload_takes_what_the_file_says(build):
 
 
 def test_changes_while_programs_run(build):
-    """They lose nothing: `turns` counts what its kernels and copies have done. semantics S172"""
+    """Programs lose nothing: `turns` counts what its kernels and copies have done. semantics
+    S172"""
     with node(build, "policy = rr\n") as (server, admin), contextlib.ExitStack() as stack:
         players = [Player(build, server, mode) for mode in ("queue", "calls")]
         for player in players:
@@ -131,7 +132,7 @@ def test_changes_while_programs_run(build):
 
 
 def test_sessions_from_before_there_was_a_policy(build):
-    """They take turns from then on: under one that has never had a turn, too."""
+    """Programs take turns from then on: under one that has never had a turn, too."""
     with node(build, "") as (server, admin), contextlib.ExitStack() as stack:
         players = []
         for mode in ("calls", "queue"):

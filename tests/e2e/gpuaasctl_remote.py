@@ -136,13 +136,13 @@ def test_revoked(build):
             bob.run("cert", "revoke", mine, "--yes")
             expect(top.wait(60) == DENIED and "was revoked" in top.err.text, top.report())
         ana.wrong(DENIED, "health", says="was revoked")
-        # Who has failed is not looked at for a second, nor are others at his address.
+        # A failed login is not looked at for a second, nor are others from its address.
         wait_until(lambda: harness.run([bob.program, "--server", bob.url, "health"], bob.env,
                                        status=None).status == OK, 20, "bob may")
 
 
 def at_the_admin_door(url, token, ca=None):
-    """What somebody is told who shows this token there."""
+    """The answer to this token there."""
     host, port = url.split("://")[-1].rsplit(":", 1)
     with socket.create_connection((host, int(port)), raw.SECONDS) as plain:
         context = ssl.create_default_context(cafile=ca)
@@ -156,7 +156,7 @@ def at_the_admin_door(url, token, ca=None):
 
 
 def test_whoever_may_not_is_written_down(build):
-    """Each time, with the credential that he has shown."""
+    """Each time, with the credential that was shown."""
     with reachable(build) as (server, local, folder):
         local.run("tenant", "add", "lab")
         issue(local, folder, "issue", "lab", name="lab")

@@ -191,7 +191,7 @@ def test_wrong_values(build):
 
 
 def test_two_admins(build):
-    """The second one is told, and nothing of his is done."""
+    """The second administrator is told, and no part of that change is made."""
     with ctl.administered(build) as (_, admin):
         admin.run("tenant", "add", "a", "gpus=1")
         generation = str(admin.json("tenant", "show", "a")["generation"])
@@ -229,7 +229,7 @@ def test_it_is_kept(build):
 
 
 def test_damaged_database(build):
-    """It is told with what to do, and gpuaasd does not start without tenants instead."""
+    """The error says what to do, and gpuaasd does not start without tenants instead."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "gpuaas.db")
         with open(path, "wb") as file:
@@ -403,7 +403,7 @@ def test_suspend_and_remove(build):
 
 
 def test_below_what_is_used(build):
-    """Who has more keeps it; a warning says so."""
+    """A tenant that has more keeps it; a warning says so."""
     with ctl.administered(build) as (server, admin), \
             contextlib.closing(Player(build, build.remote([server]))) as player:
         expect(player.ask("take 64") == "took", player.report())

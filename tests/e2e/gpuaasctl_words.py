@@ -62,7 +62,7 @@ def test_manual_page(build):
 
 
 def completed(script, line):
-    """What bash offers behind the words of `line`, the last of which is being written."""
+    """The words that bash offers behind those of `line`, the last of which is being written."""
     words = line.split(" ")
     ask = (f". {script}; compopt() {{ :; }}; COMP_WORDS=({' '.join(map(repr, words))}); "
            f"COMP_CWORD={len(words) - 1}; _gpuaasctl; printf '%s\\n' \"${{COMPREPLY[@]}}\"")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What operators try first with gpuaasctl: a wrong place of gpuaasd has one exit status whatever
-is wrong there, `config show` prints a configuration that gpuaasd takes, `config check` looks at
-what it names, a wrong file gets no advice to change it, each COMMAND has --help, -s and its
-variable hold everywhere, `top` fits its terminal."""
+"""First steps of operators with gpuaasctl: a wrong place of gpuaasd has one exit status whatever is
+wrong there, `config show` prints a configuration that gpuaasd takes, `config check` looks at what
+it names, a wrong file gets no advice to change it, each COMMAND has --help, -s and its variable
+hold everywhere, `top` fits its terminal."""
 
 import contextlib
 import fcntl
@@ -84,7 +84,7 @@ def test_configuration_that_names_what_is_not_there(build):
 
 
 def test_wrong_files(build):
-    """Nobody is told to change the mode of a file that is not what he thinks."""
+    """No message tells to change the mode of a file that is not of the kind expected."""
     with tempfile.TemporaryDirectory() as folder, harness.serving(build) as server:
         admin = ctl.Ctl(build, folder)
         env = build.remote([server], GPUAAS_TOKEN_FILE="/etc/passwd")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every end-to-end test uses: servers on 127.0.0.1 with software GPUs, unmodified programs
-that run on them or locally, all of it bounded in time and ended by process id, and a look at what
-is left behind. Unmodified programs get the sanitizer's runtime preloaded where our library is
-built with one.
+"""The library of every end-to-end test: servers on 127.0.0.1 with software GPUs, unmodified
+programs that run on them or locally, all of it bounded in time and ended by process id, and a look
+at what is left behind. Unmodified programs get the sanitizer's runtime preloaded where our library
+is built with one.
 
 A script defines functions test_* that take a Build and calls main(); ctest runs the script.
 Programs reach their servers over TCP, as from other machines, unless GPUAAS_TEST_TRANSPORT says
@@ -81,7 +81,7 @@ def certificate(host):
 
 
 def with_tls(config):
-    """The same configuration, with tls where it says tcp."""
+    """The configuration with tls where it says tcp."""
     host = re.search(r"(?m)^listen *= *tcp://([^:\s]+)", config)
     if not host:
         return config
@@ -91,8 +91,8 @@ def with_tls(config):
 
 
 def with_consent(config):
-    """The same configuration; where others could reach the server, its operator has said that he
-    means it. A test of just that says `insecure = no`."""
+    """The configuration; where others could reach the server, with `insecure = yes`. A test of just
+    that says `insecure = no`."""
     hosts = re.findall(r"(?m)^listen *= *\w+://([^:\s]+)", config)
     if all(host.startswith(("127.", "localhost")) for host in hosts) or re.search(
             r"(?m)^(insecure|auth) *=", config):
@@ -400,7 +400,7 @@ def run_passing(command, env, seconds=PROGRAM_SECONDS):
 
 
 class Traces:
-    """What a server and the machine hold, to compare before and after."""
+    """The resources of a server and the machine, to compare before and after."""
 
     def __init__(self, server):
         self.server = server

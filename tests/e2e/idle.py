@@ -24,7 +24,7 @@ def own_host():
 
 @contextlib.contextmanager
 def late_devices(build, servers):
-    """It has counted its devices; each line that it gets makes it use the next one."""
+    """The program has counted its devices; each line that it gets makes it use the next one."""
     process = harness.Process([build.program("late_devices")], build.remote(servers),
                               stdin=subprocess.PIPE)
     try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Device code travels once: a program that loads again what its owner has sent before does not send
-it. Who the owner is: a client certificate, a user of this machine over shm:name, or else the one
+it. The owner is a client certificate, a user of this machine over shm:name, or else the one
 program; nobody else has any use of it."""
 
 import os

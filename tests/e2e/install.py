@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `cmake --install` lays out works from where it was put, and has its manual pages, which are
-those of these programs. The demo and `./dev build --installed` build all of it; from nothing that
-is done only where GPUAAS_TEST_FULL is set, for it takes minutes."""
+"""The files that `cmake --install` lays out work from where they were put, with their manual pages,
+which are those of these programs. The demo and `./dev build --installed` build all of it; from
+nothing that is done only where GPUAAS_TEST_FULL is set, for it takes minutes."""
 
 import glob
 import os
@@ -118,7 +118,8 @@ def test_demo_and_build_use_that_target(_):
 
 
 def quietly(log, command, terminal=False):
-    """What scripts/lib.sh says of a command with many lines: its exit status and the text."""
+    """The result of `quietly` of scripts/lib.sh for a command with many lines: its exit status and
+    the text."""
     words = ["bash", "-c", f'. scripts/lib.sh; quietly "the work" {log} bash -c "$1"', "sh",
              command]
     if terminal:

@@ -27,7 +27,7 @@ def test_fault_beside_others(build):
 
 
 def expect_answers(process, *codes):
-    """What other_devices has been told: by its wait, then by each further device."""
+    """The errors that other_devices got: from its wait, then from each further device."""
     told = [int(code) for code in re.findall(r"error (\d+)", process.out.text)]
     expect(told == list(codes), f"{list(codes)} is due\n{process.report()}")
 
@@ -54,7 +54,7 @@ def test_loss_and_other_devices(build):
 
 
 def test_memory_comes_back(build):
-    """What a killed program held is free again for the next."""
+    """The memory of a killed program is free again for the next."""
     with harness.serving(build, gpus=1) as server:
         env = build.remote([server])
         for _ in range(3):

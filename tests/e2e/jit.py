@@ -38,7 +38,7 @@ def test_through_a_server(build):
 
 
 def test_chosen(build):
-    """What is chosen is done, and nothing said."""
+    """An explicit choice is followed, without a message."""
     with harness.serving(build) as server:
         process = run_with(build, server, "--compilers", "ptx")
         expect(process.out.lines[-1] == "PASSED" and SAID not in process.err.text,

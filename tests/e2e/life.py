@@ -44,7 +44,7 @@ def test_two_pools(build):
         names = [line.split(": ")[1].split(",")[0] for line in process.out.lines]
         expect(names == ["Soft 127.0.0.1 0", "Soft 127.0.0.1 1", "Soft 127.0.0.2 0",
                          "Soft 127.0.0.2 1"], f"the devices of both, in order\n{process.report()}")
-        # The same server named twice is one pool.
+        # A server that is named twice is one pool.
         process = harness.run([build.program("devices")], build.remote([one, one]))
         expect(len(process.out.lines) == 2, f"two devices\n{process.report()}")
 

@@ -84,7 +84,7 @@ def test_json_of_a_program(build):
 
 
 def test_faults_look_alike(build):
-    """What a kernel has done wrong is said in the same words wherever its GPU is."""
+    """A fault of a kernel is reported in the same words wherever its GPU is."""
     def told(env):
         process = harness.run_passing([build.program("says_where")], env)
         records = [text_record(line) for line in process.err.lines]
@@ -102,7 +102,7 @@ def test_faults_look_alike(build):
 
 
 def test_wrong_level(build):
-    """It is told once, with what it can be; and what else is said is what is said without it."""
+    """The error is reported once, with the allowed values; the other lines are those without it."""
     def check(env):
         process = harness.run_passing([build.program("hello")],
                                       {**env, "GPUAAS_LOG": "all", "GPUAAS_LOG_FORMAT": "xml"})
@@ -115,7 +115,7 @@ def test_wrong_level(build):
 
 
 def test_lists_are_whole(build):
-    """Of what is told one by one, as servers that do not answer, each has its line."""
+    """Things that are reported one by one, as servers that do not answer, have a line each."""
     dead = [f"127.0.0.1:{port}" for port in range(1, 15)]  # where nobody listens
     with harness.serving(build, gpus=1) as server:
         env = build.environment(build.path("lib", "gpuaas"),

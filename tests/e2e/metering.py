@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPU time: what gpuaasd says that an application has used of a GPU's engines is what the GPU says,
 which a software GPU does (SOFTGPU_TRACE): kernels of 10 us, in one stream and several, beside
-copies, with waits and pauses, and as graphs. What runs side by side counts once."""
+copies, with waits and pauses, and as graphs. Work that runs side by side counts once."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def config(more=""):
 
 
 def used(server):
-    """What the only application has used, as gpuaasd says now; None: nothing."""
+    """The use of the only application, as gpuaasd says now; None: nothing."""
     begin = len(server.err.lines)
     server.kill(signal.SIGUSR1)
     wait_until(lambda: any(" spare" in line for line in server.err.lines[begin:]), 20,
@@ -80,7 +80,7 @@ def slices(path):
 
 
 def settled(server):
-    """What it has used, once two reports say the same."""
+    """The use of the application, once two reports are equal."""
     seen = [None]
 
     def same():
@@ -92,7 +92,7 @@ def settled(server):
 
 
 def measure(build, way, more=""):
-    """What gpuaasd says, and the spans of the GPU."""
+    """The figures of gpuaasd, and the spans of the GPU."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-metering-") as folder:
         path = os.path.join(folder, "trace.json")
         with harness.serving(build, config=config(more), extra={"SOFTGPU_TRACE": path}) as server:

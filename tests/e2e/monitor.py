@@ -53,14 +53,14 @@ def running(build, server, way, line):
 
 
 def session_use(admin):
-    """What the only session has used of the only GPU; None: nothing yet."""
+    """The use of the only GPU by the only session; None: nothing yet."""
     sessions = admin.items("sessions")
     use = admin.json("sessions", "show", sessions[0]["id"])["use"] if sessions else []
     return use[0] if use else None
 
 
 def settled(admin, launches):
-    """The same, once the monitor knows that all is done."""
+    """As session_use, once the monitor knows that all is done."""
     def done():
         use = session_use(admin)
         return use if use and use["launches"] >= launches and use["phase"] == "DFL" else None

@@ -137,8 +137,8 @@ def test_scheduling(build):
 
 
 def test_counters_of_work(build):
-    """What a tenant's programs have done on a GPU stays when they have gone, and grows; the sums
-    are what `gpuaasctl usage` says, and the GPU's what all tenants' are."""
+    """The sums of a tenant's programs on a GPU stay when they have gone, and grow; they are those
+    of `gpuaasctl usage`, and the GPU's are those of all tenants."""
     def sums(place, what, **labels):
         return sum(value for name, value in metrics_of(place).items()
                    if name.startswith(f"gpuaas_{what}{{") and
@@ -296,7 +296,7 @@ def reads_nothing(one):
 
 
 def badly(address, count, how, source):
-    """So many from there that do so; sockets that are open still."""
+    """Opens connections from there that do so; returns sockets that are still open."""
     held = []
     for _ in range(count):
         one = socket.socket()

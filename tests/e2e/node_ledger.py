@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A software GPU never gives out more memory than it has: what programs share, in whatever way,
-counts for it once for as long as one of them has it, whichever of them frees it, ends or is killed
-first. So do programs that use softgpu directly, and applications of one server."""
+"""A software GPU never gives out more memory than it has: memory that programs share, in whatever
+way, counts once for as long as one of them has it, whichever of them frees it, ends or is killed
+first. This holds for programs that use softgpu directly, and for applications of one server."""
 
 import contextlib
 import itertools
@@ -221,7 +221,7 @@ def in_each(tries):
 
 @in_each(ALL)
 def test_its_maker_goes_first(here, way, name):
-    """It is killed, ends, or frees what it has made and stays, and ends thereafter."""
+    """The maker is killed, ends, or frees the memory, stays, and ends thereafter."""
     keeper = here.member()
     for how in ("kill", "end", "free"):
         when = f"{name}: {how}"
@@ -282,7 +282,7 @@ def test_who_opens_it_goes_first(here, way, name):
 
 @in_each(SOME)
 def test_its_maker_is_killed_while_it_is_opened(here, way, name):
-    """Who opens it has it and it counts, or has an error and it does not."""
+    """The opener has the memory and it counts, or has an error and it does not."""
     for i in range(3):
         opener = here.member()
         maker = here.shared(way)
@@ -318,7 +318,7 @@ def test_a_descriptor_alone_holds_nothing(build):
 
 
 def test_all_are_killed(build):
-    """What they have had is free for those that come then."""
+    """The memory that programs have had is free for those that come then."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-ledger-") as folder, served(build) as env:
         here = Node(env, folder)
         for way in WAYS.values():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who only looks at the devices uses none (docs/accounting.md, docs/protocol.md): it keeps nobody
-out, is no session, and nobody counts it. A program's session begins with the first device that it
-opens, for the list of sessions, the limits, the metrics, the audit log and the usage alike."""
+"""A program that only looks at the devices uses none (docs/accounting.md, docs/protocol.md): it
+keeps nobody out, is no session, and nobody counts it. A program's session begins with the first
+device that it opens, for the list of sessions, the limits, the metrics, the audit log and the usage
+alike."""
 
 import contextlib
 import glob
@@ -92,8 +93,8 @@ def test_one_that_dies_is_in_nobodys_way(build):
 
 
 def test_limits_of_the_own_tenant(build):
-    """What another program of the tenant has only looked at does not count for `gpus`; what it has
-    opened does."""
+    """Devices that another program of the tenant has only looked at do not count for `gpus`; opened
+    ones do."""
     with limited(build, "gpus=1", gpus=2) as server:
         env = build.remote([server])
         with looking(env) as program:

@@ -77,7 +77,7 @@ def running_session(build, here, server):
 
 
 def beside(here):
-    """What gpuaasctl does with the file itself."""
+    """Commands of gpuaasctl that use the file itself."""
     copy = os.path.join(here.folder, "copy")
     here.admin.run("db", "backup", copy, "--store", here.store, server=False)
     here.admin.run("db", "check", "--store", here.store, server=False)
@@ -223,8 +223,8 @@ def test_another_file_in_its_place(build):
 
 
 def test_the_journal_of_usage_goes_with_it(build):
-    """What a killed gpuaasd had not written is in the file beside the database, and is of the
-    database that it went on with."""
+    """Rows that a killed gpuaasd had not written are in the file beside the database, and belong to
+    the database that it went on with."""
     with node(build) as here:
         copy = os.path.join(here.folder, "copy")
         with here.serving() as server, running_session(build, here, server):

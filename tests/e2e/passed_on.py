@@ -237,7 +237,7 @@ def test_from_one_to_the_next(build):
 
 
 def test_memory_without_an_address(build):
-    """The same of what travels as a descriptor, also when who has imported it passes it on."""
+    """Memory that travels as a descriptor, also when the importer passes it on."""
     with node(build) as here:
         maker, one, other = (here.program() for _ in range(3))
         expect(maker.get("create(64)") == 0, maker.report())
@@ -253,7 +253,7 @@ def test_memory_without_an_address(build):
 
 
 def test_one_process_for_several_programs(build):
-    """What they hand over they do within it."""
+    """Applications of one process hand over within it."""
     with node(build, "spare_backends = 0", {"GPUAAS_TEST_SEATS": "8"}) as here:
         maker, keeper = here.program(), here.program()
         expect(maker.get("take(64)") == 0, maker.report())

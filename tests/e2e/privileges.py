@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What backend processes may do: started by root, they run as another user without any capability;
-started by anybody, they have none and gain none. If memory runs out, they go before gpuaasd. What
-they may do in the sandbox: taken_over.py."""
+"""Privileges of backend processes: started by root, they run as another user without any
+capability; started by anybody, they have none and gain none. If memory runs out, they go before
+gpuaasd. taken_over.py tests the sandbox."""
 
 import os
 import re

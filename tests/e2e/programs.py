@@ -18,7 +18,7 @@ def capabilities(name):
 
 
 def lacks(name, devices, capability):
-    """What `devices` devices of `capability` ("9.0") lack for it; empty: nothing."""
+    """The features that `devices` devices of `capability` ("9.0") lack for it; empty: none."""
     if name in TWO_DEVICES and devices < 2:
         return f"it needs two devices, there is {devices}"
     wanted = capabilities(name)[0]

@@ -74,7 +74,8 @@ def take_all(player):
 
 
 def test_memory_of_two_programs(build):
-    """They have the limit together, to the last byte of it; what one frees the other gets."""
+    """The programs have the limit together, to the last byte of it; memory that one frees the other
+    gets."""
     with limited(build, "gpu-mem=100MiB") as server, players(build, server, 2) as (one, other):
         expect(one.free() >= 95 and other.free() >= 95, "what the limit allows is free")
         took = take_all(one)
@@ -287,7 +288,7 @@ def test_the_servers_own_context_takes_what_others_cache(build):
 
 
 def test_other_limits_while_it_runs(build):
-    """They hold at once, for new allocations alone; the size of the device stays."""
+    """Changed limits hold at once, for new allocations alone; the size of the device stays."""
     with limited(build, "gpu-mem=100MiB") as server, players(build, server, 1) as (player,):
         expect(player.ask("take 50") == "took", player.report())
         server.limit("gpu-mem=40MiB")
@@ -357,7 +358,7 @@ def test_types_of_gpu(build):
 
 @contextlib.contextmanager
 def another_driver(build, lacks, *limits, keys=""):
-    """The same, with a driver that lacks something."""
+    """A limited server with a driver that lacks something."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
         point = os.path.join(folder, "failpoint")
         with open(point, "w", encoding="utf-8") as f:
@@ -383,7 +384,7 @@ def variables_are_charged(build, server):
 
 
 def test_variables_of_modules(build):
-    """They are charged when the module is loaded, which is refused like any allocation."""
+    """Variables are charged when the module is loaded, which is refused like any allocation."""
     with limited(build, "gpu-mem=64MiB") as server:
         variables_are_charged(build, server)
 
@@ -428,8 +429,8 @@ def test_bandwidth(build):
 
 
 def test_bandwidth_of_two_programs(build):
-    """They have it together, also if each of their copies is counted at once, as with shared
-    memory, and one waits while the other goes on."""
+    """The programs have the rate together, also if each of their copies is counted at once, as with
+    shared memory, and one waits while the other goes on."""
     for limit in ("bandwidth-in", "bandwidth-out"):
         with limited(build, f"{limit}=2MiB/s") as server, \
                 players(build, server, 2, GPUAAS_TRANSPORT="auto") as both:

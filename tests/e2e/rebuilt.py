@@ -27,7 +27,7 @@ ENOUGH = 20
 FEW = 50  # boundaries
 SEEDS = 3  # that are tried: on a busy machine the work may be under way wherever it is looked
 SECONDS = 240
-# What cannot be made again, and why
+# Programs that cannot be made again, and why
 REFUSED = {}
 
 
@@ -58,7 +58,7 @@ class Plan:
 
 
 def run(build, server, name):
-    """What the program says, and what the server says of its applications (it may be several
+    """The output of the program, and the server's report of its applications (it may be several
     processes): how often each was rebuilt, at how many boundaries, how many were busy, and why the
     last one was refused."""
     arguments = ARGUMENTS.get(name, []) if build.sanitize != "none" else []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever is refused, for whatever reason, is in the audit log, with who he is, and is counted:
+"""Every refusal, for whatever reason, is in the audit log, with the identity, and is counted:
 programs by limits, drains, GPUs that others have, and people who may not administer."""
 
 import contextlib

@@ -18,7 +18,7 @@ COMMAND = r"(gpuaasctl|gpuaasd|curl|mv|GPUAAS_\w+=\S+ .*gpuaasctl) "
 # Indented lines that are neither commands nor the configuration.
 OTHERS = {"gpu1,gpu2:9960 gpuaas_...": "a file of tokens",
           "*.lab.example.org gpuaas_...": "a file of tokens"}
-# What the text around a command says.
+# Steps that the text around a command describes.
 BEFORE = {"GPUAAS_CA=ca.pem": "cp /var/lib/gpuaas/ca/ca.pem .",
           "gpuaasctl db restore": "stop"}
 AFTER = {"gpuaasd --config": "ready",

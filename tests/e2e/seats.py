@@ -31,7 +31,7 @@ def one_process(build, extra=None):
 
 
 def outputs_alone(build, names):
-    """What each prints on the software GPU itself."""
+    """The output of each on the software GPU itself."""
     env = build.local("memory=1GiB;memory=2GiB")
     return {name: harness.run_passing([build.program(name)], env).out.text for name in set(names)}
 
@@ -64,7 +64,7 @@ def test_resets_and_devices(build):
 
 
 def test_each_gets_its_own_output(build):
-    """The same program eight times: no line more or less than alone."""
+    """One program eight times: no line more or less than alone."""
     alone = outputs_alone(build, ["device_printf"])["device_printf"].splitlines()
     for program in together(build, ["device_printf"] * SEATS):
         expect(sorted(program.out.lines) == sorted(alone),
@@ -127,7 +127,7 @@ def test_one_cannot_be_ended(build):
 
 
 def test_one_cannot_be_ended_that_waits(build):
-    """The same if its thread in the server waits at the time: for the end of a context, and for
+    """An application ends while its thread in the server waits: for the end of a context, and for
     room."""
     for what in ("destroy", "copies"):
         cannot_be_ended(build, what)

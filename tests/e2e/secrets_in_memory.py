@@ -68,7 +68,7 @@ def test_told_to_an_admin(build):
         for admin, tenant in ((local, "lab"), (elsewhere, "shop")):
             for token in tokens(admin, tenant):
                 expect_forgotten(server, token, "told")
-        # What programs show, right and wrong.
+        # Tokens that programs show, right and wrong.
         env = build.remote([server], GPUAAS_CA=f"{folder}/ca/ca.pem", GPUAAS_TOKEN=token)
         harness.run_passing([build.program("hello")], env)
         expect_forgotten(server, token, "shown by tls")

@@ -3,8 +3,8 @@
 """Shares, caps and throttles of tenants, as docs/quotas.md has them, with programs that always want
 the GPU. The GPU only keeps time, so the processors have little to do; but a machine that is so busy
 that the GPU stands still although somebody wants it says nothing about shares: such a look is VOID,
-and is done again. What must never be too much is compared always. What a cap must leave is compared
-with the time for which it has held the program back, which a busy machine does not change."""
+and is done again. Upper bounds are always compared. The time that a cap must leave is compared with
+the time for which it has held the program back, which a busy machine does not change."""
 
 import contextlib
 import os
@@ -59,7 +59,7 @@ def working(build, server, admin, *tenants):
 
 
 def use_ms(admin, figure):
-    """Of each tenant's session so far."""
+    """The GPU time of each tenant's session so far."""
     return {session["tenant"]: sum(use[figure] for use in session["use"])
             for session in admin.items("sessions")}
 
@@ -69,7 +69,7 @@ def gpu_ms(admin):
 
 
 def look(admin, work_ms=LOOK_MS):
-    """What each has used while so much was done, as parts of the time that this took."""
+    """The use of each while so much was done, as parts of the time that this took."""
     begin, since = gpu_ms(admin), time.monotonic()
 
     def passed():
@@ -83,8 +83,8 @@ def look(admin, work_ms=LOOK_MS):
 
 
 def expect_ratio(admin, one, other, least, most, work_ms=LOOK_MS):
-    """Of the GPU times of two who always want the GPU. A look may be off by what the meter does not
-    know yet (0.3 s)."""
+    """Compares the GPU times of two programs that always want the GPU. A look may be off by what
+    the meter does not know yet (0.3 s)."""
     busy = []
     for _ in range(LOOKS):
         parts = look(admin, work_ms)
@@ -97,10 +97,10 @@ def expect_ratio(admin, one, other, least, most, work_ms=LOOK_MS):
 
 
 def expect_part(admin, tenant, part, work_ms):
-    """Of one with a cap, who is alone and always wants the GPU. Not more, in all; and for each
-    second that it waits, for only the cap lets it wait, it has part / (1 - part) of them: also if
-    the machine is too busy for it to use its part up. A look may be off by what the meter does not
-    know yet."""
+    """Checks a program with a cap that is alone and always wants the GPU. Not more, in all; and for
+    each second that it waits, for only the cap lets it wait, it has part / (1 - part) of them: also
+    if the machine is too busy for it to use its part up. A look may be off by what the meter does
+    not know yet."""
     begin, since, waited, seen = gpu_ms(admin)[tenant], time.monotonic(), 0, []
     for _ in range(LOOKS):
         before, looked = use_ms(admin, "waited_ms")[tenant], time.monotonic()
@@ -131,7 +131,7 @@ def test_shares(build):
 
 
 def test_shares_of_kernels_longer_than_a_turn(build):
-    """What a turn takes too much is owed. A look is long, since it may be off by a kernel."""
+    """Time beyond the end of a turn is owed. A look is long, since it may be off by a kernel."""
     with node(build, "tfs", LONG) as (server, admin):
         admin.run("tenant", "add", "large", "share=300")
         admin.run("tenant", "add", "small")
@@ -153,7 +153,7 @@ def test_latency_goal(build):
 
 
 def test_cap(build):
-    """Of a tenant whose kernels fill the GPU."""
+    """The throttle of a tenant whose kernels fill the GPU."""
     with node(build, "none") as (server, admin):
         admin.run("tenant", "add", "capped", "compute-cap=25%")
         with working(build, server, admin, "capped"):

@@ -53,7 +53,7 @@ def test_tcp_when_the_operator_says_so(build):
 
 
 def made(build, server, transport):
-    """What pinned_copies says of its copies of shared memory."""
+    """The copies of shared memory that pinned_copies reports."""
     env = build.remote([server], GPUAAS_TRANSPORT=transport, GPUAAS_TRACE="summary")
     process = harness.run_passing([build.program("pinned_copies")], env)
     return re.findall(r"trace: +\d+ ga_shared_buffer_(?:in|out)$", process.err.text, re.M)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What gpuaasd logs of itself at SIGUSR1: the applications, their control connections and backend
+"""The report that gpuaasd logs at SIGUSR1: the applications, their control connections and backend
 processes; what each has and has moved; and what is the server's own."""
 
 import contextlib
@@ -61,7 +61,7 @@ def test_each_application(build):
 
 
 def figures(server):
-    """What the only application has and has moved, by the words of the report."""
+    """The figures of the only application, by the words of the report."""
     text, = (match.group(1) for match in found(HAS, report(server)))
     return {words: int(number) for number, words in
             (figure.split(" ", 1) for figure in text.split(", "))}

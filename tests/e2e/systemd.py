@@ -81,7 +81,7 @@ def boots():
 
 
 class Machine:
-    """What runs under that systemd, whose process is `pid`."""
+    """The commands that run under that systemd, whose process is `pid`."""
 
     def __init__(self, build, pid):
         self.build, self.pid = build, pid
@@ -228,7 +228,8 @@ PROGRAMS = ("hello", "vector_add", "reduction", "streams_events", "pinned_copies
 
 
 def test_no_system_call_is_missing(build):
-    """Whoever makes one that the unit does not allow is ended here, and not only refused."""
+    """A process that makes a call which the unit does not allow is ended here, and not only
+    refused."""
     if not boots():
         print("  (left out: systemd does not start here)")
         return

@@ -65,7 +65,7 @@ def test_start_a_program(build):
 
 
 def test_take_memory(build):
-    """Of this machine it has what its application may have, twice, and the spare."""
+    """The process takes of this machine what its application may have, twice, and the spare."""
     with attacked_config(build, "take_memory", "application_host_memory = 64MiB") as config, \
             harness.serving(build, config=config) as server:
         with others(build, build.remote([server])):
@@ -130,7 +130,7 @@ def text_of(path):
 
 
 def log_after(build, attack, *keys, program=launch, until=r"vector_add \(pid \d+\): gone"):
-    """What a log file says, after the attack and the end of gpuaasd."""
+    """The log file, after the attack and the end of gpuaasd."""
     with attacked_config(build, attack, *keys) as config, \
             tempfile.NamedTemporaryFile(prefix="gpuaas-log-") as file:
         with logging_to(build, config, file) as server:
@@ -169,7 +169,7 @@ def test_forge_lines(build):
 
 
 def test_fill_the_log(build):
-    """It is cut short, others are served meanwhile, and its last words are there."""
+    """The output is cut short, others are served in this time, and its last words are there."""
     def beside(build, env):
         with others(build, env):
             launch(build, env)
@@ -183,7 +183,7 @@ def test_fill_the_log(build):
 
 
 def test_nobody_reads_the_log(build):
-    """Of gpuaasd: neither it nor others wait."""
+    """Nobody reads the log of gpuaasd: neither it nor others wait."""
     with attacked_config(build, "fill_the_log") as config:
         reader, writer = os.pipe()
         with open(reader, "rb", buffering=0) as end, logging_to(build, config, writer):
@@ -200,7 +200,7 @@ def test_nobody_reads_the_log(build):
 
 
 def test_say_forbidden_without_being_it(build):
-    """It is believed, once."""
+    """The report is believed, once."""
     with attacked_config(build, "say_forbidden_without_being_it") as config, \
             harness.serving(build, config=config) as server:
         launch(build, build.remote([server]))
@@ -246,7 +246,8 @@ def expect_memory(pid):
 
 
 def test_descriptors_and_memory(build):
-    """Of a spare and of a process that serves, over each transport: what the page says, no more."""
+    """Descriptors and memory of a spare and of a process that serves, over each transport: those of
+    the page, no more."""
     for transport in ("tcp", "auto"):
         with harness.serving(build, gpus=1) as server:
             env = {**build.remote([server]), "GPUAAS_TRANSPORT": transport}

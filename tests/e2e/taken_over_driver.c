@@ -85,7 +85,7 @@ static void kill_others_by_a_descriptor(void)
     }
 }
 
-/* What the log already says. */
+/* Cuts the log. */
 static void empty_the_log(void)
 {
     say("empties: %d\n", ftruncate(2, 0) == 0 ? 0 : errno);
@@ -118,7 +118,7 @@ static void fill_the_log(void)
     abort();
 }
 
-/* What the process may only read, it cannot make writable. */
+/* The process cannot make writable what it may only read. */
 static void write_the_grants(void)
 {
     char line[300], path[200], grants[200] = "";

@@ -79,7 +79,7 @@ def test_names_and_addresses(build):
 
 
 def test_keys_of_every_kind(build):
-    """Of those that TLS 1.3 knows."""
+    """Keys of the kinds that TLS 1.3 knows."""
     kinds = {"rsa": ["rsa:2048", "-sha384"], "pss": ["rsa-pss", "-pkeyopt", "rsa_keygen_bits:2048"],
              "p384": ["ec", "-pkeyopt", "ec_paramgen_curve:P-384", "-sha512"],
              "ed25519": ["ed25519"], "ed448": ["ed448"]}
@@ -143,7 +143,7 @@ def test_certificates_that_are_not_valid_now(build):
 
 
 def test_certificate_that_ends_meanwhile(build):
-    """It is told before, and when it has ended; a new one is taken by a reload."""
+    """The log warns before the end, and says when it has ended; a reload takes a new one."""
     authority = harness.authority()
     cert, key = authority.sign_for_seconds("brief", "IP:127.0.0.1", -60, 12)
     config = config_with_tls(more="http = 127.0.0.1:0\n", tls_cert=cert, tls_key=key)

@@ -47,7 +47,7 @@ class Listener:
 
 
 def greet(build, server, **env):
-    """What a program says to it, and the lines about the token."""
+    """The bytes that a program sends to it, and the lines about the token."""
     env.setdefault("GPUAAS_TOKEN", TOKEN)
     scheme = "tls://" if server.context is not None else ""
     process = harness.run([build.program("devices")],

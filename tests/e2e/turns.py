@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs that share GPUs under a policy: each of them goes on, whatever it and the others do, and
-each of its kernels and copies is done once. Who is stopped, killed or waits for itself with a turn
-keeps nobody else from the GPU. semantics S170, S171, S172"""
+each of its kernels and copies is done once. A program that is stopped, killed or waits for itself
+with a turn keeps nobody else from the GPU. semantics S170, S171, S172"""
 
 import contextlib
 import os

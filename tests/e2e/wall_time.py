@@ -92,8 +92,8 @@ def test_who_opens_nothing_has_used_nothing(build):
 
 
 def test_a_backend_process_that_says_nothing(build):
-    """Who has got one and keeps it from saying whether it serves, or gives it up, is counted from
-    when its tickets are worth nothing."""
+    """A program that keeps its backend process from saying whether it serves, or gives it up, is
+    counted from when its tickets are worth nothing."""
     if os.environ.get("GPUAAS_TEST_FULL") != "1":
         return
     with quotas.limited(build, "wall-time=1s") as server, \
@@ -109,8 +109,8 @@ def test_a_backend_process_that_says_nothing(build):
 
 
 def test_a_gpuaasd_that_hears_late_of_the_first_device(build):
-    """It has the ticket already, and works while gpuaasd stands still: it has been there for as
-    long as it has used the GPU, at least."""
+    """The program has the ticket already, and works while gpuaasd stands still: it has been there
+    for as long as it has used the GPU, at least."""
     with quotas.limited(build) as server:
         with contextlib.closing(Program(build.remote([server]))) as program:
             expect(program.ask("look()") == (0, 0, 1), program.report())

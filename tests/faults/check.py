@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold after a fault, whatever it was. One Checker per gpuaasd, made while it is calm:
+"""Conditions that must hold after a fault, whatever it was. One Checker per gpuaasd, made while it
+is calm:
 
     checker = Checker(build, server)       # takes the baseline
     ...                                    # the fault, with programs that are its victims
@@ -33,7 +34,7 @@ ALL = "--all" in sys.argv or os.environ.get("GPUAAS_TEST_FULL") == "1"
 if "--all" in sys.argv:
     sys.argv.remove("--all")
 
-# What a program may be told after a fault: docs/errors.md.
+# The errors that a program may get after a fault: docs/errors.md.
 DOCUMENTED = {2, 46, 100, 719}
 
 COMPLAINTS = re.compile(r"Sanitizer|runtime error:|Assertion .* failed|core dumped|"

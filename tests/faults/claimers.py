@@ -68,7 +68,7 @@ class Claimer:
 
 @contextlib.contextmanager
 def claimers(server, token="", asked=ASKED):
-    """So many of them, all of which have had a ticket; they go on until the end."""
+    """Starts so many of them, all of which have had a ticket; they go on until the end."""
     made = [Claimer(server.address, token, asked) for _ in range(CONNECTIONS)]
     try:
         wait_until(lambda: all(each.tickets for each in made), 60, "each of them gets tickets")

@@ -39,7 +39,8 @@ def test_backend_processes_die(build):
             with looking(env) as program:
                 harness.run_passing([build.program("vector_add")], gpu(env, 1))
                 expect(fuse.fired(), "its backend process lives")
-                # It has lost nothing that it has used: it gets another process, or is told.
+                # The program has lost nothing that it has used: it gets another process, or an
+                # error.
                 expect(program.ask("open_it()")[0] in (0, 46), program.report())
             expect_all_free(build, server, env)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The control connection of a program is cut, and its data connections are not: the program goes
-on, and does not notice. What it has is given back when it ends, as ever.
+on, and does not notice. Its memory is given back when it ends, as ever.
 
 A relay stands between the program and gpuaasd; programs connect to the backend process directly."""
 
@@ -202,7 +202,8 @@ def test_gpuaasd_ends(build):
 
 
 def test_it_is_one_of_the_clients(build):
-    """Of `clients`, so that nobody gets more processes by closing the connection."""
+    """Programs count for `clients`, so that nobody gets more processes by closing the
+    connection."""
     config = harness.configuration(1).replace("[server]", "[server]\nclients = 1")
     with relayed(build, config) as (server, relay):
         with alone(build, server, relay) as (program, _):

@@ -81,7 +81,7 @@ class Net:
 
     @contextlib.contextmanager
     def inside(self, end):
-        """What is started meanwhile is there."""
+        """Processes that are started in the block are there."""
         set_namespace(f"/run/netns/{self.names[end]}")
         try:
             yield
@@ -132,7 +132,7 @@ def test_cut_in_every_state(build):
         print(f"the server has freed everything after {time.monotonic() - begin:.1f} s")
         bystander.kill(15)
         expect(check.victim_result(bystander) == 0, bystander.report())
-        # Of the control connections too, which nobody has closed.
+        # Nothing is left, of the control connections either, which nobody has closed.
         checker.check(serve=False)
         steps_near(net, build, server)
         net.mend("client")
@@ -142,7 +142,7 @@ def test_cut_in_every_state(build):
 
 
 def test_short_cut_is_survived(build):
-    """What was lost meanwhile the kernel sends again."""
+    """The kernel sends again what was lost."""
     with Net() as net, contextlib.ExitStack() as stack:
         with net.inside("server"):
             server = stack.enter_context(harness.serving(build, config=configuration(20)))

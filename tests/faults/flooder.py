@@ -73,7 +73,7 @@ TLS_HELLO = client_hello()
 
 
 def words(chance):
-    """What one of them will have said, if it comes so far."""
+    """The bytes of one of them, if it comes so far."""
     kind = chance.random()
     if kind < 0.3:
         return crowd.hello(1) + crowd.open_first()
@@ -178,7 +178,7 @@ class Place:
 
 
 def fill(places, full, most, seconds):
-    """They come and say a byte, and the servers have time to hear it."""
+    """Strangers connect and send a byte, and the servers have time to read it."""
     for place in places:
         place.begin_all(full, most, time.monotonic() + seconds / len(places))
     time.sleep(0.1)

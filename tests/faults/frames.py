@@ -21,15 +21,14 @@ SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
 DATA, SIDE = 2, 3  # kinds of connections, to transport/fault/fault.h
 
-# Of what steps sends and gets: each round is as the one before, and more frames than are left out
-# here. The first one is the greeting, and the second one that it sends a context, which may come
-# twice.
+# The program steps has equal rounds, each with more frames than are left out here. The first one is
+# the greeting, and the second one that it sends a context, which may come twice.
 ROUNDS = 4 if FULL else 2
 PLACES = ({"out": range(3, 60), "in": range(2, 40)} if FULL else
           {"out": (31,), "in": (6,)} if harness.TRANSPORT == "rdma" else
           {"out": (3, 9, 31), "in": (2, 6, 9, 16)})
 GREETING = {0, 46, 100, 719}  # what may become of a program whose connections begin wrongly
-# What the reader is bound to notice, whatever frame it is. Answers out of turn do no harm: each
+# Faults that the reader must notice, whatever frame it is. Answers out of turn do no harm: each
 # says what it belongs to; but to a copy its pieces belong in their order, and before its answer.
 ALWAYS = {"out": ("cut", "twice", "swap", "long"), "in": ("cut", "long")}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of a tenant while many of his programs race for them, and while backend processes and
-gpuaasd are killed at each step of lending: what is lent never is more than the limit, no process
+"""The limits of a tenant while many of its programs race for them, and while backend processes and
+gpuaasd are killed at each step of lending: the lent sum is never more than the limit, no process
 has charged more than it was lent, and in the end all of it can be had again."""
 
 import contextlib
@@ -87,7 +87,7 @@ def players(build, server, count):
 
 
 def sample(server):
-    """What gpuaasd's books say: lent and charged bytes; None: no program is there."""
+    """The books of gpuaasd: lent and charged bytes; None: no program is there."""
     before = len(server.err.lines)
     server.kill(signal.SIGUSR1)
     wait_until(lambda: any("backend processes, " in line for line in server.err.lines[before:]), 10,

@@ -75,7 +75,8 @@ def login(greeting, server, source, number):
 
 
 def storm(greeting, server, addresses, stop, count=LOGINS, seconds=SECONDS):
-    """So many in that time, evenly; or until `stop`. How many there were, and were answered."""
+    """Makes so many logins in that time, evenly; or until `stop`. How many there were, and were
+    answered."""
     began, answered = time.monotonic(), 0
     for number in range(count):
         if stop.is_set():
@@ -98,8 +99,8 @@ def starts(build, env, count):
 
 @contextlib.contextmanager
 def storms(greeting, server, count):
-    """So many at once from this address, as fast as they are answered; what they have done, in the
-    end: (logins, of which answered)."""
+    """Makes logins, so many at once from this address, as fast as they are answered; yields their
+    sums: (logins, of which answered)."""
     stop, done = threading.Event(), []
     threads = [threading.Thread(target=lambda: done.append(
         storm(greeting, server, ["127.0.0.1"], stop, sys.maxsize, 0))) for _ in range(count)]
@@ -114,8 +115,8 @@ def storms(greeting, server, count):
 
 
 def from_one_address(build, scheme, count):
-    """So many fail all the time; whoever has a right token gets in beside them, and each time.
-    How many logins there were, and in how many seconds."""
+    """Logins fail all the time; a program with a right token gets in beside them, each time. How
+    many logins there were, and in how many seconds."""
     greeting = learn_hello(build)
     with auth.guarded(build, scheme) as server:
         server.change("add", "lab")

@@ -13,7 +13,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 CALL = re.compile(r'(\(void\))?GA_FAILPOINT\("([^"]+)"\)')
 
 FOLDERS = ("client", "server", "transport")
-# Of different names: whoever adds or removes one says so here, so that none is lost unseen.
+# The number of different names: a change that adds or removes one changes it, so that none is lost
+# unseen.
 COUNT = 62
 
 # Steps that are only taken where a tenant has limits: lending.py goes there.

@@ -41,7 +41,7 @@ def expect_calm(pid, what):
 
 @contextlib.contextmanager
 def crowd(address, count):
-    """So many connections that say nothing."""
+    """Opens connections that say nothing."""
     host, port = address.rsplit(":", 1)
     with visitors((socket.AF_INET, (host, int(port))), count) as sockets:
         yield sockets
@@ -49,7 +49,7 @@ def crowd(address, count):
 
 @contextlib.contextmanager
 def visitors(door, count):
-    """So many connections that say nothing, at an address of this family."""
+    """Opens connections that say nothing, at an address of this family."""
     family, address = door
     sockets = []
     try:
@@ -103,7 +103,7 @@ def test_descriptors_of_gpuaasd(build):
         with crowd(server.place, 60):
             server.wait_for_line("no descriptors or memory left", 20, server.err)
             expect_calm(server.pid, "gpuaasd without descriptors")
-            # Who says nothing makes room.
+            # A connection that says nothing makes room.
             expect("descriptors have run out: dropped" in server.err.text, server.report())
             check.run_steps(build, [server])
         check.run_steps(build, [server])
@@ -125,7 +125,7 @@ def get(address, path):
 
 
 class Doors:
-    """Of one gpuaasd: where strangers come, and what the door is for."""
+    """The doors of one gpuaasd: where strangers come, and what the door is for."""
 
     def __init__(self, build, server, folder):
         self.build, self.server, self.folder = build, server, folder
@@ -168,7 +168,7 @@ def test_every_door_of_gpuaasd(build):
             for door, _ in doors.all:
                 before = limit_descriptors(server.pid, 3)
                 with visitors(door, 24), contextlib.ExitStack() as others:
-                    # They fill what is left there, and wait at the other doors.
+                    # Strangers fill what is left there, and wait at the other doors.
                     for other, _ in doors.all:
                         others.enter_context(visitors(other, 4))
                     expect_calm(server.pid, f"gpuaasd without descriptors, at {door[1]},")

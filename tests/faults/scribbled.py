@@ -14,8 +14,8 @@ import check
 import harness
 from check import expect
 
-# They compare what they have computed. Two processes of ipc_events compute together, put into order
-# by nothing but events that they share.
+# Programs that compare what they have computed. Two processes of ipc_events compute together, put
+# into order by nothing but events that they share.
 PROGRAMS = ["vector_add", "matrix_mul", "histogram", "streams_events", "reuse", "black_scholes",
             "managed", "ipc_events"]
 REFUSALS = ["(2, ", "(46, ", "(100, "]  # as the programs print them
@@ -25,7 +25,7 @@ SECONDS_MOST = 120
 
 
 def node_name(pid):
-    """Of a backend process's node."""
+    """The node of a backend process."""
     for line in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
         if line.startswith(b"SOFTGPU_NODE="):
             return line.split(b"=")[1].decode()

@@ -20,7 +20,7 @@ from check import Checker, expect, wait_until
 DEAD_AFTER = 6 if harness.TRANSPORT == "rdma" else 4
 SLACK = 20
 
-# What a program is at when its peer falls silent.
+# The states of a program when its peer falls silent.
 STATES = {"idle": ["endless", "idle"],  # nothing is due
           "request": ["endless", "kernel"],  # it waits for an answer
           "bytes": ["endless", "copy"],  # bytes on the way, in both directions
@@ -125,7 +125,7 @@ def test_short_pauses_harm_nobody(build):
 
 
 def test_gpuaasd_that_stands_still(build):
-    """Who has its backend process needs gpuaasd no more; who comes is told in time."""
+    """A program that has its backend process needs gpuaasd no more; a new one is told in time."""
     with harness.serving(build, config=configuration()) as server:
         checker = Checker(build, server)
         with harness.running([build.program("steps"), "0"],

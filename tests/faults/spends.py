@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What one application can make the node spend has a bound: at the bound that application gets a
-documented error, and nobody else notices (docs/limits.md)."""
+"""The cost that one application can make the node spend has a bound: at the bound that application
+gets a documented error, and nobody else notices (docs/limits.md)."""
 
 import ast
 import contextlib
@@ -84,7 +84,7 @@ def test_exported_memory_costs_who_exports_it(build):
 MIB = 1 << 20
 BUDGET = 64  # MiB, the least that a configuration can say
 FIFO_SIZE = 1  # CU_LIMIT_PRINTF_FIFO_SIZE
-# Of a few bytes of text, gigabytes of initial values.
+# A few bytes of text make gigabytes of initial values.
 BOMB = ".global .b8 far[2][{bytes}] = {{{{1}},{{1}}}};"
 # Each thread has so much local memory.
 WIDE = """.visible .entry start()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers: very many connections that do not say who they are, to any ports of 127.0.0.0/8. Who
-is dropped comes again. A process of its own: `Strangers(...)` starts it.
+"""Strangers: very many connections that do not say who they are, to any ports of 127.0.0.0/8.
+Dropped connections come again. A process of its own: `Strangers(...)` starts it.
 
 usage: stranger.py FROM HOST PORTS COUNT EACH_SECOND SECONDS WORDS
   FROM         the addresses that they have, separated by commas

@@ -30,7 +30,8 @@ PROGRAMS = 128 if FULL else 12
 AT_ONCE = 4 if harness.TRANSPORT == "tls" else 16
 DATA_PORTS = (27100, 27399)
 ADDED_SECONDS = 3  # of noise, beside twice the time
-# Of a message, and of a TLS handshake: whoever says something else is refused at once.
+# The first byte of a message, and of a TLS handshake: a connection that sends something else is
+# refused at once.
 BEGINNING = b"\x16" if harness.TRANSPORT == "tls" else b"\x40"
 HANDSHAKES = 200  # each takes some milliseconds
 
@@ -175,8 +176,8 @@ def test_handshakes_that_stop(build):
 
 
 def test_more_than_may_wait(build):
-    """They take turns at being dropped, which keeps the server busy; and who says who he is comes
-    through."""
+    """Strangers take turns at being dropped, which keeps the server busy; a program that greets
+    comes through."""
     expect_programs_start(build, b"", f"pending_connections = {STRANGERS // 2}", each_second=1000,
                           bounded=False)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who has seen on the wire how a program came in gets in no second time: what its connections said
-first is said again, while the ticket is good and when it has expired. Each time the answer is no,
-with the reason, and the program goes on and computes rightly.
+"""A recording of how a program came in lets nobody in: the first bytes of its connections are sent
+again, while the ticket is good and when it has expired. Each time the answer is no, with the
+reason, and the program goes on and computes rightly.
 
 A relay stands between program and backend process, where the server tells programs to connect
 (advertise_address): it passes everything on, and keeps a copy. Over RDMA that is an offer of queue
@@ -123,7 +123,8 @@ def configuration(host, relay, ticket_s):
 
 
 def places():
-    """Of the server, and of the relay. Over RDMA both are the card's, as vm.sh makes it."""
+    """The ends of the server, and of the relay. Over RDMA both are the card's, as vm.sh makes
+    it."""
     if harness.TRANSPORT == "rdma":
         return harness.HOST, str(ipaddress.ip_address(harness.HOST) + 1)
     return check.own_host(), check.own_host()

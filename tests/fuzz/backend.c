@@ -252,7 +252,7 @@ static void driver_settle(void)
     sg_unlock();
 }
 
-/* What was handed to the completion thread has been told, and its jobs are done. */
+/* Waits until the completion thread has sent all that was handed to it, and its jobs are done. */
 static void completer_settle(struct server_conn *conn)
 {
     while (!completer_is_idle(&conn->completer)) {

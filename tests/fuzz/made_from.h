@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What objects of a backend process keep of their making suffices to make their like. */
+/* The records of how objects of a backend process were made suffice to make their like. */
 #ifndef TESTS_FUZZ_MADE_FROM_H
 #define TESTS_FUZZ_MADE_FROM_H
 

@@ -47,7 +47,7 @@ static const char image[] =
     "    mul.wide.u32 %d2, %r2, 4;\n    add.s64 %d3, %d1, %d2;\n"
     "    st.global.u32 [%d3], %r1;\nDONE:\n    ret;\n}\n";
 
-/* What parts share. */
+/* State that the parts share. */
 static CUcontext context;
 static CUdevice device;
 static CUmodule module;
@@ -55,8 +55,8 @@ static CUfunction fill;
 static CUstream stream;
 static uint8_t *small, *large;
 
-/* Whoever takes more of the parameters than there are, because a server says so, ends the program.
- */
+/* Code that takes more of the parameters than there are, because a server says so, ends the
+ * program. */
 static void launch(CUdeviceptr to, CUstream where)
 {
     static CUdeviceptr *first;

@@ -75,7 +75,7 @@ void ptx_run_open(void)
     }
 }
 
-/* Of eight parameters, four point into the memory, which is also a size and a number; four are
+/* Four of the eight parameters point into the memory, and are also sizes and numbers; four are
  * textures or surfaces. */
 static void run_kernel(const struct sg_image *image, const struct sg_kernel *kernel)
 {

@@ -195,7 +195,7 @@ static void stack(struct writer *w)
             ptx_pick(w, 8), ptx_pick(w, 8));
 }
 
-/* What threads do together. */
+/* Instructions that threads execute together. */
 static void together(struct writer *w)
 {
     switch (ptx_pick(w, 7)) {

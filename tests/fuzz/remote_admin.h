@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Administrators over the network, without the encryption: connections that prove a certificate,
- * and a gpuaasd that answers each of their lines with another one. What is in the lines is the
- * target `admin`'s. */
+ * and a gpuaasd that answers each of their lines with another one. The target `admin` chooses the
+ * contents of the lines. */
 #ifndef TESTS_FUZZ_REMOTE_ADMIN_H
 #define TESTS_FUZZ_REMOTE_ADMIN_H
 

@@ -18,7 +18,7 @@ __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* What a custom mutator calls; nobody calls that here. */
+/* Custom mutators call this function; nobody calls them here. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
 {
     (void)data;

@@ -197,7 +197,7 @@ static int descriptors_above_stdio(void)
     return count;
 }
 
-/* What is executed in the place of the program inherits none of our descriptors. */
+/* A program that is executed in the place of this one inherits none of our descriptors. */
 static int execute(char *self)
 {
     session();

@@ -20,7 +20,7 @@ extern struct guest_cuda {
 } cuda;
 
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* Of a CUresult. */
+/* Checks a CUresult. */
 void check(int rc, const char *what);
 #define CHECK(call) check(call, #call)
 void *symbol(const char *name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose is an address? Asked of memory of every kind, at the edges of each piece: its first and
-// last byte, one before, one past, and after it is gone. What is said of the bytes beside a piece
-// may be about a neighbour, and never about the piece; a call that goes over an edge is refused.
+// To whom does an address belong? Asked for memory of every kind, at the edges of each piece: its
+// first and last byte, one before, one past, and after it is gone. An answer about the bytes beside
+// a piece may be about a neighbour, and never about the piece; a call that goes over an edge is
+// refused.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ struct Answer {
     CUmemorytype type;
 };
 
-// What is said of the address, by all calls that say it.
+// The answers about the address, by all calls that give one.
 static Answer answer_of(const char *what, CUdeviceptr at)
 {
     CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,

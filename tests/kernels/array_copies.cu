@@ -122,7 +122,7 @@ static Place make_array(const char *name, size_t width, size_t height, size_t de
     return in_array(name, array, channels * 4);
 }
 
-// What fits at both ends, and where.
+// A box that fits at both ends, and its places.
 struct Box {
     size_t width, rows, slices, from[3], to[3];
 };

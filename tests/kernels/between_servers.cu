@@ -33,7 +33,7 @@ static void on(int device)
     CHECK(cudaSetDevice(device));
 }
 
-// What device 1 has got, by its own stream and without anybody else waiting for that.
+// Checks the bytes that device 1 has got, by its own stream and without any other wait.
 static void verify(unsigned seed, cudaStream_t stream, const char *what)
 {
     unsigned counted = 1;

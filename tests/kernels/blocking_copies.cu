@@ -96,7 +96,7 @@ static void endless_kernel()
     CHECK(cudaDeviceSynchronize());
 }
 
-// The same with a host function.
+// A blocking copy before a host function.
 static void host_function()
 {
     cudaStream_t stream;

@@ -52,7 +52,7 @@ static void parameters_and_progress(cudaStream_t stream)
     if (result != 5)
         fail("the kernel was given %d", result);
 
-    // What was submitted runs by itself.
+    // Submitted work runs by itself.
     store<<<1, 1, 0, stream>>>(number, 8);
     CHECK(cudaLaunchHostFunc(stream, count, nullptr));
     for (int ms = 0; called == 0; ms++) {

@@ -161,7 +161,7 @@ struct relay {
     int calls;
 };
 
-/* What came out is changed, and goes in again. */
+/* The copied bytes are changed, and go in again. */
 static void CUDART_CB double_all(void *data)
 {
     auto *what = static_cast<relay *>(data);

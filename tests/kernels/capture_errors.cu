@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What capture forbids, and what is answered: each of the errors 900 to 908 and 401. */
+/* Calls that capture forbids, and their errors: each of 900 to 908 and 401. */
 #include <thread>
 
 #include "check_driver.h"
@@ -64,7 +64,7 @@ static void beginnings(CUstream stream)
     end_with(stream, CUDA_SUCCESS);
 }
 
-/* What waits for a stream that captures, and what it does to the capture. */
+/* Calls that wait for a stream that captures, and their effect on the capture. */
 static void waiting(CUstream stream)
 {
     begin(stream);
@@ -196,7 +196,7 @@ static void events(CUfunction kernel)
     CHECK_DRIVER(cuMemFree(memory));
 }
 
-/* What other threads may do, by the modes of both. */
+/* Calls that other threads may make, by the modes of both. */
 static void threads(CUcontext context, CUstream stream)
 {
     struct {

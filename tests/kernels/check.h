@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// What every program here shares: each CUDA call is checked, wrong results are said in words, and
-// the last line of a good run is PASSED. Nothing here may print PASSED by itself.
+// The library of every program here: each CUDA call is checked, wrong results are said in words,
+// and the last line of a good run is PASSED. Nothing here may print PASSED by itself.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// The same for programs written against the driver API.
+// As check.h, for programs written against the driver API.
 #pragma once
 
 #include <cuda.h>

@@ -180,7 +180,7 @@ static void occupancy()
     cudaGetLastError();
 }
 
-// What a kernel sees of the launch's sides, and how many threads there are.
+// Writes the sides of the launch as a kernel sees them, and the number of threads.
 __global__ void sides(unsigned *to)
 {
     const dim3 cluster = cg::this_cluster().dim_blocks();

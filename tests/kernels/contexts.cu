@@ -251,7 +251,7 @@ static void destroyed_elsewhere()
     CHECK_DRIVER(cuCtxDestroy(other));
 }
 
-// What ends waits for the work that needs it.
+// The end of an object waits for the work that needs it.
 static void ended_with_work()
 {
     CUmodule module;

@@ -40,7 +40,7 @@ struct buffers {
     cudaStream_t stream;
 };
 
-// What kernels of the stream have taken.
+// The bytes that kernels of the stream have taken.
 static const unsigned char *taken(const buffers &b, size_t count)
 {
     memset(b.seen, 0, n);

@@ -127,7 +127,7 @@ static void legacy_stream()
     CHECK(cudaFree(device));
 }
 
-// What is freed is nobody else's before the work has ended.
+// Freed memory is nobody else's before the work has ended.
 static void free_memory()
 {
     for (int round = 0; round < 3; round++) {
@@ -151,7 +151,7 @@ static void free_memory()
     }
 }
 
-// What is not kept when it is freed.
+// Memory that is not kept when it is freed.
 static void free_managed()
 {
     unsigned char *managed;

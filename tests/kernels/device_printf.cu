@@ -35,7 +35,7 @@ static void capture()
     atexit(release);
 }
 
-// What has been printed since the last time.
+// The output since the last time.
 static std::string printed()
 {
     fflush(stdout);

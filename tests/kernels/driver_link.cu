@@ -64,7 +64,7 @@ static double now_ms()
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-// What the linker makes outlives it, and can be an input itself.
+// The output of the linker outlives it, and can be an input itself.
 static void link_two()
 {
     CUlinkState link;

@@ -139,7 +139,7 @@ int main()
     check_mixed(module);
     check_reverse(module);
     CHECK_DRIVER(cuModuleUnload(module));
-    // The same from the file itself; its variables are new.
+    // The module again, from the file itself; its variables are new.
     CHECK_DRIVER(cuModuleLoad(&module, path.c_str()));
     check_fill(module);
     CHECK_DRIVER(cuModuleUnload(module));

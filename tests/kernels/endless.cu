@@ -121,7 +121,7 @@ static int run_done()
     return 1;
 }
 
-// The same of an event.
+// Runs past the end, with an event.
 static int run_past()
 {
     cudaEvent_t event;

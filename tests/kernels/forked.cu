@@ -13,7 +13,7 @@ __global__ void store(int *out, int value)
     *out = value;
 }
 
-// What the parent has made.
+// Memory that the parent has made.
 static int *device, *pinned, *managed;
 static cudaStream_t stream, capturing;
 static cudaEvent_t event;

@@ -112,7 +112,7 @@ static void managed(const Side &owner, const Side &user)
     CHECK_DRIVER(cuCtxSynchronize());
 }
 
-// What another context of the device has to do is not waited for: its memory is its own.
+// Work of another context of the device is not waited for: its memory is its own.
 static void elsewhere(const Side &owner, const Side &busy)
 {
     CHECK_DRIVER(cuCtxSetCurrent(busy.context));

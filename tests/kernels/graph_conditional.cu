@@ -152,7 +152,7 @@ static void nested()
     CHECK(cudaFree(rounds));
 }
 
-// What one executable does changes: a kernel in a body by itself, then by a whole update.
+// The work of one executable changes: a kernel in a body by itself, then by a whole update.
 static void changed()
 {
     cudaGraph_t graph, other, body;
@@ -196,8 +196,8 @@ __global__ void take(cudaGraphConditionalHandle handle, const int *wish)
 
 static void CUDART_CB wish_more(void *wish) { ++*(int *)wish; }
 
-// What the program does stands before and behind: a host function, a copy there and one back. The
-// body was captured, and has a fill, a copy, and a branch.
+// Work of the program is before and behind: a host function, a copy there and one back. The body
+// was captured, and has a fill, a copy, and a branch.
 static void around()
 {
     cudaGraph_t graph, body;

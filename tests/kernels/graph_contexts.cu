@@ -35,7 +35,7 @@ static void launch(CUgraphExec exec, CUstream stream, CUevent event, CUdeviceptr
 }
 
 #if CUDA_VERSION >= 13000
-// What a node is given anew stays where it was, unless another context is said, which must be one.
+// New parameters of a node keep its context, unless another one is given, which must be one.
 static void change(CUgraphNode node, CUgraphNodeParams *params, CUcontext *said, CUcontext other)
 {
     CUcontext wrong;

@@ -239,7 +239,7 @@ static void handed_over(int *host)
     CHECK(cudaStreamSynchronize(stream));
     check(host, 1, value);
     EXPECT_ERROR(cudaFreeAsync(data, stream), cudaErrorInvalidValue);
-    // What is destroyed while it runs is done all the same.
+    // A graph that is destroyed while it runs runs to its end all the same.
     CHECK(cudaGraphLaunch(making, stream));
     fill<<<(COUNT + 255) / 256, 256, 0, stream>>>(data, other, count);
     CHECK(cudaMemcpyAsync(host, data, BYTES, cudaMemcpyDeviceToHost, stream));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What travels for a graph of a thousand kernels: launched ten times, changed in one node, launched
+/* The messages for a graph of a thousand kernels: launched ten times, changed in one node, launched
  * once more; and for one that allocates. On stderr stand the marks between which
  * tests/e2e/graphs.py counts. */
 #include <vector>

@@ -188,7 +188,7 @@ static void without_parameters()
     CHECK(cudaGraphDestroy(graph));
 }
 
-// What changes after a launch does not change that launch.
+// A change after a launch does not change that launch.
 static void changes_between_launches()
 {
     int calls = 0, value;

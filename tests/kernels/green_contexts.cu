@@ -87,7 +87,7 @@ static void check_split(const CUdevResource *all)
     unsigned left = rest.type == CU_DEV_RESOURCE_TYPE_SM ? rest.sm.smCount : 0;
     if (one.sm.smCount + left != all->sm.smCount)
         fail("%u and %u multiprocessors are not all", one.sm.smCount, left);
-    // What was split is split again only in a green context.
+    // Resources that were split are split again only in a green context.
     EXPECT_DRIVER(cuDevSmResourceSplitByCount(&rest, &taken, &one, nullptr, 0, 0),
                   CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     EXPECT_DRIVER(cuDevSmResourceSplitByCount(&one, &taken, all, &rest, 0, all->sm.smCount + 1),
@@ -234,7 +234,7 @@ static void check_capture(const part *mine)
     CHECK_DRIVER(cuEventDestroy(event));
 }
 
-// Who ends a green context waits for the work of no other. semantics S6
+// The end of a green context waits for the work of no other. semantics S6
 static void check_end(const part *mine, CUdeviceptr data)
 {
     CUstream other, writer;

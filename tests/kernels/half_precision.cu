@@ -69,7 +69,7 @@ __host__ __device__ static __nv_bfloat162 fused(__nv_bfloat162 a, __nv_bfloat162
     return __hadd2(__hmul2(a, b), c);
 }
 
-// The same for both types; on the host a plain loop calls it
+// For both types; on the host a plain loop calls it
 template <typename Half> __host__ __device__ static void evaluate(float x, float y, unsigned *out)
 {
     Half a = make<Half>(x), b = make<Half>(y), c = make<Half>(0.75f);

@@ -148,7 +148,7 @@ static void forge(const cudaIpcMemHandle_t &right)
     }
 }
 
-// What is left of them when the exporter is killed.
+// The rest of them when the exporter is killed.
 static void orphaned(const handles &got, int *data, cudaEvent_t event, pid_t exporter)
 {
     kill(exporter, SIGKILL);

@@ -179,7 +179,7 @@ static const Error lasting[] = {
     {__LINE__, CUDA_ERROR_LAUNCH_FAILED, [] { return launch((void *)trapping, 3, 64, 0); }},
 };
 
-// What any program may try then, each twice.
+// Calls that any program may try then, each twice.
 static const Error further[] = {
     {__LINE__, CUDA_SUCCESS, [] { return cuCtxSynchronize(); }},
     {__LINE__, CUDA_SUCCESS, [] { return cuMemAlloc(&pointer, 64); }},

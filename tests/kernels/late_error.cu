@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // late_error [TURNS]: makes so many streams that a server refuses one. The call that made it has
-// returned: the next one of its context that waits says so, once, and the program goes on. So many
+// returned: the next one of its context that waits says so, once, and the program goes on. TURNS
 // calls in two contexts in turn, none of which waits, may come between. A helper of the end-to-end
 // tests.
 #include "check_driver.h"

@@ -329,7 +329,7 @@ static void facts()
     (void)cudaGetLastError();
 }
 
-// What the program writes before each launch of a graph is what its kernels see.
+// The kernels of a graph see what the program has written before the launch.
 static void graphs()
 {
     const int count = 3000;

@@ -77,7 +77,7 @@ static void reuse_in_stream(cudaMemPool_t pool, cudaStream_t stream)
     CHECK(cudaFree(wrong));
 }
 
-// What a stream has not done yet no other stream gets, unless it waits for it.
+// Memory that work of a stream still uses no other stream gets, unless it waits for that work.
 static void between_streams(cudaMemPool_t pool, cudaStream_t held, cudaStream_t other)
 {
     Gate gate(held);

@@ -14,7 +14,7 @@ static const size_t bytes = 1 << 20;
 static const int streams = 4;
 static const int whole = bytes / sizeof(float) / 128; // blocks
 
-// Of its own for each kind of work, since all are at work at once.
+// Memory for each kind of work, since all are at work at once.
 static float *device_memory, *device_up, *device_down;
 static float *above, *below; // the host's: to the device and back
 static cudaStream_t stream[streams];

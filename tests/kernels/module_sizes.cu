@@ -44,8 +44,7 @@ static CUmodule loaded(const std::string &body)
     return module;
 }
 
-// What can be but is nothing that programs have: it works, or is refused as not supported.
-// semantics S135
+// Unusual but possible modules: they work, or are refused as not supported. semantics S135
 static void unusual(CUresult result, const char *what)
 {
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED)

@@ -148,7 +148,7 @@ static void graph_questions()
     EXPECT_DRIVER(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
 }
 
-// What has been destroyed is destroyed no second time.
+// A destroyed object is not destroyed a second time.
 static void twice()
 {
     CUstream stream;

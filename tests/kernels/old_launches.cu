@@ -102,7 +102,7 @@ static void check_launches(CUfunction work, CUdeviceptr out)
     CHECK_DRIVER(cuParamSetf(work, 12, 0.5f));
     CHECK_DRIVER(cuLaunch(work));
     expect_values(out, threads, 1000, 0.5f, "cuLaunch");
-    // What has been said stays; only one parameter is new.
+    // Earlier parameters stay; only one is new.
     CHECK_DRIVER(cuParamSeti(work, 8, 7));
     CHECK_DRIVER(cuLaunchGrid(work, 3, 2));
     expect_values(out, 6 * threads, 7, 0.5f, "cuLaunchGrid");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // overflow to_device|to_host|patient|held|fault [MIB]: copies of MIB behind a stream that waits for
-// a value in memory; patient: behind a kernel, which ends by itself. What a server does that has no
-// room for them: each call that gives an error says which. held: stays there until it is killed.
-// fault: meanwhile a kernel leaves its memory.
+// a value in memory; patient: behind a kernel, which ends by itself. A server that has no room for
+// them gives an error: each call says which. held: stays there until it is killed. fault: meanwhile
+// a kernel leaves its memory.
 #include <cstring>
 #include <unistd.h>
 

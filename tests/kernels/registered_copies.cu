@@ -140,7 +140,7 @@ static void behind_held_work(enum kind kind, unsigned char *device, cudaStream_t
     }
 }
 
-// The same addresses, other memory: what was known of it before counts no more.
+// Other memory at equal addresses: facts about the memory before count no more.
 static void comes_again(unsigned char *device)
 {
     const size_t count = 300000;

@@ -53,7 +53,7 @@ struct Steps {
     uint32_t *pinned;
 };
 
-// What comes after an error must be an answer as well, the same one if the error is sticky.
+// The next call after an error must get an answer as well, the same one if the error is sticky.
 static void step(CUresult result, const char *call)
 {
     if (result == CUDA_SUCCESS)

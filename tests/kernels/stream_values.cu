@@ -211,7 +211,7 @@ static void with_kernels(unsigned *word)
     CHECK_DRIVER(cuStreamDestroy(other));
 }
 
-// The same as nodes of a graph, each time anew.
+// Values as nodes of a graph, each time new.
 static void in_graphs(unsigned *word)
 {
     CUstream stream = stream_new();

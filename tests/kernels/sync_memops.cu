@@ -35,7 +35,7 @@ static void mark(CUdeviceptr memory, unsigned value)
     CHECK_DRIVER(cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, memory));
 }
 
-// What comes before in the stream is over when the call returns.
+// Earlier work of the stream is over when the call returns.
 #define EXPECT_OVER(stream, call)                                                                  \
     released = false;                                                                              \
     CHECK_DRIVER(cuLaunchHostFunc(stream, release_soon, nullptr));                                 \
@@ -95,7 +95,7 @@ static void memory()
     mark(marked, 0);
     if (attribute(marked) != 0)
         fail("the attribute is still there");
-    // What was under way is over when the attribute is set.
+    // Work under way is over when the attribute is set.
     EXPECT_OVER(nullptr, cuMemsetD8(marked, 1, 4096) ?: (mark(marked, 1), CUDA_SUCCESS));
     CHECK_DRIVER(cuMemFree(marked));
     CHECK_DRIVER(cuMemAlloc(&again, 4096));

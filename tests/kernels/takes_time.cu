@@ -78,8 +78,8 @@ static void measure(const char *name, bool kernels, void (*first)(int), void (*s
     printf("%s %.4f\n", name, took[0] > took[1] ? took[0] : took[1]);
 }
 
-// The same of a graph: two nodes beside each other (`behind`: one behind the other), launched so
-// many times.
+// Measures a graph: two nodes beside each other (`behind`: one behind the other), launched so many
+// times.
 static void measure_graph(const char *name, void (*first)(int), void (*second)(int), bool behind,
                           int launches)
 {
@@ -106,7 +106,7 @@ static void measure_graph(const char *name, void (*first)(int), void (*second)(i
     CHECK(cudaGraphDestroy(graph));
 }
 
-// Of device memory to device memory: a server does it by itself, too.
+// Copies from device memory to device memory: a server does it by itself, too.
 static void within(int i)
 {
     CHECK(cudaMemcpyAsync(device_memory[i], device_memory[1 - i], bytes, cudaMemcpyDeviceToDevice,

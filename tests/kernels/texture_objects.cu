@@ -401,7 +401,7 @@ static void surfaces()
     CHECK(cudaFreeArray(two));
 }
 
-// What is left behind by a program that makes and destroys many is used again.
+// The places of a program that makes and destroys many are used again.
 static void many()
 {
     cudaArray_t array = plane_of(numbers(side * side, 1), 0);

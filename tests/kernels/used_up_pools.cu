@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that pools of the device hold and do not use is there for every other allocation: nobody
-// is told that memory is used up because of it. What a pool with a largest size has been given back
-// counts from when the work that used it has ended. semantics S55
+// is told that memory is used up because of it. Memory that has been given back to a pool with a
+// largest size counts from when the work that used it has ended. semantics S55
 #include <vector>
 
 #include "check_driver.h"

@@ -222,7 +222,7 @@ static void is_of_two_servers()
     CHECK_DRIVER(cuMemAddressFree(space, 2 * piece));
 }
 
-// Who writes where nothing is mapped any more has left his memory.
+// A kernel that writes where nothing is mapped any more has left its memory.
 static void ends_with_a_fault()
 {
     CUdeviceptr space;

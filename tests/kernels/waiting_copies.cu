@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies behind work that only a later call of the program lets go on: more bytes than anybody has
-// room for on their way, and calls of other streams still come through. What is asked, recorded,
-// launched or destroyed behind such copies keeps its order. semantics S130
+// room for on their way, and calls of other streams still come through. Questions, records,
+// launches and ends behind such copies keep their order. semantics S130
 #include <atomic>
 #include <cstring>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static CUstream stream_new()
     return stream;
 }
 
-// Of pinned memory and of the device.
+// Pinned memory and memory of the device.
 struct Memory {
     size_t bytes;
     bool registered;

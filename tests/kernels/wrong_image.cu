@@ -81,7 +81,7 @@ static void check_refused()
     }
 }
 
-// What becomes of JIT options: logs, their sizes, the time; and options that cannot be.
+// JIT options and their results: logs, their sizes, the time; and options that cannot be.
 static void check_options()
 {
     char error[2048] = "x", info[64] = "x", few[16] = "x";

@@ -43,7 +43,7 @@ class Dim3(ctypes.Structure):
 
 
 class Wrapper(ctypes.Structure):
-    """What nvcc's code registers (fatbinary_section.h of the toolkit)."""
+    """The record that nvcc's code registers (fatbinary_section.h of the toolkit)."""
     _fields_ = [("magic", c_uint), ("version", c_uint), ("data", c_void_p), ("more", c_void_p)]
 
 

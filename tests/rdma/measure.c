@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stream over RDMA takes, to be compared with what perftest says of the same card:
+/* The time of a stream over RDMA, to be compared with that of perftest on the same card:
  *
  *     rdma_measure HOST ROUNDS MEGABYTES
  *

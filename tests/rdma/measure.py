@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What our stream over RDMA takes next to perftest, and what a copy of pinned memory does, on the
-same card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something).
+"""The time of our stream over RDMA next to perftest, and of a copy of pinned memory, on the same
+card (of vm.sh, in which nothing is as fast as in hardware: only the ratios mean something).
 
 Each turn measures all, theirs and ours by turns, and is a line of JSON: microseconds, and 10^6
-bytes per second. `./dev bench rdma` is who reads them; without --turns it is one turn with little,
-only to see that everything arrives."""
+bytes per second. `./dev bench rdma` reads them; without --turns it is one turn with little, only to
+see that everything arrives."""
 
 import argparse
 import json

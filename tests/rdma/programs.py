@@ -21,7 +21,7 @@ from harness import HOST, expect  # noqa: E402
 from points import Fuse  # noqa: E402
 
 PROGRAMS = ("vector_add", "streams_events", "threads_memory")
-# What runs behind these words can lock 64 KiB of memory, root or not.
+# A command behind these words can lock 64 KiB of memory, root or not.
 LIMITED = ("setpriv", "--bounding-set", "-ipc_lock", "prlimit", "--memlock=65536:65536")
 
 
@@ -121,8 +121,8 @@ def test_tcp_when_it_cannot_be(build):
 
 
 def test_memory_that_cannot_be_registered(build):
-    """Of either end: the data goes over TCP, and who could not says why. Where the connection's own
-    memory can be registered, but none besides, data goes with the calls."""
+    """At either end: the data goes over TCP, and the end that could not says why. Where the
+    connection's own memory can be registered, but none besides, data goes with the calls."""
     enough = f"--memlock={1152 << 10}:{1152 << 10}"
     with serving(build) as server:
         transport, text = traced(build, server, prefix=LIMITED)
@@ -149,7 +149,7 @@ def expect_with_calls(text, said):
 
 STREAM, COPIES = ("steps", "0"), ("endless", "copy")
 DIES = ("rdma: memory is fetched", "rdma: bytes are stored")
-# Who of the two has a queue pair that fails, beneath which program, with what and at which time.
+# The end whose queue pair fails, beneath which program, with what and at which time.
 FAILS = [("client", STREAM, "rdma: bytes are sent", 30),
          ("client", COPIES, "rdma: memory is shared", 1),
          ("client", STREAM, "rdma: bytes have been read", 2),

@@ -12,11 +12,10 @@
 # has here, if it has one.
 #
 # Exit status: the command's; 124: its time was up; 125: the machine failed (its console is shown).
-# What a reader would get wrong: /dev/kvm proves nothing. Without vmx or svm in /proc/cpuinfo an
-# ordinary kernel crawls under it, and emulation is faster.
-# In the machine: rxe0 on the device rd0, whose address 10.77.0.1 both ends of a connection use; for
-# what stands between them it has 10.77.0.2.
-# The kernel's package is only unpacked, into GPUAAS_RDMA_VM (~/.cache/gpuaas-rdma-vm).
+# Note: /dev/kvm proves nothing. Without vmx or svm in /proc/cpuinfo an ordinary kernel crawls under
+# it, and emulation is faster. In the machine: rxe0 on the device rd0, whose address 10.77.0.1 both
+# ends of a connection use; for what stands between them it has 10.77.0.2. The kernel's package is
+# only unpacked, into GPUAAS_RDMA_VM (~/.cache/gpuaas-rdma-vm).
 set -u
 seconds=120 boot_seconds=60 only_prepare="" environment=()
 format=2 # of what is kept; another number: it is made anew

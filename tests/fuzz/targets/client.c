@@ -42,7 +42,7 @@ static void host_lost(struct client_host_call *call, int status)
     call->told++;
 }
 
-/* Of a program that is not traced (client/process/trace.c). */
+/* The mode of a program that is not traced (client/process/trace.c). */
 enum client_trace client_trace_mode;
 
 void client_trace_wait(uint64_t waited_ns)

@@ -112,7 +112,7 @@ static void client_say(struct client *client, uint16_t opcode, const struct ga_w
     client_send(client, frame, sizeof header + values->at);
 }
 
-/* What gpuaasd answers is a message that a client understands. */
+/* An answer of gpuaasd is a message that a client understands. */
 static void answer_check(const struct wire_header *header, const uint8_t *values)
 {
     static struct handshake_device devices[HANDSHAKE_DEVICES_MAX];
@@ -134,7 +134,7 @@ static void answer_check(const struct wire_header *header, const uint8_t *values
     }
 }
 
-/* What an administrator hears are lines of JSON. */
+/* An administrator gets lines of JSON. */
 static void admin_listen(struct client *client)
 {
     char bytes[4096];
@@ -195,7 +195,7 @@ static void open_device(struct client *client, struct fuzz_input *input)
     client_say(client, WIRE_OPEN, &writer);
 }
 
-/* What a backend process says. `n`: which, and what kind of packet. */
+/* A packet of a backend process. `n`: which process, and what kind of packet. */
 static void packet(unsigned n, struct fuzz_input *input)
 {
     union channel_packet packet = {0};

@@ -231,7 +231,7 @@ static void log_try(struct fuzz_input *input)
     bool same = size >= log_size && memcmp(bytes, log_bytes, log_size) == 0 &&
                 memchr(bytes + log_size, '\n', size - log_size) == NULL;
     FUZZ_CHECK((summary.findings == 0) == same);
-    /* It is opened whatever it is, and what was found is found again. */
+    /* The file is opened whatever it contains, and a second look finds the same. */
     FUZZ_CHECK(auth_audit_open(in("log"), NOW * 1000, &audit, why, sizeof why) == GA_OK);
     auth_audit_close(audit);
     FUZZ_CHECK(auth_audit_verify(in("log"), see_finding, NULL, &summary, why, sizeof why) == GA_OK);

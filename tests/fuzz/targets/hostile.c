@@ -52,8 +52,8 @@ static void wait_child(pid_t pid)
     }
 }
 
-/* Of a real server, and of its tape: all is right. Which answers come may depend on the time, so of
- * the tape only where it does not. */
+/* With a real server, and with its tape, all is right. The answers may depend on the time; the tape
+ * is checked only where they do not. */
 static void tape_check(size_t way)
 {
     tapes[way] = tape_make();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process writes to its log, in pieces, over some time: the first byte of each piece
- * is its length, the second one the time in units of 100 ms. */
+/* Bytes that a backend process writes to its log, in pieces, over some time: the first byte of each
+ * piece is its length, the second one the time in units of 100 ms. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sessions say about themselves to the request manager (server/grants.h), any words at any
- * time, while settings change and sessions come and go: turns only go forward, nobody who has lost
- * a turn gets another, and where one may work at a time, one has a turn. */
+/* Words of sessions about themselves to the request manager (server/grants.h), any at any time,
+ * while settings change and sessions come and go: turns only go forward, nobody who has lost a turn
+ * gets another, and where one may work at a time, one has a turn. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -51,7 +51,7 @@ static void leave(struct play *play, unsigned i)
     play->there[i] = false;
 }
 
-/* What a process that keeps to the rules writes, or anything. */
+/* Writes what a process that keeps to the rules writes, or anything. */
 static void say(struct play *play, unsigned i)
 {
     uint8_t how = fuzz_u8(&play->input);

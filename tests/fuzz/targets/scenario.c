@@ -31,7 +31,7 @@ static void scenario(const char *text)
     sim_scenario_free(&s);
 }
 
-/* What has been read is written so that it is read again. */
+/* A trace that has been read is written so that it can be read again. */
 static void trace(const char *text)
 {
     struct sim_trace t, again;

@@ -94,7 +94,8 @@ static void give(struct play *play)
     FUZZ_CHECK(sg_node_free(play->device) <= CHUNKS - sg_node_held(play->device));
 }
 
-/* What this process has made and shares is its own until it leaves it, whatever stands there. */
+/* Memory that this process has made and shares is its own until it leaves it, whatever the segment
+ * contains. */
 static void share(struct play *play)
 {
     uint32_t count = 1 + (uint32_t)fuzz_number(&play->input, 1) % 8;
@@ -138,7 +139,7 @@ static void turn(struct play *play)
     sg_turn_end(play->engine);
 }
 
-/* Who waits knows of a recording by the page alone, whatever stands in the segment. */
+/* A waiting process knows of a recording by the page alone, whatever the segment contains. */
 static void event(struct play *play)
 {
     if (play->recording == 0) {

@@ -114,7 +114,7 @@ class Program:
         call("cuStreamSynchronize", self.stream)
 
     def alloc(self):
-        """Of a small and a large block, again and again."""
+        """Allocates and frees a small and a large block, again and again."""
         for size in (SMALL, 8 << 20):
             for _ in range(4):
                 call("cuMemFree_v2", made(u64, "cuMemAlloc_v2", u64(size)))
