@@ -96,8 +96,8 @@ ROOMS = {
     },
 }
 
-# What the names of a folder's functions that are not static begin with. Names of CUDA, NVML, nvrtc
-# and nvJitLink are given.
+# Prefixes of the names of a folder's functions that are not static. Names of CUDA, NVML, nvrtc and
+# nvJitLink are given.
 PREFIXES = {
     "base": {"ga_"},
     "api": {"api_", "cuda_driver_", "handshake_", "limits_", "soft_"},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SECURITY.md and docs/isolation.md say that holds, a test shows: every item of the sections
-of CLAIMS names one in backticks, and it exists. `test_name` after the file of the test names the
+"""A test shows each claim of SECURITY.md and docs/isolation.md: every item of the sections of
+CLAIMS names one in backticks, and it exists. `test_name` after the file of the test names the
 function. An item that no test can show says "not tested"."""
 
 import re

@@ -29,7 +29,7 @@ UNCANCELLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..
 
 
 def uncancelled():
-    """What client/process/cancellation.c stands before."""
+    """The functions that client/process/cancellation.c wraps."""
     with open(UNCANCELLED, encoding="utf-8") as f:
         return set(re.findall(r"(?m)^UNCANCELLED(?:_BY)?\((\w+),", f.read()))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What x.h declares lies in x.c, or in files of its family (x_more.c, beside it), so that a reader
-finds it; and what a file shares with others, its own header declares. x_internal.h is another
-header of the family x."""
+"""The declarations of x.h are defined in x.c, or in files of its family (x_more.c, beside it), so
+that a reader finds it; and what a file shares with others, its own header declares. x_internal.h is
+another header of the family x."""
 
 import re
 

@@ -15,7 +15,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDED = re.compile(r"#\s*include\s*[<\"]([^>\"]+)[>\"]")
 
-# Of CUDA, of programs that run here, and examples.
+# Files of CUDA, of programs that run here, and examples.
 ELSEWHERE = {
     "cooperative_groups/details/driver_abi.h", "cooperative_groups/details/memory.h",
     "cooperative_groups/details/sync.h", "cuda_device_runtime_api.h", "fatbinary_section.h",
@@ -103,7 +103,7 @@ def lost(file, number, text, known):
 
 
 def anchors(page):
-    """Of its titles, as GitHub makes them."""
+    """The anchors of its titles, as GitHub makes them."""
     for title in re.findall(r"(?m)^#+ (.*)$", page.text):
         yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others may call begins with its folder's prefix, or with a noun of its room (PREFIXES,
-BARE_NOUNS and ROOM_PREFIXES in folders.py)."""
+"""The name of a function that others may call begins with its folder's prefix, or with a noun of
+its room (PREFIXES, BARE_NOUNS and ROOM_PREFIXES in folders.py)."""
 
 import os
 import re
