@@ -31,10 +31,10 @@
  *
  * A process may serve several applications; each has a seat, a small number that gpuaasd chooses.
  *
- * The channel holds some hundred packets, and neither end waits for the other. Who finds it full
- * either lets the packet wait (channel_queue.h), or remembers what is to be said when there is room
- * (gpuaasd: APPLICATION, LEAVE, LIMITS, RECALL, TURNS and TICKET), or says it again later (ALONE,
- * IDLE). backend/outbox.h and processes/backend_process.h have the rest.
+ * The channel holds some hundred packets, and neither end waits for the other. An end that finds it
+ * full either lets the packet wait (channel_queue.h), or remembers what is to be said when there is
+ * room (gpuaasd: APPLICATION, LEAVE, LIMITS, RECALL, TURNS and TICKET), or says it again later
+ * (ALONE, IDLE). backend/outbox.h and processes/backend_process.h have the rest.
  *
  * Either end's death is the other's end of file. */
 #ifndef SERVER_CHANNEL_H
@@ -61,8 +61,8 @@
 #define CHANNEL_SHARES_MAX 1024u
 /* Memory of others that an application may have open at a time. */
 #define CHANNEL_HOLDS_MAX 65536u
-/* What is lent at a time, where so much is left; and where nothing limits it: a piece that no
- * application uses up. */
+/* The amount that is lent at a time, where so much is left; and where nothing limits it: a piece
+ * that no application uses up. */
 #define CHANNEL_GRAIN_BYTES   (UINT64_C(64) << 20)
 #define CHANNEL_GRAIN_OBJECTS UINT64_C(256)
 #define CHANNEL_BOUNDLESS     (UINT64_C(1) << 40)
@@ -90,7 +90,7 @@ enum channel_kind {
     CHANNEL_VOID,
 };
 
-/* What a process is for. */
+/* The purpose of a process. */
 enum channel_probe { CHANNEL_SERVES, CHANNEL_PROBE_FACTS, CHANNEL_PROBE_CHECK };
 
 enum channel_verb {
@@ -107,25 +107,25 @@ enum channel_verb {
      * descriptor of one, and no answer. The answer to FIND has it, or CUDA_ERROR_NOT_FOUND. */
     CHANNEL_IMAGE_KEEP,
     CHANNEL_IMAGE_FIND,
-    /* What a tenant may have is lent to the backend processes of his applications (lender.h);
-     * `what` is an enum channel_lent, `address` a GPU as in TRIM, in the words of gpuaasd. LEND:
-     * `bytes` are wanted, and the process returns `offset` that it has not used. The answer:
-     * `bytes` are lent; or CUDA_ERROR_OUT_OF_MEMORY with the limit (`what`: an enum limit), what is
-     * used of it (`offset`) and what is allowed (`mapping_bytes`).
-     * RETURN: the process has no use of `bytes`. No answer.
-     * RECALL, from gpuaasd, with a number of its own: return all that is not used of the kinds
-     * whose bits `bytes` has; the answer comes when that has been done. ROOM: what the limits leave
-     * beside what others have: on all GPUs (`bytes`), and on the GPU `address` (`offset`); with
-     * `mapping_bytes` 1 that stays so until struct figures_tenant (figures.h) tells of a change
-     * that is not the process's own. The first answer to LEND or ROOM of a tenant with limits of
-     * device memory says by `hold` 1 that it brings the descriptor of that memory. */
+    /* The limits of a tenant are lent in amounts to the backend processes of its applications
+     * (lender.h); `what` is an enum channel_lent, `address` a GPU as in TRIM, in the words of
+     * gpuaasd. LEND: `bytes` are wanted, and the process returns `offset` that it has not used. The
+     * answer: `bytes` are lent; or CUDA_ERROR_OUT_OF_MEMORY with the limit (`what`: an enum limit),
+     * what is used of it (`offset`) and what is allowed (`mapping_bytes`). RETURN: the process has
+     * no use of `bytes`. No answer. RECALL, from gpuaasd, with a number of its own: return all that
+     * is not used of the kinds whose bits `bytes` has; the answer comes when that has been done.
+     * ROOM: what the limits leave beside what others have: on all GPUs (`bytes`), and on the GPU
+     * `address` (`offset`); with `mapping_bytes` 1 that stays so until struct figures_tenant
+     * (figures.h) tells of a change that is not the process's own. The first answer to LEND or ROOM
+     * of a tenant with limits of device memory says by `hold` 1 that it brings the descriptor of
+     * that memory. */
     CHANNEL_LEND,
     CHANNEL_RETURN,
     CHANNEL_RECALL,
     CHANNEL_ROOM,
     CHANNEL_CLOSE, /* what OPEN has given (`hold`) is not open any more, or has never been */
 };
-/* What is lent. Objects have no bytes: they are counted. */
+/* The kinds of lent amounts. Objects have no bytes: they are counted. */
 enum channel_lent {
     CHANNEL_LENT_DEVICE,  /* memory of a GPU */
     CHANNEL_LENT_HOST,    /* pinned memory of the node */
@@ -198,8 +198,8 @@ struct channel_application {
     uint32_t tenant;                   /* its number, which no other tenant has had */
     char tenant_name[CHANNEL_TENANT_MAX];
     char user[CHANNEL_TENANT_MAX]; /* of the tenant; "": not known */
-    /* Of the tenant, for all its applications together, or of the user, where `own` has the limit's
-     * bit. */
+    /* The limits of the tenant, for all its applications together, or of the user, where `own` has
+     * the limit's bit. */
     struct limits limits;
     uint32_t own;
     struct limits shown; /* as they were when the program was told of its devices */
@@ -310,8 +310,8 @@ struct channel_request {
      * much of it is charged to others from now on. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
-    /* Of memory that another application has made: a number from the answer to OPEN, for CLOSE, and
-     * for SHARE of the same memory. 0: none. */
+    /* The hold on memory that another application has made: a number from the answer to OPEN, for
+     * CLOSE, and for SHARE of the same memory. 0: none. */
     uint64_t hold;
     uint32_t gpu; /* SHARE of memory: where it lies, an index into the list that clients see */
 };
@@ -337,11 +337,11 @@ union channel_packet {
 
 /* Sends one packet; never blocks. GA_AGAIN: the other end does not read. */
 GA_CHECKED enum ga_status channel_send(int fd, const void *packet, size_t size);
-/* The same with a descriptor (-1: none), which stays the caller's. */
+/* As channel_send, with a descriptor (-1: none), which stays the caller's. */
 GA_CHECKED enum ga_status channel_send_with(int fd, const void *packet, size_t size, int passed);
 /* Receives one packet without waiting. GA_LOST: the other end is gone or sends nonsense. */
 GA_CHECKED enum ga_status channel_receive(int fd, union channel_packet *packet);
-/* The same; `*passed`: the descriptor that came with a REQUEST, the caller's; -1: none. */
+/* As channel_receive; `passed`: the descriptor that came with a REQUEST, the caller's; -1: none. */
 GA_CHECKED enum ga_status channel_receive_with(int fd, union channel_packet *packet, int *passed);
 /* The seat that the packet is about; CHANNEL_SEATS: it is about the process. */
 uint32_t channel_packet_seat(const union channel_packet *packet);

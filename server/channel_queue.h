@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to go over a channel (channel.h) and finds it full waits here, in order. Each end has one
- * for each channel. A packet that matters goes through it; one that may be lost, or of which only
- * the last counts, is better sent by channel_send, when nothing waits.
+/* Packets for a full channel (channel.h) wait here, in order. Each end has one for each channel. A
+ * packet that matters goes through it; one that may be lost, or of which only the last counts, is
+ * better sent by channel_send, when nothing waits.
  *
- * What a reader would get wrong: the other end may be a stranger's that reads nothing, so there is
- * a most. Its owner decides what follows when that is reached. */
+ * Note: the other end may be a stranger's that reads nothing, so the queue is bounded. Its owner
+ * decides what follows when that is reached. */
 #ifndef SERVER_CHANNEL_QUEUE_H
 #define SERVER_CHANNEL_QUEUE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application holds and has moved, as its backend process counts it. The figures lie in
- * memory that gpuaasd maps, too, so it can tell them at any time, and after the process has died.
- * What gpuaasd reads there are a stranger's numbers: it shows them and believes none. */
+/* Figures of an application, as its backend process counts them: what it holds and has moved. The
+ * figures lie in memory that gpuaasd maps, too, so it can read them at any time, and after the
+ * process has died. For gpuaasd they are a stranger's numbers: it shows them and believes none. */
 #ifndef SERVER_FIGURES_H
 #define SERVER_FIGURES_H
 
@@ -71,13 +71,13 @@ struct figures_shape {
     _Atomic uint32_t share; /* of the GPU's places for warps that it can fill, in millionths */
 };
 
-/* Of a GPU, in the order in which the application has first used them. */
+/* Figures of a GPU, in the order in which the application has first used them. */
 struct gpu_figures {
     _Alignas(64) _Atomic uint64_t gpu;     /* ordinal in its driver + 1; 0: the row is free */
     _Atomic uint64_t busy_ns[GPU_ENGINES]; /* how long each engine has worked */
     _Atomic uint64_t busy_any_ns;          /* how long any of them has */
     _Atomic uint64_t works; /* launches of kernels and graphs, fills, copies within the GPU */
-    /* Of copies between host and device, in each direction as GPU_H2D, D2H less 1. */
+    /* Copies between host and device, in each direction as GPU_H2D, D2H less 1. */
     _Atomic uint64_t copies[2], copied_bytes[2];
     /* Time of batches of kernels that are done; and the same, each times the share that it fills
      * (meter.h). */
@@ -104,8 +104,8 @@ struct figures {
 };
 
 /* When the engines of the GPUs have worked, so that gpuaasd can tell who has worked at a time: the
- * last pieces of time, each once, in the order in which they were measured. Of one engine they are
- * disjoint, and together busy_ns. */
+ * last pieces of time, each once, in the order in which they were measured. The pieces of one
+ * engine are disjoint, and together busy_ns. */
 struct figures_times {
     _Alignas(64) _Atomic uint64_t count; /* so many so far; the next one is at that place */
     struct figures_time {
@@ -119,7 +119,7 @@ struct figures_times {
 #define FIGURES_TIME_ENDS 1u /* the work is done then */
 #define FIGURES_TIME_ONE  2u /* it is a single one: a kernel, a copy */
 
-/* So long, for the row of a GPU; with these bits. */
+/* The word of a piece of this length, for the row of a GPU; with these bits. */
 static inline uint64_t figures_time_word(uint32_t row, enum gpu_engine engine, uint64_t length,
                                          unsigned bits)
 {
@@ -156,7 +156,7 @@ struct figures_memory {
 
 /* Device memory times the time for which it was held, up to now, in KiB ms. Each allocation counts
  * up what it holds times when it began, each release takes that away; what is held times now, less
- * that, is the sum (modulo 2^64). Who reads it while it changes may get nonsense. */
+ * that, is the sum (modulo 2^64). A read during a change may get nonsense. */
 static inline uint64_t figures_memory_kib_ms(const struct figures_memory *memory, uint64_t now_ms)
 {
     uint64_t begins = atomic_load_explicit(&memory->begins, memory_order_acquire);
@@ -164,8 +164,8 @@ static inline uint64_t figures_memory_kib_ms(const struct figures_memory *memory
     return held / 1024 * now_ms - begins;
 }
 
-/* So much more is held from now on (or less, modulo 2^64). Whole KiB count, so that what is added
- * is taken away again. */
+/* Adds `more` bytes to the held memory (to subtract, pass the two's complement). Whole KiB count,
+ * so that a later subtraction takes away what was added. */
 static inline void figures_memory_change(struct figures_memory *memory, uint64_t more,
                                          uint64_t now_ms)
 {
@@ -180,22 +180,22 @@ static inline void figures_memory_change(struct figures_memory *memory, uint64_t
     }
 }
 
-/* Of the applications of a process, by their seats. */
+/* Figures of the applications of a process, by their seats. */
 struct figures_page {
     struct figures seats[CHANNEL_SEATS];
     struct figures_times times[CHANNEL_SEATS];
     _Alignas(64) _Atomic uint32_t pending; /* connections that have not shown a ticket */
-    /* Of each GPU, by its index in the list that clients see; their bytes together are
+    /* Memory of each GPU, by its index in the list that clients see; their bytes together are
      * DEVICE_BYTES. */
     _Alignas(4096) struct figures_memory memory[CHANNEL_SEATS][CONF_GPUS_MAX];
 };
 
 #define FIGURES_TENANT_BYTES 4096u
 
-/* Of a tenant, in memory that gpuaasd and the backend processes of his applications map. */
+/* Figures of a tenant, in memory that gpuaasd and the backend processes of its applications map. */
 struct figures_tenant {
-    /* Rises after each change of the device memory that is charged to him, and of what he may have
-     * of it: a process need not ask gpuaasd again while no other has changed it. */
+    /* Rises after each change of the device memory that is charged to the tenant, and of its
+     * limits: a process need not ask gpuaasd again while no other has changed it. */
     _Alignas(64) _Atomic uint64_t changes;
 };
 

@@ -4,7 +4,7 @@
  * application, by its seat, on a GPU. (Strings, SC14, III-C: the Request Control Block.)
  *
  * The requests are the process's: gpuaasd copies what it reads there, and believes none of it. The
- * grants are gpuaasd's: the process can only read them. Whoever has changed something that the
+ * grants are gpuaasd's: the process can only read them. An end that has changed something that the
  * other waits for rings: a byte over a socketpair, which says no more than that.
  *
  *   gpuaasd                            session
@@ -33,7 +33,7 @@
 #define GRANT_ALL (1u << GPU_PHASE_KL | 1u << GPU_PHASE_H2D | 1u << GPU_PHASE_D2H)
 /* With the phases of a grant: nobody else wants the GPU, `until_ns` does not count. */
 #define GRANT_ALONE 16u
-/* The same, and nothing is asked of the session: no policy holds here. */
+/* All phases, without a question: no policy holds here. */
 #define GRANT_FREE 32u
 
 struct grant_request {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Of those that have begun in succession, while others wait. */
+/* The most steps in succession of those that have begun, while others wait. */
 #define BEGUN_TURNS 3u
 
 struct pending_source {
@@ -179,7 +179,8 @@ struct pending_entry *pending_table_victim(const struct pending_table *table)
     }
     const struct pending_source *source =
         ga_container(table->sources[table->highest].next, struct pending_source, link);
-    /* Of equally many the others: that which has come just now may have said nothing yet. */
+    /* If both are equally many, the others: the one that has come just now may have said nothing
+     * yet. */
     const struct ga_list *entries = &source->entries[source->counts[1] >= source->counts[0]];
     return ga_container(entries->next, struct pending_entry, of_source);
 }

@@ -6,10 +6,9 @@
  * Connections are counted together by their source (transport_source). When there are more than
  * `most`, the source that has most loses one: of those that have said nothing and those that have
  * said something the more numerous ones (of equally many the latter) lose the one that has been so
- * for longest. Whoever says at
- * once who it is goes through, however many others come and say nothing or little, also if all come
- * from one address; and a source with few connections never makes room for one with many. One
- * source may have all places as long as nobody else wants them.
+ * for longest. A connection that greets at once goes through, however many others come and say
+ * nothing or little, also if all come from one address; and a source with few connections never
+ * makes room for one with many. One source may have all places as long as nobody else wants them.
  *
  * Note: the first byte counts, not the last one: who says a byte now and then gains nothing. */
 #ifndef SERVER_PENDING_H
@@ -67,7 +66,7 @@ GA_CHECKED enum ga_status pending_table_add(struct pending_table *table,
                                             struct pending_entry *entry,
                                             const uint8_t source[TRANSPORT_SOURCE_BYTES],
                                             uint64_t now_ns);
-/* It has said something. */
+/* The connection has sent something. */
 void pending_entry_heard(struct pending_entry *entry);
 /* An entry that is in no table is ignored. */
 void pending_table_remove(struct pending_table *table, struct pending_entry *entry);
@@ -87,11 +86,11 @@ struct pending_entry *pending_table_oldest(const struct pending_table *table);
 /* The connection waits for a step. */
 void pending_table_want_step(struct pending_table *table, struct pending_entry *entry);
 /* The one whose step is next, of the slow ones or of the others; it waits no more, and is slow no
- * more. Of the others those that have begun go first, so that whoever has come to his turn need not
- * wait for it again behind all that have come meanwhile; while others wait, three of four. Sources
- * take turns; of one source the last one to ask comes first, so that under a flood some are done in
- * time instead of none. Of the slow ones the last and the first to ask come in turns, so that none
- * waits for ever. NULL: none waits. */
+ * more. Among the others those that have begun go first, so that a connection that has had a turn
+ * need not wait for the next one behind all that have come in between; while others wait, three of
+ * four. Sources take turns; of one source the last one to ask comes first, so that under a flood
+ * some are done in time instead of none. Among the slow ones the last and the first to ask come in
+ * turns, so that none waits for ever. NULL: none waits. */
 struct pending_entry *pending_table_next_step(struct pending_table *table, bool slow);
 static inline bool pending_table_has_slow(const struct pending_table *table)
 {

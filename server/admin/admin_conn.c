@@ -136,7 +136,7 @@ static enum ga_status conn_refuse(struct admin_conn *conn, enum admin_code code,
     return conn_reply(conn, admin_answer_wrong(NULL, code, message));
 }
 
-/* He may not, and that is written down. */
+/* Refuses the connection, and writes that to the audit log. */
 static enum ga_status conn_deny(struct admin_conn *conn, const char *message)
 {
     const struct admin_peer *peer = &conn->peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request monitor says about sessions, and the verb about what has been learnt of programs
+/* The request monitor's facts about sessions, and the verb about facts that were learnt of programs
  * (usage/feedback.h). */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who administrates: over the admin socket root, the user that gpuaasd runs as, and the members of
- * admin_group, as the kernel says (SO_PEERCRED); over the network who has the certificate of an
+/* Administrators: over the admin socket root, the user that gpuaasd runs as, and the members of
+ * admin_group, as the kernel says (SO_PEERCRED); over the network a holder of the certificate of an
  * administrator. */
 #ifndef SERVER_ADMIN_ADMIN_PEER_H
 #define SERVER_ADMIN_ADMIN_PEER_H
@@ -19,7 +19,7 @@ struct admin_peer {
     uid_t uid;
     gid_t gid;
     pid_t pid;
-    bool member; /* of the group, also as one of his further groups */
+    bool member; /* of the group, also as a supplementary group */
     /* For logs: "uid:N", since finding a user's name may take time; or "admin:NAME". */
     char name[STORE_NAME_MAX + 8];
     char credential[STORE_ID_MAX + 1]; /* of who comes over the network; "": by the socket */

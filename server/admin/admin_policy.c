@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs about who may use a GPU when: its policy, and the keys of that. What is set here holds
- * until gpuaasd reads its configuration again. */
+/* Verbs about the scheduling policy of a GPU, and its keys. A value that is set here holds until
+ * gpuaasd reads its configuration again. */
 #include <inttypes.h>
 
 #include "server/admin/admin_store.h"

@@ -12,7 +12,8 @@
 #include "base/moment.h"
 #include "server/control/control.h"
 
-/* Of a page, at first and at most: the rows are read anew for each page, so pages are few. */
+/* The size of a page, at first and at most: the rows are read again for each page, so pages are
+ * few. */
 #define ROWS_BYTES     65536u
 #define ROWS_BYTES_MAX (ADMIN_REPLY_MAX - ROWS_BYTES)
 

@@ -13,7 +13,7 @@ enum admin_code admin_store_read(struct admin_call *call, struct store **store);
 /* The code for what a function of the store has returned, with its reason. */
 enum admin_code admin_store_code(struct admin_call *call, struct store *store,
                                  enum ga_status status);
-/* The same for a function that has written `why` itself. */
+/* As admin_store_code, for a function that has written `why` itself. */
 enum admin_code admin_status_code(struct admin_call *call, enum ga_status status, const char *why);
 
 /* Whether it is a name that a tenant, a user or a group may have; the error has been told. */

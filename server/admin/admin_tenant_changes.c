@@ -66,7 +66,7 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
            one->exhausted == other->exhausted;
 }
 
-/* What runs learns it at once. */
+/* Running applications learn it at once. */
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
     const struct tenant_terms terms = access_terms(tenant);
@@ -124,7 +124,7 @@ static void turns_warn(struct admin_call *call, const struct store_tenant *tenan
     }
 }
 
-/* What has been set has no effect, or not the one that is expected. */
+/* Warns that a value has no effect, or not the one that is expected. */
 static void scheduling_warn(struct admin_call *call, const struct store_tenant *tenant)
 {
     static const enum limit terms[] = {LIMIT_SHARE, LIMIT_PRIORITY, LIMIT_COMPUTE_CAP,

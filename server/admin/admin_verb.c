@@ -91,7 +91,7 @@ enum ga_status admin_text_check(const json_t *texts, size_t at, char *why, size_
 
 void admin_set(json_t *object, const char *name, json_t *value)
 {
-    /* What is missing at the end is missing memory, which no reply could tell in its place. */
+    /* An allocation failure shows as a missing member, which admin_answer detects. */
     (void)json_object_set_new(object, name, value);
 }
 
@@ -273,8 +273,8 @@ static json_t *differing(json_t *object, json_t *other)
     return part;
 }
 
-/* What the member `name` of the result says that `other` does not, as text; NULL: it is not there.
- * To be freed. */
+/* The difference between the member `name` of the result and `other`, as text; NULL: it is not
+ * there. To be freed. */
 static char *verb_text_of(const struct admin_call *call, const char *name, const char *other)
 {
     json_t *value = json_object_get(call->result, name);
@@ -287,7 +287,7 @@ static char *verb_text_of(const struct admin_call *call, const char *name, const
     return text;
 }
 
-/* What an admin does is written down, also if it was refused; secrets are in neither of these. */
+/* Requests of admins go to the audit log, also refused ones; none of these texts has secrets. */
 static void admin_note(const struct admin_verb *verb, const struct admin_call *call,
                        enum admin_code code)
 {

@@ -85,7 +85,7 @@ void admin_set_flag(json_t *object, const char *name, bool flag);
 /* Sets state, reason and deadline_ms of what drains (admin_life.c). */
 void admin_set_drain(json_t *object, const struct drain *drain);
 
-/* What a session has used of a GPU, and how (admin_monitor.c). */
+/* The use of a GPU by a session, and how it used it (admin_monitor.c). */
 json_t *admin_monitor(const struct status_gpu *gpu);
 
 /* ---- the verbs, by file */

@@ -118,7 +118,7 @@ static void fetch_told(const struct backend *backend, const struct channel_reque
     }
 }
 
-/* Of an application that has ended here gpuaasd is told next: that answers its recall, too. */
+/* If the application has ended here, gpuaasd is told so next: that answers its recall, too. */
 static void quota_told(struct backend *backend, const union channel_packet *packet)
 {
     uint32_t seat = packet->kind == CHANNEL_LIMITS ? packet->limits.seat : packet->request.seat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may connect to a backend process: the tickets, and what a pending connection must say. All of
- * it is the main thread's; only the tickets are also asked by the submit threads and by TLS. */
+/* Admission to a backend process: the tickets, and the greeting of a pending connection. All of it
+ * is the main thread's; only the tickets are also asked by the submit threads and by TLS. */
 #ifndef SERVER_BACKEND_ADMISSION_H
 #define SERVER_BACKEND_ADMISSION_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application's connections ask of the process, and whether the program is still there. */
+/* Requests of an application's connections to the process, and whether the program is still
+ * there. */
 #include "server/backend/application.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An application in a backend process: one program, whose calls come by one data connection. What
- * belongs to it and not to the process is here; a process has an array of them. */
+/* An application in a backend process: one program, whose calls come by one data connection. State
+ * that belongs to it and not to the process is here; a process has an array of them. */
 #ifndef SERVER_BACKEND_APPLICATION_H
 #define SERVER_BACKEND_APPLICATION_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tenant of an application may have: it is lent by gpuaasd, and times end the application.
- */
+/* Limits of an application's tenant: gpuaasd lends amounts, and times end the application. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -40,7 +39,8 @@ static void end_tell(struct application *application, const char *text)
     application_notify(application);
 }
 
-/* It is told, and has a moment to hear it. Then: why it ends. */
+/* Tells the application that it ends, and gives it a moment to read that. Then returns why it
+ * ends. */
 const char *application_life_turn(struct application *application)
 {
     uint64_t now = ga_clock_ns(), began = application->identity.began_ns;

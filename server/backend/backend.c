@@ -82,7 +82,7 @@ static void setup_receive(struct channel_setup *setup)
     *setup = packet.setup;
 }
 
-/* What an application may share, it may have descriptors for, whatever gpuaasd itself needs. An
+/* Raises the limit of descriptors to what applications may share, whatever gpuaasd itself needs. An
  * event takes two: that of a software GPU and that of exports.h. */
 static void descriptors_raise(void)
 {

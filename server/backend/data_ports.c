@@ -35,7 +35,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
     unsigned count = last - first + 1, start = 0;
     enum ga_status status = GA_INVALID;
     const char *scheme = application->tls ? "tls" : "tcp";
-    /* A listener for RDMA is one of tcp for who does not ask for more. What is to be encrypted does
+    /* A listener for RDMA is one of tcp for clients that do not ask for more. Encrypted data does
      * not go that way. */
     bool rdma = setup->rdma != 0 && !application->tls && transport_is_useful("rdma");
     (void)!getrandom(&start, sizeof start, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process says to gpuaasd. The channel may be full, with gpuaasd busy; then packets
+/* Packets of a backend process to gpuaasd. The channel may be full, with gpuaasd busy; then packets
  * wait (channel_queue.h), and the main thread sends them when there is room. Any thread may say
  * something, and none waits for room.
  *

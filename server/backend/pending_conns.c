@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits costs nothing: the descriptors of all are in one epoll set. What they say:
- * admission.c. */
+/* A waiting connection costs nothing: the descriptors of all are in one epoll set. admission.c
+ * reads their greetings. */
 #include "server/backend/pending_conns.h"
 
 #include <errno.h>

@@ -46,7 +46,7 @@ void pending_conns_accept(struct backend *backend, struct transport_listener *li
 /* Adds an open connection, which it takes. GA_NO_MEMORY: it has been closed. */
 GA_CHECKED enum ga_status pending_conns_add(struct backend *backend,
                                             const struct transport_conn *conn, bool tls);
-/* What to poll for them: PENDING_CONNS_POLLS entries. False: some need not wait. */
+/* Fills what to poll for them: PENDING_CONNS_POLLS entries. False: some need not wait. */
 #define PENDING_CONNS_POLLS 2
 bool pending_conns_poll(const struct backend *backend, struct pollfd fds[PENDING_CONNS_POLLS]);
 /* Serves those that have said something. */

@@ -64,7 +64,7 @@ static bool has_capability(unsigned capability)
            (data[capability / 32].effective >> capability % 32 & 1) != 0;
 }
 
-/* Memory for RDMA is locked: who might lock all he wants goes on so. */
+/* Memory for RDMA is locked: a process that might lock any amount keeps that right. */
 static void memlock_keep(void)
 {
     const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -106,7 +106,8 @@ static bool limits_early(const struct channel_setup *setup)
     return setup->driver != CONF_DRIVER_NVIDIA;
 }
 
-/* Who stays the same user needs no right to become another one, nor to find the driver. */
+/* A process that stays the same user needs no right to become another one, nor to find the
+ * driver. */
 static bool drops_early(const struct channel_setup *setup)
 {
     const struct channel_identity *identity = &setup->identity;

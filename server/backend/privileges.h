@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process gives up: user, groups, capabilities, descriptors that it has inherited by
- * accident; and its place among those that the kernel ends when memory runs out. */
+/* A backend process gives up its user, groups, capabilities, and descriptors that it has inherited
+ * by accident; and it goes before others when the kernel runs out of memory. */
 #ifndef SERVER_BACKEND_PRIVILEGES_H
 #define SERVER_BACKEND_PRIVILEGES_H
 
@@ -10,9 +10,9 @@
  * left, in thousandths of its memory: of several the largest one goes first, and gpuaasd last. */
 #define PRIVILEGES_OOM_SCORE 500
 
-/* What a process of a software GPU may have of memory of this machine that it shares with nobody,
- * above twice application_host_memory and what it has when it starts: for itself, and for each
- * processor, which has threads. */
+/* The private memory of this machine that a process of a software GPU may have, above twice
+ * application_host_memory and its memory at the start: for itself, and for each processor, which
+ * has threads. */
 #define PRIVILEGES_DATA_SPARE     ((uint64_t)1 << 30)
 #define PRIVILEGES_DATA_PROCESSOR ((uint64_t)32 << 20)
 
@@ -20,8 +20,8 @@
  * place for the kernel's memory killer. */
 void privileges_begin(void);
 
-/* What has to be before threads start, because each has capabilities of its own. (A thread loses
- * them if the user changes.) GA_INVALID: `why`. */
+/* The part that comes before threads start, because each has capabilities of its own. (A thread
+ * loses them if the user changes.) GA_INVALID: `why`. */
 GA_CHECKED enum ga_status privileges_limit(const struct channel_setup *setup, char *why,
                                            size_t why_size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The system calls of a backend process of which some arguments alone are allowed, for sandbox.c.
- * What is not named here is not allowed; docs/isolation.md says why.
+ * Arguments that are not named here are not allowed; docs/isolation.md says why.
  *
  * Note: an argument is 64 bits here, and often 32 for the kernel. A list of what is allowed may
- * compare all of them, because whoever fills the upper half only forbids himself the call. A list
- * of what is refused must not: it compares with LOW. */
+ * compare all of them, because a caller that fills the upper half only forbids itself the call. A
+ * list of what is refused must not: it compares with LOW. */
 #ifndef SERVER_BACKEND_SANDBOX_ARGUMENTS_H
 #define SERVER_BACKEND_SANDBOX_ARGUMENTS_H
 
@@ -26,7 +26,7 @@ struct argument_rule {
     struct scmp_arg_cmp arguments[3];
 };
 
-/* What a rule wants of an argument. */
+/* The condition of a rule for an argument. */
 #define IS(index, value)     SCMP_CMP(index, SCMP_CMP_EQ, (scmp_datum_t)(value))
 #define IS_NOT(index, value) SCMP_CMP(index, SCMP_CMP_NE, (scmp_datum_t)(value))
 #define LOW(index, value)    SCMP_CMP(index, SCMP_CMP_MASKED_EQ, 0xffffffffu, (scmp_datum_t)(value))
@@ -157,19 +157,19 @@ static const struct argument_rule rdma_allowed[] = {
     {SCMP_SYS(setsockopt), 1, {IS(1, 270 /* SOL_NETLINK */)}},
 };
 
-/* What sanitizers and failpoints do besides. */
+/* Calls of sanitizers and failpoints. */
 static const struct argument_rule tests_allowed[] = {
     {SCMP_SYS(fcntl), 1, {IS(1, F_OFD_SETLKW)}},
     {SCMP_SYS(socketpair), 1, {IS(0, AF_UNIX)}},
 };
 
-/* What software GPUs of programs do for a stopped one; between tenants nobody does. */
+/* Calls of programs' software GPUs for a stopped process; between tenants nobody makes them. */
 static const struct argument_rule arguments_refused[] = {
     {SCMP_SYS(kill), 1, {LOW(1, SIGCONT)}},
     {SCMP_SYS(kill), 1, {LOW(1, SIGSTOP)}},
 };
 
-/* What no driver of a GPU needs, once it is open. */
+/* Calls that no driver of a GPU needs, once it is open. */
 static const struct argument_rule driver_refused[] = {
     {SCMP_SYS(fcntl), 1, {LOW(1, F_SETOWN)}},
     {SCMP_SYS(fcntl), 1, {LOW(1, 10 /* F_SETSIG */)}},

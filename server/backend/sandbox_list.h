@@ -6,7 +6,7 @@
 
 #include <seccomp.h>
 
-/* What our code, libc, OpenSSL and libibverbs need when the driver is open. */
+/* Calls that our code, libc, OpenSSL and libibverbs need when the driver is open. */
 static const int sandbox_allowed[] = {
     /* descriptors that are open */
     SCMP_SYS(read),
@@ -112,14 +112,14 @@ static const int sandbox_allowed[] = {
     SCMP_SYS(pause),
 };
 
-/* What sanitizers and failpoints do besides: a leak is looked for by a process that looks into this
+/* Calls of sanitizers and failpoints: a leak is looked for by a process that looks into this
  * one. */
 static const int sandbox_for_tests[] = {
     SCMP_SYS(clone), SCMP_SYS(ptrace), SCMP_SYS(wait4),
     SCMP_SYS(prctl), SCMP_SYS(unlink), SCMP_SYS(pipe2),
 };
 
-/* What no driver of a GPU needs, once it is open. */
+/* Calls that no driver of a GPU needs, once it is open. */
 static const int sandbox_refused[] = {
     SCMP_SYS(execve),
     SCMP_SYS(execveat),

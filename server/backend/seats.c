@@ -79,7 +79,8 @@ static const char *seat_ended(struct application *application)
     return NULL;
 }
 
-/* The driver counts for the process, so what it says is somebody's where he has it for himself. */
+/* The driver counts for the process, so its sums are those of an application if that has the
+ * process for itself. */
 static void driver_bytes_tell(const struct application *application)
 {
     const struct cuda_driver_places *places = driver_places(&application->backend->driver);

@@ -20,8 +20,8 @@ bool seats_end(struct backend *backend);
 /* How long poll may sleep before the next turn, as poll has it. */
 int seats_timeout_ms(const struct backend *backend);
 
-/* Of the application that gpuaasd has told of for this seat. NULL: there is none. Under the ticket
- * lock. */
+/* The quota of the application that gpuaasd has announced for this seat. NULL: there is none. Under
+ * the ticket lock. */
 struct quota *seats_quota(struct backend *backend, uint32_t seat);
 
 #endif

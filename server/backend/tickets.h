@@ -51,7 +51,7 @@ bool tickets_gpu(const struct ticket_table *table, const uint8_t *id, uint32_t *
 /* Makes those for this GPU that have not been used for a data connection worth nothing. Whether any
  * has been used. */
 bool tickets_void(struct ticket_table *table, uint32_t gpu);
-/* The same for all of them. */
+/* As tickets_void, for all of them. */
 void tickets_void_all(struct ticket_table *table);
 /* Whether any ticket may still be used for a data connection. */
 bool tickets_any(const struct ticket_table *table, uint64_t now_ns);

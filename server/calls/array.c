@@ -22,7 +22,7 @@ static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handl
 
 /* ---- its memory */
 
-/* Of formats that are not here no channel has more. */
+/* No channel of other formats has more. */
 static uint64_t channel_bytes(CUarray_format format)
 {
     switch ((int)format) {
@@ -52,7 +52,7 @@ static uint64_t round_to(uint64_t value, uint64_t unit)
     return value > UINT64_MAX - unit ? UINT64_MAX : (value + unit - 1) / unit * unit;
 }
 
-/* Of all levels, by estimate: GPUs lay texels out in such blocks. */
+/* The bytes of all levels, by estimate: GPUs lay texels out in such blocks. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
 {
     uint64_t all = 0;
@@ -179,7 +179,7 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
     return array_put(conn, handle, conn->current, array);
 }
 
-/* Of the arguments of either call */
+/* The shape in the arguments of either call */
 #define SHAPE_OF(args)                                                                             \
     {                                                                                              \
         .Width = (args)->width, .Height = (args)->height, .Depth = (args)->depth,                  \

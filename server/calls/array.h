@@ -10,7 +10,7 @@
 struct server_array;
 struct server_conn;
 
-/* Of a format that this does not know: as many as one may have. */
+/* An unknown format counts as the largest one. */
 uint64_t array_element_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape);
 /* Frees it, in the driver too: its context has no work. */
 CUresult array_free(struct server_conn *conn, struct server_array *array);

@@ -13,8 +13,8 @@ struct server_context;
 /* Waits for the work of the context, then frees all its objects, and without `keep` the context
  * itself. An error of the driver is returned, but does not stop this. */
 CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep);
-/* The same for the current call, which is answered then. Other calls are carried out while the work
- * that is there goes on. */
+/* As context_clear, for the current call, which is answered then. Other calls are carried
+ * out while the work that is there goes on. */
 CUresult context_clear_after_work(struct server_conn *conn, struct server_context *context,
                                   bool keep);
 /* The context, which is current, stays in use, but its settings become as if new. A setting that

@@ -49,7 +49,8 @@ CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64
     return CUDA_SUCCESS;
 }
 
-/* They are pinned in the GPU's primary context, which may be one more than the tenant may have. */
+/* The slots are pinned in the GPU's primary context, which may be one more than the tenant may
+ * have. */
 static CUresult slots_need(struct server_conn *conn, enum api_engine engine, uint64_t stream)
 {
     if (conn->current == NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What copies with linear memory and with arrays share. */
+/* Functions that copies with linear memory and with arrays share. */
 #ifndef SERVER_CALLS_COPY_H
 #define SERVER_CALLS_COPY_H
 

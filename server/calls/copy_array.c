@@ -145,7 +145,7 @@ CUresult server_do_ga_copy_array(struct server_conn *conn, const struct ga_copy_
                                 .WidthInBytes = args->width,
                                 .Height = args->rows,
                                 .Depth = 1};
-    /* What is checked above is from the address on. */
+    /* The check above is from the address on. */
     bool offset = (from.array == NULL && (args->src_at[0] | args->src_at[1] | args->src_at[2])) ||
                   (to.array == NULL && (args->dst_at[0] | args->dst_at[1] | args->dst_at[2]));
     return offset ? CUDA_ERROR_INVALID_VALUE : conn->driver->cuMemcpy3DAsync_v2(&copy, stream);

@@ -110,8 +110,8 @@ static CUresult record_now(const struct cuda_driver *driver, CUevent event,
                           : driver->cuEventRecordWithFlags(event, at->stream, at->flags);
 }
 
-/* An event that somebody still waits for must not change under him: a new record gets a new event
- * of the driver. One that is shared has but this one, and who waits for it has another: see
+/* An event that a stream still waits for must not change under it: a new record gets a new event of
+ * the driver. A shared event has only this one, and a waiting stream has another: see
  * shared_mark. */
 static CUresult event_record_at(struct server_conn *conn, struct server_event *event,
                                 const struct recording *at)

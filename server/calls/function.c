@@ -10,8 +10,8 @@
 #include "server/session/handles.h"
 #include "server/session/reply.h"
 
-/* What comes with a module, at most. A driver that loads functions when they are first used loads
- * those whose facts it is asked for. */
+/* The most facts that come with a module. A driver that loads functions when they are first used
+ * loads those whose facts it is asked for. */
 #define FACTS_MAX       512u
 #define FACTS_BYTES     (192u << 10)
 #define VARIABLES_MAX   512u
@@ -53,7 +53,7 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
     return CUDA_SUCCESS;
 }
 
-/* What a launch of it may make the driver take for the local memory of its threads. */
+/* Charges what a launch of it may make the driver take for the local memory of its threads. */
 static CUresult local_charge(struct server_conn *conn, const struct server_function *function)
 {
     int bytes = 0;
@@ -115,7 +115,7 @@ static void function_facts(struct server_conn *conn, const struct server_functio
         room->sizes[i] = function->params[i].size;
     }
     for (unsigned i = 0; i < API_FUNCTION_ATTRIBUTES; i++) {
-        /* What this driver does not know is 0. */
+        /* An attribute that this driver does not know is 0. */
         int value = 0;
         (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
         facts->attributes[i] = value;

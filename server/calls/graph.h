@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What graph.c and graph_condition.c share. Submit thread only. */
+/* State that graph.c and graph_condition.c share. Submit thread only. */
 #ifndef SERVER_CALLS_GRAPH_H
 #define SERVER_CALLS_GRAPH_H
 

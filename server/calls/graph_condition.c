@@ -213,7 +213,7 @@ static struct server_condition_graph *graph_each(struct server_conn *conn, unsig
     return (struct server_condition_graph *)node;
 }
 
-/* What is done with each variable that can be used. */
+/* The action for each variable that can be used. */
 typedef CUresult condition_use(struct server_conn *conn, const struct server_condition *condition,
                                const struct cuda_driver_places *places);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What executable graphs are made from (struct made_graph): the frames that have been captured, and
- * the last change of each node. Submit thread only. */
+/* Records of how executable graphs were made (struct made_graph): the frames that have been
+ * captured, and the last change of each node. Submit thread only. */
 #ifndef SERVER_CALLS_GRAPH_RECORD_H
 #define SERVER_CALLS_GRAPH_RECORD_H
 
@@ -14,7 +14,7 @@ void graph_record_begin(struct server_conn *conn, struct server_stream *stream);
 /* Keeps the current call, which says something about the graph that is built in the stream, and
  * makes room for the one behind it. The build fails where there is none. */
 void graph_record_say(struct server_conn *conn, struct server_stream *stream);
-/* What the build has kept becomes that of an executable. NULL: no memory. */
+/* The record of the build becomes that of an executable. NULL: no memory. */
 struct made_graph *graph_record_make(uint64_t flags, struct server_graph_build *build);
 /* A node of the executable has got the parameters of the build's only node. */
 CUresult graph_record_set(struct server_conn *conn, const struct server_graph *graph, uint32_t node,

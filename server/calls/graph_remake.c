@@ -74,8 +74,8 @@ static uint64_t remake_stream_of(const struct frame_record *frames)
     return header != NULL ? ga_read_u64(&reader) : 0;
 }
 
-/* What the frames say is captured, in their stream if it is still there. On success graph and build
- * are the caller's. */
+/* Captures the calls of the frames, in their stream if it is still there. On success graph and
+ * build are the caller's. */
 static CUresult capture(struct server_conn *conn, struct server_context *context,
                         const struct frame_record *frames, const struct server_condition_graph *of,
                         CUgraph *graph, struct server_graph_build **build)

@@ -180,7 +180,7 @@ CUresult server_do_ga_ipc_open(struct server_conn *conn, const struct ga_ipc_ope
     return current ? memory_open(conn, session, conn->current, args) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* The same of no context. */
+/* Opens a chunk of a pool, in no context. */
 CUresult server_do_ga_pool_open(struct server_conn *conn, const struct ga_pool_open_args *args)
 {
     struct ga_ipc_open_args open = {
@@ -191,7 +191,7 @@ CUresult server_do_ga_pool_open(struct server_conn *conn, const struct ga_pool_o
 
 /* ---- events */
 
-/* What others need to open the event: a descriptor, which becomes the caller's, or a handle. */
+/* Describes the event for others to open: a descriptor, which becomes the caller's, or a handle. */
 static CUresult event_describe(const struct cuda_driver *driver, CUevent event,
                                struct channel_request *packet, int *fd)
 {

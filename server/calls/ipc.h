@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What applications share, as gpuaasd knows it. */
+/* Memory and events that applications share, as gpuaasd knows them. */
 #ifndef SERVER_CALLS_IPC_H
 #define SERVER_CALLS_IPC_H
 
@@ -21,7 +21,7 @@ bool ipc_may_be_shared(CUresult rc);
  * does not say. */
 void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t address, uint32_t gpu,
                 uint64_t bytes);
-/* What OPEN has given is closed. */
+/* Closes what OPEN has given. */
 void ipc_close(struct server_conn *conn, uint64_t hold);
 /* Withdraws entries of the sharing registry: other applications can open that memory no more. */
 void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,

@@ -55,7 +55,7 @@ static struct completer_entry *freeing(struct server_conn *conn, const struct ra
     return entry;
 }
 
-/* What the current call has allocated in vain. */
+/* Gives back memory that the current call has allocated in vain. */
 static void memory_unmake(struct server_conn *conn, struct server_context *context,
                           const struct range *range)
 {

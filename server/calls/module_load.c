@@ -132,7 +132,7 @@ static CUresult link_parts(struct server_conn *conn, const struct api_image *bun
     return conn->driver->cuModuleLoadData(module, made);
 }
 
-/* What the program has linked at run time (cuLinkComplete) is linked here, by the driver. */
+/* Here the driver links the inputs that the program has linked at run time (cuLinkComplete). */
 static CUresult link_here(struct server_conn *conn, const struct api_image *bundle,
                           struct module_options *options, CUmodule *module)
 {
@@ -346,8 +346,8 @@ _Static_assert(TRANSPORT_DIGEST_BYTES == CHANNEL_KEY_BYTES &&
                    TRANSPORT_DIGEST_BYTES == API_NAME_WORDS * sizeof(uint64_t),
                "a name travels as it is");
 
-/* The owner's own image of this name. CUDA_ERROR_NOT_FOUND: he has not sent it, whoever else may
- * have; or nobody can say. CUDA_ERROR_NOT_PERMITTED: this server keeps none. */
+/* The owner's own image of this name. CUDA_ERROR_NOT_FOUND: the owner has not sent it, whoever else
+ * may have; or nobody can say. CUDA_ERROR_NOT_PERMITTED: this server keeps none. */
 static CUresult image_named(struct server_conn *conn, const uint8_t *name, uint64_t size,
                             struct image **out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application has made goes in this order: captures, which are no work; the work; contexts
+/* The objects of an application end in this order: captures, which are no work; the work; contexts
  * with their objects; mappings that are no context's; physical memory; addresses. */
 #include "server/calls/objects_end.h"
 
@@ -65,7 +65,7 @@ static void contexts_end(struct server_conn *conn, struct end_errors *errors)
     }
 }
 
-/* Of pools, and of the program's own mappings. */
+/* Ends the mappings of pools, and the program's own. */
 static void mappings_end(struct server_conn *conn, struct end_errors *errors)
 {
     while (conn->ranges.count != 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between the GPU and memory that this machine's network card reaches at the client. Their
  * bytes lie in staging slots in between, which the card and the driver read and write: no processor
- * touches them. What a reader would get wrong: bytes for the client are stored in order with the
- * answer and need no wait; those from it are fetched here, by the submit thread, several at a time,
- * and submitted in their order. */
+ * touches them. Note: bytes for the client are stored in order with the answer and need no wait;
+ * those from it are fetched here, by the submit thread, several at a time, and submitted in their
+ * order. */
 #include "server/calls/rdma_copy.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@ struct shared_buffer;
 
 /* Makes the slots known to the card of the connection. */
 CUresult rdma_copy_prepare(struct server_conn *conn, CUdevice device);
-/* What is copied into the GPU has been submitted when it returns; a lost connection shows as
+/* All bytes for the GPU have been submitted when it returns; a lost connection shows as
  * conn->ended. */
 CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
                       const struct shared_buffer *piece, CUstream stream);

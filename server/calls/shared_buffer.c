@@ -47,8 +47,8 @@ static void buffer_unpinned(struct server_conn *conn, struct completer_entry *en
     free(closed);
 }
 
-/* What a copy uses must not be given up. The memory is the limit's and the ledger's until the
- * driver has let go of it. */
+/* Memory that a copy uses must not be given up. It stays charged until the driver has let go of
+ * it. */
 CUresult server_do_ga_shared_buffer_close(struct server_conn *conn,
                                           const struct ga_shared_buffer_close_args *args)
 {

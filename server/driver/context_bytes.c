@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A context is made, and what is free then is compared with what was free before. A driver takes
  * more as soon as a kernel is loaded or runs that calls malloc or printf; where it does not count
- * that by itself (driver_counts), the measured context has run such a kernel. So what it has taken
- * is what any context may take at the limits that it begins with. */
+ * that by itself (driver_counts), the measured context has run such a kernel. The measured bytes
+ * are therefore what any context may take at the limits that it begins with. */
 #include "server/driver/context_bytes.h"
 
 #include "base/log.h"
@@ -39,7 +39,7 @@ static CUresult kernel_run(const struct cuda_driver *driver)
     return driver->cuCtxSynchronize();
 }
 
-/* What the kernel might have shown, by the limits. */
+/* The bytes that the kernel might have shown, by the limits. */
 static uint64_t limits_sum(const struct cuda_driver *driver)
 {
     size_t heap = 0, output = 0;
@@ -61,8 +61,8 @@ static void context_use(const struct cuda_driver *driver, uint64_t *more)
     }
 }
 
-/* It is measured again while somebody else takes or frees memory meanwhile, which nobody should do
- * where gpuaasd begins. */
+/* A measurement is repeated if another process takes or frees memory in between, which none should
+ * do where gpuaasd begins. */
 #define CONTEXT_MEASURES 3u
 
 CUresult context_bytes_measure(const struct cuda_driver *driver, CUdevice device, uint64_t *bytes)

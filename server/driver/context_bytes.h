@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory of a device a context takes. */
+/* The memory of a device that a context takes. */
 #ifndef SERVER_DRIVER_CONTEXT_BYTES_H
 #define SERVER_DRIVER_CONTEXT_BYTES_H
 

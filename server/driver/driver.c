@@ -236,7 +236,7 @@ enum ga_status driver_facts(const struct cuda_driver *driver, uint32_t ordinal,
         return GA_INVALID;
     }
     facts->traits = facts_traits(driver, device) | facts_affinity(driver, device);
-    /* What the driver does not know is 0, as for a program that asks it. */
+    /* An attribute that the driver does not know is 0, as for a program that asks it. */
     facts->attribute_count = CU_DEVICE_ATTRIBUTE_MAX;
     for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; i++) {
         if (driver->cuDeviceGetAttribute(&facts->attributes[i], (CUdevice_attribute)i, device) !=

@@ -6,7 +6,7 @@
 #include "api/cuda_driver.h"
 #include "server/channel.h"
 
-/* What counts as the granularity of a device whose driver cannot map memory at given addresses. */
+/* The granularity of a device whose driver cannot map memory at given addresses. */
 #define DRIVER_UNMAPPED_BYTES (2u << 20)
 
 /* Opens and initialises the driver that SETUP names. GA_INVALID with `why`, which names the
@@ -31,7 +31,7 @@ void *(*driver_output_context(const struct cuda_driver *driver))(void);
  * cannot. */
 const struct cuda_driver_places *driver_places(const struct cuda_driver *driver);
 
-/* The same table, if the driver counts what it takes of a GPU by itself (module_layout, heap_read);
+/* The table of driver_places, if the driver counts its own use of a GPU (module_layout, heap_read);
  * NULL: that has to be estimated. */
 const struct cuda_driver_places *driver_counts(const struct cuda_driver *driver);
 

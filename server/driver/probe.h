@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a probe process does: report each device's facts, or whether it works, to gpuaasd. */
+/* The work of a probe process: report each device's facts, or whether it works, to gpuaasd. */
 #ifndef SERVER_DRIVER_PROBE_H
 #define SERVER_DRIVER_PROBE_H
 

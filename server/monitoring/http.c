@@ -146,7 +146,7 @@ static enum MHD_Result answer_give(struct MHD_Connection *connection, unsigned s
     }
     (void)http.calls.MHD_add_response_header(response, "Content-Type", type);
     (void)http.calls.MHD_add_response_header(response, "Cache-Control", "no-store");
-    /* Who asks a hundred times in one breath is answered once, and others have their turn. */
+    /* A client that asks a hundred times at once is answered once, and others have their turn. */
     (void)http.calls.MHD_add_response_header(response, "Connection", "close");
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
         (void)http.calls.MHD_add_response_header(response, "Allow", "GET, HEAD");

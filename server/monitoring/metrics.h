@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What monitoring reads: Prometheus' text format 0.0.4, and whether gpuaasd is ready.
+/* Pages for monitoring: Prometheus' text format 0.0.4, and whether gpuaasd is ready.
  *
  * Note: counters begin with gpuaasd; what was used before is in the store (gpuaasctl usage). */
 #ifndef SERVER_MONITORING_METRICS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of backend processes. */
+/* Reports about backend processes. */
 #include "server/monitoring/process_status.h"
 
 #include "server/control/application.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of backend processes, and of whom they serve. */
+/* Reports about backend processes, and the applications that they serve. */
 #ifndef SERVER_MONITORING_PROCESS_STATUS_H
 #define SERVER_MONITORING_PROCESS_STATUS_H
 

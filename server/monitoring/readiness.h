@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold for programs to be served as they should: one list, which /readyz, the metric
+/* Conditions for serving programs as they should be: one list, which /readyz, the metric
  * gpuaas_condition and the verb health tell. */
 #ifndef SERVER_MONITORING_READINESS_H
 #define SERVER_MONITORING_READINESS_H

@@ -76,7 +76,7 @@ CUresult overflow_room(struct staging *staging, CUdevice device, uint64_t lane, 
 void overflow_awaited(struct staging_slot *turn);
 /* The bytes are here. Takes `aside`. */
 void overflow_put(struct staging *staging, struct staging_slot *turn, struct overflow_bytes *aside);
-/* They do not come. */
+/* The bytes do not come. */
 void overflow_put_not(struct staging *staging, struct overflow_bytes *aside);
 
 /* ---- for staging.c, under the lock */

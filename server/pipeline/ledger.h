@@ -32,14 +32,14 @@ struct ledger {
     struct figures_memory *memory; /* of each GPU; NULL: not kept */
     struct figures_times *times;   /* NULL: not kept */
     uint64_t most[2];    /* that may be charged of either memory; UINT64_MAX: the driver decides */
-    struct quota *quota; /* of the tenant; NULL: he has no limits */
+    struct quota *quota; /* of the tenant; NULL: it has no limits */
     struct ledger_primary primaries[CONF_GPUS_MAX]; /* of GPUs that the application uses */
     uint32_t primary_count;
 };
 
 /* No limits as yet. The figures, which may have been another application's, begin at 0. */
 void ledger_init(struct ledger *ledger, struct figures *figures);
-/* The same with the memory and the times that gpuaasd reads. */
+/* As ledger_init, with the memory and the times that gpuaasd reads. */
 static inline void ledger_init_seat(struct ledger *ledger, struct figures_page *page, uint32_t seat)
 {
     ledger_init(ledger, &page->seats[seat]);
@@ -85,8 +85,8 @@ static inline void ledger_moved(struct ledger *ledger, enum figure way, uint64_t
                           memory_order_relaxed);
 }
 
-/* A limit in a second holds the application, as was seen now. Who waits for one looks, and calls
- * this, many times a second, so gpuaasd can tell that it does. Any thread. */
+/* A limit in a second holds the application, as was seen now. A thread that waits for one looks,
+ * and calls this, many times a second, so gpuaasd can tell that it does. Any thread. */
 static inline void ledger_rate_waits(const struct ledger *ledger)
 {
     atomic_fetch_add_explicit(&ledger->figures->rate_waits, 1, memory_order_relaxed);

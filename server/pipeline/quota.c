@@ -51,7 +51,7 @@ void quota_listen(struct quota *quota, void (*note)(void *user, const char *text
     }
 }
 
-/* Of each kind; of device memory there is LIMIT_GPU_MEM_PER_GPU, too. */
+/* The limit of each kind; device memory has LIMIT_GPU_MEM_PER_GPU, too. */
 static const enum limit lent_limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
                                          [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
                                          [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application may still take of what its tenant may have. gpuaasd lends it in pieces
- * (tenants/lender.h); taking is local as long as a piece lasts, and any thread may take and give.
- * Where a tenant has no limit, a piece lasts for ever.
+/* The amounts that an application may still take within the limits of its tenant. gpuaasd lends it
+ * in pieces (tenants/lender.h); taking is local as long as a piece lasts, and any thread may take
+ * and give. Where a tenant has no limit, a piece lasts for ever.
  *
- * What a reader would get wrong: a quota does not know what has been taken. What is spare here and
- * what is charged in the figures are together what gpuaasd has lent; it alone keeps the sum. */
+ * Note: a quota does not know what has been taken. The spare amount here and the charged amount in
+ * the figures are together what gpuaasd has lent; it alone keeps the sum. */
 #ifndef SERVER_PIPELINE_QUOTA_H
 #define SERVER_PIPELINE_QUOTA_H
 
@@ -19,7 +19,7 @@ struct figures_tenant;
 
 #define QUOTA_ROOMS 16u /* GPUs whose room is remembered */
 
-/* What gpuaasd has told of the room on a GPU (CHANNEL_ROOM). */
+/* The room on a GPU that gpuaasd has announced (CHANNEL_ROOM). */
 struct quota_told {
     bool holds;
     uint32_t gpu;
@@ -27,7 +27,7 @@ struct quota_told {
     uint64_t all, here;
 };
 
-/* What a quota asks of its process. */
+/* The functions of its process that a quota calls. */
 struct quota_host {
     void *user;
     /* Sends a request to gpuaasd and waits for the answer, which `*packet` becomes. With LEND it
@@ -48,8 +48,8 @@ struct quota {
     _Atomic uint32_t turn;                      /* another one when they have changed */
     _Atomic uint64_t spare[CHANNEL_LENT_KINDS]; /* but of device memory: */
     _Atomic uint64_t spare_on[CONF_GPUS_MAX];   /* by the index in the list that clients see */
-    /* Each time that the limits of a kind change; and what of that gpuaasd has lent under. What is
-     * spare may be taken if they are the same: it may be more than the limits allow else. */
+    /* Each time that the limits of a kind change; and what of that gpuaasd has lent under. The
+     * spare amount may be taken if they are the same: it may be more than the limits allow else. */
     _Atomic uint32_t change[CHANNEL_LENT_KINDS];
     _Atomic uint32_t lent_under[CHANNEL_LENT_KINDS], lent_under_on[CONF_GPUS_MAX];
     /* Tells the program; NULL: nobody listens. */
@@ -57,7 +57,7 @@ struct quota {
     void *note_user;
     _Atomic uint64_t noted_ns[LIMIT_COUNT]; /* when; 0: never */
     _Atomic uint32_t unnoted[LIMIT_COUNT];  /* refusals since */
-    /* Of quota_room.c. */
+    /* Members of quota_room.c. */
     pthread_mutex_t room_lock;
     struct figures_tenant *_Atomic shared; /* NULL: gpuaasd has not passed it yet */
     atomic_bool unshared;                  /* it has, and this process could not take it */
@@ -71,8 +71,8 @@ void quota_init(struct quota *quota, const struct channel_application *told,
 /* For quota_init. */
 void quota_room_init(struct quota *quota);
 void quota_fini(struct quota *quota);
-/* Who tells the program, from now on; NULL: nobody. Not while anybody takes. `quota` may be NULL.
- */
+/* Sets the function that tells the program, from now on; NULL: none. Not while any thread takes.
+ * `quota` may be NULL. */
 void quota_listen(struct quota *quota, void (*note)(void *user, const char *text), void *user);
 /* The limits have changed; `own` as in channel_application. */
 void quota_limit(struct quota *quota, const struct limits *limits, uint32_t own);
@@ -106,7 +106,7 @@ void quota_share(struct quota *quota, bool brought, int fd);
 void quota_changed(struct quota *quota);
 /* How much of this GPU's memory may be taken now, where the application has `own` bytes of device
  * memory, and `here` of them on this GPU; LIMIT_NONE: no limit. Asks gpuaasd only if others of the
- * tenant have changed what they have, or he what he may have. */
+ * tenant have changed what they have, or the limits have changed. */
 uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here);
 /* The memory that a program is told a GPU of `bytes` has. */
 uint64_t quota_shown(const struct quota *quota, uint64_t bytes);

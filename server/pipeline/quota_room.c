@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the limits leave of a GPU's memory. gpuaasd adds up what all applications of the tenant
- * have; a number that all of them count up tells whether its answer still holds.
+/* The part of a GPU's memory that the limits leave. gpuaasd adds up what all applications of the
+ * tenant have; a number that all of them count up tells whether its answer still holds.
  *
- * Note: the figures change first, then the number. Who finds the number unchanged may have missed a
- * change that is not over yet, and none that is. */
+ * Note: the figures change first, then the number. A reader that finds the number unchanged may
+ * have missed a change that is not over yet, and none that is. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -115,7 +115,8 @@ void send_queue_idle(struct send_queue *out, uint64_t now_ns);
 /* How long the limit lets nothing go, and no longer than it may be out of date: then flush again.
  * 0: it does not hold the queue. */
 uint64_t send_queue_held_ns(struct send_queue *out);
-/* The same until what bypasses the queue may go: all that has been sent is within the limit. */
+/* As send_queue_held_ns, until bytes that bypass the queue may go: all that has been sent is within
+ * the limit. */
 uint64_t send_queue_early_ns(struct send_queue *out);
 /* From now on the limit holds nothing: what is queued is all that will come. */
 void send_queue_lift(struct send_queue *out);

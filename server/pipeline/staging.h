@@ -57,7 +57,7 @@ struct staging {
  */
 CUresult staging_pin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                      size_t bytes, unsigned flags, void **memory);
-/* Gives up what staging_pin has made. What the driver does not free stays charged. */
+/* Gives up what staging_pin has made. Memory that the driver does not free stays charged. */
 void staging_unpin(const struct cuda_driver *driver, struct ledger *ledger, CUdevice device,
                    size_t bytes, void *memory);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process inherits from gpuaasd: its ends of sockets, and memory that both have. */
+/* The descriptors that a backend process inherits from gpuaasd: its ends of sockets, and memory
+ * that both have. */
 #ifndef SERVER_PROCESSES_BACKEND_ENDS_H
 #define SERVER_PROCESSES_BACKEND_ENDS_H
 

@@ -14,7 +14,7 @@
 #define WINDOW_BYTES 65536u        /* that are read in it: what a pipe holds */
 #define LEFT_BYTES   (1024 * 1024) /* at the end: the largest pipe that a process can make */
 
-/* So many times as much, where the operator has asked for more lines (log_level = debug), and for
+/* Factors of these where the operator has asked for more lines (log_level = debug), and for
  * thousands a second (record_phases). */
 #define TIMES_DEBUG  16
 #define TIMES_PHASES 1024
@@ -39,7 +39,7 @@ static void window_passed(uv_timer_t *timer)
     (void)uv_poll_start(&log->poll, UV_READABLE, pipe_ready);
 }
 
-/* Whoever writes without end costs no more than a pipe in each window. */
+/* A process that writes without end costs no more than a pipe in each window. */
 static void pipe_ready(uv_poll_t *poll, int status, int events)
 {
     struct backend_log *log = ga_container(poll, struct backend_log, poll);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process logs, and whatever else is written to its descriptor 2: it comes by a pipe
- * of that process alone, and gpuaasd writes it to its own log, as lines of that process. The
+/* The log of a backend process, and whatever else is written to its descriptor 2: it comes by a
+ * pipe of that process alone, and gpuaasd writes it to its own log, as lines of that process. The
  * process has no descriptor of that log, so it can neither change what is there nor write in the
  * name of others; and gpuaasd writes, and reads, no more of it than base/log_stream.h allows. */
 #ifndef SERVER_PROCESSES_BACKEND_LOG_H

@@ -17,7 +17,7 @@
 
 #define PROCESS_END_MS 2000 /* between closing its channel and SIGKILL */
 
-/* Of a stranger that does not read, gpuaasd keeps no more than this. */
+/* For a process that does not read, gpuaasd keeps no more packets than this. */
 #define WAITING_MAX        256u
 #define WAITING_PASSED_MAX 16u
 
@@ -165,7 +165,7 @@ static void backend_process_overdue(uv_timer_t *timer)
     backend_process_kill(process);
 }
 
-/* What is wrong with the process is wrong for all that wait for it. */
+/* A failure of the process is one for all that wait for it. */
 static void failure_take(struct backend_process *process, const union channel_packet *packet)
 {
     snprintf(process->why, sizeof process->why, "%s", packet->failed.reason);

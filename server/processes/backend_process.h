@@ -2,9 +2,9 @@
 /* Backend processes as gpuaasd sees them: starting, requests, ending, reaping. Applications have
  * seats in them (process_seat.h).
  *
- * A process ends when its channel is closed; one that does not is killed. What a reader would get
- * wrong: a struct backend_process outlives backend_process_end; it is freed by itself when the
- * kernel has reported the death and libuv has let go of its handles. */
+ * A process ends when its channel is closed; one that does not is killed. Note: a struct
+ * backend_process outlives backend_process_end; it is freed by itself when the kernel has reported
+ * the death and libuv has let go of its handles. */
 #ifndef SERVER_PROCESSES_BACKEND_PROCESS_H
 #define SERVER_PROCESSES_BACKEND_PROCESS_H
 
@@ -28,8 +28,8 @@ struct scheduler_process;
 struct backend_process_events {
     /* A packet came. */
     void (*packet)(struct backend_process *process, const union channel_packet *packet);
-    /* It has ended; `why` in words ("exit status 1", "killed by signal 9"). Called once, and not
-     * after the owner was cleared. */
+    /* The process has ended; `why` in words ("exit status 1", "killed by signal 9"). Called once,
+     * and not after the owner was cleared. */
     void (*ended)(struct backend_process *process, const char *why);
 };
 

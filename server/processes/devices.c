@@ -99,7 +99,7 @@ void devices_setup(const struct devices *devices, enum conf_driver driver, enum 
     }
 }
 
-/* The same GPU of the same node keeps its uuid; two gpuaasd on one machine do not share any. */
+/* A GPU of a node keeps its uuid; two gpuaasd on one machine do not share any. */
 static void uuid_write(FILE *out, const struct conf *conf, unsigned number)
 {
     char seed[2 * CONF_TEXT_MAX + 32];

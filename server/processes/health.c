@@ -66,7 +66,7 @@ static void check_packet(struct backend_process *process, const union channel_pa
 
 static void check_later(struct health_check *check, uint64_t in_ms);
 
-/* Whoever has not answered hangs, or its driver does not open. */
+/* A process that has not answered hangs, or its driver does not open. */
 static void check_ended(struct backend_process *process, const char *why)
 {
     struct health_check *check = process->owner;

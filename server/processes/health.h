@@ -19,7 +19,7 @@ struct backend_process;
 struct backend_process_events;
 struct processes;
 
-/* Of a GPU. */
+/* The health of a GPU. */
 struct health {
     bool failed;
     bool answered;     /* in the check that goes on */
@@ -27,7 +27,7 @@ struct health {
     char reason[CHANNEL_TEXT_MAX];
 };
 
-/* Of a driver. */
+/* The check of a driver. */
 struct health_check {
     struct processes *room;
     struct backend_process *process; /* NULL: no check goes on */

@@ -62,7 +62,7 @@ static struct images_holder *images_holder_make(struct images *images, const str
     return holder;
 }
 
-/* If he has nothing any more; NULL is nobody. */
+/* Ends an owner that has nothing any more; NULL is nobody. */
 static void images_holder_end(struct images_holder *holder)
 {
     if (holder != NULL && ga_list_empty(&holder->entries)) {
@@ -112,7 +112,7 @@ static uint64_t images_weight(const struct images *images, uint64_t size)
     return size > least ? size : least;
 }
 
-/* Who has most, where `keeper` counts as if he had `more` already. */
+/* The owner that has most, where `keeper` counts as if it had `more` already. */
 static struct images_holder *images_largest(const struct images *images,
                                             struct images_holder *keeper, uint64_t more)
 {
@@ -128,7 +128,7 @@ static struct images_holder *images_largest(const struct images *images,
     return largest;
 }
 
-/* `keeper` gets room for an image of this weight. False: nobody else has more than he would. */
+/* `keeper` gets room for an image of this weight. False: nobody else has more than it would. */
 static bool images_make_room(struct images *images, struct images_holder *keeper, uint64_t weight)
 {
     while (images->most - images->held < weight) {
@@ -146,7 +146,7 @@ static bool images_make_room(struct images *images, struct images_holder *keeper
 
 /* ---- keeping and finding */
 
-/* It has been used last. */
+/* Returns the entry, and notes that it has been used last. */
 static struct images_entry *images_entry_of(struct images_holder *holder, const uint8_t *name,
                                             uint64_t size)
 {
@@ -182,7 +182,7 @@ enum ga_status images_keep(struct images *images, const struct owner *owner, con
     }
     struct images_holder *holder = images_holder_of(images, owner);
     if (holder != NULL && images_entry_of(holder, name, size) != NULL) {
-        close(fd); /* another of his programs has sent it meanwhile */
+        close(fd); /* another of its programs has sent it in between */
         return GA_OK;
     }
     struct images_entry *entry = calloc(1, sizeof *entry);

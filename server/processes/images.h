@@ -2,14 +2,15 @@
 /* The store of images: device code that clients have sent, by owner and name (SHA-256), so that it
  * travels once. The bytes lie in frozen memory, of which backend processes have a descriptor.
  *
- * An owner finds what he himself has sent and nothing else: an image that he has not, and one that
- * only others have, are the same to him, in the answer and in what it costs. The name is computed
- * by the owner's own backend process from the bytes that came; one that lied would harm him alone.
+ * An owner finds the images that it has sent itself and nothing else: an image that it has not
+ * sent, and one that only others have, are the same to it, in the answer and in the cost. The name
+ * is computed by the owner's own backend process from the bytes that came; one that lied would harm
+ * this owner alone.
  *
- * The store is bounded. When it is full, the owner who has most in it loses what he has not used
- * for longest: who has no more than an equal share loses nothing to others, and an image for which
- * that makes no room is not kept. An image counts as at least a part of the store in IMAGES_MAX, so
- * there are no more descriptors than that. */
+ * The store is bounded. When it is full, the owner that has most in it loses what it has not used
+ * for longest: one that has no more than an equal share loses nothing to others, and an image for
+ * which that makes no room is not kept. An image counts as at least a part of the store in
+ * IMAGES_MAX, so there are no more descriptors than that. */
 #ifndef SERVER_PROCESSES_IMAGES_H
 #define SERVER_PROCESSES_IMAGES_H
 
@@ -35,7 +36,7 @@ void images_fini(struct images *images);
  * frozen memory of this size. GA_NO_MEMORY: there is no room for it, or no memory. */
 GA_CHECKED enum ga_status images_keep(struct images *images, const struct owner *owner,
                                       const uint8_t *name, uint64_t size, int fd);
-/* The descriptor of an image of the owner, which stays the store's; -1: he has sent none such. */
+/* The descriptor of an image of the owner, which stays the store's; -1: it has sent none such. */
 int images_find(struct images *images, const struct owner *owner, const uint8_t *name,
                 uint64_t size);
 /* Drops all images of an owner. */

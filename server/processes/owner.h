@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose an application is: what one owner has sent, his other applications may use. This is the one
- * place that decides it. */
+/* The owner of an application: images that one owner has sent, its other applications may use. This
+ * is the one place that decides it. */
 #ifndef SERVER_PROCESSES_OWNER_H
 #define SERVER_PROCESSES_OWNER_H
 
@@ -27,7 +27,7 @@ struct owner owner_of(const struct transport_conn *control, const uint8_t id[16]
 /* A tenant of the store, by its number. */
 struct owner owner_of_tenant(uint64_t number);
 bool owner_same(const struct owner *one, const struct owner *other);
-/* Whether he may have other applications, now or later. */
+/* Whether the owner may have other applications, now or later. */
 bool owner_lasts(const struct owner *owner);
 
 #endif

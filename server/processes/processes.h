@@ -25,7 +25,7 @@ struct process_turns_ops {
     enum ga_status (*begin)(struct backend_process *process);
     /* Its channel has room again. */
     void (*room)(struct backend_process *process);
-    /* It is gone. */
+    /* The process is gone. */
     void (*end)(struct backend_process *process);
 };
 

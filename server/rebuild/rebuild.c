@@ -123,8 +123,8 @@ static const char *refuse(struct rebuild *rebuild)
     return why;
 }
 
-/* What only a later call ends: a capture, or bytes that have been announced; or a context is being
- * ended. */
+/* States that only a later call ends: a capture, or bytes that have been announced; or a context is
+ * being ended. */
 static bool is_amid(const struct server_conn *conn)
 {
     bool amid = conn->bulk.next.said || atomic_load(&conn->end_count) != 0;

@@ -45,7 +45,7 @@ static CUresult array_contents_put(struct rebuild *rebuild, CUarray array)
     return copy.srcHost != NULL ? driver->cuMemcpy3D_v2(&copy) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Of all its levels. */
+/* The contents of all its levels. */
 static CUresult contents_each(struct rebuild *rebuild, const struct server_array *array,
                               CUresult (*use)(struct rebuild *, CUarray))
 {

@@ -5,7 +5,7 @@
 #include "server/rebuild/rebuild_state.h"
 #include "server/session/context_open.h"
 
-/* What the program may have set. */
+/* The settings that the program may have changed. */
 struct settings {
     uint32_t limits_set;
     size_t limits[CU_LIMIT_MAX], before[CU_LIMIT_MAX];

@@ -19,7 +19,8 @@ static CUresult access_set(struct rebuild *rebuild, const struct server_session 
 
 /* ---- contents */
 
-/* Of mapped memory, to or from what is kept; a context of its device is current. */
+/* Copies the contents of mapped memory, to or from the kept bytes; a context of its device is
+ * current. */
 typedef void contents_use(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
                           struct kept *kept);
 

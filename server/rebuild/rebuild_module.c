@@ -20,7 +20,7 @@ static const CUfunction_attribute settable[] = {
 };
 #define SETTABLE (sizeof settable / sizeof *settable)
 
-/* What is kept of a function, with its name behind it. */
+/* The kept facts of a function, with its name behind them. */
 struct function_facts {
     int values[SETTABLE]; /* an attribute that the driver does not know is 0 */
     size_t name_bytes;
