@@ -34,7 +34,7 @@ struct tenant_terms access_everybody(struct control *control);
 GA_CHECKED enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
                                      const char *address, const char *token,
                                      struct auth_grant *grant, struct auth_refusal *refusal);
-/* The same for an administrator, of whom a certificate is looked at before a token. */
+/* As access_ask, for an administrator, whose certificate is looked at before a token. */
 GA_CHECKED enum ga_status access_ask_admin(struct control *control,
                                            const struct transport_conn *conn, const char *address,
                                            const char *token, struct auth_grant *grant,

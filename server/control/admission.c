@@ -58,7 +58,7 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
     return good;
 }
 
-/* What a tenant's programs have sent is the tenant's. */
+/* Images that a tenant's programs have sent are the tenant's. */
 static enum ga_status grant_take(struct control_application *application,
                                  const struct auth_grant *grant)
 {

@@ -128,7 +128,7 @@ static void application_not_alone(struct control_application *application)
     }
 }
 
-/* What its processes have said already: that it has opened a device, perhaps. */
+/* Reads what its processes have sent already: that it has opened a device, perhaps. */
 static void application_hear(struct control_application *application)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
@@ -235,7 +235,7 @@ bool control_application_uses(const struct control_application *application, uin
     return uses;
 }
 
-/* It has lost a seat. */
+/* The application has lost a seat. */
 static void application_alone_look(struct control_application *application)
 {
     if (application->alone && !control_application_has_seat(application)) {

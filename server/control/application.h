@@ -74,14 +74,14 @@ void control_application_drop(struct control_application *application);
 /* How it is lost, if it ends now and for no other reason. */
 void control_application_lost(struct control_application *application,
                               enum application_closes closes);
-/* It has no control connection any more. If its program is there all the same, as its backend
- * processes see, it is alone from now on, until they end; else its processes end, and it is
+/* The application has lost its control connection. If its program is there all the same, as its
+ * backend processes see, it is alone from now on, until they end; else its processes end, and it is
  * forgotten. */
 void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
-/* The same for all that are left without control connections. */
+/* Ends all applications that are left without control connections. */
 void control_applications_end(struct control *control);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
@@ -95,7 +95,7 @@ GA_CHECKED enum ga_status control_application_start(struct control_application *
                                                     size_t why_size);
 /* The name of its tenant, also before it is admitted. */
 const char *control_application_tenant(const struct control_application *application);
-/* It was refused something: counts and audits that. */
+/* Counts and audits that the application was refused something. */
 void control_application_refused(const struct control_application *application,
                                  const struct refusal *refusal);
 /* Whether it has a seat in any backend process. */
@@ -105,7 +105,7 @@ bool control_application_has_seat(const struct control_application *application)
 uint64_t control_application_began(struct control_application *application, uint64_t now);
 /* Its opens that wait for others' claims are decided again. Whether any still waits. It may end. */
 bool control_application_open_again(struct control_application *application);
-/* The same for all. */
+/* As control_application_open_again, for all. */
 void control_applications_open_again(struct control *control);
 /* Whether it has had a ticket of the GPU, an index into the list that clients see. */
 bool control_application_uses(const struct control_application *application, uint32_t gpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What applications have and use. */
+/* Reports of what applications have and use. */
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"

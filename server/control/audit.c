@@ -38,7 +38,8 @@ static void audit_tell(struct control *control, const char *why)
     snprintf(is, sizeof control->audit_wrong, "%s", why != NULL ? why : "");
 }
 
-/* What was not written is told at once; that it works again, when audit_turn has seen that. */
+/* Reports at once that lines were not written; that it works again, when audit_turn has seen
+ * that. */
 static void audit_look(struct control *control)
 {
     if (!auth_audit_works(control->audit)) {

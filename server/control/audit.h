@@ -21,12 +21,13 @@ struct refusal;
 GA_CHECKED enum ga_status audit_start(struct control *control);
 void audit_end(struct control *control);
 
-/* Somebody has said who he is. `address`: where he is. */
+/* A connection is authenticated. `address`: its place. */
 void audit_granted(struct control *control, const char *address, const struct auth_grant *grant);
 /* Somebody was refused; a storm of these is not written line by line. */
 void audit_refused(struct control *control, const char *address,
                    const struct auth_refusal *refusal);
-/* The same for who wanted to administer; also if he shows again what was refused before. */
+/* As audit_refused, for a connection that wanted to administer; also if it shows again what was
+ * refused before. */
 void audit_admin_refused(struct control *control, const char *address,
                          const struct auth_refusal *refusal);
 /* Why lines cannot be written; NULL: they can, or none are wanted. */
@@ -39,16 +40,16 @@ GA_CHECKED bool audit_opens(const struct control_application *application, struc
 /* A program that has said who it is was refused; a storm of these is not written line by line. */
 void audit_turned_away(const struct control_application *application,
                        const struct refusal *refusal);
-/* It has ended. */
+/* The application has ended. */
 void audit_closes(const struct control_application *application);
 
-/* What an admin has done, or tried. Texts may be NULL: there is none. */
+/* An admin's request, done or tried. Texts may be NULL: there is none. */
 struct audit_change {
     const char *who, *verb, *arguments, *before, *after, *error;
     const char *credential, *address; /* of who comes over the network */
     int64_t pid;                      /* of the others */
 };
-/* It is on the disk when this returns, if it can be. */
+/* The line is on the disk when this returns, if it can be. */
 void audit_changed(struct control *control, const struct audit_change *change);
 /* Somebody who may not administer has tried to (`who` and `error` at least); a storm of these is
  * not written line by line. */

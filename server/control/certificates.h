@@ -32,7 +32,7 @@ bool certificates_usable(const struct conf_server *server, enum certificates_kin
 void certificates_loaded(struct control *control, const struct conf_server *server);
 /* To be called each second: tells the log what ends soon, and what has ended. */
 void certificates_look(struct control *control);
-/* What is wrong with the server's own; false: it is valid for longer than a day. */
+/* Says what is wrong with the server's own; false: it is valid for longer than a day. */
 bool certificates_wrong(const struct control *control, char *why, size_t why_size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What conf/ cannot check: files, users, and addresses to listen on. */
+/* Checks that conf/ cannot make: files, users, and addresses to listen on. */
 #include "server/control/check.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static bool file_check(const char *file, const char *key, const char *path, conf
     return file_complain(file, key, complain, user, "cannot read %s: %s", path, strerror(errno));
 }
 
-/* Who can read the private key can answer in this server's name. */
+/* A user that can read the private key can answer in this server's name. */
 static bool private_check(const char *file, const char *key, const char *path,
                           conf_complain *complain, void *user)
 {
@@ -77,7 +77,7 @@ static bool place_check(const char *file, const char *key, const char *path,
            file_complain(file, key, complain, user, "%s is no folder", name);
 }
 
-/* Who else may write the audit log could change it. */
+/* Another user that may write the audit log could change it. */
 static bool audit_check(const char *file, const struct conf_server *server, conf_complain *complain,
                         void *user)
 {
@@ -118,8 +118,7 @@ bool control_check_is_here(const struct transport_address *address)
            strcmp(address->host, "::1") == 0 || strcmp(address->host, "localhost") == 0;
 }
 
-/* Where nobody is asked who he is, the operator must have said that he means it. NULL: all is
- * well. */
+/* Without authentication, the operator must have set `insecure`. NULL: all is well. */
 static const char *open_to_strangers(const struct conf_server *server,
                                      const struct transport_address *address)
 {

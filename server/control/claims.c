@@ -53,12 +53,12 @@ static void claim_void(struct seat *seat, uint32_t gpu, uint64_t now)
     }
 }
 
-/* What of its claims is in the way; `silent`: a process has been asked in vain. */
+/* The claims in the way; `silent`: a process has been asked in vain. */
 struct in_way {
     bool any, silent;
 };
 
-/* What one has that was given up by its application goes with it, soon. */
+/* Claims of a seat that its application has given up go with it, soon. */
 static void claims_void(struct seat *seat, uint32_t only, uint64_t now, struct in_way *found)
 {
     for (uint32_t gpu = 0; gpu < seat->application->control->processes.devices.visible_count;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Claims. A ticket is often asked for before it is known whether the program will use the device
  * (client/session/ticket.c). Until the backend process says that it has opened the device (BOUND),
- * the ticket is a claim: it keeps nobody out. Who opens a device and finds claims in the way has
- * them taken back (VOID), and waits for the answers, so that nobody whose ticket is taken back has
- * used it meanwhile. A program whose claim was taken back asks for another ticket.
+ * the ticket is a claim: it keeps nobody out. A client that opens a device and finds claims in the
+ * way has them taken back (VOID), and waits for the answers, so that no ticket that is taken back
+ * has been used. A program whose claim was taken back asks for another ticket.
  *
  * In the way are claims of other tenants on the GPU, where one of both has GPUs for itself; and
  * those of the tenant's other programs, where with them a limit would be met.
  *
- * A claim is safe for CLAIMS_SAFE_NS, in which a program that means it opens the device. Who waits
- * stands in line, and nobody gets a claim that would be in the way of one before him: who asks
- * again and again comes behind all who wait. A client has one place in the line at a time.
+ * A claim is safe for CLAIMS_SAFE_NS, in which a program that means it opens the device. A client
+ * that waits stands in line, and none gets a claim that would be in the way of one before it: one
+ * that asks again and again comes behind all that wait. A client has one place in the line at a
+ * time.
  *
  * Note: what a process answers is a stranger's word, as is all that it does with its GPUs
  * (docs/isolation.md), and not taken for ever (claims_doubted). */
@@ -30,14 +31,14 @@ struct channel_claim;
 struct control_application;
 struct seat;
 
-/* Of a seat, on a GPU. */
+/* The claim of a seat on a GPU. */
 struct claim {
     uint64_t made_ns;  /* when the last ticket for it was given */
     uint64_t asked_ns; /* since when it is to be taken back; 0: it is not */
     uint32_t ticket;   /* the last one: which of the seat's */
 };
 
-/* Of a client in the line. All zeros: it has none. */
+/* The place of a client in the line. All zeros: it has none. */
 struct claims_place {
     struct ga_list link;
     const struct control_application *application; /* NULL: it does not wait */
@@ -50,7 +51,7 @@ struct claims_place {
 GA_CHECKED enum ga_status claims_room(struct seat *seat);
 /* The application of the seat has got a ticket for this GPU. There is room. */
 void claims_made(struct seat *seat, uint32_t gpu);
-/* It has opened the GPU. */
+/* The seat has opened the GPU. */
 void claims_bound(struct seat *seat, uint32_t gpu);
 /* Whether this application, which opens the GPU, may have a ticket as far as others' claims go;
  * those in the way are taken back. GA_AGAIN: it waits, in this place of the line if the place is

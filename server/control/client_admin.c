@@ -79,7 +79,7 @@ void client_admin_leave(struct control_client *client)
     struct transport_conn conn = client->conn;
     struct auth_grant *grant = client->admin;
     char address[TRANSPORT_PEER_BYTES];
-    if (client->reader.start != client->reader.end) { /* he has not waited for the answer */
+    if (client->reader.start != client->reader.end) { /* it has not waited for the answer */
         control_client_close(client);
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An administrator who comes over the network: he greets like a program, with WIRE_ADMIN, by TLS
- * and with a certificate that `gpuaasctl cert issue-admin` has made. Then his connection is the
- * admin room's (struct control_part). */
+/* An administrator over the network: its client greets like a program, with WIRE_ADMIN, by TLS and
+ * with a certificate that `gpuaasctl cert issue-admin` has made. Then the connection is the admin
+ * room's (struct control_part). */
 #ifndef SERVER_CONTROL_CLIENT_ADMIN_H
 #define SERVER_CONTROL_CLIENT_ADMIN_H
 
@@ -11,7 +11,7 @@
 
 struct control_client;
 
-/* Queues the answer to his greeting; sets `client->admin` if he is let in. */
+/* Queues the answer to its greeting; sets `client->admin` if it is let in. */
 void client_admin_greet(struct control_client *client, const struct handshake_hello *hello,
                         uint64_t sequence);
 /* The answer has been sent: gives the connection away, and frees the client. */

@@ -11,7 +11,7 @@
 struct control;
 struct control_client;
 
-/* Of a control whose configuration and loop are set. GA_NO_MEMORY. */
+/* Needs a control whose configuration and loop are set. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status control_limits_init(struct control *control);
 /* Closes the handles; all clients have been closed. */
 void control_limits_fini(struct control *control);
@@ -22,8 +22,8 @@ void control_limits_renew(struct control *control);
 /* A new client is pending; another one that has been so for longer may have to go. GA_NO_MEMORY.
  */
 GA_CHECKED enum ga_status control_client_pend(struct control_client *client);
-/* It has greeted, and is one of `clients` from now on. False: there are too many, none of which is
- * idle. */
+/* The client has greeted, and is one of `clients` from now on. False: there are too many, none of
+ * which is idle. */
 bool control_client_admit(struct control_client *client);
 /* Looks whether it uses anything now. */
 void control_client_idle(struct control_client *client);

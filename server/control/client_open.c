@@ -45,8 +45,8 @@ static bool open_is_allowed(struct control_client *client, const struct control_
     return open_told(client, open, may, &refusal);
 }
 
-/* The same for the GPU time that is left for programs that begin: it may have been used up since
- * the client has greeted. What is used up while it waits is looked at by gpu_time_turn. */
+/* Checks the GPU time that is left for programs that begin: it may have been used up since the
+ * client has greeted. gpu_time_turn looks at what is used up while it waits. */
 static bool open_has_time(struct control_client *client, const struct control_client_open *open)
 {
     struct refusal refusal;
@@ -236,7 +236,7 @@ static bool health_refuses(const struct control *control, uint32_t gpu, struct r
                         "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
 }
 
-/* It was not when the client greeted. */
+/* The tenant was not suspended when the client greeted. */
 static bool is_suspended(const struct control_application *application, struct refusal *refusal)
 {
     const struct auth_grant *grant = application->grant;

@@ -37,7 +37,7 @@ struct control_client {
     bool stepping;                /* a worker has it, and with it the connection and the reader */
     enum ga_status step_status;   /* the worker's answer */
     enum control_client_state state;
-    struct auth_grant *admin; /* he has shown that he is an administrator (client_admin.h) */
+    struct auth_grant *admin; /* it is authenticated as an administrator (client_admin.h) */
     bool taken;               /* the connection is somebody else's */
     struct frame_reader reader;
     bool more; /* it has had its turn, and there may be more to read */
@@ -66,7 +66,7 @@ bool control_client_version(struct control_client *client, const struct handshak
 /* Queues a REFUSED for the message `sequence`, logs, counts and audits it. */
 void control_client_refuse(struct control_client *client, uint64_t sequence,
                            const struct refusal *refusal);
-/* The same, with a text that has no numbers. */
+/* As control_client_refuse, with a text that has no numbers. */
 void control_client_refuse_as(struct control_client *client, uint64_t sequence,
                               enum refusal_reason reason, int32_t result, const char *why);
 

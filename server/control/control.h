@@ -54,8 +54,8 @@ struct control_part {
     void (*stop)(struct control *control);      /* once, also if it has not started */
     void (*end)(struct control *control);       /* the same, when the loop has ended */
     void (*log)(const struct control *control); /* logs what it knows: SIGUSR1 */
-    /* Takes the connection of an administrator who has shown who he is, and what he was granted
-     * (malloc); `address` is where he is. NULL: there are none here. */
+    /* Takes the connection of an authenticated administrator, with its grant (malloc); `address` is
+     * its place. NULL: there are none here. */
     void (*take)(struct control *control, const struct transport_conn *conn,
                  struct auth_grant *grant, const char *address);
 };

@@ -18,7 +18,7 @@
 
 static void drain_turn(uv_timer_t *timer);
 
-/* What it is about, for people. */
+/* The subject of a drain, for people. */
 static const char *subject(const struct control *control, uint32_t gpu, char *text, size_t size)
 {
     if (gpu == DRAIN_NODE) {

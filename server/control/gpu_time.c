@@ -28,8 +28,8 @@ static uint64_t used_ms(const struct tenant *tenant, const struct member *member
            GA_NS_PER_MS;
 }
 
-/* Of the tenant (`member` NULL), or of one of his users, if that one has a limit of his own: what
- * becomes of him at the tenant's is for the tenant's terms to say. */
+/* The limit of the tenant (`member` NULL), or of one of its users, if that one has its own limit:
+ * the tenant's terms decide what happens at the tenant's limit. */
 static uint64_t gpu_time_most(const struct tenant *tenant, const struct member *member,
                               enum limit limit)
 {
@@ -90,7 +90,7 @@ void gpu_time_begin(struct tenant *tenant)
     }
 }
 
-/* What is written about used-up time is told once, and with the day or month it is over. */
+/* The use-up of the time is logged once, and ends with the day or month. */
 static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
 {
     if (throttled == tenant->throttled) {
@@ -105,7 +105,7 @@ static void throttle_set(struct tenant *tenant, bool throttled, const char *why)
     scheduling_tenant_changed(tenant);
 }
 
-/* Ends the programs of the tenant (`member` NULL), or of one of his users, if no time is left. */
+/* Ends the programs of the tenant (`member` NULL), or of one of its users, if no time is left. */
 static void time_is_up(const struct tenant *tenant, const struct member *member)
 {
     struct refusal spent;

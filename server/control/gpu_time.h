@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU time of a tenant in this day and this month (UTC), against his limits: what the store
- * has, and what is not written yet (accounting.h). */
+/* The GPU time of a tenant in this day and this month (UTC), against its limits: the time in the
+ * store, and the time that is not written yet (accounting.h). */
 #ifndef SERVER_CONTROL_GPU_TIME_H
 #define SERVER_CONTROL_GPU_TIME_H
 
@@ -13,10 +13,10 @@ struct refusal;
 struct tenant;
 
 /* Whether a program of the tenant may begin, of this user (NULL: none is known): some is left, or
- * his programs go on with a throttle. False, with `refusal`, which names the limit. */
+ * its programs go on with a throttle. False, with `refusal`, which names the limit. */
 bool gpu_time_admits(const struct tenant *tenant, const struct member *member,
                      struct refusal *refusal);
-/* The tenant comes: if his time is used up, he is throttled from the start. */
+/* The tenant comes: if its time is used up, it is throttled from the start. */
 void gpu_time_begin(struct tenant *tenant);
 /* Looks once a second. Where none is left, programs that have a ticket and have opened no device
  * lose it; all programs of the tenant are throttled or ended, and those of a user ended, if the

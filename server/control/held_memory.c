@@ -135,7 +135,7 @@ static struct hold *hold_find(struct holder *holder, uint64_t number)
     return node != NULL ? ga_container(node, struct hold, node) : NULL;
 }
 
-/* What is opened may be shared, too: it is the same memory. */
+/* Opened memory may be shared, too: it is one memory. */
 struct held_memory *held_memory_share(struct holder *holder, const struct channel_request *packet)
 {
     struct hold *hold = packet->hold != 0 ? hold_find(holder, packet->hold) : NULL;

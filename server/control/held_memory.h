@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory that applications of a tenant let each other use, and whom it is charged to: who
- * has made it, for as long as he has it; then, of those that still have it open, who has opened it
- * first. It is charged once for as long as anybody has it.
+/* Device memory that applications of a tenant share, and the application that is charged for it:
+ * the one that has made it, for as long as it has it; then, of those that still have it open, the
+ * one that has opened it first. It is charged once for as long as any application has it.
  *
  * Note: this is not the table of what may be opened (sharing.h). Memory may have several entries
  * there, as one mapping has several allocations; and it stays open when its entries are withdrawn.
  *
- * What applications say is a stranger's: one that says too little is charged too little, as with
+ * Figures of applications are a stranger's: one that says too little is charged too little, as with
  * its own memory. */
 #ifndef SERVER_CONTROL_HELD_MEMORY_H
 #define SERVER_CONTROL_HELD_MEMORY_H
@@ -40,8 +40,8 @@ void held_holder_init(struct holder *holder,
                       void (*charge)(void *user, enum held_charge change, uint32_t gpu,
                                      uint64_t bytes),
                       void *user);
-/* It has nothing any more. Whoever calls takes back by himself what has been charged to it for what
- * it has made. */
+/* Closes all holds of the application. Its charges for memory that it made itself are the caller's
+ * to return. */
 void held_holder_end(struct holder *holder);
 
 /* The memory that the application shares with this packet: known already, or new; it has one more
@@ -53,8 +53,8 @@ void held_memory_withdraw(struct held_memory *memory);
 uint64_t held_memory_open(struct held_memory *memory, struct holder *holder);
 /* It closes what it has opened. */
 void held_memory_close(struct holder *holder, uint64_t hold);
-/* It has freed what it has made, at this address (or handle): how much of it others are charged for
- * from now on, all or nothing. */
+/* The application has freed memory that it has made, at this address (or handle): returns how much
+ * of it others are charged for from now on, all or nothing. */
 uint64_t held_memory_freed(struct holder *holder, uint32_t what, uint64_t at);
 
 #endif

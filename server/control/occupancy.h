@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who uses which GPU of this node.
+/* The applications that use each GPU of this node.
  *
  * Note: an application uses a GPU from when it has opened it, as its backend process says, until
  * that process has ended, also while it is ending: until then its work may run. Before it has a

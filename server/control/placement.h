@@ -13,7 +13,7 @@
 #define PLACEMENT_NONE  UINT32_MAX       /* there is no such device */
 #define PLACEMENT_TAKEN (UINT32_MAX - 1) /* its GPU is kept for a tenant, or has others */
 
-/* What a decision is made from. */
+/* The facts that a decision is made from. */
 struct node_view {
     uint32_t gpu_count; /* that clients see */
     /* Bit n: an application of another tenant than the one that asks uses the GPU n; and one of a

@@ -21,7 +21,7 @@
 struct backend_process;
 struct seat;
 
-/* What gpuaasd remembers of an application that has asked. */
+/* Facts about an application that has asked, which gpuaasd remembers. */
 struct reclaim_asker {
     uint64_t used_ns;  /* until then its turns are used up: less than RECLAIM_BURST ahead of now */
     uint64_t asked_ns; /* when it last made others be asked */

@@ -25,7 +25,7 @@
 #define END_MS   10000 /* of an application whose process goes on */
 #define WATCH_MS 3000  /* how often a process is asked whether it serves */
 
-/* So often it may have said nothing: its application may just be ending. */
+/* The process may have been silent so often: its application may just be ending. */
 #define SILENCES_MAX 3
 
 static struct seat *seat_of(struct process_seat *base)
@@ -115,7 +115,7 @@ static const char *seat_end_reason(const struct seat *seat, const char *why)
     return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
 }
 
-/* What its process says of errors. */
+/* Reads the errors that its process reports. */
 static void fault_look(const struct seat *seat)
 {
     uint32_t fault = atomic_load_explicit(&seat->usage.figures->fault, memory_order_relaxed);

@@ -78,8 +78,8 @@ GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_
 /* Since when its application has a session there: as the process says, or, since that may have been
  * taken over, when a ticket of its beginning cannot be used any more. 0: it has none yet. */
 uint64_t seat_began_ns(const struct seat *seat, uint64_t now);
-/* The same for what nobody sends again: it waits for room. Any status but GA_OK: the process is
- * dying, or reads nothing, or has not heard of the application yet. */
+/* As seat_send, for packets that nobody sends again: they wait for room. Any status but GA_OK: the
+ * process is dying, or reads nothing, or has not heard of the application yet. */
 GA_CHECKED enum ga_status seat_tell(struct seat *seat, const void *packet, size_t size);
 /* Its application has no control connection any more, but is served: from now on the process is
  * asked every 3 s whether it still is, and killed if it does not answer within some 10 s. */

@@ -34,7 +34,7 @@ struct sharing {
 struct sharing_share {
     struct ga_list entries;
     struct holder holder;
-    uint32_t tenant; /* his number */
+    uint32_t tenant; /* its number */
     uint32_t seat, count;
     enum ga_status (*send)(void *user, const struct channel_request *packet, int fd);
     void *user;
@@ -47,7 +47,7 @@ void sharing_share_init(
     void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes), void *user);
 /* Withdraws all entries of the application, and gives up what it is about to open. */
 void sharing_share_close(struct sharing *sharing, struct sharing_share *share);
-/* The same, and it has nothing any more. */
+/* As sharing_share_close, and the share has nothing any more. */
 void sharing_share_end(struct sharing *sharing, struct sharing_share *share);
 
 /* Takes a packet of the application's process, with the descriptor `fd` (-1: none), and sends the

@@ -16,7 +16,7 @@
 
 /* ---- as long as it is here */
 
-/* So that nobody waits for ever for the claims of others. */
+/* Takes claims back, so that nobody waits for ever for the claims of others. */
 static bool opens_turn(struct tenant *tenant)
 {
     bool waits = false;
@@ -57,8 +57,8 @@ static bool counts_for(const struct control_application *application, const stru
     return member == NULL || application->member == member;
 }
 
-/* By the tenant, or by one of his users (NULL: by all), when this application has opened one more;
- * `claims`: with what others have claimed. */
+/* Counts the GPUs used by the tenant, or by one of its users (NULL: by all), when this application
+ * has opened one more; `claims`: with the claims of others. */
 static uint32_t gpus_used(const struct control_application *opener, const struct member *member,
                           uint32_t more, bool claims)
 {
@@ -103,7 +103,8 @@ static bool sees_any(const struct tenant *tenant)
     return sees;
 }
 
-/* Of the tenant (`member` NULL), or of one of his users; `more` are about to begin. */
+/* Checks the sessions of the tenant (`member` NULL), or of one of its users; `more` are about to
+ * begin. */
 static bool sessions_left(const struct tenant *tenant, const struct member *member, uint32_t more,
                           struct refusal *refusal)
 {
@@ -135,7 +136,7 @@ bool tenant_admits(const struct tenant *tenant, const struct control_application
             gpu_time_admits(tenant, member, refusal));
 }
 
-/* Of the tenant (`member` NULL), or of one of his users. */
+/* Checks the GPUs of the tenant (`member` NULL), or of one of its users. */
 static bool gpus_left(const struct control_application *opener, const struct member *member,
                       uint32_t gpu, bool claims, struct refusal *refusal)
 {
@@ -153,7 +154,7 @@ static bool gpus_left(const struct control_application *opener, const struct mem
                          whose, (unsigned long long)most, used - 1);
 }
 
-/* Both of the tenant (`member` NULL), or of one of his users. */
+/* Checks both of the tenant (`member` NULL), or of one of its users. */
 static bool amounts_left(const struct control_application *opener, const struct member *member,
                          uint32_t gpu, bool claims, struct refusal *refusal)
 {

@@ -12,7 +12,7 @@
 
 struct store_lock;
 
-/* What may be wrong with it, the worst first. */
+/* Faults of the storage, the worst first. */
 enum storage_fault {
     STORAGE_UNREADABLE, /* nothing can be looked up */
     STORAGE_UNWRITABLE, /* nothing can be changed */

@@ -25,7 +25,7 @@ static struct lender *lender_of(const struct lender_seat *seat)
     return &seat->tenant->lender;
 }
 
-/* What it is lent of: its user's account, which is under the tenant's. */
+/* The account that the seat borrows from: its user's, which is under the tenant's. */
 static struct lending_account *account_of(const struct lender_seat *seat)
 {
     struct member *member = seat->member;

@@ -2,12 +2,13 @@
 /* gpuaasd lends backend processes what the tenant of their application may have (lending.h), and
  * keeps the books: a process that dies gives all of it back, once.
  *
- * Where the room is not enough, what the tenant's other seats do not use is recalled, and whoever
- * has asked waits until all of them have answered. What is refused, therefore, does not fit what is
- * not charged. A process that does not answer a recall in time counts as one that uses all it has.
+ * Where the room is not enough, what the tenant's other seats do not use is recalled, and the seat
+ * that has asked waits until all of them have answered. A refusal therefore means that the request
+ * exceeds the uncharged rest. A process that does not answer a recall in time counts as one that
+ * uses all it has.
  *
- * What a reader would get wrong: a seat that its application has left still has its share, until
- * the process has reported the end of the application, or has died. */
+ * Note: a seat that its application has left still has its share, until the process has reported
+ * the end of the application, or has died. */
 #ifndef SERVER_TENANTS_LENDER_H
 #define SERVER_TENANTS_LENDER_H
 
@@ -33,14 +34,14 @@ struct lender_seat_ops {
     bool (*tell)(struct lender_seat *seat, const struct channel_request *answer, int fd);
 };
 
-/* Of a seat. Rooms above have the whole seat (server/control/seat.h), and fill in what stands
- * before `link` before it begins. */
+/* The lender's part of a seat. Rooms above have the whole seat (server/control/seat.h), and fill in
+ * the members before `link` before it begins. */
 struct lender_seat {
     const struct lender_seat_ops *ops;
     struct tenant *tenant;
     struct member *member; /* NULL: no user is known */
     uint32_t number;       /* among the seats of its process */
-    /* What its process writes: a stranger's. */
+    /* Figures that its process writes: a stranger's. */
     const struct figures *figures;
     const struct figures_memory *memory; /* by GPU */
     const char *client, *label;          /* for the log: where its program is; its name and pid */
@@ -58,7 +59,7 @@ struct lender_seat {
     struct figures_memory *taken;  /* of each GPU: see lender_take_over */
 };
 
-/* Of a tenant. */
+/* The lender of a tenant. */
 struct lender {
     struct lending_account account;
     struct ga_list seats; /* struct lender_seat */
@@ -77,7 +78,7 @@ void lender_fini(struct lender *lender);
 void lender_shared_fini(struct lender *lender);
 /* A seat of the tenant begins. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status lender_seat_begin(struct lender_seat *seat);
-/* What it is told at its beginning: its limits, and what it has been lent. */
+/* Fills the first packet of a seat: its limits, and the amounts that it has been lent. */
 void lender_tell(const struct lender_seat *seat, struct channel_application *packet);
 /* Its process, or its application, is no more. Any number of times. */
 void lender_seat_end(struct lender_seat *seat);
@@ -91,21 +92,21 @@ bool lender_is(const struct channel_request *packet);
 /* Takes one; what it answers, it sends. */
 void lender_take(struct lender_seat *seat, const struct channel_request *packet);
 
-/* What is charged has changed, but not by a process that says so itself (struct figures_tenant). */
+/* The charges have changed, but not by a process that says so itself (struct figures_tenant). */
 void lender_changed(struct lender *lender);
-/* What the limits leave for this seat of a GPU, beside what the tenant's others have, goes into the
- * answer (CHANNEL_ROOM). */
+/* Writes into the answer (CHANNEL_ROOM) what the limits leave for this seat of a GPU, beside the
+ * tenant's others. */
 void lender_room(const struct lender_seat *seat, struct channel_request *answer);
 /* Passes the tenant's memory with an answer, if the process has a use for it and has not got it:
  * the descriptor to send (-1: none), which stays the lender's. */
 int lender_share(struct lender_seat *seat, struct channel_request *answer);
 
-/* What the backend processes of a tenant, or of one of his users (NULL: of all), say that they have
- * charged, and what they have taken over. `gpu` UINT32_MAX: of all. */
+/* The sum that the backend processes of a tenant, or of one of its users (NULL: of all), say that
+ * they have charged, and have taken over. `gpu` UINT32_MAX: of all. */
 uint64_t lender_charged(const struct tenant *tenant, const struct member *member,
                         enum channel_lent kind, uint32_t gpu);
 
-/* The same of this one. */
+/* As lender_charged, of this seat. */
 uint64_t lender_charged_of(const struct lender_seat *seat, enum channel_lent kind, uint32_t gpu);
 
 /* Memory that another application has made is charged to this one, whatever the limits say; and no
@@ -114,8 +115,8 @@ void lender_take_over(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
 void lender_give_up(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
 /* Memory that this one has made, freed, and not returned, is charged to another one. */
 void lender_pass_on(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
-/* What it has taken over: none of it is in the figures of its process. (Its peak is that of all the
- * application's memory when it took something over.) Never NULL. */
+/* The memory that the seat has taken over: none of it is in the figures of its process. (Its peak
+ * is that of all the application's memory when it took something over.) Never NULL. */
 const struct figures_memory *lender_taken(const struct lender_seat *seat, uint32_t gpu);
 /* Bytes of it now; UINT32_MAX: on all GPUs. */
 uint64_t lender_taken_bytes(const struct lender_seat *seat, uint32_t gpu);

@@ -14,7 +14,7 @@ struct tenant;
 
 /* The limits that the seat's process shall keep: of what is for a second, its part. */
 struct limits lender_rates_limits(const struct lender_seat *seat);
-/* Whether the tenant, or any user of his, has a limit for a second. */
+/* Whether the tenant, or any user of it, has a limit for a second. */
 bool lender_rates_any(const struct tenant *tenant);
 /* Counts who has moved anything, or waited until it may, since it was called last. Whether any
  * number of them is another one than before. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the limits leave of a GPU's memory, which programs are told (cuMemGetInfo). A process
+/* The part of a GPU's memory that the limits leave, which programs see (cuMemGetInfo). A process
  * remembers it, and subtracts what it has itself, as long as no other one counts up the number in
  * the tenant's memory (struct figures_tenant).
  *
@@ -66,7 +66,7 @@ int lender_share(struct lender_seat *seat, struct channel_request *answer)
 
 /* ---- the room */
 
-/* Of the tenant (`member` NULL), or of one of his users, beside this seat. */
+/* The room of the tenant (`member` NULL), or of one of its users, beside this seat. */
 static uint64_t room_beside(const struct lender_seat *seat, const struct member *member,
                             uint32_t gpu)
 {

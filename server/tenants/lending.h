@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of lending. What a tenant may have is an account; each of his seats has a share of
- * it, which is what gpuaasd has lent to the backend process. The process charges its calls to its
- * share and needs nobody for that; when the share is used up, it asks for more.
+/* The arithmetic of lending. A tenant's limits are an account; each of its seats has a share of it,
+ * which gpuaasd has lent to the backend process. The process charges its calls to its share and
+ * needs nobody for that; when the share is used up, it asks for more.
  *
- * An account may lie under another one, as a user's under his tenant's.
+ * An account may lie under another one, as a user's under its tenant's.
  *
  * It holds at any time that the shares add up to what the account has lent, and that lending makes
- * no sum larger than a limit. Sums may lie above a limit that has been lowered, or by what is
- * charged without being asked for. Pure. */
+ * no sum larger than a limit. The total exceeds a limit only after the limit was lowered, or after
+ * lending_charge. Pure. */
 #ifndef SERVER_TENANTS_LENDING_H
 #define SERVER_TENANTS_LENDING_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a program is refused: what it is told, and what is counted and audited of it.
+/* Reasons of refusing a program: its error, and how the refusal is counted and audited.
  *
- * Note: every refusal of a program that has said who it is goes through control_client_refuse,
- * which wants one of these. What a program that runs is refused later (memory) is counted by the
- * lender, and not audited. */
+ * Note: every refusal of a program that has greeted goes through control_client_refuse, which wants
+ * one of these. Later refusals of a running program (memory) are counted by the lender, and not
+ * audited. */
 #ifndef SERVER_TENANTS_REFUSAL_H
 #define SERVER_TENANTS_REFUSAL_H
 
@@ -19,7 +19,7 @@
     REASON(GPU_TYPES, "gpu_types")   /* its tenant may use none of these */                        \
     REASON(DRAIN, "drain")           /* of the node or the GPU */                                  \
     REASON(AUDIT, "audit")           /* which cannot be written */                                 \
-    REASON(TAKEN, "gpu_taken")       /* somebody else has the GPU for himself */                   \
+    REASON(TAKEN, "gpu_taken")       /* another tenant has the GPU for itself */                   \
     REASON(FAILED, "gpu_failed")     /* the GPU has */                                             \
     REASON(CLIENTS, "clients")       /* [server] clients */                                        \
     REASON(VERSION, "version")       /* of the protocol */                                         \
@@ -45,7 +45,7 @@ struct refusal {
 /* Sets all of it but the limit. Returns false: what was asked for may not be. */
 bool refusal_set(struct refusal *refusal, enum refusal_reason reason, int32_t result,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The same for a limit, whose result is that of all limits. */
+/* As refusal_set, for a limit, whose result is that of all limits. */
 bool refusal_limit(struct refusal *refusal, enum limit limit, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

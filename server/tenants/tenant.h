@@ -17,7 +17,7 @@
 #include "server/tenants/lender.h"
 
 #define TENANT_NAME_MAX 65u       /* with the NUL */
-#define TENANT_DEFAULT  "default" /* whose everybody is while nobody is asked who he is */
+#define TENANT_DEFAULT  "default" /* of all programs while there is no authentication */
 
 struct devices;
 struct member;
@@ -25,7 +25,7 @@ struct tenant;
 struct tenant_table;
 struct usage;
 
-/* What is agreed on with a tenant. */
+/* The terms of a tenant. */
 struct tenant_terms {
     char name[TENANT_NAME_MAX];
     uint64_t number;     /* in the store; 0: it is not there */
@@ -46,16 +46,16 @@ struct tenant {
     uint32_t application_count;  /* of those that are no observers */
     uint32_t session_count;      /* of those, that have opened a device */
     struct lender lender;
-    uint64_t gpu_time_ns; /* when his GPU time was looked at (gpu_time.h) */
-    bool throttled;       /* it is used up, and his programs go on with a part of each GPU */
+    uint64_t gpu_time_ns; /* when its GPU time was looked at (gpu_time.h) */
+    bool throttled;       /* it is used up, and its programs go on with a part of each GPU */
     unsigned users;
 };
 
-/* What rooms above do for tenants. */
+/* Calls to rooms above for tenants. */
 struct tenant_hooks {
-    /* It is here now. */
+    /* The tenant is here now. */
     void (*begin)(struct tenant *tenant);
-    /* It has other terms. */
+    /* The terms of the tenant have changed. */
     void (*changed)(struct tenant *tenant);
     /* Looks after its programs, ten times a second. Whether it must look again. */
     bool (*turn)(struct tenant *tenant, uint64_t now);
@@ -82,7 +82,7 @@ struct tenant_terms tenant_default(void);
  * here. Terms of a newer generation than the known ones hold from now on, for running applications
  * as well. NULL: no memory. */
 struct tenant *tenant_find(struct tenant_table *table, const struct tenant_terms *terms);
-/* The same for a tenant whose terms have changed; nothing happens if it is not here. */
+/* As tenant_find, for a tenant whose terms have changed; nothing happens if it is not here. */
 void tenant_renew(struct tenant_table *table, const struct tenant_terms *terms);
 /* By the number in the store, since a name may be another tenant's later; by name if one of the two
  * has no number. NULL: not here. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A backend process begins to take turns on its GPUs: when it is started, or, if there is a policy
- * only later, while it runs. What it needs for that it has from the start (backend_ends.h).
+ * only later, while it runs. The descriptors for that it has from the start (backend_ends.h).
  *
  * gpuaasd's loop only. */
 #ifndef SERVER_TURNS_BACKEND_TURNS_H
@@ -11,7 +11,7 @@
 
 struct backend_process;
 
-/* What the room of processes calls, from when on there is a scheduler. */
+/* The functions that the room of processes calls, from when on there is a scheduler. */
 extern const struct process_turns_ops backend_turns_ops;
 
 /* A process that runs begins to take turns, and so do its sessions. GA_NO_MEMORY: not for all of

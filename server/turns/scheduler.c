@@ -65,7 +65,7 @@ static void member_end(struct scheduler_member *member, uint64_t now)
     free(member);
 }
 
-/* It has no turns any more, and nobody rings. */
+/* Takes the process out: it has no turns any more, and nobody rings. */
 static void process_close(struct scheduler_process *process, uint64_t now)
 {
     ga_list_each (at, next, &process->members) {
@@ -77,7 +77,7 @@ static void process_close(struct scheduler_process *process, uint64_t now)
     }
 }
 
-/* What it rings for is seen by looking at all. */
+/* The byte carries no information; the thread reads all requests again. */
 static void bell_heard(struct scheduler_process *process, uint64_t now)
 {
     char rung[256];

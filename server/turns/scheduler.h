@@ -20,14 +20,14 @@ struct scheduler;
 struct scheduler_process;
 struct time_share;
 
-/* Of a GPU; they pass sched_settings_check. */
+/* The settings of a GPU; they pass sched_settings_check. */
 struct scheduler_settings {
     const struct sched_policy *policy;
     struct sched_settings values;
     struct sched_gpu gpu;
 };
 
-/* Of a tenant; they hold for each GPU. As in struct sched_request. */
+/* The terms of a tenant; they hold for each GPU. As in struct sched_request. */
 struct scheduler_terms {
     uint32_t weight, priority, cap_percent, throttle_percent;
     uint64_t goal_ns;
@@ -52,10 +52,10 @@ void scheduler_stop(struct scheduler *scheduler);
 
 /* How often it has decided who may use the GPU. */
 uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu);
-/* Settings that hold from the next decision on. What sessions have used and waited for is kept. */
+/* Settings that hold from the next decision on. Use and waiting times of sessions are kept. */
 void scheduler_change(struct scheduler *scheduler, uint32_t gpu,
                       const struct scheduler_settings *settings);
-/* New terms of a tenant, by his number; nothing happens if no session of his is here. */
+/* New terms of a tenant, by its number; nothing happens if no session of it is here. */
 void scheduler_terms_change(struct scheduler *scheduler, uint64_t tenant,
                             const struct scheduler_terms *terms);
 
@@ -66,7 +66,7 @@ void scheduler_terms_change(struct scheduler *scheduler, uint64_t tenant,
 struct scheduler_process *scheduler_process_begin(struct scheduler *scheduler, uint64_t number,
                                                   const struct grant_requests *requests,
                                                   struct grants *grants, int bell);
-/* It has died. */
+/* The process has died. */
 void scheduler_process_end(struct scheduler_process *process);
 
 /* The application at a seat has a session on a GPU, which is `ordinal` in its driver; nothing
@@ -78,8 +78,8 @@ GA_CHECKED enum ga_status scheduler_session_begin(struct scheduler_process *proc
 /* The session of a seat on a GPU. False: it has none. */
 bool scheduler_session_look(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
                             struct scheduler_session *session);
-/* What its session on the GPU has had, and got, of the GPU's time so far; from then on it gets the
- * same part of what it has, for all that is known. */
+/* Reports the time that the session on the GPU has had, and got, so far; from then on it is assumed
+ * to get the same part. */
 void scheduler_session_share(struct scheduler_process *process, uint32_t seat, uint32_t gpu,
                              const struct time_share *share);
 /* The seat is free: its sessions are no more. */

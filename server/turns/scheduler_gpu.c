@@ -64,8 +64,8 @@ static uint64_t less(uint64_t from, uint64_t what)
     return from - (from < what ? from : what);
 }
 
-/* What its kernels have filled of the time that they have got, at most: of those that are done, as
- * the meter says, no matter who else had that time, too; of those that run, all. */
+/* The most that its kernels have filled of the time that they have got: of finished ones, as the
+ * meter says, no matter which others had that time, too; of running ones, all. */
 static uint64_t member_filled_ns(const struct scheduler_member *member,
                                  const struct gpu_figures *row)
 {
@@ -99,8 +99,8 @@ static void kernels_charge(struct scheduler_member *member, const struct gpu_fig
     member->recent_filled_ns *= fade;
 }
 
-/* What its kernels have demanded of the GPU of late, as soon as that can be told; in steps, so that
- * it is seldom news. */
+/* The recent demand of its kernels on the GPU, as soon as it is known; in steps, so that it seldom
+ * changes. */
 static void member_demand(struct scheduler_member *member, const struct gpu_figures *row)
 {
     uint64_t copied[2], any_ns = atomic_load_explicit(&row->busy_any_ns, memory_order_relaxed);
@@ -191,7 +191,7 @@ static bool member_ask(struct scheduler_member *member, enum gpu_phase phase, bo
     return true;
 }
 
-/* It has kept the GPU from the others, or has tried to. */
+/* Takes the turn of a session that has kept the GPU from the others, or has tried to. */
 static void member_lose(struct scheduler_member *member, uint64_t now)
 {
     uint64_t kept_ns = now - member->until_ns;
@@ -253,8 +253,8 @@ static void member_write(struct scheduler_member *member, uint64_t until_ns, uns
                           memory_order_release);
 }
 
-/* Who is awake beside others may do what he was woken for, and no more: what he does next is for
- * the policy to decide, again. */
+/* A session that runs beside others is granted only the phase that it asked for; its next phase
+ * needs a new decision. */
 static unsigned member_may(const struct scheduler_member *member, uint64_t until_ns,
                            bool beside_others)
 {

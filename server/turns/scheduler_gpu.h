@@ -67,7 +67,7 @@ struct scheduler_member {
 GA_CHECKED enum ga_status scheduler_gpu_init(struct scheduler_gpu *gpu,
                                              const struct scheduler_settings *settings,
                                              uint64_t now);
-/* It has no member. */
+/* Needs a GPU without members. */
 void scheduler_gpu_fini(struct scheduler_gpu *gpu);
 void scheduler_gpu_change(struct scheduler_gpu *gpu, const struct scheduler_settings *settings,
                           uint64_t now);

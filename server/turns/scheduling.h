@@ -37,7 +37,7 @@ GA_CHECKED enum ga_status scheduling_check(const struct device *device,
  * GA_NO_MEMORY: nothing has changed. */
 GA_CHECKED enum ga_status scheduling_set(struct processes *processes, struct conf *conf,
                                          uint32_t gpu, const struct conf_scheduling *scheduling);
-/* The same for all GPUs, from a configuration that has just been read. */
+/* As scheduling_set, for all GPUs, from a configuration that has just been read. */
 void scheduling_reload(struct processes *processes, struct conf *conf, const struct conf *fresh);
 /* GPUs whose policy does not use this limit of tenants (sched_policy_uses). */
 uint32_t scheduling_ignoring(const struct processes *processes, const char *limit);

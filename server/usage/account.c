@@ -78,7 +78,7 @@ static void rise(uint64_t *figure, uint64_t to)
     *figure = to > *figure ? to : *figure;
 }
 
-/* Of both together as far as it has been seen. */
+/* The peak of both together, as far as it has been seen. */
 static uint64_t memory_peak(const struct figures_memory *own, const struct figures_memory *taken)
 {
     uint64_t peak = atomic_load_explicit(&own->peak, memory_order_relaxed);
@@ -121,7 +121,7 @@ static uint64_t *moved_of(struct account_row *row, unsigned way)
     return way == 0 ? &row->now.bytes_in : &row->now.bytes_out;
 }
 
-/* What a GPU's part of the bytes lacks, in proportion to what has been copied to or from it. */
+/* The bytes that a GPU's part lacks, in proportion to the copies to or from it. */
 static double bytes_lacking(struct account *account, uint32_t i, unsigned way, double each_copied)
 {
     struct account_row *row = &account->rows[i];
@@ -169,7 +169,7 @@ static void account_feed(const struct account *account, struct account_row *row,
 static void engines_look(struct account_row *row, const struct seat_use *use)
 {
     rise(&row->now.gpu_ns, use->busy_any_ns);
-    /* Of its first device gpuaasd may have heard late, if the machine is busy. */
+    /* gpuaasd may have heard late of its first device, if the machine is busy. */
     rise(&row->now.wall_ms, use->busy_any_ns / GA_NS_PER_MS);
     rise(&row->now.compute_ns, use->busy_ns[GPU_COMPUTE]);
     rise(&row->now.h2d_ns, use->busy_ns[GPU_H2D]);

@@ -15,7 +15,7 @@
 
 struct usage_seat;
 
-/* Of a GPU. */
+/* The row of a GPU. */
 struct account_row {
     const struct device *device;
     uint32_t number; /* of it, in the list that clients see */
@@ -49,7 +49,7 @@ void account_look(struct account *account);
  * been copied to them (`way` 0), or from them (1), as nearly as rows allow that never get smaller.
  * Their sum is always `total`, or what it was before if that is more. */
 void account_divide(struct account *account, unsigned way, uint64_t total);
-/* The same as account_look for the last time: its seat is no more. */
+/* As account_look, for the last time: its seat is no more. */
 void account_end(struct account *account, const char *why);
 /* How many rows are not written; writes them to `rows`, unless that is NULL. */
 size_t account_rows(const struct account *account, struct store_usage *rows);

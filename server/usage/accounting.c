@@ -13,9 +13,9 @@
 #include "server/usage/usage.h"
 #include "server/usage/usage_seat.h"
 
-/* What is written was measured up to 0.3 s ago (docs/accounting.md): so much earlier. */
+/* Written figures were measured up to 0.3 s ago (docs/accounting.md): so much earlier. */
 #define LAG_MS 350u
-/* What is not written yet is in the journal, at most so old. */
+/* Figures that are not written yet are in the journal, at most so old. */
 #define JOURNAL_MS 100u
 /* Accounts that have ended and cannot be written are kept up to this number, then the oldest ones
  * are lost. */
@@ -201,7 +201,7 @@ static void journal_turn(uv_timer_t *timer)
     journal_report(accounting, journal_write(accounting) != GA_OK);
 }
 
-/* What a gpuaasd that was killed had not written goes into the store. */
+/* Writes into the store the rows that a killed gpuaasd had not written. */
 static enum ga_status journal_recover(struct accounting *accounting, struct store *store, char *why,
                                       size_t why_size)
 {

@@ -30,7 +30,7 @@ struct feedback_key {
     char program[FEEDBACK_PROGRAM_BYTES], model[CHANNEL_TEXT_MAX];
 };
 
-/* Of one session on one GPU, from its begin; or a sum of such. */
+/* The figures of one session on one GPU, from its begin; or a sum of such. */
 struct feedback_figures {
     uint64_t wall_ns, busy_ns[GPU_ENGINES], busy_any_ns, demand_ns;
     uint64_t works, copies[2], copied_bytes[2];

@@ -15,7 +15,7 @@
 /* The clocks of GPU and machine are not nearer to each other (session/meter_clock.c). */
 #define CLOCKS_NS (2 * GA_NS_PER_MS)
 
-/* What a seat uses of a GPU. */
+/* The use of a GPU by a seat. */
 struct times_row {
     struct time_share share;
     uint32_t gpu; /* in the list that clients see */
@@ -87,7 +87,7 @@ static void times_rows_read(struct seat_times *times, uint64_t now)
     }
 }
 
-/* It has had work. False: no memory. */
+/* Adds a piece of time in which the seat had work. False: no memory. */
 static bool times_add(struct seat_times *times, struct times_row *row, struct time_piece piece)
 {
     struct time_shares *shares = &times->seat->room->times.shares[row->gpu];
@@ -185,8 +185,8 @@ static void times_pieces_read(struct seat_times *times, uint64_t now)
     }
 }
 
-/* Nobody waits until it has looked what it does: it does what it did. Who ends does what it was to
- * do next, too; of others nobody knows whether they have begun with that. */
+/* Nobody waits until the process has reported: it is assumed to go on as before. One that ends is
+ * assumed to do its next work, too; it is unknown whether others have begun with theirs. */
 static void row_assume(struct seat_times *times, uint32_t number, uint64_t until, bool ends)
 {
     struct times_row *row = times->rows[number];
@@ -222,7 +222,7 @@ static bool gpu_is_serial(const struct conf_gpu *gpu)
     return gpu->driver == CONF_DRIVER_SOFT && gpu->soft.timing && gpu->soft.context_slice_ns == 0;
 }
 
-/* What it got lately of what it had is what it gets now, for all that is known. */
+/* The part that it got lately is assumed to be the part that it gets now. */
 static void row_tell(const struct seat_times *times, const struct times_row *row)
 {
     const struct usage_seat *seat = times->seat;

@@ -4,10 +4,10 @@
  * common (time_shares.h).
  *
  * A time is divided as soon as all that use the GPU have looked what they have done until then, or
- * after 300 ms. Who has not looked by then does what it did when it looked last, for all that is
- * known; when it says otherwise later, that is set off against what it uses next. Other work that
- * is told later counts as if it was done later. When a seat ends, all until then is divided; of
- * what it has told late as much counts as there was time that others do not pay for.
+ * after 300 ms. A process that has not reported by then is assumed to do what it did at its last
+ * report; if it says otherwise later, that is set off against what it uses next. Other work that is
+ * told later counts as if it was done later. When a seat ends, all until then is divided; of what
+ * it has told late as much counts as there was time that others do not pay for.
  *
  * What a seat tells is a stranger's: no more than there was in all is divided, and a seat that has
  * told of more work than it had pays for it. gpuaasd's loop only. */
@@ -33,7 +33,7 @@ struct gpu_times {
     uv_timer_t timer; /* while there are seats */
 };
 
-/* What a seat has used of a GPU. */
+/* The time of a GPU that a seat has used. */
 struct gpu_times_use {
     const struct time_share *share;
     enum gpu_phase phase; /* when that was read */

@@ -71,7 +71,7 @@ bool seat_use_gpu(const struct usage_seat *seat, uint32_t number, struct seat_us
     return gpu != 0 && seat_use_device(devices, seat->driver, gpu - 1, use);
 }
 
-/* What it has had of the time that several had work for. */
+/* The seat's part of the time that several had work for. */
 static void times_read(const struct time_share *share, struct seat_use *use)
 {
     const enum gpu_engine compute = GPU_COMPUTE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an application has used of a GPU from a seat, as its backend process says. These are a
+/* The use of a GPU by an application from a seat, as its backend process says. These are a
  * stranger's numbers. A process that a program has taken over may say less than is true, or more.
- * Times are what it has had of those that there were, where others used the GPU, too (gpu_times.h);
+ * Times are its part of the times that there were, where others used the GPU, too (gpu_times.h);
  * and all together have had no more than there was. */
 #ifndef SERVER_USAGE_SEAT_USE_H
 #define SERVER_USAGE_SEAT_USE_H
@@ -26,7 +26,7 @@ struct seat_use {
     uint64_t busy_ns[GPU_ENGINES];
     uint64_t busy_any_ns; /* any of them */
     uint64_t works;
-    /* What the request monitor says (session/monitor.h). */
+    /* Figures of the request monitor (session/monitor.h). */
     uint64_t copies[2], copied_bytes[2]; /* to the device, to the host */
     uint64_t demand_ns;                  /* at most busy_ns of the engine COMPUTE, but for streams
                                           * side by side */

@@ -12,7 +12,7 @@ struct time_share_piece {
     uint64_t since_ns; /* since when it has had that work */
 };
 
-/* Of what is divided now. */
+/* A part of the time that is divided now. */
 struct time_share_part {
     struct time_share *share;
     enum gpu_engine engine;
@@ -29,12 +29,12 @@ struct edge {
     bool ends;
 };
 
-/* What an engine does. */
+/* The work of an engine. */
 struct engine {
     size_t count, single; /* of those that have work for it, and that have a single one */
     struct time_share_part **with_work;
-    /* So much of its time, and of the GPU by it, somebody would have got who has had work for it
-     * all along, whenever it was divided evenly. */
+    /* The part of its time, and of the GPU by it, that a seat with work all along would have got,
+     * whenever it was divided evenly. */
     double even_ns, even_gpu_ns;
 };
 
@@ -145,7 +145,7 @@ static void part_take(struct division *division, const struct time_share_piece *
     from->share->had_ns[piece->engine] += to - piece->from_ns;
 }
 
-/* What lies before `until`; the rest of it stays. */
+/* Takes the pieces before `until`; the rest stays. */
 static void parts_take(struct division *division, struct time_shares *shares, uint64_t until)
 {
     size_t kept = 0;
@@ -233,7 +233,7 @@ static void part_end(struct engine *engine, const struct time_share_part *part)
     last->place = part->place;
 }
 
-/* Who says that he has had work twice at a time has had it once. */
+/* A seat that reports work twice at a time has had it once. */
 static void edge_pass(struct division *division, const struct edge *edge)
 {
     struct time_share_part *part = edge->part;

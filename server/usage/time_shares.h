@@ -33,7 +33,7 @@ struct time_piece {
     bool single; /* it is a single one */
 };
 
-/* Of a GPU. */
+/* The division of a GPU's time. */
 struct time_shares {
     bool serial;         /* its engines do one work after the other */
     uint64_t divided_ns; /* all before is divided */
@@ -42,7 +42,7 @@ struct time_shares {
     size_t count, room;
 };
 
-/* Of whoever uses it. All zeros at first. */
+/* The share of a seat that uses it. All zeros at first. */
 struct time_share {
     double engine_ns[GPU_ENGINES]; /* of each engine */
     double gpu_ns;
@@ -60,8 +60,8 @@ GA_CHECKED enum ga_status time_shares_add(struct time_shares *shares, struct tim
                                           const struct time_piece *piece);
 /* Divides the time until then. GA_NO_MEMORY: later. */
 GA_CHECKED enum ga_status time_shares_divide(struct time_shares *shares, uint64_t until_ns);
-/* What is not divided of it counts at once, up to so much of the GPU: it goes, and some of it came
- * late. Nobody else gets less. */
+/* The undivided time counts at once, up to so much of the GPU: the seat goes, and some of the time
+ * came late. Nobody else gets less. */
 void time_shares_settle(struct time_shares *shares, struct time_share *share, double most_ns);
 /* Forgets what is not divided of it. */
 void time_shares_forget(struct time_shares *shares, const struct time_share *share);

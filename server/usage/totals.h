@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tenants have used, and been refused, since gpuaasd has begun: for /metrics, whose counters
+/* The use of tenants, and their refusals, since gpuaasd has begun: for /metrics, whose counters
  * must never get smaller, also when the last program of a tenant has gone.
  *
  * Note: the figures are those of accounts (account.h); without these (ledger_interval_s = 0) they
@@ -44,7 +44,7 @@ struct totals {
 struct totals_tenant *totals_of(struct totals *totals, const char *tenant);
 void totals_fini(struct totals *totals);
 
-/* What one seat has used so far on the GPU, of so many; `told` is what it had the last time. */
+/* Adds the use of one seat so far on the GPU, of so many; `told` is its use the last time. */
 void totals_use(struct totals *totals, const char *tenant, uint32_t gpu, uint32_t gpus,
                 const uint64_t now[TOTALS_FIGURES], uint64_t told[TOTALS_FIGURES]);
 void totals_session(struct totals *totals, const char *tenant);

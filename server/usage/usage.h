@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What applications use of the GPUs: what this room knows. */
+/* The use of the GPUs by applications: the state of this room. */
 #ifndef SERVER_USAGE_USAGE_H
 #define SERVER_USAGE_USAGE_H
 

@@ -25,7 +25,7 @@ struct usage_seat_ops {
     const struct figures_memory *(*taken)(const struct usage_seat *seat, uint32_t gpu);
     /* For how long it has waited for turns on the GPU; 0: it takes none there. */
     uint64_t (*waited_ns)(const struct usage_seat *seat, uint32_t gpu);
-    /* It has had this share of the GPU until now. */
+    /* The seat has had this share of the GPU until now. */
     void (*shared)(const struct usage_seat *seat, uint32_t gpu, const struct time_share *share);
 };
 
@@ -43,11 +43,11 @@ struct usage_seat {
     uint64_t taken_ns;    /* when */
     const bool *ready;    /* before, the figures are another application's */
     const uint64_t *gpus; /* GPU_SET_WORDS: that it has opened */
-    /* What its process writes: a stranger's. */
+    /* Figures that its process writes: a stranger's. */
     const struct figures *figures;
     const struct figures_memory *memory; /* by GPU */
     const struct figures_times *times;
-    /* Of this room. */
+    /* Members of this room. */
     struct account *account;       /* NULL: there are none */
     struct seat_times *seat_times; /* of gpu_times.h; NULL: no memory */
 };
