@@ -2,7 +2,7 @@
 /* The completion thread.
  *
  * The submit thread hands entries in through `incoming`; from then on they belong to this thread.
- * What needs the state of the application (unmapping after a wait) goes back as a job. */
+ * Work that needs the state of the application (unmapping after a wait) goes back as a job. */
 #include "server/session/completer.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static bool entry_narrow(struct completer *completer, struct completer_entry *en
     return left != 0;
 }
 
-/* What an entry says that is not ready: NOT_READY if there is anything to wait for. */
+/* The result of an entry that is not ready: NOT_READY if there is anything to wait for. */
 static CUresult entry_unready(struct completer *completer, struct completer_entry *entry)
 {
     if (entry->of_several && entry_narrow(completer, entry)) {

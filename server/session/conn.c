@@ -194,7 +194,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     size_t bulk = facts.bulk_values;
     if (bulk != 0) {
         GA_TRY(frame_values(&conn->reader, bulk, &header, &values));
-        /* What may be longer than a chunk always comes in its frame. */
+        /* Bytes that may be longer than a chunk always come in their frame. */
         if ((conn->bulk.next.said && facts.bulk_max > WIRE_CHUNK) ||
             header.length - bulk > facts.bulk_max) {
             return GA_INVALID;

@@ -57,7 +57,7 @@ struct server_host {
      * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
      * too. */
     enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
-    /* The same, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
+    /* As request, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
     void (*tell)(void *user, struct channel_request *packet, int fd);
     /* gpuaasd keeps images of modules for their owners. */
     bool keeps_images;

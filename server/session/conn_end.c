@@ -50,7 +50,7 @@ static void jobs_drop(struct server_conn *conn)
     pthread_mutex_unlock(&conn->job_lock);
 }
 
-/* What the node lends to every application alike, whatever it has made. */
+/* Gives back what the node lends to every application alike, whatever it has made. */
 static void memory_give_back(struct server_conn *conn)
 {
     if (conn->shared != NULL) {

@@ -83,7 +83,7 @@ static uint64_t conn_sleep_ns(struct server_conn *conn)
     return sleep_ms < 0 ? UINT64_MAX : (uint64_t)sleep_ms * GA_NS_PER_MS;
 }
 
-/* What it rang for, whoever waits looks for himself. */
+/* Drains the bell. Each waiter reads its own grant again. */
 static void bell_take(const struct gate_bell *bell)
 {
     char rung[64];

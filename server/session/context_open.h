@@ -18,8 +18,8 @@ struct server_conn;
 /* Makes a context under the client's handle. */
 CUresult context_open(struct server_conn *conn, struct server_session *session,
                       const struct ga_context_create_args *args);
-/* The same, of whatever is made; charged to the ledger with what one takes. `given`: of one with a
- * part of the multiprocessors, how many it has got. */
+/* As context_open, of whatever kind; charged to the ledger with the memory of a context. `given`:
+ * how many multiprocessors a context with a part of them has got. */
 CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
                       uint32_t kind, const struct made_context *made, uint32_t *given);
 /* Ends the context of the driver, which then is no more charged; the rest of `context` stays. */

@@ -20,8 +20,8 @@ void context_apply(struct server_conn *conn, const struct server_context *contex
 /* The current call is for this stream: makes its context current in the driver, where the stream's
  * handle does not imply it, and keeps the call, if it is captured. */
 void stream_apply(struct server_conn *conn, const struct server_stream *stream);
-/* What is captured in the stream from now on is kept in the record, where there must be room
- * whenever a call comes; NULL: no more. */
+/* Calls that are captured in the stream from now on are kept in the record, where there must be
+ * room whenever a call comes; NULL: no more. */
 void stream_record(struct server_stream *stream, struct frame_record *record);
 
 /* Records events on all streams of the context, which must be current, and lets the entry wait for
@@ -37,8 +37,8 @@ CUresult context_mark_users(struct server_conn *conn, const struct server_contex
 bool contexts_are_idle(struct server_conn *conn);
 /* Waits until the work of the context, which is current, is done. */
 CUresult context_drain(struct server_conn *conn, struct server_context *context);
-/* The same, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done, as
- * conn_wait says. GA_INVALID: the driver takes no more work, and what it has is not known. */
+/* As context_drain, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done,
+ * as conn_wait says. GA_INVALID: the driver takes no more work, and what it has is not known. */
 GA_CHECKED enum ga_status context_quiesce(struct server_conn *conn, struct server_context *context);
 /* Waits until no entry refers to the context any more: what its driver still does is told as an
  * error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an object was made from: what it takes to make its like on another GPU or in another
- * process. It is kept where the object is made, because nobody can tell it later; what the driver
- * can still tell at the time is left to it.
+/* The facts that an object was made from: those that it takes to make its like on another GPU or in
+ * another process. They are kept where the object is made, because nobody knows them later; facts
+ * that the driver still knows then are left to it.
  *
  *   kind               kept                          and else
  *   context            its flags, its part of SMs    the primary flag; cuCtxGetLimit
@@ -52,7 +52,7 @@ struct made_module {
     uint32_t max_registers, optimization; /* JIT options; 0: the driver's own */
 };
 
-/* What no call of the driver tells. */
+/* Facts that no call of the driver tells. */
 struct made_function {
     bool cache_set, banks_set;
     CUfunc_cache cache;
@@ -63,7 +63,7 @@ struct made_green {
     uint64_t pairs[API_GREEN_WORDS]; /* of multiprocessors, as ga_green_create has them */
 };
 
-/* What a node of the executable has been given since. */
+/* Later parameters of a node of the executable. */
 struct made_graph_change {
     bool off;                   /* it is not done */
     struct frame_record frames; /* the last other parameters; empty: it has those of the graph */

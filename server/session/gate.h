@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate of a session: whoever shares a GPU among applications lets its calls through, one by
- * one. Each call that gives an engine of the GPU work asks once, before its handler runs and so
- * before it has a staging slot or any other thing that others wait for. What is captured into a
- * graph is no work yet and does not ask; the launch of the graph does.
+/* The gate of a session: a policy that shares a GPU among applications lets its calls through, one
+ * by one. Each call that gives an engine of the GPU work asks once, before its handler runs and so
+ * before it has a staging slot or any other thing that others wait for. A call that is captured
+ * into a graph is no work yet and does not ask; the launch of the graph does.
  *
- * A call may wait at the gate, and with it all calls of the application behind it. Who lets it wait
- * does what conn_wait does: hands over, flushes, runs jobs.
+ * A call may wait at the gate, and with it all calls of the application behind it. A gate that lets
+ * it wait does what conn_wait does: hands over, flushes, runs jobs.
  *
  * Without a policy no session has a gate. The gates of policies are in turn_gate.h. */
 #ifndef SERVER_SESSION_GATE_H
@@ -22,7 +22,7 @@ struct server_session;
 /* A socket at which somebody rings when gates may have opened. */
 struct gate_bell {
     int fd;
-    /* It has been heard here, and others may wait for it. May be NULL: there are no others. */
+    /* The bell has been read here, and others may wait for it. May be NULL: there are no others. */
     void (*rang)(void *user);
     void *user;
 };
@@ -47,8 +47,8 @@ void gates_begin(struct server_conn *conn);
  * (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
                                      uint64_t stream, uint64_t what);
-/* The same for a call that has asked before, and has waited for something else since: its turn may
- * be another's. GA_LOST. */
+/* As gate_enter, for a call that has asked before, and has waited for something else since: its
+ * turn may be another's. GA_LOST. */
 GA_CHECKED enum ga_status gate_enter_again(struct server_conn *conn, enum api_engine engine,
                                            uint64_t stream);
 /* A long copy is done in parts, of this size or less, and asks for each of them: for the first one

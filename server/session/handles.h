@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client names: handles of objects, devices, addresses. Submit thread only. */
+/* Lookup of what a client names: handles of objects, devices, addresses. Submit thread only. */
 #ifndef SERVER_SESSION_HANDLES_H
 #define SERVER_SESSION_HANDLES_H
 
@@ -24,12 +24,12 @@ static inline struct server_stream *server_stream_here(struct server_objects *ob
                ? objects->last_stream
                : server_stream_look_up(objects, wire);
 }
-/* It is in the table no more. */
+/* The stream is in the table no more. */
 static inline void server_stream_gone(struct server_objects *objects)
 {
     objects->last_stream = NULL;
 }
-/* The same as server_stream_here, or the one that is being made again in its place. */
+/* As server_stream_here, or the one that is being made again in its place. */
 struct server_stream *server_stream_find(struct server_conn *conn, uint64_t wire);
 /* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
 CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
@@ -43,7 +43,7 @@ CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t
 /* Puts a new object of the driver under the client's handle, or destroys it. */
 CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
                            void *real);
-/* What a stream of the driver was made from. */
+/* The facts that a stream of the driver was made from. */
 struct made_stream stream_made_from(struct server_conn *conn, CUstream real);
 
 #endif

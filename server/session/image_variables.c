@@ -14,7 +14,8 @@
 
 /* ---- machine code */
 
-/* What the section lies in; NULL: in no memory of the GPU. `room`: from its name on. */
+/* The kind of memory that the section lies in; NULL: in no memory of the GPU. `room`: from its name
+ * on. */
 static uint64_t *section_part(const char *name, size_t room, struct image_memory *memory)
 {
     const struct {
@@ -146,7 +147,7 @@ static uint64_t greater(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
-/* Of a container without others in it. */
+/* The variables of a container without others in it. */
 static enum ga_status container_variables(struct reading *reading, const struct api_image *image,
                                           struct image_memory *memory, unsigned *rank)
 {

@@ -81,7 +81,7 @@ static CUresult heap_counted(const struct server_context *context,
     return CUDA_SUCCESS;
 }
 
-/* What the driver has taken, or may take now. */
+/* The memory that the driver has taken, or may take now. */
 static CUresult due_now(const struct server_conn *conn, const struct server_context *context,
                         enum kernel_memory_kind kind, uint64_t *bytes)
 {
@@ -97,7 +97,7 @@ static CUresult due_now(const struct server_conn *conn, const struct server_cont
     return CUDA_SUCCESS;
 }
 
-/* The same when the limit is `value`. */
+/* As due_now, when the limit is `value`. */
 static CUresult due_then(const struct server_conn *conn, const struct server_context *context,
                          enum kernel_memory_kind kind, uint64_t value, uint64_t *bytes)
 {

@@ -42,8 +42,8 @@ CUresult kernel_memory_heap(struct server_conn *conn, struct server_context *con
 /* A function whose threads have so much local memory. */
 CUresult kernel_memory_local(struct server_conn *conn, struct server_context *context,
                              uint64_t local_bytes);
-/* What is charged becomes what it is now. It may be more where an image did not tell, and then may
- * fail. */
+/* Sets the charge to the driver's present use. It may be more where an image did not tell, and then
+ * may fail. */
 CUresult kernel_memory_settle(struct server_conn *conn, struct server_context *context);
 /* All that is charged. */
 uint64_t kernel_memory_bytes(const struct server_context *context);

@@ -241,7 +241,7 @@ void output_context_remove(struct output_redirection *output, struct output_cont
 /* ---- at the points that CUDA names. The results of the calls are known already: what matters is
  * that drivers write in them. */
 
-/* What has been written to descriptor 1 is told before anything else. */
+/* Sends output of descriptor 1 before anything else. */
 static void kernel_output_written(struct server_conn *conn)
 {
     struct output_redirection *output = conn->host->output;

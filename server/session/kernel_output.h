@@ -6,7 +6,7 @@
  * data connection before the call returns, so answers that are queued later follow it.
  *
  * softgpu says of which context it writes (struct cuda_driver_traits), NVIDIA's driver does not: it
- * writes to a descriptor. What is of no known context is the only application's; where a driver
+ * writes to a descriptor. Output of no known context is the only application's; where a driver
  * tells nothing, a second application is refused.
  *
  * Output needs no limit of its own: its frames count against the send queue, and a client that
@@ -39,7 +39,7 @@ struct kernel_output {
     bool taken; /* the client understands WIRE_OUTPUT; otherwise output is dropped */
 };
 
-/* What the drivers of a process print. */
+/* The redirected output of a process' drivers. */
 struct output_redirection {
     pthread_mutex_t lock;
     struct ga_list sinks;      /* struct kernel_output */

@@ -16,7 +16,8 @@ struct server_session;
 CUresult memory_make(struct server_conn *conn, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes);
 
-/* cuMemCreate on the session's device, charged to the ledger. Who releases it returns it. */
+/* cuMemCreate on the session's device, charged to the ledger. The call that releases it returns the
+ * charge. */
 CUresult memory_create(struct server_conn *conn, const struct server_session *session,
                        CUmemGenericAllocationHandle *physical, uint64_t bytes);
 /* Charges memory of the session's GPU, before the driver is asked for it. */

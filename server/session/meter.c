@@ -86,7 +86,7 @@ static void lane_close(struct server_conn *conn, const struct meter_lane *lane)
     }
 }
 
-/* Of this context; NULL: of all. */
+/* Closes the batches of this context; NULL: of all. */
 static void batches_close(struct server_conn *conn, const struct server_context *context)
 {
     if (conn->meter.open == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The meter: for how long each engine of a GPU has worked for this application. What a stream does
+/* The meter: for how long each engine of a GPU has worked for this application. Work of a stream
  * without a rest is a batch: an event with timing before its first work, and one behind the last. A
  * batch ends where the stream may stand still: before it waits for anything, before another engine
  * works for it, behind a large copy, and when no call is here (the next one may take its time). The
@@ -10,7 +10,7 @@
  * begins, as far as there are enough works between two such ends (meter_share.h). Small works can
  * therefore not make the time of large ones look small.
  *
- * A batch that takes long counts while it runs, but for the last moments. What is captured is no
+ * A batch that takes long counts while it runs, but for the last moments. A captured call is no
  * work; the launch of a graph is, of the engine COMPUTE.
  *
  * Note: all of it belongs to the submit thread, which looks for the events that are done now and
@@ -40,7 +40,7 @@ struct meter_lane {
     uint8_t doublings;        /* of meter_kernels.c */
 };
 
-/* Of a context. */
+/* The meter's part of a context. */
 struct meter_context {
     struct meter_clock clock;
     struct meter_lane lane; /* of its stream 0 */
@@ -97,7 +97,7 @@ static inline void meter_work_of(struct meter *meter, struct server_conn *conn,
         meter_turn(conn, engine, stream, share);
     }
 }
-/* The same of work that may fill the GPU, for all that is known. */
+/* As meter_work_of, of work that may fill the GPU, as far as is known. */
 static inline void meter_work(struct meter *meter, struct server_conn *conn, enum api_engine engine,
                               uint64_t stream)
 {
@@ -113,7 +113,7 @@ void meter_rest_all(struct server_conn *conn);
 /* Before a call that may keep the thread for long (compiling): nobody looks meanwhile, so batches
  * end, and what is known of them is told. */
 void meter_long_call(struct server_conn *conn);
-/* No call comes any more. What has been done is told; work that goes on is waited for, for a moment
+/* No call comes any more. Finished work is reported; work that goes on is waited for, for a moment
  * only. */
 void meter_end(struct server_conn *conn);
 /* Another context becomes current. */
@@ -131,8 +131,8 @@ bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu);
 /* No call is here: ends all batches, and looks now and then, as the next call may come before the
  * thread sleeps, again and again. */
 void meter_idle(struct server_conn *conn);
-/* The same, and says for how long the thread may sleep; -1: for ever. Look when that time is over.
- */
+/* As meter_idle, and returns for how long the thread may sleep; -1: for ever. Look when that time
+ * is over. */
 int meter_sleep_ms(struct server_conn *conn);
 
 /* The stream ends; and the context, which is current and has nothing to do any more. */

@@ -36,11 +36,11 @@ static inline bool meter_batch_is_single(const struct meter_batch *batch)
 {
     return batch->closed && batch->works == 1;
 }
-/* It is done. */
+/* The batch is done. */
 void meter_batch_drop(struct server_conn *conn, struct meter_batch *batch);
 /* Nothing more will be known of it, after a fault or with its context: it has run until now. */
 void meter_batch_lose(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns);
-/* Of a context that is current; the batch is in no list. */
+/* The batch's context is current; the batch is in no list. */
 void meter_batch_destroy(struct server_conn *conn, struct meter_batch *batch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the meter has measured of a GPU. Submit thread only. */
+/* The meter's figures of a GPU. Submit thread only. */
 #ifndef SERVER_SESSION_METER_GPU_H
 #define SERVER_SESSION_METER_GPU_H
 
@@ -41,7 +41,7 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
  * several. Not all of it is done. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t from, uint64_t to,
                     bool single);
-/* The same for a batch that is done. */
+/* As meter_gpu_busy, for a batch that is done. */
 void meter_gpu_done(struct meter_gpu *gpu, const struct meter_batch *batch, uint64_t from,
                     uint64_t to);
 /* A batch of work for the engine begins now, at `side`; and one of that side ends. They tell the

@@ -36,7 +36,7 @@ static inline uint64_t meter_kernels_most(const struct meter_lane *lane)
 /* The batch took so long. */
 void meter_kernels_learn(const struct meter *meter, const struct meter_batch *batch,
                          uint64_t took_ns);
-/* It is not done: whether one of its kernels has run for longer than it may. */
+/* For a batch that is not done: whether one of its kernels has run for longer than it may. */
 bool meter_kernels_over(const struct meter *meter, struct meter_batch *batch, uint64_t now_ns);
 
 #endif

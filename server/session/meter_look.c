@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the meter's batches is done, and until when the others have run. */
+/* Finds which of the meter's batches are done, and until when the others have run. */
 #include <time.h>
 
 #include "base/clock.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much of the GPU the batches of kernels fill (meter.h): a batch as much as the largest of its
  * works. Where another share begins it ends, but an end costs two events: it is paid for with
- * works, of which some are saved. Who changes between kernels more often has batches of both. */
+ * works, of which some are saved. A program that changes between kernels more often has batches of
+ * both. */
 #ifndef SERVER_SESSION_METER_SHARE_H
 #define SERVER_SESSION_METER_SHARE_H
 

@@ -74,7 +74,7 @@ static uint64_t blocks_fit(const struct cuda_driver *driver, CUfunction function
 }
 
 /* The share of the places for warps that a launch fills: all of it, or as many of its blocks as fit
- * at a time. What the driver does not say counts whole. */
+ * at a time. A launch whose share the driver does not know counts whole. */
 static uint32_t share_of(const struct cuda_driver *driver, struct meter_gpu *gpu,
                          const struct server_function *function, const struct ga_launch_args *args)
 {

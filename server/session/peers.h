@@ -25,7 +25,7 @@ CUresult peer_open(struct server_conn *conn, const struct server_context *owner,
 bool peer_reaches(const struct server_conn *conn, const struct server_context *context,
                   const struct server_context *owner);
 /* Peer access as the driver knows it, of contexts that are made again: it ends, and comes back.
- * What is entered stays. */
+ * Entries stay. */
 void peers_suspend(struct server_conn *conn);
 CUresult peers_resume(struct server_conn *conn);
 /* Ends all peer access of a context, in both directions. */

@@ -89,7 +89,8 @@ static uint64_t skip_to(struct scan *scan, const char *open, const char *close)
     return parts;
 }
 
-/* Of an element of a fundamental type: ".u32", ".b8", ".f16x2". Others, as textures, take none. */
+/* The bytes of an element of a fundamental type: ".u32", ".b8", ".f16x2". Others, as textures, take
+ * none. */
 static uint64_t ptx_type_bytes(struct token type)
 {
     static const struct {
@@ -156,7 +157,7 @@ static void dimension_read(struct scan *scan, struct declaration *declaration)
     }
 }
 
-/* What stands behind the state space, up to the semicolon. */
+/* Reads the declaration behind the state space, up to the semicolon. */
 static enum ga_status declaration_read(struct scan *scan, uint64_t *bytes)
 {
     struct declaration declaration = {.count = 1, .understood = true};

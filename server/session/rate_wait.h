@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits in a second that the submit thread holds a program to: calls, and bytes in. Who is over
- * one is not refused: the thread waits before it reads on, so the client waits as for a slow
- * server. Nobody else does: the program's turn on a GPU is returned meanwhile (turn_gate.h). Bytes
+/* Limits in a second that the submit thread holds a program to: calls, and bytes in. A program over
+ * a limit is not refused: the thread waits before it reads on, so the client waits as for a slow
+ * server. No other program waits: the turn on a GPU is returned in this time (turn_gate.h). Bytes
  * out wait in the send queue (pipeline/send_rate.h).
  *
  * Where there is no limit, that costs one look at a number for each frame; where there is one, two
@@ -32,7 +32,8 @@ static inline bool rate_is_due(const struct conn_rates *rates, const struct quot
     return rates->any || (quota != NULL && quota_turn(quota) != rates->seen);
 }
 
-/* The same behind a frame of a call, of so many bytes, which counts thereby if it has not. */
+/* As rate_is_due, behind a frame of a call, of so many bytes, which counts thereby if it has
+ * not. */
 static inline bool rate_frame_is_due(struct conn_rates *rates, const struct quota *quota,
                                      uint64_t bytes)
 {

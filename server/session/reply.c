@@ -88,7 +88,7 @@ void server_kernel_over(struct server_conn *conn)
     conn_flush(conn);
 }
 
-/* What a new program meets on a device that has failed or gone; or there is another cause. */
+/* A new program gets this result on a device that has failed or gone; or it has another cause. */
 static bool reply_is_gone(CUresult rc)
 {
     return rc == CUDA_ERROR_DEVICE_UNAVAILABLE || rc == CUDA_ERROR_NO_DEVICE ||

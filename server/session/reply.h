@@ -14,7 +14,7 @@
 struct server_conn;
 struct wire_header;
 
-/* What the handler of a call (api/server_dispatch.h) returns instead of the call's result. */
+/* Returned by the handler of a call (api/server_dispatch.h) instead of the call's result. */
 #define SERVER_ANSWERED ((CUresult)-1) /* it has answered, or will */
 #define SERVER_BROKEN   ((CUresult)-2) /* the frame makes no sense, or is lost: the end */
 
@@ -59,8 +59,8 @@ void server_kernel_over(struct server_conn *conn);
 /* Tells the program one line for people, if its client takes notices. `conn` is a struct
  * server_conn; any thread. */
 void server_notice(void *conn, const char *text);
-/* The same: why the connection is about to end. A client reads this before the end, however late.
- */
+/* As server_notice: why the connection is about to end. A client reads this before the end, however
+ * late. */
 void server_end_notice(struct server_conn *conn, const char *text);
 
 #endif

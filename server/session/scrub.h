@@ -4,8 +4,8 @@
  * owner can reach it. Where the process ends with its application, nothing is done.
  *
  * Note: the submit thread waits until it is zeroed, in a stream that no work of the application is
- * ahead of. What a driver gives to kernels themselves (their stacks, shared memory, what malloc
- * gives them) is the driver's to zero. */
+ * ahead of. Memory that a driver gives to kernels themselves (stacks, shared memory, malloc) is the
+ * driver's to zero. */
 #ifndef SERVER_SESSION_SCRUB_H
 #define SERVER_SESSION_SCRUB_H
 

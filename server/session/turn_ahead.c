@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-/* So a batch has an end if works take no time. */
+/* The least expected time: a batch has an end also if works take no time. */
 #define EXPECTED_NS_MIN (8 * GA_NS_PER_US)
 #define EXPECTED_NS_MAX (4 * GA_NS_PER_S)
 /* One odd batch does not change what is expected by more than this factor. */
@@ -25,7 +25,7 @@ static uint32_t within_bounds(double ns)
                                              : ns);
 }
 
-/* What works of known kinds were expected to take, and how many others there are. */
+/* The expected time of works of known kinds, and the number of others. */
 static double works_sum(const struct turn_ahead *ahead, const uint32_t *works, uint64_t *unknown)
 {
     double known_ns = 0;

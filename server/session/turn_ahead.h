@@ -55,10 +55,10 @@ void turn_ahead_begin(struct turn_ahead *ahead, unsigned kind, uint64_t horizon_
                       const bool in_flight[2], uint64_t busy_ns);
 /* The batch is full. */
 void turn_ahead_end(struct turn_ahead *ahead);
-/* The same batch has room again, and takes this work: nobody knows when works end. The first ones
- * of their kind are expected to take a quarter of it. */
+/* The batch has room again, and takes this work: nobody knows when works end. The first ones of
+ * their kind are expected to take a quarter of it. */
 void turn_ahead_go_on(struct turn_ahead *ahead, unsigned kind, uint64_t horizon_ns);
-/* It has room without bounds, and takes this work: nobody asks for turns. */
+/* The batch has room without bounds, and takes this work: nobody asks for turns. */
 void turn_ahead_free(struct turn_ahead *ahead, unsigned kind);
 
 #endif

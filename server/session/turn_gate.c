@@ -11,8 +11,7 @@
 #include "server/session/copy_room.h"
 #include "server/session/meter_gpu.h"
 
-/* So often in a horizon it looks whether a batch is done, but not more often than it could matter.
- */
+/* Looks in a horizon whether a batch is done, but not more often than it could matter. */
 #define LOOKS       16u
 #define LOOK_NS_MIN (50 * GA_NS_PER_US)
 #define LOOK_NS_MAX GA_NS_PER_MS

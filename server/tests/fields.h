@@ -36,7 +36,7 @@ struct field_call {
 
 extern const struct field_call field_calls[];
 extern const unsigned field_call_count;
-/* What arrays of bytes hold. */
+/* The contents of arrays of bytes. */
 extern const uint8_t field_bytes[64];
 
 #endif

@@ -237,7 +237,7 @@ static inline void expect_error(const struct field_call *call, unsigned at, uint
     }
 }
 
-/* So many backend processes go on. No sanitizer has complained. */
+/* Stops, while so many backend processes go on. No sanitizer has complained. */
 static inline void stop(unsigned processes)
 {
     script_server_wait_backends(&server, processes);

@@ -34,7 +34,7 @@ CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_ar
     return conn != NULL && args != NULL ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
-/* What is not called without a policy */
+/* Functions that are not called without a policy */
 
 enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream,
                           uint64_t what)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the gate costs a launch where no policy holds: instructions of the generated handler, as
-callgrind counts them, against those of the same handler without the gate. usage: gate_cost.py
+"""The cost of the gate for a launch where no policy holds: instructions of the generated handler,
+as callgrind counts them, against those of the same handler without the gate. usage: gate_cost.py
 GENERATED CUDA_INCLUDE CC"""
 
 import os
@@ -33,7 +33,7 @@ def compiled(compiler, source, out, *more):
 
 
 def instructions(compiler, folder, name, handler, rest):
-    """Of a launch."""
+    """Counts the instructions of a launch."""
     header, program = f"{folder}/{name}.h", f"{folder}/{name}"
     with open(header, "w", encoding="utf-8") as file:
         file.write(handler)

@@ -34,7 +34,7 @@ struct script_server {
 /* Starts it with two GPUs, and no spare processes unless said otherwise; `more` are further lines
  * for [server], or "". */
 void script_server_start(struct script_server *server, const char *more);
-/* The same with so much memory of the first GPU, instead of 256MiB. */
+/* As script_server_start, with so much memory of the first GPU, instead of 256MiB. */
 void script_server_start_with(struct script_server *server, const char *more, const char *memory);
 /* SIGTERM; it must exit with 0 and without a complaint of a sanitizer. */
 void script_server_stop(struct script_server *server);
@@ -66,7 +66,7 @@ void script_close(struct script_conn *conn);
 /* Begins a frame; write values to conn->writer, then send. */
 struct ga_writer *script_begin(struct script_conn *conn);
 void script_send(struct script_conn *conn, uint16_t opcode, uint16_t session, uint64_t sequence);
-/* The same with bulk bytes behind the values. */
+/* As script_send, with bulk bytes behind the values. */
 void script_send_bulk(struct script_conn *conn, uint16_t opcode, uint16_t session,
                       uint64_t sequence, const void *bulk, size_t bytes);
 void script_send_raw(struct script_conn *conn, const void *bytes, size_t size);
@@ -97,7 +97,8 @@ extern bool script_shm;
 /* Servers listen with TLS; the file of the last one's certificate, NULL: there is none. */
 extern bool script_tls;
 extern const char *script_ca;
-/* They do by RDMA, and servers listen at this address, which a network card has. NULL: neither. */
+/* Scripts connect by RDMA, and servers listen at this address, which a network card has. NULL:
+ * neither. */
 extern const char *script_rdma;
 
 /* The token of applications that start; NULL: none. */
@@ -111,7 +112,8 @@ void script_data_hello_fill(const struct script_app *app, struct handshake_data_
                             uint32_t kind, uint32_t device, uint64_t window);
 /* All the way to a session on `device` with a primary context that is current. */
 void script_app_start(struct script_app *app, const char *url, uint32_t device);
-/* The same as a client that knows these calls. Answers how many of them the server lacks. */
+/* As script_app_start, as a client that knows these calls. Answers how many of them the server
+ * lacks. */
 uint32_t script_app_start_as(struct script_app *app, const char *url, uint32_t device,
                              const struct api_signature *signatures, uint32_t count);
 void script_app_close(struct script_app *app);

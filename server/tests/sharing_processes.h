@@ -81,7 +81,7 @@ static inline int descriptor(void)
     return fd;
 }
 
-/* What it is answered; nothing comes later. */
+/* Asks, and returns the answer; nothing comes later. */
 static inline const struct channel_request *ask(struct process *process,
                                                 struct channel_request packet)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend process inherits: all of it, or nothing is left open. */
+/* A backend process inherits all of its ends, or nothing is left open. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <sys/resource.h>

@@ -10,7 +10,7 @@ TestSuite(bulk, .init = start, .fini = stop, .timeout = 60);
 Test(bulk, bytes_come_beside_in_the_order_of_calls)
 {
     open_all();
-    /* What is sent last there is wanted first here. */
+    /* The piece that is sent last there is wanted first here. */
     script_send_raw(&bulks[2], from, 300);
     script_send_raw(&bulks[0], from + 300, 200000);
     script_send_raw(&bulks[0], from + 200300, 1001);

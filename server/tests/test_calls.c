@@ -251,7 +251,7 @@ Test(calls, copies_outside_of_memory_are_refused)
     cr_expect_eq(script_copy_out(&app, app.window, bytes, 64, 0), 0);
 }
 
-/* What an asynchronous call has failed with; 0: it has not. */
+/* The error of an asynchronous call; 0: it has none. */
 static int32_t result_of(uint64_t sequence)
 {
     const struct ga_stream_query_args query = {.stream = 0};

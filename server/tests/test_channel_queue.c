@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What finds a channel full waits, in order, with its descriptor; so much and no more. */
+/* Packets for a full channel wait, in order, with their descriptors; so many and no more. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <sys/socket.h>

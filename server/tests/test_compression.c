@@ -6,7 +6,7 @@
 
 TestSuite(compression, .init = start, .fini = stop, .timeout = 60);
 
-/* The same application anew, as one that takes packed bytes. */
+/* Starts the application again, as one that takes packed bytes. */
 static void start_packing(void)
 {
     script_app_close(&app);
@@ -49,7 +49,7 @@ Test(compression, pieces_beside)
     static uint8_t compressed[WIRE_CHUNK];
     start_packing();
     open_all();
-    /* They get smaller, but not by so much that they are not worth a connection. */
+    /* The bytes get smaller, but not by so much that they are not worth a connection. */
     srand(1);
     for (size_t i = 0; i < sizeof from; i++) {
         from[i] = i % 256 < 128 ? (uint8_t)(rand() >> 7) : (uint8_t)(i / 256);

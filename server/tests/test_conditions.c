@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs with conditional nodes, as a client says them: rightly, in the wrong order, with what is
- * somebody else's or nobody's. What was wrong is told when the graph ends; the process goes on, and
- * the end of its context leaves nothing behind (the server's sanitizer looks). */
+/* Graphs with conditional nodes, as a client sends them: right, in the wrong order, with handles of
+ * others or of nobody. Errors are reported when the graph ends; the process goes on, and the end of
+ * its context leaves nothing behind (the server's sanitizer looks). */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has been learnt of programs: sums over sessions, told bit by bit, in a bounded table. */
+/* Facts learnt of programs: sums over sessions, told bit by bit, in a bounded table. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* A wrong value in each field of each call, from a client that checks nothing: rubbish, stale and
  * mistaken handles, addresses where no memory is; and frames of the wrong length. The backend
  * process answers with an error or ends the connection; it never dies, and nobody else notices.
- * What a reader would get wrong: the calls travel by themselves, so that a call which is right by
- * itself may still fail (an event that was never recorded); asserted is what must fail. */
+ * Note: the calls travel by themselves, so that a call which is right by itself may still fail (an
+ * event that was never recorded); asserted is what must fail. */
 #include "server/tests/fields_app.h"
 
 /* ---- fields */

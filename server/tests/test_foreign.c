@@ -37,7 +37,7 @@ static void make_foreign(void)
     cr_assert_eq(script_stream_synchronize(&app, 0), 0);
 }
 
-/* What it has is there, and works. It is `app` meanwhile. */
+/* The victim's objects are there, and work. It is `app` in this time. */
 static void expect_unharmed(void)
 {
     const struct ga_array_destroy_args array = {.array =

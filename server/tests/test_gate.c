@@ -84,7 +84,7 @@ static void handle(uint16_t op, uint64_t wire)
     }
 }
 
-/* It has parameters of the kernel as well. */
+/* This launch has parameters of the kernel as well. */
 static void handle_launch(uint64_t wire)
 {
     _Alignas(16) uint8_t bytes[256];

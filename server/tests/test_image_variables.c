@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the variables of images take, before a driver has seen them. */
+/* The memory of the variables of images, before a driver has seen them. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels print, as a scripted client gets it: frames before the answer they belong to. */
+/* Output of kernels, as a scripted client gets it: frames before the answer they belong to. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,7 +168,7 @@ Test(kernel_output, comes_before_the_end_of_a_context)
     cr_assert_eq(ga_read_i32(&app.data.values), CUDA_SUCCESS);
 }
 
-/* It does not know the frame: it gets none, and the log says what is lost. */
+/* An old client does not know the frame: it gets none, and the log says what is lost. */
 Test(kernel_output_of_old, is_lost_and_nothing_else)
 {
     launch(0, 9, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is charged comes back: when it is freed, when the driver has none, and when it is more than
+/* Charges come back: when the memory is freed, when the driver has none, and when it is more than
  * the application may have, which the driver is then not asked for. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -255,7 +255,7 @@ Test(ledger, shared_buffers_are_counted_apart_and_take_nothing_from_the_limit)
     close(memory);
 }
 
-/* It is there as long as any memory is pinned in it. */
+/* The context is there as long as any memory is pinned in it. */
 Test(ledger, the_servers_own_context_is_charged_once)
 {
     memory = ga_shared_memory_make("test", 65536);

@@ -134,7 +134,7 @@ static void expect_refused(struct process *process, enum limit limit, uint64_t a
     cr_assert(packet.what == limit && packet.mapping_bytes == allowed && packet.bytes == 0);
 }
 
-/* It has been asked to return what it does not use; returns that, and says so. */
+/* The process has been asked to return what it does not use; returns that, and says so. */
 static void recalled(struct process *process, uint32_t gpu, uint64_t bytes)
 {
     struct channel_request packet;
@@ -322,7 +322,8 @@ Test(lender, what_is_passed_on_is_charged_whatever_the_limits_say)
     cr_assert_eq(lent_on[1], 0);
 }
 
-/* What it is not told it is not lent either: gpuaasd keeps so many answers for it and no more. */
+/* Amounts whose answer is not sent are not lent either: gpuaasd keeps so many answers for a process
+ * and no more. */
 Test(lender, a_stranger_reads_no_answers)
 {
     struct process *deaf = &all[0];

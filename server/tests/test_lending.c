@@ -21,7 +21,7 @@ static uint64_t next(uint64_t below)
     return state % below;
 }
 
-/* What each share has, by kind and GPU; of other kinds than device memory in [0]. */
+/* The amounts of each share, by kind and GPU; of other kinds than device memory in [0]. */
 static struct model {
     uint64_t lent[SHARES][CHANNEL_LENT_KINDS][GPUS];
     struct limits limits;
@@ -123,7 +123,7 @@ static void step_return(unsigned i, enum channel_lent kind, uint32_t gpu)
     uint64_t *has = &model.lent[i][kind][kind == CHANNEL_LENT_DEVICE ? gpu : 0];
     uint64_t amount = next(8) == 0 ? UINT64_MAX - next(3) : *has != 0 ? next(*has + 1) : next(2);
     lending_return(&account, &shares[i], kind, gpu, amount);
-    *has -= amount < *has ? amount : *has; /* a stranger returns more than he has */
+    *has -= amount < *has ? amount : *has; /* a stranger returns more than it has */
 }
 
 static void step_end(unsigned i)

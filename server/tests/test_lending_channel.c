@@ -349,8 +349,8 @@ static uint64_t room_in(const struct lending_account *account, const struct memb
     return left < left_here ? left : left_here;
 }
 
-/* What is told is what fits; and it is asked for once, until somebody else changes it. `told`: each
- * process has been passed the tenant's memory. */
+/* The answer is what fits; and it is asked for once, until another application changes it. `told`:
+ * each process has been passed the tenant's memory. */
 static void expect_room(struct process *at, uint32_t gpu, bool told)
 {
     const struct member *of = at->application.member;

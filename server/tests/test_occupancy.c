@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who uses which GPU, as placement is told. */
+/* The applications of each GPU, as placement sees them. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -79,7 +79,7 @@ Test(kernel_output, each_context_prints_for_its_application)
     cr_assert(queued(0) > first && queued(1) == second);
 }
 
-/* What the log has of a text that the driver writes to stderr. */
+/* The log's line of a text that the driver writes to stderr. */
 static const char *logged(CUcontext of, const char *text)
 {
     static char lines[4096];

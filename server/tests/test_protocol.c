@@ -205,7 +205,8 @@ Test(protocol, tickets_are_bound_single_use_and_expire)
     cr_expect_eq(script_map(&app, app.window, 2 * MIB), 0); /* nothing of it mattered */
 }
 
-/* So it is for a client whose first connection has failed while the process does not know yet. */
+/* The answer is this for a client whose first connection has failed while the process does not know
+ * yet. */
 Test(protocol, second_data_connection_is_told_that_no_device_is_available)
 {
     struct handshake_data_hello hello;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who lacks memory makes those give theirs back that use the same GPU; not more often than he may,
- * and without learning how many they are. */
+/* An application that lacks memory makes those that use its GPU give theirs back; not more often
+ * than it may, and without learning how many they are. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

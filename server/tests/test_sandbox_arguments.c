@@ -28,7 +28,7 @@ struct row {
     bool for_users; /* sanitizers may */
 };
 
-/* What the process has before it enters. */
+/* Descriptors of the process before it enters. */
 enum { MEMORY = 10, SOCKET, PEER, PIPE_IN, PIPE_OUT, LISTENER };
 #define ABOVE (1L << 32) /* the kernel does not look at it where an argument has 32 bits */
 #define SELF  (-1000L)

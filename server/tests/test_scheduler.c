@@ -310,7 +310,7 @@ Test(scheduler, a_cap_ends_the_turn_of_who_is_free)
     end();
 }
 
-/* What the last look has not seen, and a new session of the same tenant. */
+/* Use that the last look has not seen, and a new session of the same tenant. */
 Test(scheduler, a_session_that_ends_is_charged_and_so_is_its_tenant)
 {
     const struct scheduler_terms tenth = {.weight = 1, .cap_percent = 10};
@@ -332,7 +332,7 @@ Test(scheduler, a_session_that_ends_is_charged_and_so_is_its_tenant)
     end();
 }
 
-/* What kernels fill counts when they are done, and what runs counts whole. */
+/* The part that kernels fill counts when they are done; running ones count whole. */
 Test(scheduler, a_cap_counts_what_kernels_have_filled)
 {
     begin("none");
@@ -370,7 +370,7 @@ Test(scheduler, what_was_used_before_a_cap_is_not_of_it)
     end();
 }
 
-/* What one has used of each quantum is counted in it, and forgotten as fast. */
+/* The use of each quantum is counted in it, and forgotten as fast. */
 Test(scheduler, who_was_alone_for_long_is_not_the_last_for_as_long)
 {
     begin("las");
@@ -419,7 +419,7 @@ Test(scheduler, another_policy_finds_the_accounts_of_the_last_one)
     end();
 }
 
-/* Who may do one thing beside others does no other thing. */
+/* A session that may do one thing beside others does no other thing. */
 Test(scheduler, ps_wakes_by_phase)
 {
     begin("ps");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request manager of one GPU tells the policy and the sessions, number by number. Time is
- * the test's. test_scheduler.c has what sessions can do to each other. */
+/* The words of the request manager of one GPU to the policy and the sessions, number by number.
+ * Time is the test's. test_scheduler.c has what sessions can do to each other. */
 #include "server/tests/scheduler_members.h"
 
 /* ---- what the policy hears */
@@ -35,7 +35,7 @@ Test(scheduler_gpu, the_policy_hears_what_each_asks_for)
     end();
 }
 
-/* Who returns its turn early has had nothing to do for as long as turns are held. */
+/* A session that returns its turn early has had nothing to do for as long as turns are held. */
 Test(scheduler_gpu, the_policy_hears_since_when_a_session_has_nothing_to_do)
 {
     begin("rr", 2);
@@ -225,7 +225,7 @@ Test(scheduler_gpu, when_a_turn_is_lost)
         cr_assert_eq(gpu.next_ns, lost - 1 + 20000);
         turn_at(lost);
         cr_assert(members[0].lost, "case %zu", i);
-        /* It has had the GPU, whatever it says. */
+        /* The session has had the GPU, whatever it says. */
         cr_assert_eq(account_of(0).attained_ns[GPU_COMPUTE], cases[i].lost_ms * MS);
         cr_assert_eq(members[0].filled_ns, cases[i].lost_ms * MS);
         cr_assert_eq(members[0].asks.idle_ns, settings.values.hold_ns, "nobody waits for it");
@@ -238,7 +238,7 @@ Test(scheduler_gpu, when_a_turn_is_lost)
     }
 }
 
-/* What it says of the future counts as now. */
+/* Reports about the future count as now. */
 Test(scheduler_gpu, who_says_that_it_will_have_looked)
 {
     begin("rr", 2);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request manager of one GPU makes of the times that a session says: what is charged, what
- * counts for caps, and what its kernels demand. */
+/* The use that the request manager of one GPU makes of the times that a session reports: charges,
+ * caps, and the demand of its kernels. */
 #include "server/usage/time_shares.h"
 #include "server/tests/scheduler_members.h"
 
-/* What kernels have filled: no more than what is known of those that are done, and all of the time
- * of those that run. */
+/* The part that kernels have filled: no more than is known of finished ones, and all of the time of
+ * running ones. */
 Test(scheduler_times, what_kernels_have_filled)
 {
     static const struct {
@@ -92,7 +92,7 @@ Test(scheduler_times, demand_in_steps)
     }
 }
 
-/* Of a second of kernels, at most; what was before fades. */
+/* The demand is that of a second of kernels, at most; older demand fades. */
 Test(scheduler_times, demand_is_of_late)
 {
     begin("rr", 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What applications share: gpuaasd's table, and descriptors on the channel. */
+/* Sharing between applications: gpuaasd's table, and descriptors on the channel. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <string.h>

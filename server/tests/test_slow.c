@@ -84,7 +84,7 @@ static void start_other(void)
     cr_assert_eq(script_map(&other, other.window, 2 * MIB), 0);
 }
 
-/* What a slow greeting gets: the end, when its time is up and not much later. */
+/* A slow greeting is cut off when its time is up, and not much later. */
 static void expect_cut_off(struct script_conn *conn, const void *first, size_t size)
 {
     uint8_t zeros[4096] = {0};

@@ -162,7 +162,7 @@ Test(strangers, a_client_that_uses_nothing_ends)
     script_expect_end(&other.control);
 }
 
-/* What a HELLO is answered while there are as many clients as may be. */
+/* The answer to a HELLO while there are as many clients as may be. */
 static int32_t refusal(void)
 {
     struct handshake_refused refused;

@@ -37,7 +37,7 @@ TestSuite(streams, .init = start, .fini = stop, .timeout = 60);
         script_send(&app.data, API_OP_##name, 1, app.sequence++);                                  \
     } while (0)
 
-/* What a stream does not get past before the client says so. */
+/* The work that a stream does not get past before the client says so. */
 struct hold {
     uint64_t sequence;
     uint32_t ticket;
@@ -114,7 +114,7 @@ static uint64_t context_new(uint32_t kind)
     return context;
 }
 
-/* Whoever waits for a context, or ends it, waits for what its streams had to do. semantics S126 */
+/* A call that waits for a context, or ends it, waits for the work of its streams. semantics S126 */
 Test(streams, work_of_a_stream_that_is_gone_is_its_contexts)
 {
     for (uint32_t kind = 0; kind < 2; kind++) {

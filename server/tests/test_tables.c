@@ -98,7 +98,7 @@ Test(placement, exclusive_has_a_gpu_for_itself)
 
 /* ---- tickets again */
 
-/* What a TLS connection asks before it has said which of the two it is. */
+/* The question of a TLS connection before it has said which of the two it is. */
 Test(tickets, keys_are_told_as_long_as_they_are_good)
 {
     static struct ticket_table table = {.application = {5}};
@@ -152,7 +152,7 @@ Test(tickets, expired_ones_make_room)
     cr_expect_eq(table.arrived, TICKETS_MAX + 2);
 }
 
-/* What was moved up leaves its bytes behind: they are no ticket. */
+/* A ticket that was moved up leaves its bytes behind: they are no ticket. */
 Test(tickets, nothing_is_behind_the_last_one)
 {
     static struct ticket_table table = {.application = {5}};

@@ -299,7 +299,7 @@ Test(time_shares, random_pieces_are_divided_as_instant_by_instant)
     }
 }
 
-/* Who tells what cannot be: pieces one over the other, late, in the future. */
+/* A process reports impossible times: pieces one over the other, late, in the future. */
 Test(time_shares, whatever_is_told_no_more_is_divided_than_there_is)
 {
     srand(12);

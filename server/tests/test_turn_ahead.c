@@ -99,7 +99,7 @@ Test(turn_ahead, equal_kernels_fill_the_horizon)
     cr_assert_geq(queued_max_ns, HORIZON_NS - GA_NS_PER_MS / 2, "the GPU must not run dry");
 }
 
-/* What is expected follows what happens. */
+/* The expected time follows the measured one. */
 Test(turn_ahead, kernels_that_become_longer)
 {
     for (unsigned i = 0; i < 1000; i++) {

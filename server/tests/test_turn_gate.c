@@ -401,7 +401,7 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     meter_gpu_end(gpu, gpu->side);
 }
 
-/* It is longer than that after which work counts as standing still. */
+/* The patience is longer than the time after which work counts as standing still. */
 Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
 {
     struct meter_batch batch = {.gpu = gpu, .begin_ns = 1};

@@ -272,7 +272,7 @@ class Format(unittest.TestCase):
 class Prose(RuleTest):
     def test_beginnings_of_sentences(self):
         self.keeps(rule_prose, "base/a.c", "/* The list. It is what it is. */\nint Of;\n")
-        self.keeps(rule_prose, "server/a.c", "/* What a folder says that is not held. */\n")
+        self.keeps(rule_prose, "api/gen/a.py", "# What a generator writes.\n")
         self.keeps(rule_prose, "docs/a.md", "# What it is\n\nIt is a page.\n\n    So it goes\n")
         self.breaks(rule_prose, "base/a.c", "/* A list.\n * Of these, one. */\n", "with Of")
         self.breaks(rule_prose, "scripts/a.py", '"""Runs.\n\nSo it ends."""\n', "with So")
