@@ -103,11 +103,11 @@ void client_allocator_drained(struct client_allocator *allocator, uint64_t addre
  * exceeded all the same; nothing has happened. */
 int client_allocator_free(struct client_allocator *allocator, uint64_t address, uint64_t mark,
                           client_allocator_call *unmap, void *user);
-/* All work of the owner up to `done` has ended: reclaims what was retired before that. True: memory
- * has become free. */
+/* All work of the owner up to `done` has ended: settles memory that was retired before that. True:
+ * memory has become free. */
 bool client_allocator_settle(struct client_allocator *allocator, uint64_t owner, uint64_t done,
                              client_allocator_call *unmap, void *user);
-/* Whether the owner has retired memory that settle has not reclaimed. */
+/* Whether the owner has retired memory that is not settled. */
 bool client_allocator_drains(struct client_allocator *allocator, uint64_t owner);
 
 /* Unmaps every empty slab and every cached block. */

@@ -18,8 +18,8 @@ void memory_reservation_end(const struct client_context *context, uint64_t addre
 /* Unmaps a block that no work uses, without waiting: the allocator's callback. `user` is a context
  * of its session. */
 int memory_unmap_idle(void *user, uint64_t address, uint64_t bytes);
-/* Reclaims retired memory of the context behind which all work is known to be done. True: some was
- * reclaimed. */
+/* Settles retired memory of the context behind which all work is known to be done. True: some was
+ * settled. */
 bool memory_settle(struct client_context *context);
 /* As memory_settle, but first reads the answers that have come meanwhile. */
 bool memory_settle_more(struct client_context *context);

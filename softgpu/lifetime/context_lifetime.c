@@ -94,7 +94,7 @@ CUresult sg_context_make(struct sg_device *device, unsigned flags, bool primary,
     made->api_version = 3020;
     made->id = ++sg_process.next_context_id;
     ga_list_init(&made->streams);
-    ga_list_init(&made->gates);
+    ga_list_init(&made->stream_barriers);
     ga_list_init(&made->greens);
     ga_list_init(&made->events);
     ga_list_init(&made->modules);
@@ -136,7 +136,7 @@ static void context_empty(struct sg_context *context)
     }
     context->legacy = NULL;
     context->gather = NULL;
-    sg_all_streams_drop_gates(&context->gates);
+    sg_all_streams_drop_barriers(&context->stream_barriers);
     sg_graph_drop_context(context);
     sg_condition_drop_context(context);
     sg_sampled_drop_context(context);

@@ -30,12 +30,12 @@ struct sg_context {
     unsigned references; /* of the handle, and of threads that wait with the lock released */
     unsigned flags;
     unsigned api_version;
-    uint64_t chunks;          /* of the device's memory that it takes by itself */
-    struct sg_stream *legacy; /* the legacy default stream */
-    struct ga_list streams;   /* all, the legacy one included */
-    struct sg_stream *gather; /* waits for all others (context_events.c); NULL: not yet */
-    struct ga_list gates;     /* marks that new streams wait for */
-    struct ga_list greens;    /* struct sg_green */
+    uint64_t chunks;                /* of the device's memory that it takes by itself */
+    struct sg_stream *legacy;       /* the legacy default stream */
+    struct ga_list streams;         /* all, the legacy one included */
+    struct sg_stream *gather;       /* waits for all others (context_events.c); NULL: not yet */
+    struct ga_list stream_barriers; /* marks that new streams wait for */
+    struct ga_list greens;          /* struct sg_green */
     struct ga_list events;
     struct ga_list modules;
     struct ga_list ranges;

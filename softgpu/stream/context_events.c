@@ -2,8 +2,8 @@
 /* Events of a whole context or green context: recording the work of all its streams, and making all
  * of them wait. One stream of the context gathers the marks of the others.
  *
- * Note: streams that are made later wait as well, so the marks are kept, as gates, until they are
- * done. */
+ * Note: streams that are made later wait as well, so the marks are kept, as stream barriers, until
+ * they are done. */
 #include "softgpu/stream/context_events.h"
 
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "softgpu/stream/queue.h"
 #include "softgpu/stream/shared_events.h"
 
-struct gate {
+struct stream_barrier {
     struct ga_list in_context;
     struct sg_mark *mark;
 };
 
-static void gate_drop(struct gate *gate)
+static void barrier_drop(struct stream_barrier *barrier)
 {
-    ga_list_remove(&gate->in_context);
-    sg_mark_drop(gate->mark);
-    free(gate);
+    ga_list_remove(&barrier->in_context);
+    sg_mark_drop(barrier->mark);
+    free(barrier);
 }
 
 static struct sg_stream **gather_of(const struct sg_all_streams *whole)
@@ -29,9 +29,9 @@ static struct sg_stream **gather_of(const struct sg_all_streams *whole)
     return whole->green != NULL ? &whole->green->gather : &whole->context->gather;
 }
 
-static struct ga_list *gates_of(const struct sg_all_streams *whole)
+static struct ga_list *barriers_of(const struct sg_all_streams *whole)
 {
-    return whole->green != NULL ? &whole->green->gates : &whole->context->gates;
+    return whole->green != NULL ? &whole->green->stream_barriers : &whole->context->stream_barriers;
 }
 
 static CUresult gather_make(const struct sg_all_streams *whole)
@@ -111,15 +111,15 @@ CUresult sg_all_streams_follow(const struct sg_all_streams *whole, struct sg_mar
     if (sg_mark_done(mark)) {
         return CUDA_SUCCESS;
     }
-    struct gate *gate = malloc(sizeof *gate);
-    struct sg_stream **held = gate != NULL ? streams_hold(whole, &count) : NULL;
+    struct stream_barrier *barrier = malloc(sizeof *barrier);
+    struct sg_stream **held = barrier != NULL ? streams_hold(whole, &count) : NULL;
     if (held == NULL) {
-        free(gate);
+        free(barrier);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    gate->mark = mark;
+    barrier->mark = mark;
     sg_mark_hold(mark);
-    ga_list_append(gates_of(whole), &gate->in_context);
+    ga_list_append(barriers_of(whole), &barrier->in_context);
     CUresult rc = CUDA_SUCCESS;
     for (size_t i = 0; i < count && rc == CUDA_SUCCESS; i++) {
         rc = held[i]->destroyed ? CUDA_SUCCESS : sg_stream_follow(held[i], mark);
@@ -128,15 +128,15 @@ CUresult sg_all_streams_follow(const struct sg_all_streams *whole, struct sg_mar
     return rc;
 }
 
-static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
+static CUresult follow_barriers(struct sg_stream *stream, struct ga_list *barriers)
 {
     CUresult rc = CUDA_SUCCESS;
-    ga_list_each (at, following, gates) {
-        struct gate *gate = ga_container(at, struct gate, in_context);
-        if (sg_mark_done(gate->mark)) {
-            gate_drop(gate);
+    ga_list_each (at, following, barriers) {
+        struct stream_barrier *barrier = ga_container(at, struct stream_barrier, in_context);
+        if (sg_mark_done(barrier->mark)) {
+            barrier_drop(barrier);
         } else if (rc == CUDA_SUCCESS) {
-            rc = sg_stream_follow(stream, gate->mark);
+            rc = sg_stream_follow(stream, barrier->mark);
         }
     }
     return rc;
@@ -144,14 +144,15 @@ static CUresult follow_gates(struct sg_stream *stream, struct ga_list *gates)
 
 CUresult sg_all_streams_follow_gates(struct sg_stream *stream)
 {
-    CUresult rc = follow_gates(stream, &stream->context->gates);
-    return rc == CUDA_SUCCESS && stream->green != NULL ? follow_gates(stream, &stream->green->gates)
-                                                       : rc;
+    CUresult rc = follow_barriers(stream, &stream->context->stream_barriers);
+    return rc == CUDA_SUCCESS && stream->green != NULL
+               ? follow_barriers(stream, &stream->green->stream_barriers)
+               : rc;
 }
 
-void sg_all_streams_drop_gates(struct ga_list *gates)
+void sg_all_streams_drop_barriers(struct ga_list *barriers)
 {
-    while (!ga_list_empty(gates)) {
-        gate_drop(ga_container(gates->next, struct gate, in_context));
+    while (!ga_list_empty(barriers)) {
+        barrier_drop(ga_container(barriers->next, struct stream_barrier, in_context));
     }
 }

@@ -20,10 +20,10 @@ CUresult sg_all_streams_record(const struct sg_all_streams *whole, struct sg_mar
 /* All later work of the streams waits for the mark, also in streams that are made later. */
 CUresult sg_all_streams_follow(const struct sg_all_streams *whole, struct sg_mark *mark);
 
-/* Makes a new stream wait for the gates. */
+/* Makes a new stream wait for the stream barriers. */
 CUresult sg_all_streams_follow_gates(struct sg_stream *stream);
 
 /* Called when the context, or the green context, is emptied. */
-void sg_all_streams_drop_gates(struct ga_list *gates);
+void sg_all_streams_drop_barriers(struct ga_list *barriers);
 
 #endif

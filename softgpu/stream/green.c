@@ -20,7 +20,7 @@ void sg_green_drop(struct sg_green *green)
 {
     assert(green->references > 0);
     if (--green->references == 0) {
-        sg_all_streams_drop_gates(&green->gates);
+        sg_all_streams_drop_barriers(&green->stream_barriers);
         free(green);
     }
 }
@@ -48,7 +48,7 @@ CUresult sg_green_make(struct sg_context *context, const struct front_green *fro
     made->context = context;
     made->handle = (CUcontext)(uintptr_t)front->handle;
     made->references = 1;
-    ga_list_init(&made->gates);
+    ga_list_init(&made->stream_barriers);
     made->sm_count = front->sms;
     CUresult rc = sg_stream_make_in(context, made, CU_STREAM_DEFAULT, 0, &made->legacy);
     if (rc != CUDA_SUCCESS) {

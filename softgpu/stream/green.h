@@ -20,8 +20,8 @@ struct sg_green {
     unsigned references; /* of the green context, and of its streams */
     bool dead;           /* destroyed, or its context was emptied */
     struct sg_stream *legacy;
-    struct sg_stream *gather; /* like `gather` and `gates` of sg_context */
-    struct ga_list gates;
+    struct sg_stream *gather; /* like `gather` and `stream_barriers` of sg_context */
+    struct ga_list stream_barriers;
     unsigned sm_count; /* its kernels see only these: %smid counts from 0 */
 };
 
