@@ -109,7 +109,7 @@ static enum ga_status admit_ended(struct auth_refusal *refusal, enum auth_reason
     return GA_DENIED;
 }
 
-/* The store cannot say. Not the fault of who connects. */
+/* The store cannot say. Not the fault of the peer. */
 static enum ga_status store_fails(struct auth *auth, enum ga_status status,
                                   struct auth_refusal *refusal)
 {

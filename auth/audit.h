@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log: who did what, and who was refused; a part of auth.h.
+/* The audit log: changes by admins, admissions and refusals; a part of auth.h.
  *
  * A folder has a file for each day (UTC), audit-2026-11-25.log, of JSON objects, one in a line, and
  * the file `head`. Each line has a number (`seq`) and `hash`: the SHA-256 of the hash of the line

@@ -74,7 +74,7 @@ const char *auth_reason_name(enum auth_reason reason);
 
 struct auth_refusal {
     enum auth_reason reason;
-    char why[AUTH_WHY_BYTES];    /* for the one who connects; does not say which half was wrong */
+    char why[AUTH_WHY_BYTES];    /* for the peer; does not say which half was wrong */
     char detail[AUTH_WHY_BYTES]; /* for the audit log: what was wrong; never a secret */
     /* The credential that was shown; "": none, or none by its form */
     char credential[STORE_ID_MAX + 1];
@@ -102,7 +102,7 @@ GA_CHECKED enum ga_status auth_admit(struct auth *auth, const struct auth_claim 
  * or local user removed. That a credential has expired ends nothing that runs. */
 GA_CHECKED enum ga_status auth_still(struct auth *auth, struct auth_grant *grant,
                                      struct auth_refusal *refusal);
-/* How long the source counts as one that fails, in ms; 0: it does not. For those who spend time on
+/* How long the source counts as one that fails, in ms; 0: it does not. For code that spends time on
  * its encryption. */
 uint64_t auth_penalty_ms(const struct auth *auth, const uint8_t source[AUTH_SOURCE_BYTES],
                          uint64_t now_ns);

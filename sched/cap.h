@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Caps and throttles of tenants: a token bucket (Turner, 1986) of GPU time. It fills at its
- * percentage of the time and holds what comes in within one window; who uses the GPU takes from it,
+ * percentage of the time and holds what comes in within one window; use of the GPU takes from it,
  * if need be below zero, since an operation that runs is not stopped. A bucket that has run dry is
  * closed until a quarter of it is full, so that its tenant works in pieces and not in crumbs.
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs of FS and TFS: each tenant that has work when an epoch begins gets one turn in it, of
- * epoch * weight / (sum of these weights), less what it owes; who owes more than that sits out and
- * owes so much less. Inside a tenant, sessions take turns, and who pauses leaves the rest of the
- * turn to another one that has work. A tenant that has had work less than hold_ns ago has some
- * here: else others would begin long operations in each of its pauses.
+ * epoch * weight / (sum of these weights), less what it owes; a tenant that owes more than that
+ * sits out and owes so much less. Inside a tenant, sessions take turns, and one that pauses leaves
+ * the rest of the turn to another one that has work. A tenant that has had work less than hold_ns
+ * ago has some here: else others would begin long operations in each of its pauses.
  *
  * Work conserving: a tenant without work leaves its turn to the next one, and has what is left of
  * it if it comes back in the epoch. The next epoch begins as soon as all with work have had theirs.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device-level scheduling: who may use one GPU now (Strings, SC14, IV-B; Rain, VTDC13, 4.2; DCUDA,
- * SoCC19, 3.3). Pure: no input or output, no clock (the caller says what time it is), no allocation
- * in a decision. gpuaasd and the simulator run this same code.
+/* Device-level scheduling: the sessions that may use one GPU now (Strings, SC14, IV-B; Rain,
+ * VTDC13, 4.2; DCUDA, SoCC19, 3.3). Pure: no input or output, no clock (the caller says what time
+ * it is), no allocation in a decision. gpuaasd and the simulator run this same code.
  *
  * The caller keeps the requests of the sessions up to date (sched_update), says what they have used
  * (sched_charge), and asks for a decision (sched_decide)
@@ -152,7 +152,7 @@ struct sched_decision sched_decide(struct sched *sched, uint64_t now);
  * at all if its own pauses after such work are mostly longer than half of hold_ns. 0 stays 0. */
 uint64_t sched_hold_ns(const struct sched *sched, uint32_t slot);
 
-/* For people who look, tests, and feedback. */
+/* For monitoring, tests, and feedback. */
 struct sched_account {
     uint64_t attained_ns[GPU_ENGINES]; /* service since it has joined */
     uint64_t waited_ns;                /* wanted to and was not awake, all in all */

@@ -3,14 +3,13 @@
  * (SOCK_SEQPACKET). Both ends are one program, so structs travel as they are.
  *
  *   gpuaasd                              backend process
- *     SETUP ------------------------------->
- *     <--------------------- WARM, or FAILED     its driver is open: it serves nobody yet
- *     APPLICATION ------------------------->     whom to serve, at which seat
- *     <------ READY (its address), or FAILED
- *     TICKET ------------------------------>     one for each device that the client opens
- *     <-------------------------------- IDLE     no session, no ticket that is still good
- *     <------------------------------ SERVED     its data and side connections are open
- *     ALONE ------------------------------->     its control connection has ended: SERVED, please,
+ *     SETUP -------------------------------> <--------------------- WARM, or FAILED     its driver
+ *     is open: it serves nobody yet APPLICATION -------------------------> the application, and its
+ *     seat <------ READY (its address), or FAILED TICKET ------------------------------>     one
+ *     for each device that the client opens <-------------------------------- IDLE     no session,
+ *     no ticket that is still good <------------------------------ SERVED     its data and side
+ *     connections are open ALONE ------------------------------->     its control connection has
+ *     ended: SERVED, please,
  *                                                if the others have not; IDLE, if there are none
  *     <------------------------------- BOUND     a device is open: a session
  *     VOID -------------------------------->     tickets for this GPU that nobody has shown yet
@@ -133,7 +132,7 @@ enum channel_lent {
     CHANNEL_LENT_OBJECTS,
     CHANNEL_LENT_KINDS
 };
-/* Whom TRIM is for: all that use the GPU, or the tenant's own. */
+/* The receivers of TRIM: all that use the GPU, or the tenant's own. */
 enum channel_trim { CHANNEL_TRIM_ALL, CHANNEL_TRIM_TENANT };
 enum channel_what {
     CHANNEL_MEMORY = 1,
@@ -142,9 +141,9 @@ enum channel_what {
     CHANNEL_EVENT_FILE, /* by a descriptor */
 };
 
-/* As whom a process runs once its driver is open. */
+/* The user that a process runs as once its driver is open. */
 struct channel_identity {
-    uint32_t change; /* 0: as whom it has been started */
+    uint32_t change; /* 0: the one that has started it */
     uint32_t uid, gid, group_count;
     uint32_t groups[CHANNEL_GROUPS_MAX];
 };

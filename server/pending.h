@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pending connections, which have not said who they are: how many there may be, which one makes
- * room for the next one, and whose encryption goes on next. Nothing here touches a connection;
- * gpuaasd and the backend processes do what it answers.
+/* Pending connections, which have not greeted: how many there may be, which one makes room for the
+ * next one, and whose encryption goes on next. Nothing here touches a connection; gpuaasd and the
+ * backend processes do what it answers.
  *
  * Connections are counted together by their source (transport_source). When there are more than
  * `most`, the source that has most loses one: of those that have said nothing and those that have
@@ -10,7 +10,8 @@
  * nothing or little, also if all come from one address; and a source with few connections never
  * makes room for one with many. One source may have all places as long as nobody else wants them.
  *
- * Note: the first byte counts, not the last one: who says a byte now and then gains nothing. */
+ * Note: the first byte counts, not the last one: a connection that sends a byte now and then gains
+ * nothing. */
 #ifndef SERVER_PENDING_H
 #define SERVER_PENDING_H
 

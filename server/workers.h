@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/status.h"
 
-#define WORKERS_MAX 2u /* jobs at once; further cores are for who is served already */
+#define WORKERS_MAX 2u /* jobs at once; further cores are for clients that are served already */
 
 /* A member of what the work is about, which must stay until the job has been taken back. */
 struct worker_job {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database's file, sound or not, in the hands of one who wants to change it as a whole.
+/* A database's file, sound or not, held by a process that wants to change it as a whole.
  *
  * Note: it is opened as SQLite opens it. A plain descriptor would, when it is closed, take away the
  * locks that SQLite has on the same file in this process. */

@@ -2,9 +2,9 @@
 /* Usage: what sessions have used, and sums of it; a part of store.h.
  *
  * A row is the state of one session on one GPU, with absolute figures. Writing it again changes
- * nothing, and no figure ever gets smaller: who does not know whether a row was written writes it
- * again. Sums by day are kept with the rows, in the same transaction; what a row has grown by
- * belongs to the day of its `last`. */
+ * nothing, and no figure ever gets smaller: a writer that does not know whether a row was written
+ * writes it again. Sums by day are kept with the rows, in the same transaction; what a row has
+ * grown by belongs to the day of its `last`. */
 #ifndef STORE_USAGE_H
 #define STORE_USAGE_H
 

@@ -9,8 +9,8 @@
  *
  * Groups are made anew when each of them has had its turn: a round. New sessions find a place in
  * those that have not had theirs. A tenant that has had a turn in the round that goes on gets no
- * new group in it, and a new session owes what its tenant's last one owed when it left: else who
- * opens a session for each request would have all turns, and no debts.
+ * new group in it, and a new session owes what its tenant's last one owed when it left: else a
+ * tenant that opens a session for each request would have all turns, and no debts.
  *
  * Where all fit into one group, everybody is awake all the time: a GPU that is not overloaded needs
  * no turns.
@@ -63,7 +63,7 @@ static void group_place(struct sched *sched, uint32_t slot)
     sched->group_demands[best] += session->group_demand;
 }
 
-/* The ready session without a group that demands most, of those for whom there is a place. */
+/* The ready session without a group that demands most, of those that have a place. */
 static uint32_t group_next_member(const struct sched *sched)
 {
     uint32_t next = SCHED_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No scheduling: whoever has work may begin it. The driver decides, as with plain CUDA.
+/* No scheduling: a session with work may begin it. The driver decides, as with plain CUDA.
  *
  * Reads: nothing. Starvation: as the driver has it. Bad: where one tenant's kernels are long. */
 #include "sched/next/next.h"

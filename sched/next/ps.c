@@ -94,7 +94,7 @@ static bool ps_take_first(struct ps_choice *choice, unsigned phases, uint64_t de
     return true;
 }
 
-/* Those that too many turns have passed, the most often passed first; before them those who have
+/* Those that too many turns have passed, the most often passed first; before them those that have
  * their turn for this reason. Turns that begin at this time do not count yet: the decision would
  * not be the same if it were asked for again. */
 static void ps_take_aged(struct ps_choice *choice, uint64_t now)

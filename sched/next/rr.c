@@ -6,8 +6,8 @@
  *
  * Reads: wants, busy, tenant. Starvation: none; with n sessions one waits for at most n +
  * passed_max turns, each of a slice and the operation that runs at its end: when passed_max turns
- * have passed it, new ones no longer go first. Bad: for fairness between tenants (who opens more
- * sessions gets more, and long operations overshoot unpunished), for short requests. */
+ * have passed it, new ones no longer go first. Bad: for fairness between tenants (a tenant that
+ * opens more sessions gets more, and long operations overshoot unpunished), for short requests. */
 #include "sched/next/next.h"
 #include "sched/turn.h"
 

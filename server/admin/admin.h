@@ -12,8 +12,8 @@
 #include "conf/conf.h"
 #include "server/control/control.h"
 
-/* At once, by the socket and as many over the network: whoever is elsewhere keeps nobody from the
- * socket. A further one is told so. */
+/* At once, by the socket and as many over the network: remote admins keep nobody from the socket. A
+ * further one is told so. */
 #define ADMIN_CONNS_MAX 32u
 
 struct admin {

@@ -9,7 +9,8 @@
 
 struct admin;
 
-/* Takes a connection of the admin socket; who may not gets a reply that says so. */
+/* Takes a connection of the admin socket; a peer that may not administer gets a reply that says
+ * so. */
 void admin_conn_local(struct admin *admin, int fd);
 /* Takes one over the network; `grant` is owned, and holds while the admin is connected: that is
  * checked before each request. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Note: groups are those that the peer had when it connected (SO_PEERGROUPS): who joins a group
- * logs in anew, as everywhere. */
+/* Note: groups are those that the peer had when it connected (SO_PEERGROUPS): a user that joins a
+ * group logs in again, as everywhere. */
 #include "server/admin/admin_peer.h"
 
 #include <grp.h>

@@ -22,7 +22,7 @@ struct admin_peer {
     bool member; /* of the group, also as a supplementary group */
     /* For logs: "uid:N", since finding a user's name may take time; or "admin:NAME". */
     char name[STORE_NAME_MAX + 8];
-    char credential[STORE_ID_MAX + 1]; /* of who comes over the network; "": by the socket */
+    char credential[STORE_ID_MAX + 1]; /* of an admin over the network; "": by the socket */
     char address[TRANSPORT_PEER_BYTES];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tickets, and who shows one. */
+/* Tickets, and connections that show one. */
 #include "server/backend/admission.h"
 
 #include <stdio.h>

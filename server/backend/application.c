@@ -223,8 +223,8 @@ void application_init(struct application *application, struct backend *backend)
     atomic_store(&application->asked, true);
 }
 
-/* Besides, for programs on this machine, at a random name that no other process has; who may speak
- * there, too, tickets decide. How many listeners that makes. */
+/* Besides, for programs on this machine, at a random name that no other process has; tickets decide
+ * there, too, which connections are served. How many listeners that makes. */
 static unsigned local_listen(const struct backend *backend, struct transport_listener *listener,
                              struct channel_ready *ready)
 {

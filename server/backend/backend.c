@@ -197,7 +197,7 @@ static void backend_turn(void)
     admission_turn(&backend);
 }
 
-/* Until gpuaasd says for whom, this is a spare. */
+/* Until gpuaasd names an application, this is a spare. */
 _Noreturn static void backend_serve(void)
 {
     const struct channel_bare warm = {.kind = CHANNEL_WARM};

@@ -47,7 +47,7 @@ static bool capabilities_drop(void)
     return syscall(SYS_capset, &header, none) == 0;
 }
 
-/* Refused to who has no capabilities, and then there is nothing that could be gained. */
+/* Refused to a process without capabilities, which has nothing to gain. */
 static void bounds_drop(void)
 {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;

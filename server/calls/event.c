@@ -274,7 +274,7 @@ CUresult server_do_ga_stream_query(struct server_conn *conn,
     return query_answer(conn, rc, watch, lane);
 }
 
-/* An event of our own behind what the shared one stands for now, whoever records that again. */
+/* An event of our own behind what the shared one stands for now, even if that is recorded again. */
 static CUresult shared_mark(struct server_conn *conn, const struct server_event *event,
                             struct event_ref **ref)
 {

@@ -3,7 +3,7 @@
  * the client means. Their objects are the primary context's.
  *
  * What a reader would get wrong: the default stream of a green context has no handle in CUDA. Here
- * it is a stream whose real handle is NULL; whoever uses it makes the green context current first
+ * it is a stream whose real handle is NULL; code that uses it makes the green context current first
  * (stream_apply). */
 #include "server/calls/green.h"
 

@@ -66,7 +66,7 @@ static void store_failed(struct control *control, const char *why)
     }
 }
 
-/* ---- those who are in */
+/* ---- admitted applications */
 
 struct tenant_terms access_terms(const struct store_tenant *tenant)
 {
@@ -174,7 +174,7 @@ static void access_turn(uv_timer_t *timer)
     access_ends_ask(control);
 }
 
-/* ---- who wants to come in */
+/* ---- admission */
 
 static struct auth_claim claim_of(const struct transport_identity *identity, const char *token)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of tenants and credentials as gpuaasd uses it: who may come in, and whether those that
- * are in still may.
+/* The store of tenants and credentials as gpuaasd uses it: admission, and whether admitted programs
+ * may still run.
  *
  * Note: changes are found in the store itself, whoever has made them: an admin over the socket, or
  * another program. Within ACCESS_TURN_MS programs whose right has ended are ended, too. */
@@ -29,8 +29,9 @@ struct tenant_terms access_terms(const struct store_tenant *tenant);
 /* The terms of the tenant "default", whose everybody is with auth = off. */
 struct tenant_terms access_everybody(struct control *control);
 
-/* Asks whether who has greeted by this connection, with this token (NULL: none), may come in. With
- * auth = off nobody is asked: not to be called then. GA_DENIED and others with `refusal`. */
+/* Asks whether the client that has greeted by this connection, with this token (NULL: none), may
+ * come in. With auth = off nobody is asked: not to be called then. GA_DENIED and others with
+ * `refusal`. */
 GA_CHECKED enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
                                      const char *address, const char *token,
                                      struct auth_grant *grant, struct auth_refusal *refusal);
@@ -46,7 +47,7 @@ bool access_admin_still(struct control *control, struct auth_grant *grant);
 bool access_is_slow(const struct control *control, const struct transport_conn *conn);
 /* 0: one of them may go on now. Otherwise how long it is until one may. */
 uint64_t access_slow_wait_ns(struct control *control);
-/* Looks at once whether the store has changed: to be called by who has changed it. */
+/* Looks at once whether the store has changed: to be called after a change. */
 void access_look(struct control *control);
 
 #endif

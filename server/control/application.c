@@ -20,7 +20,7 @@
 
 /* ---- life */
 
-/* The host of an address "tcp://host:port", without the brackets of IPv6; who comes through shared
+/* The host of an address "tcp://host:port", without the brackets of IPv6; a client through shared
  * memory is on this machine. Empty: it has none. */
 static void host_of(const char *url, char host[CONF_TEXT_MAX])
 {
@@ -105,7 +105,7 @@ void control_application_keep(struct control_application *application)
     application->users++;
 }
 
-/* Not inline: who drops it twice has it twice, which compilers do not see. */
+/* Not inline: a caller that drops it twice has it twice, which compilers do not see. */
 __attribute__((noinline)) void control_application_drop(struct control_application *application)
 {
     if (--application->users == 0) {

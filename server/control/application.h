@@ -57,7 +57,7 @@ struct control_application {
     uint32_t gpu_count;
     struct ga_list clients;              /* struct control_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
-    unsigned users;                      /* connections, seats, and who is at work with it */
+    unsigned users;                      /* connections, seats, and code that works with it */
 };
 
 /* An application that says this `hello` by a connection from `address`; nobody finds it yet. The

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log as gpuaasd writes it (key audit_log): who was let in, refused, and what admins have
- * changed. Without that key nothing is written, and nothing here does anything.
+/* The audit log as gpuaasd writes it (key audit_log): admissions, refusals, and changes by admins.
+ * Without that key nothing is written, and nothing here does anything.
  *
  * Note: with audit_full = deny nobody new is let in while it cannot be written. Programs that run
  * are never touched; it is tried again every second. */
@@ -37,7 +37,7 @@ GA_CHECKED bool audit_lets_in(const struct control *control, struct refusal *ref
 /* The session of an application has begun. False, with `refusal`: it must not, since that cannot be
  * written. */
 GA_CHECKED bool audit_opens(const struct control_application *application, struct refusal *refusal);
-/* A program that has said who it is was refused; a storm of these is not written line by line. */
+/* An authenticated program was refused; a storm of these is not written line by line. */
 void audit_turned_away(const struct control_application *application,
                        const struct refusal *refusal);
 /* The application has ended. */
@@ -46,7 +46,7 @@ void audit_closes(const struct control_application *application);
 /* An admin's request, done or tried. Texts may be NULL: there is none. */
 struct audit_change {
     const char *who, *verb, *arguments, *before, *after, *error;
-    const char *credential, *address; /* of who comes over the network */
+    const char *credential, *address; /* of an admin over the network */
     int64_t pid;                      /* of the others */
 };
 /* The line is on the disk when this returns, if it can be. */

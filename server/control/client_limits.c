@@ -104,7 +104,7 @@ void control_limits_fini(struct control *control)
     }
 }
 
-/* ---- who goes */
+/* ---- eviction */
 
 static void pending_drop(struct control_client *client, const char *why)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct held_memory {
-    struct ga_list link;  /* of who has made it */
+    struct ga_list link;  /* of the application that has made it */
     struct holder *maker; /* NULL: it has freed it, or has ended */
     uint32_t what, gpu;
     uint64_t at, bytes;

@@ -104,7 +104,7 @@ enum ga_status control_listeners_renew(struct control *control, const struct con
     return GA_OK;
 }
 
-/* Accepting waits for the end of the loop's turn: who is served already goes first. */
+/* Accepting waits for the end of the loop's turn: clients that are served already go first. */
 static void listener_readable(uv_poll_t *poll, int status, int events)
 {
     struct control_listener *listener = poll->data;

@@ -17,8 +17,8 @@ struct sharing_entry {
     struct held_memory *memory; /* NULL: it is an event */
 };
 
-/* The descriptor of an entry is on its way from the owner to who opens it. An application opens one
- * thing at a time, so it has one of these at most. */
+/* The descriptor of an entry is on its way from the owner to the application that opens it. An
+ * application opens one thing at a time, so it has one of these at most. */
 struct sharing_fetch {
     struct ga_list link;
     uint32_t number;
@@ -62,7 +62,7 @@ static void fetch_free(struct sharing_fetch *fetch)
     free(fetch);
 }
 
-/* Tells who opens it, and frees the fetch. `fd` stays the caller's. */
+/* Answers the opener, and frees the fetch. `fd` stays the caller's. */
 static void sharing_fetch_end(struct sharing_fetch *fetch, int32_t result, int fd)
 {
     struct channel_request answer = {.verb = CHANNEL_OPEN};

@@ -79,7 +79,7 @@ static void metrics_sums_turns(void *user, const struct status_application *appl
 }
 
 /* Labels are names: one that was removed while its programs still end, and the next of its name,
- * are one to who reads them. */
+ * are one to a reader. */
 static struct tenant_sums *metrics_sums_begin(struct tenants_sums *all, const char *name)
 {
     struct tenant_sums *sums = metrics_sums_of(all, name);

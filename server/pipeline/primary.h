@@ -5,7 +5,7 @@
  * Note: in a process of several applications the context is one, and each application that needs
  * it is charged with it.
  *
- * All is for the submit thread; at the end, for who frees. */
+ * All is for the submit thread; at the end, for the thread that frees. */
 #ifndef SERVER_PIPELINE_PRIMARY_H
 #define SERVER_PIPELINE_PRIMARY_H
 

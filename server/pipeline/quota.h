@@ -94,8 +94,8 @@ CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, u
 void quota_give(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount);
 /* A LEND is sent now: all that is spare of its kind goes back with it. Any thread. */
 void quota_asks(struct quota *quota, struct channel_request *packet);
-/* Its answer has come: what is lent beyond `wanted` is spare from now on. `wanted` 0: whoever asked
- * has given up. The same. */
+/* Its answer has come: what is lent beyond `wanted` is spare from now on. `wanted` 0: the asking
+ * thread has given up. The same. */
 void quota_answered(struct quota *quota, const struct channel_request *packet, uint64_t wanted);
 /* gpuaasd wants back what is spare of some kinds. The packet is the answer. */
 void quota_recall(struct quota *quota, const struct channel_request *packet);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A limit in a second. Pure: who holds it to says how many there have been, and what time it is.
+/* A limit in a second. Pure: the caller says how many there have been, and what time it is.
  *
  * Where there is a limit, that costs a look at the counts, and at the clock once in as many as may
  * come in a twentieth of a second. */
@@ -20,7 +20,7 @@ struct rate {
  */
 uint64_t rate_count(struct rate *rate, uint64_t now_count, uint64_t now);
 
-/* From now on it is another limit. Those who came too early under the one before stay counted;
+/* From now on it is another limit. Those that came too early under the one before stay counted;
  * where there was none, nothing that was before counts. */
 void rate_change(struct rate *rate, uint64_t per_second, uint64_t now_count, uint64_t now);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limit bandwidth-out, held where bytes are sent: what is over it waits in the send queue, and
- * whoever does not send goes on. All ways count, also those that bypass the queue.
+ * other threads go on. All ways count, also those that bypass the queue.
  *
  * Nothing here is atomic: the send queue locks it. */
 #ifndef SERVER_PIPELINE_SEND_RATE_H

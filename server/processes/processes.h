@@ -19,7 +19,7 @@ struct backend_process;
 struct processes;
 struct scheduler;
 
-/* How processes take turns on their GPUs; set by who makes `scheduler`. */
+/* How processes take turns on their GPUs; set by the owner of `scheduler`. */
 struct process_turns_ops {
     /* The scheduler knows the process from now on. GA_NO_MEMORY: nothing has changed. */
     enum ga_status (*begin)(struct backend_process *process);

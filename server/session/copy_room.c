@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Room for the bytes of copies. As a rule it is a staging slot, and who finds none waits for one:
- * the wire is faster than the GPU, or the other way round. But a stream may stand still until the
- * program makes a later call, and then the submit thread must read on: so when nothing has gone on
- * for a moment, its copies go by the overflow. */
+/* Room for the bytes of copies. As a rule it is a staging slot, and a call that finds none waits
+ * for one: the wire is faster than the GPU, or the other way round. But a stream may stand still
+ * until the program makes a later call, and then the submit thread must read on: so when nothing
+ * has gone on for a moment, its copies go by the overflow. */
 #include "server/session/copy_room.h"
 
 #include <stdio.h>
@@ -127,8 +127,8 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t la
 
 /* ---- both */
 
-/* Values are waited for in the driver's queues, and nobody sees when: who has used them may again.
- */
+/* Values are waited for in the driver's queues, and nobody sees when: a call that has used them may
+ * again. */
 bool conn_awaits_program(struct server_conn *conn)
 {
     return conn->waits_for_values || host_calls_run(&conn->host_calls);

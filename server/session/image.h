@@ -3,8 +3,8 @@
  * distinct image of an application. Large ones have a name, their SHA-256, and lie in memory that
  * nobody can change any more, so other processes may map the same pages.
  *
- * What a reader would get wrong: an image has no descriptor; who wants to pass it on does so with
- * that of image_finish. Everything is the submit thread's. */
+ * What a reader would get wrong: an image has no descriptor; pass it on with that of image_finish.
+ * Everything is the submit thread's. */
 #ifndef SERVER_SESSION_IMAGE_H
 #define SERVER_SESSION_IMAGE_H
 

@@ -49,7 +49,7 @@ struct meter_context {
 
 struct meter {
     bool on;
-    /* The open batch that the last call went on with: who calls for the same again only counts. */
+    /* The open batch that the last call went on with: a call for the same one only counts. */
     uint64_t stream;
     enum api_engine engine;    /* NONE: there is no such batch */
     struct meter_batch *batch; /* NULL: the same */

@@ -220,8 +220,8 @@ struct server_objects {
     struct image_table images;
     uint32_t condition_count;
     uint64_t last_lane;
-    /* The stream that was found last, for whoever calls for the same one again and again; NULL: it
-     * was another one, or is gone. */
+    /* The stream that was found last, for programs that call for one stream again and again; NULL:
+     * it was another one, or is gone. */
     uint64_t last_stream_handle;
     struct server_stream *last_stream;
 };

@@ -188,7 +188,7 @@ static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gpu
     return false;
 }
 
-/* A line for whoever measures a policy (perf/sched). */
+/* A line for measurements of a policy (perf/sched). */
 static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
 {
     ga_info_each(NULL,

@@ -145,7 +145,7 @@ static uint32_t recall_all(struct lender *lender)
     return lender->turn;
 }
 
-/* Whether any seat may still return some of this kind for the one who asked at this turn. */
+/* Whether any seat may still return some of this kind for the seat that asked at this turn. */
 static bool is_owed(const struct lender *lender, enum channel_lent kind, uint32_t turn)
 {
     ga_list_each (at, next, &lender->seats) {

@@ -48,7 +48,7 @@ struct lender_seat {
     struct ga_list link;                 /* of the tenant's */
     struct lending_share share;
     struct channel_request wanted; /* what it waits for; kind 0: nothing */
-    uint32_t turn;                 /* who asks gets the next one; of `wanted` */
+    uint32_t turn;                 /* a seat that asks gets the next one; of `wanted` */
     uint64_t until_ns;             /* the same */
     uint32_t told, answered;       /* turns of the last recall, and of the last that was answered */
     uint32_t recall;               /* the turn that is to be told when `told` is answered */
@@ -121,9 +121,10 @@ const struct figures_memory *lender_taken(const struct lender_seat *seat, uint32
 /* Bytes of it now; UINT32_MAX: on all GPUs. */
 uint64_t lender_taken_bytes(const struct lender_seat *seat, uint32_t gpu);
 
-/* Looks after those who wait, so that nobody waits for ever. Whether anybody still does. */
+/* Looks after seats that wait, so that none waits for ever. Returns whether any still does. */
 bool lender_turn(struct tenant *tenant, uint64_t now);
-/* Divides the limits in a second among those who use them. Whether the tenant has such limits. */
+/* Divides the limits in a second among the seats that use them. Returns whether the tenant has such
+ * limits. */
 bool lender_divide(struct tenant *tenant, uint64_t now);
 
 /* Whether none of them says that it has charged more than it was lent, of any kind, and the shares

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits for a second are divided among those who use them: each seat that has moved bytes or
+/* Limits for a second are divided among the seats that use them: each seat that has moved bytes or
  * messages lately, or waits for such a limit, gets an equal part of the tenant's, and of its
  * user's. */
 #ifndef SERVER_TENANTS_LENDER_RATES_H
@@ -16,8 +16,8 @@ struct tenant;
 struct limits lender_rates_limits(const struct lender_seat *seat);
 /* Whether the tenant, or any user of it, has a limit for a second. */
 bool lender_rates_any(const struct tenant *tenant);
-/* Counts who has moved anything, or waited until it may, since it was called last. Whether any
- * number of them is another one than before. */
+/* Counts the seats that have moved anything, or waited until they may, since it was called last.
+ * Whether any number of them is another one than before. */
 bool lender_rates_count(struct tenant *tenant);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "server/processes/devices.h"
 
-#define TURN_MS 100 /* so often those who wait are looked after */
+#define TURN_MS 100 /* so often waiting seats are looked after */
 
 static void tenants_turn(uv_timer_t *timer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tenant as gpuaasd sees it: who has applications here now, and what they may have together.
+/* A tenant as gpuaasd sees it: one with applications here now, and their limits together.
  *
  * What a reader would get wrong: a tenant is here only as long as an application of it is, or a
  * backend process of such a one; what is kept of tenants is kept elsewhere. Figures of backend
@@ -76,7 +76,7 @@ void tenant_table_init(struct tenant_table *table, uv_loop_t *loop, const struct
 /* When the loop has ended, before its last turn. */
 void tenant_table_fini(struct tenant_table *table);
 
-/* The terms of the tenant "default", who has no limits. */
+/* The terms of the tenant "default", which has no limits. */
 struct tenant_terms tenant_default(void);
 /* The tenant of these terms (tenant_known), with a use of it for the caller; makes it if it is not
  * here. Terms of a newer generation than the known ones hold from now on, for running applications
@@ -91,7 +91,7 @@ struct tenant *tenant_known(const struct tenant_table *table, uint64_t number, c
 void tenant_keep(struct tenant *tenant);
 void tenant_drop(struct tenant *tenant);
 
-/* A backend process of an application of it waits: for the lender, who must be asked again. */
+/* A backend process of an application of it waits: for the lender, which must be asked again. */
 void tenant_wait(struct tenant *tenant);
 
 #endif

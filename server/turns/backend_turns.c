@@ -41,7 +41,7 @@ enum ga_status backend_turns_begin_late(struct backend_process *process)
             GA_TRY(process->seats[i]->ops->turns(process->seats[i]));
         }
     }
-    turns_room(process); /* who asks for a turn is known by then */
+    turns_room(process); /* the session that asks for a turn is known by then */
     return GA_OK;
 }
 

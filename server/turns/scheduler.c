@@ -276,7 +276,7 @@ void scheduler_stop(struct scheduler *scheduler)
     scheduler_free(scheduler);
 }
 
-/* ---- settings, and people who look */
+/* ---- settings, and monitoring */
 
 uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The request manager of a node (Strings, SC14, III-C): who may use a GPU now. A thread of its own
- * reads what the sessions of all backend processes want (server/grants.h), asks the policy of each
- * GPU (sched/sched.h), and grants turns, which end by time. Without a policy there is no such
- * thread, and no session asks.
+/* The request manager of a node (Strings, SC14, III-C): it decides which sessions may use a GPU
+ * now. A thread of its own reads what the sessions of all backend processes want (server/grants.h),
+ * asks the policy of each GPU (sched/sched.h), and grants turns, which end by time. Without a
+ * policy there is no such thread, and no session asks.
  *
  * Functions are for gpuaasd's loop; they wait for no disk, no process and no GPU. */
 #ifndef SERVER_TURNS_SCHEDULER_H
@@ -33,7 +33,7 @@ struct scheduler_terms {
     uint64_t goal_ns;
 };
 
-/* A session, for people who look. */
+/* A session, for monitoring. */
 struct scheduler_session {
     uint64_t process; /* number of the backend process */
     uint32_t seat;    /* there */
@@ -50,7 +50,7 @@ GA_CHECKED enum ga_status scheduler_start(struct scheduler **out,
                                           const struct scheduler_settings *settings, uint32_t gpus);
 void scheduler_stop(struct scheduler *scheduler);
 
-/* How often it has decided who may use the GPU. */
+/* The number of its decisions. */
 uint64_t scheduler_decisions(struct scheduler *scheduler, uint32_t gpu);
 /* Settings that hold from the next decision on. Use and waiting times of sessions are kept. */
 void scheduler_change(struct scheduler *scheduler, uint32_t gpu,

@@ -258,7 +258,7 @@ static void member_write(struct scheduler_member *member, uint64_t until_ns, uns
 static unsigned member_may(const struct scheduler_member *member, uint64_t until_ns,
                            bool beside_others)
 {
-    if (gpu_is_free(member->gpu)) { /* a cap ends by the clock, which who is free does not ask */
+    if (gpu_is_free(member->gpu)) { /* a cap ends by the clock, which a free session does not ask */
         return until_ns == SCHED_NEVER ? GRANT_ALL | GRANT_FREE : GRANT_ALL;
     }
     return beside_others && member->phase != GPU_PHASE_DFL ? 1u << member->phase : GRANT_ALL;

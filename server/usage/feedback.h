@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The feedback engine (FE; Strings, SC14, III-C): what the request monitor has learnt of programs,
- * for whoever decides about their next sessions. Each (tenant, program, model of GPU) has a row,
- * the sum over its sessions; a session hands over what is new at least every `ledger_interval_s`
- * and when it ends. It is the scheduler feedback table (SFT) of the paper, and is lost when gpuaasd
- * ends.
+ * for decisions about their next sessions. Each (tenant, program, model of GPU) has a row, the sum
+ * over its sessions; a session hands over what is new at least every `ledger_interval_s` and when
+ * it ends. It is the scheduler feedback table (SFT) of the paper, and is lost when gpuaasd ends.
  *
  * A program chooses its name, so rows are bounded: a tenant that makes more loses the one of its
  * own that was not touched for longest; and if all are taken, the node's oldest goes.

@@ -215,7 +215,7 @@ static void row_assume(struct seat_times *times, uint32_t number, uint64_t until
 
 /* ---- dividing */
 
-/* Software GPUs that interrupt no kernel do one after the other. All others give everybody who has
+/* Software GPUs that interrupt no kernel do one after the other. All others give each context with
  * work slices of time. */
 static bool gpu_is_serial(const struct conf_gpu *gpu)
 {
