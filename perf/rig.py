@@ -12,7 +12,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "e2e"))
 
-import harness  # noqa: E402  (found by the line above)
+from lib import harness  # noqa: E402  (found by the line above)
 
 ANSWER_SECONDS = 300
 

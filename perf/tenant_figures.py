@@ -14,15 +14,13 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "faults"))
 
-import ctl  # noqa: E402  (found by this line and that of rig.py)
 import facts  # noqa: E402
 import figures  # noqa: E402
-import harness  # noqa: E402
-import logins  # noqa: E402
-import metering  # noqa: E402
+import logins  # noqa: E402  (found by the line above)
 import tls_figures  # noqa: E402
 from facts import Fact  # noqa: E402
 from figures import Figure, per_second  # noqa: E402
+from lib import ctl, gpu_log, harness  # noqa: E402  (found by rig.py)
 
 BOUND = 1.03  # for launches
 FIRST_BOUND = 1.05
@@ -199,8 +197,8 @@ def metered(bench_rig, _floor, scale):
     if scale < 0.1:  # as little as possible: tests/e2e/metering.py holds it
         return
     for way in ("stream", "streams", "graph"):
-        said, spans = metering.measure(bench_rig.build, way)
-        true = metering.union(spans[0])
+        said, spans = gpu_log.measure(bench_rig.build, way)
+        true = gpu_log.union(spans[0])
         yield Fact(f"metered_{way}", f"GPU time of 10 us kernels, {way}: off by", "%",
                    abs(said[0] - true) / true * 100, 5,
                    f"{said[0] / 1e6:.2f} ms measured, {true / 1e6:.2f} ms by the GPU, "

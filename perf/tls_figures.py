@@ -9,8 +9,8 @@ import time
 
 import facts
 import figures
-import harness
 from figures import ANSWER, COPY_OUT, KB, MB, RING, Figure, microseconds, per_second
+from lib import harness
 
 RECORD = 16 * KB
 

@@ -28,7 +28,7 @@ MODES = {"S1": "local", "S2": "asynchronous", "S3": "waits at first", "S4": "wai
 
 # Where tests stand, the most telling first; tests/arguments has every call that works.
 TESTS = ("tests/contract/*.c", "tests/kernels/*.cu", "*/tests/test_*.c", "tests/guests/*.c",
-         "tests/arguments/calls.txt", "tests/e2e/*.py")
+         "tests/arguments/calls.txt", "tests/e2e/*.py", "tests/e2e/lib/*.py")
 
 HEAD = """# CUDA calls that work
 

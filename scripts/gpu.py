@@ -28,8 +28,8 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.join(ROOT, "tests", "arguments")]
 
 import expected  # noqa: E402  (found by the line above)
-import harness  # noqa: E402
-import programs  # noqa: E402
+from lib import harness  # noqa: E402
+from lib import programs  # noqa: E402
 
 RELEASE = os.path.join(ROOT, "build", "release")
 KERNELS = os.path.join(ROOT, "build", "kernels")

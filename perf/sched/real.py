@@ -17,8 +17,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests",
                                 "e2e"))
 
-import harness  # noqa: E402
 import mixes  # noqa: E402
+from lib import harness  # noqa: E402
 
 IDLE_LEAST = 0.20   # of the processors' time
 LATE_MOST = 0.05    # the 99th percentile of late wake-ups and of late turns, by a phase

@@ -17,8 +17,8 @@ import time
 from contextlib import ExitStack
 
 import real  # noqa: F401  (the path of the end-to-end tests)
-import entitled
-import harness
+from lib import entitlement
+from lib import harness
 
 HOLDS = ["500us", "50ms"]  # the default, and a long one
 BUSY = 0.9
@@ -105,7 +105,7 @@ def looked(build, tenants, hold, seconds):
     worked."""
     limits = {name: ([f"share={100 * tenant.weight}"], None, 0)
               for name, tenant in tenants.items()}
-    with entitled.node(build, "tfs", limits, f"hold = {hold}\n") as here, ExitStack() as stack:
+    with entitlement.node(build, "tfs", limits, f"hold = {hold}\n") as here, ExitStack() as stack:
         for name, tenant in tenants.items():
             work(here, name, tenant, stack)
         stack.callback(ended, here)  # before all others

@@ -81,10 +81,11 @@ class Scripts:
                 names.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module)
+                names.update(f"{node.module}.{alias.name}" for alias in node.names)
         found = set()
         for name in names:
             for folder in (os.path.dirname(path), *self.folders):
-                file = os.path.join(self.root, folder, name + ".py")
+                file = os.path.join(self.root, folder, name.replace(".", os.sep) + ".py")
                 if os.path.exists(file):
                     found.add(file)
                     break

@@ -11,19 +11,17 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 
-import ctl
-import harness
-from harness import expect, wait_until
-from metering import GPU, slices, union
-from node import Player
+from lib import harness
+from lib.gpu_log import GPU
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 from points import Fuse  # noqa: E402 (it lies beside)
+from lib.accounts import NS, node
 
-NS = 10**9
 INTERVAL_NS = NS
 # The most that is lost when gpuaasd is killed: the journal is written ten times a second, with all
 # figures up to then.
@@ -33,44 +31,6 @@ LONG = GPU.replace("kernel_time = 10us", "kernel_time = 5ms")
 AHEAD_NS = 20_000_000
 # The death of a process is seen so much later, here and by gpuaasd.
 NOTICED_NS = 150_000_000
-
-
-class Node:
-    """A gpuaasd with a store that outlives it, and the trace of its GPU."""
-
-    def __init__(self, build, folder, gpu=GPU):
-        self.build, self.folder = build, folder
-        self.store = os.path.join(folder, "gpuaas.db")
-        self.trace = os.path.join(folder, "trace.json")
-        self.admin = ctl.Ctl(build, folder)
-        keys = f"store = {self.store}\nnode = here"
-        self.config = ctl.configuration(folder, gpus=0, keys=keys) + gpu
-
-    def serving(self, **extra):
-        return harness.serving(self.build, config=self.config,
-                               extra={"SOFTGPU_TRACE": self.trace, **extra})
-
-    def usage(self):
-        """The sum of all."""
-        return self.admin.items("usage")[0]
-
-    def rows(self):
-        with contextlib.closing(sqlite3.connect(self.store, timeout=20)) as database:
-            database.row_factory = sqlite3.Row
-            return [dict(row) for row in database.execute(
-                "SELECT epoch, session, gpu, gpu_ns, wall_ms, ended, reason FROM usage "
-                "ORDER BY epoch, session")]
-
-    def true_ns(self, until_ns=None):
-        """For how long any engine has worked, up to then (of the clock of the trace)."""
-        return union([(begin, min(end, until_ns or end)) for spans in slices(self.trace)
-                      for begin, end in spans if until_ns is None or begin < until_ns])
-
-
-@contextlib.contextmanager
-def node(build, **options):
-    with tempfile.TemporaryDirectory(prefix="gpuaas-accounting-") as folder:
-        yield Node(build, folder, **options)
 
 
 @contextlib.contextmanager

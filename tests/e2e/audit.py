@@ -4,59 +4,23 @@
 without room, which keeps new programs out, as long as it lasts, and disturbs no others."""
 
 import contextlib
-import glob
 import json
 import os
 import subprocess
-import tempfile
 import time
 
-import auth
-import ctl
-import harness
-from harness import expect, wait_until
+from lib import ctl, harness, tokens
+from lib.audit_log import Audited, scratch
+from lib.harness import expect, wait_until
 
 RECOVERED_SECONDS = 10
-LINES_SECONDS = 10
-
-
-def scratch():
-    return tempfile.TemporaryDirectory(prefix="gpuaas-audit-")
-
-
-class Audited:
-    """A server with tokens, an admin socket and an audit log."""
-
-    def __init__(self, build, folder, server):
-        self.server, self.folder = server, os.path.join(folder, "audit")
-        self.ctl = ctl.Ctl(build, folder)
-
-    def lines(self):
-        found = []
-        for path in sorted(glob.glob(os.path.join(self.folder, "audit-*.log"))):
-            with open(path, encoding="ascii") as file:
-                found += [json.loads(line) for line in file]
-        return found
-
-    def wait_for(self, event, **members):
-        """The line of this event with these members."""
-        def find():
-            return [line for line in self.lines() if line["event"] == event and
-                    all(line.get(name) == value for name, value in members.items())]
-        return wait_until(find, LINES_SECONDS, f"a line {event} {members}: {self.lines()}")[-1]
-
-    def verify(self):
-        return self.ctl.text("audit", "verify", "--log", self.folder, server=False)
-
-    def newest(self):
-        return sorted(glob.glob(os.path.join(self.folder, "audit-*.log")))[-1]
 
 
 @contextlib.contextmanager
 def audited(build, folder, more=""):
     keys = (f"audit_log = {folder}/audit\n"
             f"admin_socket = {folder}/admin.sock\n{more}")
-    with auth.guarded(build, more=keys) as server:
+    with tokens.guarded(build, more=keys) as server:
         yield Audited(build, folder, server)
 
 
@@ -66,14 +30,15 @@ def test_who_was_let_in_and_refused(build):
             server = log.server
             server.change("add", "lab")
             number, token = server.token("lab")
-            harness.run_passing([build.program("hello")], auth.with_token(build, server, token))
+            harness.run_passing([build.program("hello")], tokens.with_token(build, server, token))
             line = log.wait_for("auth.ok", by="token", credential=number)
             expect(line["tenant"] == "lab" and line["address"].startswith("127.0.0.1"), line)
             opened = log.wait_for("session.open", tenant="lab")
             expect("hello" in opened["program"] and opened["transport"] == "tcp", opened)
             log.wait_for("session.close", session=opened["session"], reason="ended")
             wrong = token[:30] + ("A" if token[30] != "A" else "B") + token[31:]
-            auth.expect_refused(build, auth.with_token(build, server, wrong), auth.NOT_ACCEPTED)
+            tokens.expect_refused(build, tokens.with_token(build, server, wrong),
+                                  tokens.NOT_ACCEPTED)
             line = log.wait_for("auth.fail", reason="wrong")
             expect(number in line["detail"], f"the log says which credential: {line}")
             text = json.dumps(log.lines())
@@ -146,7 +111,7 @@ def full(build, more, admitted):
     with scratch() as folder, audited(build, folder, more) as log:
         server = log.server
         server.change("add", "lab")
-        env = auth.with_token(build, server, server.token("lab")[1])
+        env = tokens.with_token(build, server, server.token("lab")[1])
         with harness.running([build.program("endless"), "kernel"], env) as neighbour:
             neighbour.wait_for_line("started", 60)
             with without_room(log):
@@ -154,7 +119,7 @@ def full(build, more, admitted):
                     if admitted:
                         harness.run_passing([build.program("hello")], env)
                     else:
-                        auth.expect_refused(build, env, "cannot write its audit log")
+                        tokens.expect_refused(build, env, "cannot write its audit log")
                 wait_until(lambda: "make room on its disk" in server.err.text, 10,
                            f"the log of gpuaasd says it\n{server.report()}")
                 expect(neighbour.running(), f"what runs goes on\n{neighbour.report()}")

@@ -7,8 +7,8 @@ import os
 import re
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def start_wrong(build, config):

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf", "sched")
 sys.path.insert(0, PERF)

@@ -11,12 +11,11 @@ import os
 import sys
 import tempfile
 
-import harness
-from admin_socket import Raw
-from harness import expect
-from program import ARGUMENTS
-from programs import PARTS, TWO_DEVICES, capabilities
-from turns import Player
+from lib import harness
+from lib.admin import Raw
+from lib.harness import expect
+from lib.programs import ARGUMENTS, PARTS, TWO_DEVICES, capabilities
+from lib.turn_taker import TurnTaker
 
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 POLICIES = ("tfs", "las", "ps")
@@ -44,7 +43,7 @@ def test_program(build, name, policies):
         admin = stack.enter_context(Raw(f"{folder}/admin.sock"))
         busy = []
         for mode in modes:
-            busy.append(Player(build, server, *mode))
+            busy.append(TurnTaker(build, server, *mode))
             stack.callback(busy[-1].end)
         for policy in policies:
             for gpu in range(2):

@@ -10,9 +10,9 @@ import signal
 import subprocess
 import time
 
-import harness
-from accounting import NS, node
-from harness import expect, wait_until
+from lib import harness
+from lib.accounts import NS, node
+from lib.harness import expect, wait_until
 
 MS = 10**6
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))

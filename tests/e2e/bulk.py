@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large copies over several connections, where the operator says so: everything is as with one."""
 
-import harness
-import slow_wire
-from harness import expect
+from lib import harness, slow_wire
+from lib.harness import expect
 
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory", "threads_copies")
 

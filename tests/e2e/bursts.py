@@ -13,9 +13,9 @@ import tempfile
 import threading
 import time
 
-import harness
-from harness import expect, wait_until
-from no_server import silent_address
+from lib import harness
+from lib.addresses import silent_address
+from lib.harness import expect, wait_until
 
 PROGRAMS = 40 if os.environ.get("GPUAAS_TEST_FULL") == "1" else 12
 BUSY_SECONDS = 3  # longer than a machine is waited for that does not take the connection

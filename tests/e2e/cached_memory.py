@@ -7,9 +7,9 @@ import contextlib
 import signal
 import time
 
-import harness
-from harness import expect, wait_until
-from node import Player
+from lib import harness
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 MEMORY = 512  # MiB; an eighth of it may be kept
 KEPT = 60     # what a program takes and frees here

@@ -5,8 +5,8 @@ one has left in memory of whatever kind."""
 
 import re
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 
 def serving(build, seats):

@@ -15,9 +15,8 @@ import tempfile
 import threading
 import time
 
-import ctl
-import harness
-from harness import expect, wait_until
+from lib import ctl, harness
+from lib.harness import expect, wait_until
 
 GPU = """[gpu.0]
 driver = soft

@@ -5,9 +5,9 @@ is refused what the limits leave, and nobody waits for what others do not use.""
 
 import random
 
-import harness
-from harness import expect
-from quotas import limited, players
+from lib import harness
+from lib.harness import expect
+from lib.limited import limited, players
 
 FAR = ("gpu-mem=100GiB", "gpu-mem-per-gpu=100GiB", "host-pinned=100GiB", "module-bytes=100GiB",
        "objects=100000")

@@ -5,21 +5,15 @@ says is charged with memory of the GPU, and each content of a module that takes 
 charge is compared with what another program of the node sees to be free then. (In builds with
 sanitizers gpuaasd looks itself after each call of every test: server/session/call_check.h.)"""
 
-import contextlib
 import glob
 import os
-import re
-import subprocess
-import sys
 
-import harness
-from harness import expect, wait_until
-from node import Player
-from quotas import MEMORY, another_driver, expect_note, limited
+from lib import harness
+from lib.chargers import MIB, chargers
+from lib.harness import expect, wait_until
+from lib.limited import MEMORY, another_driver, expect_note, limited
 
-CHARGER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "charger.py")
 API = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api", "cuda")
-MIB = 1 << 20
 SLACK = 2 * MIB  # the rest of a chunk that small allocations share
 PRINTF_FIFO, MALLOC_HEAP, STACK, LAUNCHES = 1, 2, 0, 4  # enum CUlimit
 
@@ -109,22 +103,6 @@ def test_no_call_is_forgotten(_):
            f"action here, or the other way round: {device ^ set(ACTIONS)}")
     rest = set(found) - device
     expect(rest == set(OBJECTS), f"others that are charged: {rest ^ set(OBJECTS)}")
-
-
-class Charger(Player):
-    """charger.py, which has a context."""
-
-    def __init__(self, build, env):
-        harness.Process.__init__(self, [sys.executable, CHARGER], env, stdin=subprocess.PIPE)
-        self.answers = 0
-        expect(self.ask("start()") == "started", self.report())
-
-
-@contextlib.contextmanager
-def chargers(build, server, count=1):
-    with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(contextlib.closing(Charger(build, build.remote([server]))))
-               for _ in range(count)]
 
 
 def charged(server, program):

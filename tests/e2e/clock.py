@@ -3,7 +3,7 @@
 """The wall clock is set while a program runs: it waits no longer for that. A library in front of
 the C library's sets it (wall_clock.c)."""
 
-import harness
+from lib import harness
 
 HOUR = 3600
 

@@ -4,8 +4,8 @@
 
 import re
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def gpuaas(build):

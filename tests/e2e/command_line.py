@@ -8,8 +8,8 @@ import re
 import socket
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 SUBS = ("run", "devices", "status")
 

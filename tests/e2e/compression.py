@@ -4,9 +4,8 @@
 
 import re
 
-import harness
-import slow_wire
-from harness import expect
+from lib import harness, slow_wire
+from lib.harness import expect
 
 PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
 

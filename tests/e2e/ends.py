@@ -7,8 +7,8 @@ process's memory is compared."""
 import os
 import re
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 GROWTH_KIB_MAX = 1024

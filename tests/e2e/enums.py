@@ -10,8 +10,8 @@ import re
 import sys
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
                                 "arguments"))

@@ -4,22 +4,9 @@
 
 import contextlib
 
-import harness
-from auth import guarded, with_token
-from harness import expect, wait_until
-
-GPUS = 2
-
-
-@contextlib.contextmanager
-def two_tenants(build, isolation, more=""):
-    """The environments of programs of the tenants `lab`, of that isolation, and `other`, an app.
-    `more`: lines of the configuration of the server."""
-    with guarded(build, more=more, gpus=GPUS) as server:
-        server.change("add", "lab", f"isolation={isolation}")
-        server.change("add", "other")
-        yield server, *(with_token(build, server, server.token(name)[1])
-                        for name in ("lab", "other"))
+from lib import harness
+from lib.harness import expect, wait_until
+from lib.two_tenants import gpu, two_tenants
 
 
 @contextlib.contextmanager
@@ -30,17 +17,11 @@ def idle(build, env):
         yield program
 
 
-def gpu(env, number):
-    """With two devices, the CUDA runtime would take the other one by itself."""
-    return {**env, "CUDA_VISIBLE_DEVICES": str(number)}
-
-
 def expect_taken(build, env, *words):
     process = harness.run([build.program("vector_add")], gpu(env, 0), status=None)
     expect(process.status != 0 and "(46, " in process.out.text, process.report())
     lines = harness.logged(process)
     expect(len(lines) == 1 and all(word in lines[0] for word in words), process.report())
-
 
 
 def test_others_get_another_gpu(build):

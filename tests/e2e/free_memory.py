@@ -6,11 +6,11 @@ other programs of the tenant do, and gpuaasd has nothing to do with it while the
 import glob
 import re
 
-import harness
-from charges import MIB, Charger, chargers
-from harness import expect, wait_until
-from quotas import limited
-from user_quotas import lab
+from lib import harness
+from lib.chargers import MIB, Charger, chargers
+from lib.harness import expect, wait_until
+from lib.lab import lab
+from lib.limited import limited
 
 CALLS = 500
 

@@ -12,12 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-import auth
-import ctl
-import harness
-import two_machines
-from harness import expect, wait_until
-from monitoring import get, metrics_of, place_of
+from lib import ctl, harness, namespaces, tokens
+from lib.harness import expect, wait_until
+from lib.metrics import get, metrics_of, place_of
 
 SEEN_SECONDS = 20
 MOUNT = 'mount -t tmpfs -o size=1m tmpfs "$0" && exec "$@"'
@@ -103,7 +100,7 @@ def node(build, more="", auth_key="on"):
 
 def test_full_disk(build):
     """The disk of the store and of the audit log, without which nobody is let in."""
-    if not two_machines.namespaces():
+    if not namespaces.namespaces():
         print("  (left out: no mount namespaces here)")
         return
     with node(build, "audit_log = FOLDER/disk/audit\n") as one, \
@@ -112,7 +109,7 @@ def test_full_disk(build):
         one.fill()
         one.expect_not_ready("store", "gpuaas.db: its disk is full", "ake room")
         one.expect_not_ready("audit", "disk/audit: ", "make room")
-        auth.expect_refused(build, one.env, "cannot write its audit log")
+        tokens.expect_refused(build, one.env, "cannot write its audit log")
         one.ctl.wrong(ctl.ERROR, "tenant", "add", "shop", says=["disk is full", "Make room"])
         expect(neighbour.running(), f"what runs goes on\n{neighbour.report()}")
         one.make_room()
@@ -122,7 +119,7 @@ def test_full_disk(build):
 
 def test_full_disk_without_credentials(build):
     """With auth = off and without an audit log programs come in; admins can change nothing."""
-    if not two_machines.namespaces():
+    if not namespaces.namespaces():
         print("  (left out: no mount namespaces here)")
         return
     with node(build, auth_key="off") as one:
@@ -140,7 +137,7 @@ def test_full_disk_without_credentials(build):
 
 def test_audit_that_may_lose_lines(build):
     """Programs come in, so it is ready; what is lost is counted."""
-    if not two_machines.namespaces():
+    if not namespaces.namespaces():
         print("  (left out: no mount namespaces here)")
         return
     with node(build, "audit_log = FOLDER/disk/audit\naudit_full = drop\n") as one:
@@ -162,7 +159,7 @@ def test_audit_that_may_lose_lines(build):
 
 
 def test_read_only_disk(build):
-    if not two_machines.namespaces():
+    if not namespaces.namespaces():
         print("  (left out: no mount namespaces here)")
         return
     with node(build, "audit_log = FOLDER/audit\n") as one:

@@ -17,11 +17,10 @@ import subprocess
 import tempfile
 import time
 
-import ctl
-import harness
-from ctl import DENIED, ERROR, NOT_FOUND, UNREACHABLE, USAGE
-from harness import expect, wait_until
-from node import Player
+from lib import ctl, harness
+from lib.ctl import DENIED, ERROR, NOT_FOUND, UNREACHABLE, USAGE
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 MIB = 1 << 20
 

@@ -6,11 +6,9 @@ what is there stays, and a dry run refuses what would be refused."""
 import json
 import os
 
-import ctl
-import harness
-import json_schema
-from ctl import USAGE
-from harness import expect
+from lib import ctl, harness, json_schema
+from lib.ctl import USAGE
+from lib.harness import expect
 
 GIB = 1 << 30
 

@@ -9,11 +9,10 @@ import stat
 import subprocess
 import tempfile
 
-import ctl
-import harness
-from ctl import CONFLICT, ERROR, NOT_FOUND, TIMEOUT, USAGE
-from harness import expect, wait_until
-from node import Player
+from lib import ctl, harness
+from lib.ctl import CONFLICT, ERROR, NOT_FOUND, TIMEOUT, USAGE
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 
 def test_drain(build):

@@ -6,11 +6,10 @@ takes those of the file, and what is wrong is told with what is possible."""
 import contextlib
 import tempfile
 
-import ctl
-import harness
-from ctl import CONFLICT, NOT_FOUND, USAGE
-from harness import expect, wait_until
-from turns import Player, SECONDS
+from lib import ctl, harness
+from lib.ctl import CONFLICT, NOT_FOUND, USAGE
+from lib.harness import expect, wait_until
+from lib.turn_taker import SECONDS, TurnTaker
 
 GPU = "driver = soft\nmemory = 256MiB\nsms = 1\n"
 
@@ -113,7 +112,7 @@ def test_changes_while_programs_run(build):
     """Programs lose nothing: `turns` counts what its kernels and copies have done. semantics
     S172"""
     with node(build, "policy = rr\n") as (server, admin), contextlib.ExitStack() as stack:
-        players = [Player(build, server, mode) for mode in ("queue", "calls")]
+        players = [TurnTaker(build, server, mode) for mode in ("queue", "calls")]
         for player in players:
             stack.callback(player.end)
             player.goes_on(1)
@@ -136,14 +135,14 @@ def test_sessions_from_before_there_was_a_policy(build):
     with node(build, "") as (server, admin), contextlib.ExitStack() as stack:
         players = []
         for mode in ("calls", "queue"):
-            players.append(Player(build, server, mode))
+            players.append(TurnTaker(build, server, mode))
             stack.callback(players[-1].end)
             players[-1].goes_on()
         expect([use["turn"] for session in admin.items("sessions") for use in session["use"]] ==
                [None, None], "they take none")
         process = admin.run("policy", "set", "0", "rr")
         expect("begun" not in process.err.text, process.report())
-        after = Player(build, server, "calls")
+        after = TurnTaker(build, server, "calls")
         stack.callback(after.end)
         players.append(after)
 

@@ -12,51 +12,15 @@ import ssl
 import sys
 import tempfile
 
-import certificates
-import ctl
-import harness
-from admin_socket import CONNS_MAX
-from ctl import DENIED, OK, UNREACHABLE, USAGE
-from harness import expect, wait_until
-from no_server import refusing_address
+from lib import certificates, ctl, harness
+from lib.addresses import refusing_address
+from lib.admin import CONNS_MAX
+from lib.ctl import DENIED, OK, UNREACHABLE, USAGE
+from lib.harness import expect, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 import raw  # noqa: E402
-
-
-class Remote(ctl.Ctl):
-    """The command as somebody elsewhere runs it."""
-
-    def __init__(self, build, folder, url, name=None):
-        super().__init__(build, folder)
-        self.url = url
-        self.env["GPUAAS_CA"] = f"{folder}/ca/ca.pem"
-        if name:
-            self.env["GPUAAS_CERT"] = f"{folder}/{name}.crt"
-            self.env["GPUAAS_KEY"] = f"{folder}/{name}.key"
-
-
-@contextlib.contextmanager
-def reachable(build, keys="auth = on"):
-    """A server with tls, and its command over the admin socket; an authority in its folder."""
-    with tempfile.TemporaryDirectory(prefix="gpuaas-ctl-") as folder:
-        local = ctl.Ctl(build, folder)
-        local.run("ca", "init", "--ca", f"{folder}/ca", server=False)
-        local.run("cert", "issue-server", "127.0.0.1", "--ca", f"{folder}/ca", "--out",
-                  f"{folder}/server")
-        config = ctl.configuration(folder, listen="tls://127.0.0.1:0", keys=f"""{keys}
-store = {folder}/gpuaas.db
-audit_log = {folder}/audit
-tls_cert = {folder}/server.crt
-tls_key = {folder}/server.key
-tls_client_ca = {folder}/ca/ca.pem""")
-        with harness.serving(build, config=config) as server:
-            yield server, local, folder
-
-
-def issue(local, folder, *words, name, **options):
-    return local.run("cert", *words, "--ca", f"{folder}/ca", "--out", f"{folder}/{name}",
-                     **options)
+from lib.remote_admin import Remote, issue, reachable
 
 
 def audited(folder, **wanted):

@@ -13,13 +13,11 @@ import stat
 import tempfile
 import time
 
-import ctl
-import harness
-import json_schema
-from admin_socket import Raw
-from ctl import CONFLICT, ERROR, NOT_FOUND, USAGE
-from harness import expect, wait_until
-from node import Player
+from lib import ctl, harness
+from lib.admin import Raw
+from lib.ctl import CONFLICT, ERROR, NOT_FOUND, USAGE
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 GIB = 1 << 30
 

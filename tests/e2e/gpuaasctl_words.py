@@ -8,10 +8,9 @@ import re
 import subprocess
 import tempfile
 
-import ctl
-import harness
-from ctl import OK, ROOT
-from harness import expect
+from lib import ctl, harness
+from lib.ctl import OK, ROOT
+from lib.harness import expect
 
 PAGE = os.path.join(ROOT, "docs", "man", "gpuaasctl.1")
 

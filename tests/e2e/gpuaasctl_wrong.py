@@ -16,10 +16,9 @@ import tempfile
 import termios
 import time
 
-import ctl
-import harness
-from harness import expect
-from node import Player
+from lib import ctl, harness
+from lib.harness import expect
+from lib.player import Player
 
 
 def test_one_exit_status_for_one_cause(build):

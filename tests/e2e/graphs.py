@@ -5,8 +5,8 @@ few for a changed node."""
 
 import re
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 LAUNCHES = 10
 

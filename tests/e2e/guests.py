@@ -8,10 +8,10 @@ import os
 import sys
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
-PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest_in_python.py")
+PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "guest_in_python.py")
 
 
 def run_guest(build, server, *words, program="guest", preload=True, **options):

@@ -6,8 +6,8 @@ import contextlib
 import random
 import subprocess
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 IDLE = "has used nothing for idle_timeout_s"
 

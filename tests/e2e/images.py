@@ -8,8 +8,8 @@ import os
 import re
 import signal
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 MIB = 20
 FEW = 64 << 10  # bytes that the second start may send, all in all

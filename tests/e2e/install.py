@@ -13,8 +13,8 @@ import signal
 import subprocess
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 DOCS = os.path.join(ROOT, "docs")

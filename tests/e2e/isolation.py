@@ -7,8 +7,8 @@ import os
 import re
 import signal
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def test_fault_beside_others(build):

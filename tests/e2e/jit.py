@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 SAID = "made to keep PTX"
 

@@ -6,9 +6,9 @@ one."""
 
 import contextlib
 
-import harness
-from harness import expect
-from quotas import another_driver, expect_note, limited
+from lib import harness
+from lib.harness import expect
+from lib.limited import another_driver, expect_note, limited
 
 # Kernels take the time that they say, and no processor.
 TIMED = "model = a100\ncontext_time = none\ntiming = yes\nexecute = no\nkernel_time = 10us\n"

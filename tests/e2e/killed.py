@@ -9,8 +9,8 @@ import re
 import signal
 import time
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 
 def start_endless(build, server, what):

@@ -5,8 +5,8 @@
 import os
 import signal
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def test_sigterm_idle(build):

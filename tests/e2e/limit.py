@@ -4,8 +4,8 @@
 
 import re
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 LIMIT = "kernel_limit=300ms"
 TOLD = (r"error: softgpu: kernel _Z4spinPVi: time limit: has run for \d+\.\d+ s, the device's "

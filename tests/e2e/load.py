@@ -7,8 +7,8 @@ import json
 import os
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 TRACE = """gpuaas-trace 1
 gpu c2050

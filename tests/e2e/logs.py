@@ -9,12 +9,9 @@ import struct
 import threading
 import time
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import LINE, expect, wait_until
 
-LINE = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (?P<process>[\w-]+)"
-                  r"\[(?P<pid>\d+)\] (?P<level>error|warn|info|debug): "
-                  r"(?:(?P<client>127\.\d+\.\d+\.\d+:\d+): )?(?P<msg>.*)")
 HEADER = struct.Struct("<IHHQ")  # api/wire.h
 OPEN, REFUSED = 4, 3
 FLOOD = 20000  # lines that a client wants written

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A thousand software GPUs in one node, used by one application in one backend process."""
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 DEVICES = 1000
 MEGABYTES = 100  # of the backend process, for all of them

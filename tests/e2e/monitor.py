@@ -10,10 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-import ctl
-import harness
-from harness import expect, wait_until
-from metering import GPU, union
+from lib import ctl, harness
+from lib.gpu_log import GPU, union
+from lib.harness import expect, wait_until
 
 # 8 of 128 warps: what a launch of `metered` fills.
 SMALL = GPU + "sms = 2\n"

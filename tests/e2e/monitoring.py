@@ -10,57 +10,16 @@ import socket
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.request
 
-import ctl
-import harness
-from harness import expect, wait_until
-from node import Player
-from turns import players
+from lib import ctl, harness
+from lib.harness import expect, wait_until
+from lib.metrics import get, metrics_of, place_of
+from lib.player import Player
+from lib.turn_taker import turn_takers
 
 
 def with_lines(config, *lines):
     return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
-
-
-def place_of(server):
-    return server.wait_for_line(r"monitoring at http://(\S+:\d+)", 20, server.err).group(1)
-
-
-def get(place, path, method="GET", body=None, timeout=20):
-    """Status, text, and the type of the content."""
-    request = urllib.request.Request(f"http://{place}{path}", method=method, data=body)
-    try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            return answer.status, answer.read().decode(), answer.headers["Content-Type"]
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode(), error.headers["Content-Type"]
-
-
-def metrics_of(place):
-    """Name and labels -> value; each line must be as Prometheus reads it: HELP, TYPE, and behind
-    them all lines of the family."""
-    status, text, kind = get(place, "/metrics")
-    expect(status == 200 and "version=0.0.4" in kind, f"{status} {kind}")
-    found, helped, typed = {}, [None], [None]
-    for line in text.splitlines():
-        words = line.split()
-        if words[:2] == ["#", "HELP"]:
-            expect(typed == helped and words[2] not in helped and words[3:], f"no HELP: {line}")
-            helped.append(words[2])
-            continue
-        if words[:2] == ["#", "TYPE"]:
-            typed.append(words[2])
-            expect(typed == helped and words[3] in ("gauge", "counter"), f"no TYPE: {line}")
-            expect((words[3] == "counter") == words[2].endswith("_total"), f"no good name: {line}")
-            continue
-        match = re.fullmatch(r'(\w+)(\{(?:\w+="[^"\n]*",?)*\})? ([0-9.e+-]+)', line)
-        expect(match, f"no line of this format: {line}")
-        expect(typed == helped and match.group(1) == typed[-1], f"not in its family: {line}")
-        expect(match.group(1) + (match.group(2) or "") not in found, f"twice: {line}")
-        found[match.group(1) + (match.group(2) or "")] = float(match.group(3))
-    return found
 
 
 def serving(build, *more, gpus=2):
@@ -125,7 +84,7 @@ def test_all_are_documented(build):
 def test_scheduling(build):
     config = with_lines(harness.configuration(1), "http = 127.0.0.1:0") + "policy = rr\n"
     with harness.serving(build, config=config) as server, \
-            players(build, server, ["calls"]) as (player,):
+            turn_takers(build, server, ["calls"]) as (player,):
         found = metrics_of(place_of(server))
         expect(any('policy="rr"' in name for name in found), found)
         expect('gpuaas_tenant_turns_wanted{tenant="default"}' in found and

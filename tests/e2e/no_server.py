@@ -9,21 +9,9 @@ import socket
 import sys
 import threading
 
-import harness
-from harness import expect
-
-
-@contextlib.contextmanager
-def silent_address():
-    """An address that accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0), backlog=16) as listener:
-        yield "127.0.0.1:%d" % listener.getsockname()[1]
-
-
-def refusing_address():
-    """An address where nobody listens: the port was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return "127.0.0.1:%d" % listener.getsockname()[1]
+from lib import harness
+from lib.addresses import refusing_address, silent_address
+from lib.harness import expect
 
 
 def run_devices(build, servers):

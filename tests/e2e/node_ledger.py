@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-import harness
-from harness import expect, wait_until
-from passed_on import OUT_OF_MEMORY, PROGRAM, Program
+from lib import harness
+from lib.harness import expect, wait_until
+from lib.passing import OUT_OF_MEMORY, PROGRAM, Program
 
 MEMORY, PIECE = 96, 40  # MiB
 STEP = 8  # a program may have 2 MiB that it has not asked for

@@ -16,27 +16,19 @@ import tempfile
 import time
 import urllib.request
 
-import ctl
-import harness
-from exclusive import gpu, two_tenants
-from harness import expect, wait_until
-from quotas import limited, players, use_up
-from wall_time import Program
+from lib import ctl, harness
+from lib.evaluator import Program
+from lib.harness import expect, wait_until
+from lib.limited import limited, players, use_up
+from lib.two_tenants import gpu, two_tenants
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 import raw  # noqa: E402 (it lies beside)
+from lib.looking import looking
 
 
 def gpuaas(build, env, *words, status=0):
     return harness.run([build.path("bin", "gpuaas"), *words], env, status=status)
-
-
-@contextlib.contextmanager
-def looking(env):
-    """A plain CUDA program that has counted the devices. It has a ticket for the first one."""
-    with contextlib.closing(Program(env)) as program:
-        expect(program.ask("look()")[:2] == (0, 0), program.report())
-        yield program
 
 
 def test_who_looks_keeps_no_exclusive_tenant_out(build):

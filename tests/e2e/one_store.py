@@ -13,10 +13,9 @@ import sqlite3
 import tempfile
 import time
 
-import ctl
-import harness
-from harness import expect, wait_until
-from node import Player
+from lib import ctl, harness
+from lib.harness import expect, wait_until
+from lib.player import Player
 
 GPU = "[gpu.0]\ndriver = soft\nmemory = 256MiB\nsms = 2\n"
 

@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 DEVICES = "name=Soft A,memory=1GiB"
 

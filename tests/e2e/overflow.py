@@ -7,8 +7,8 @@ leaves nothing behind. The order of those that are kept is the programs' waiting
 import contextlib
 import os
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 MIB = 1 << 20
 KEPT = 8  # MiB

@@ -9,8 +9,8 @@ import re
 import subprocess
 import tempfile
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 USER, GROUPS = 61234, (61236, 61237)  # this machine has none of these names, and needs none
 NOBODY = 65534

@@ -7,12 +7,10 @@ one, through shared memory the other."""
 import argparse
 import sys
 
-import harness
-from programs import PARTS, capabilities
+from lib import harness
+from lib.programs import ARGUMENTS, PARTS, capabilities
 
 DEVICES = "name=Soft A,memory=1GiB,capability={0};name=Soft B,memory=2GiB,capability={0}"
-# Less than the program does by itself, where a sanitizer makes each wait long.
-ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 
 
 def run_both(build, name, env, shared_env=None):

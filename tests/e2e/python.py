@@ -6,8 +6,8 @@ through a server by `gpuaas run`."""
 import os
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python")
 

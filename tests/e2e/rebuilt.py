@@ -12,10 +12,9 @@ import sys
 import tempfile
 import zlib
 
-import harness
-from harness import expect
-from program import ARGUMENTS
-from programs import PARTS, capabilities
+from lib import harness
+from lib.harness import expect
+from lib.programs import ARGUMENTS, PARTS, capabilities
 
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 # Each kind of object

@@ -7,16 +7,13 @@ import contextlib
 import os
 import signal
 
-import audit
-import auth
-import ctl
-import harness
-from harness import expect, wait_until
-from monitoring import metrics_of, place_of
-from node import Player
+from lib import audit_log, ctl, harness, tokens
+from lib.harness import expect, wait_until
+from lib.metrics import metrics_of, place_of
+from lib.player import Player
 
 
-class Refusing(audit.Audited):
+class Refusing(audit_log.Audited):
     def __init__(self, build, folder, server):
         super().__init__(build, folder, server)
         self.build, self.place = build, place_of(server)
@@ -44,10 +41,10 @@ class Refusing(audit.Audited):
 
 @contextlib.contextmanager
 def refusing(build, more="", gpus=1):
-    with audit.scratch() as folder:
+    with audit_log.scratch() as folder:
         keys = (f"audit_log = {folder}/audit\nadmin_socket = {folder}/admin.sock\n"
                 f"http = 127.0.0.1:0\n{more}")
-        with auth.guarded(build, more=keys, gpus=gpus) as server:
+        with tokens.guarded(build, more=keys, gpus=gpus) as server:
             yield Refusing(build, folder, server)
 
 
@@ -56,7 +53,7 @@ def test_limits(build):
         env = log.member("lab", "sessions=1", "gpus=1", "gpu-mem=64MiB")
         with contextlib.closing(Player(build, env)) as player:
             expect(player.ask("take 3") == "took", player.report())
-            auth.expect_refused(build, env, "limit sessions of tenant lab")
+            tokens.expect_refused(build, env, "limit sessions of tenant lab")
             line = log.expect_line("limit", tenant="lab", limit="sessions")
             expect("1 allowed, 1 used" in line["detail"], f"{line}")
             expect(log.count("limit") == log.of_limit("lab", "sessions") == 1, "counted")
@@ -69,10 +66,10 @@ def test_limits(build):
         wait_until(lambda: metrics_of(log.place)["gpuaas_sessions"] == 0, 20, "it has gone")
         expect(log.of_limit("lab", "sessions") == 1, "counters outlive programs")
         types = log.member("old", "gpu-types=A100")
-        auth.expect_refused(build, types, "gpu-types of tenant old")
+        tokens.expect_refused(build, types, "gpu-types of tenant old")
         log.expect_line("gpu_types", tenant="old")
         spent = log.member("poor", "gpu-seconds=0s/month")
-        auth.expect_refused(build, spent, "limit gpu-seconds")
+        tokens.expect_refused(build, spent, "limit gpu-seconds")
         log.expect_line("limit", tenant="poor", limit="gpu-seconds-month")
         log.verify()
 
@@ -101,15 +98,15 @@ def test_storms(build):
     with refusing(build) as log:
         env = log.member("lab", "sessions=0")
         for _ in range(3):
-            auth.expect_refused(build, env, "limit sessions")
+            tokens.expect_refused(build, env, "limit sessions")
         asked = 0
         while asked < 130:
             processes = [harness.Process([build.program("devices")], env) for _ in range(10)]
             for process in processes:
                 process.wait(60)
             asked += len(processes)
-        auth.expect_refused(build, auth.with_token(build, log.server, "gpuaas_wrong"),
-                            auth.NOT_ACCEPTED)
+        tokens.expect_refused(build, tokens.with_token(build, log.server, "gpuaas_wrong"),
+                              tokens.NOT_ACCEPTED)
         log.wait_for("auth.fail")
         refused = [line for line in log.lines() if line["event"] == "session.refused"]
         counted = log.count("limit")

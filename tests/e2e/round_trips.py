@@ -7,8 +7,8 @@ connection), and a program that copies, launches and copies back needs four more
 import re
 import sys
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 TO_CONNECT = 6 if harness.TRANSPORT == "tls" else 4
 OF_A_PROGRAM = 4

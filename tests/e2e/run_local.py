@@ -7,8 +7,8 @@ import json
 import os
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def local(build, program, *options, status=0, gpuaas=None, words=(), env=None):

@@ -8,9 +8,8 @@ import re
 import subprocess
 import tempfile
 
-import harness
-import two_machines
-from harness import expect
+from lib import harness, namespaces
+from lib.harness import expect
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs",
                         "operations.md")
@@ -93,14 +92,14 @@ def shell_quoted(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def namespaces():
-    return two_machines.namespaces() and subprocess.run(
+def own_namespaces():
+    return namespaces.namespaces() and subprocess.run(
         ["unshare", "--mount", "--net", "ip", "link", "set", "lo", "up"], check=False,
         capture_output=True).returncode == 0
 
 
 def test_commands(build):
-    if not namespaces():
+    if not own_namespaces():
         print("  (left out: no namespaces here)")
         return
     config, lines = indented()
@@ -109,7 +108,7 @@ def test_commands(build):
         with open(folder + "/gpuaasd.conf", "w", encoding="utf-8") as f:
             f.write(config)
         os.symlink(build.program("vector_add"), folder + "/app")
-        own = two_machines.OWN_FOLDERS.format(folder=folder)
+        own = namespaces.OWN_FOLDERS.format(folder=folder)
         script = SCRIPT.format(own=own, commands="\n".join(
             text for line in commands for text in wrapped(line)))
         env = build.environment(preload=False)

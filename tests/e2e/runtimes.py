@@ -7,8 +7,8 @@ import glob
 import os
 import re
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 PYTHON = os.environ["GPUAAS_TEST_PYTHON"]
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python",

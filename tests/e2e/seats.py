@@ -5,8 +5,8 @@ its kernels print, as if it were alone."""
 
 import contextlib
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 SEATS = 8
 # Each leaves its mark on what the others might share: streams and their order, limits, output,

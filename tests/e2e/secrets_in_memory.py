@@ -5,13 +5,9 @@ program: who reads the memory later (a core file, another fault) does not get it
 
 import os
 import re
-import tempfile
 
-import auth
-import ctl
-import gpuaasctl_remote as remote
-import harness
-from harness import expect, wait_until
+from lib import harness, remote_admin, tokens
+from lib.harness import expect, wait_until
 
 LARGEST = 1 << 28  # bytes of a mapping; a sanitizer's tables are larger, and have no texts
 
@@ -52,7 +48,7 @@ def expect_forgotten(server, token, when):
         expect(False, f"{when}: the secret is there: " + "\n".join(places(server.pid, secret)))
 
 
-def tokens(admin, tenant):
+def tokens_of(admin, tenant):
     """Ways to get one."""
     admin.run("tenant", "add", tenant)
     yield admin.json("token", "issue", tenant)["token"]
@@ -60,28 +56,28 @@ def tokens(admin, tenant):
 
 
 def test_told_to_an_admin(build):
-    with remote.reachable(build) as (server, local, folder):
+    with remote_admin.reachable(build) as (server, local, folder):
         local.run("tenant", "add", "lab-with-a-name")
         expect(places(server.pid, "lab-with-a-name"), "a text that is there is found")
-        remote.issue(local, folder, "issue-admin", "ana", name="ana")
-        elsewhere = remote.Remote(build, folder, server.address, "ana")
+        remote_admin.issue(local, folder, "issue-admin", "ana", name="ana")
+        elsewhere = remote_admin.Remote(build, folder, server.address, "ana")
         for admin, tenant in ((local, "lab"), (elsewhere, "shop")):
-            for token in tokens(admin, tenant):
+            for token in tokens_of(admin, tenant):
                 expect_forgotten(server, token, "told")
         # Tokens that programs show, right and wrong.
         env = build.remote([server], GPUAAS_CA=f"{folder}/ca/ca.pem", GPUAAS_TOKEN=token)
         harness.run_passing([build.program("hello")], env)
         expect_forgotten(server, token, "shown by tls")
         wrong = token[:-3] + ("AAA" if token[-3:] != "AAA" else "BBB")
-        auth.expect_refused(build, {**env, "GPUAAS_TOKEN": wrong}, auth.NOT_ACCEPTED)
+        tokens.expect_refused(build, {**env, "GPUAAS_TOKEN": wrong}, tokens.NOT_ACCEPTED)
         expect_forgotten(server, wrong, "shown, and wrong")
 
 
 def test_shown_by_a_program(build):
-    with auth.guarded(build) as server:
+    with tokens.guarded(build) as server:
         server.change("add", "lab")
         token = server.token("lab")[1]
-        harness.run_passing([build.program("hello")], auth.with_token(build, server, token))
+        harness.run_passing([build.program("hello")], tokens.with_token(build, server, token))
         expect_forgotten(server, token, "shown by tcp")
 
 

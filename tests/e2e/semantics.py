@@ -7,8 +7,8 @@ import os
 import re
 import sys
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WAITS_FOR_GPU = 5

@@ -9,8 +9,8 @@ import signal
 import socket
 import tempfile
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 
 class Manager:

@@ -12,9 +12,8 @@ import subprocess
 import tempfile
 import time
 
-import ctl
-import harness
-from harness import expect, wait_until
+from lib import ctl, harness
+from lib.harness import expect, wait_until
 
 GPU = """[gpu.0]
 driver = soft

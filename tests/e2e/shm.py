@@ -8,8 +8,8 @@ import os
 import re
 import sys
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def traced(build, server, **extra):

@@ -10,10 +10,10 @@ import re
 import socket
 import tempfile
 
-import harness
-from harness import expect
-from no_server import refusing_address, silent_address
-from node import Player
+from lib import harness
+from lib.addresses import refusing_address, silent_address
+from lib.harness import expect
+from lib.player import Player
 
 MIB = 1 << 20
 SCHEME = "tls://" if harness.TRANSPORT == "tls" else ""

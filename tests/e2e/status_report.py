@@ -7,9 +7,9 @@ import contextlib
 import re
 import signal
 
-import harness
-from harness import expect, wait_until
-from node import CONFIG, MEMORY, Player
+from lib import harness
+from lib.harness import expect, wait_until
+from lib.player import CONFIG, MEMORY, Player
 
 MIB = 1 << 20
 APPLICATION = re.compile(r"report: application ([0-9a-f]{8}), (\S+ \(pid \d+\)): "

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import tempfile
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SYSTEMD = "/lib/systemd/systemd"

@@ -13,9 +13,8 @@ import subprocess
 import tempfile
 import time
 
-import harness
-from harness import expect, wait_until
-from logs import LINE
+from lib import harness
+from lib.harness import LINE, expect, wait_until
 
 LOG_BYTES = 400 << 10  # of a process that writes for three seconds as fast as it can, with room
 KEYS = ("log_level = info",)

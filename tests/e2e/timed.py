@@ -4,8 +4,8 @@
 other and in graphs; parameters that make no sense are refused. The work waits until all of it has
 been submitted, and events measure it by the model, so the load of the machine changes nothing."""
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 LAUNCH = 0.003  # ms
 DEVICE = {"model": "c2050", "memory": "256MiB", "context_time": "1ms", "timing": "yes",

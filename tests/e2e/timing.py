@@ -4,8 +4,8 @@
 concurrent work, directly and through a server. Work is gated, so the load of the machine changes
 nothing (unless a gate is too short: hence the bounds)."""
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 KERNEL = 100.0  # ms
 COPY = 0.010 + (16 << 20) / (8000e6 * 0.78) * 1e3

@@ -12,10 +12,8 @@ import sys
 import tempfile
 import time
 
-import certificates
-import harness
-import monitoring
-from harness import expect, wait_until
+from lib import certificates, harness, metrics
+from lib.harness import expect, wait_until
 
 
 def config_with_tls(gpus=1, more="", **files):
@@ -148,21 +146,21 @@ def test_certificate_that_ends_meanwhile(build):
     cert, key = authority.sign_for_seconds("brief", "IP:127.0.0.1", -60, 12)
     config = config_with_tls(more="http = 127.0.0.1:0\n", tls_cert=cert, tls_key=key)
     with harness.serving(build, config=config) as server:
-        place = monitoring.place_of(server)
+        place = metrics.place_of(server)
         server.wait_for_line(r"warn: \[server\] tls_cert: \S*brief.pem ends in \d+ s, at", 20,
                              server.err)
-        expect("not certificate: " in monitoring.get(place, "/readyz")[1], "not ready")
+        expect("not certificate: " in metrics.get(place, "/readyz")[1], "not ready")
         name = 'gpuaas_certificate_expiry_timestamp_seconds{certificate="server"}'
-        left = monitoring.metrics_of(place)[name] - time.time()
+        left = metrics.metrics_of(place)[name] - time.time()
         expect(-30 < left < 13, f"{left}")
         server.wait_for_line(r"error: \[server\] tls_cert: \S*brief.pem has expired, at", 30,
                              server.err)
-        expect("has expired" in monitoring.get(place, "/readyz")[1], "not ready")
+        expect("has expired" in metrics.get(place, "/readyz")[1], "not ready")
         expect_refused(build, server, ["has expired"])
         authority.sign("brief", "IP:127.0.0.1", 3)
         server.kill(signal.SIGHUP)
         server.wait_for_line("configuration has been read anew", 20, server.err)
-        expect(monitoring.get(place, "/readyz")[0] == 200, monitoring.get(place, "/readyz"))
+        expect(metrics.get(place, "/readyz")[0] == 200, metrics.get(place, "/readyz"))
         expect(transport(build, server) == "tls", "and it serves on")
 
 

@@ -10,8 +10,8 @@ import ssl
 import sys
 import threading
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 import cut  # noqa: E402

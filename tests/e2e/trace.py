@@ -8,8 +8,8 @@ import json
 import os
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 KERNEL_US = 100003  # with the 3 us before it
 TIMED = ("model=c2050,memory=256MiB,context_time=1ms,timing=yes,execute=no,kernel_time=100ms,"

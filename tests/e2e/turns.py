@@ -7,84 +7,29 @@ with a turn keeps nobody else from the GPU. semantics S170, S171, S172"""
 import contextlib
 import os
 import signal
-import subprocess
-import tempfile
 import time
 
-import harness
-from admin_socket import Raw
-from harness import expect, wait_until
+from lib import harness
+from lib.admin import Raw
+from lib.harness import expect
+from lib.turn_taker import SECONDS, serving, turn_takers
 
-SECONDS = 90  # for a few rounds; a machine may be busy
-PATIENCE = "200ms"  # a software GPU computes while a kernel of `spins` waits
 # One of each kind: nobody waits; one at a time, without and with accounts; several at a time.
 POLICIES = ("none", "rr", "tfs", "ps", "groups")
 
 
 @contextlib.contextmanager
-def serving(build, policy, gpus=1, **extra):
-    with tempfile.TemporaryDirectory(prefix="gpuaas-turns-") as folder:
-        config = ("[server]\nlisten = tcp://127.0.0.1:0\ndata_ports = 0\n"
-                  f"admin_socket = {folder}/admin.sock\n")
-        for number in range(gpus):
-            config += (f"[gpu.{number}]\ndriver = soft\nmemory = 256MiB\nsms = 1\n"
-                       f"policy = {policy}\npatience = {PATIENCE}\n")
-        with harness.serving(build, config=config, extra=extra) as server:
-            server.admin = f"{folder}/admin.sock"
-            yield server
-
-
-class Player(harness.Process):
-    """tests/kernels/turns.cu"""
-
-    def __init__(self, build, server, *mode):
-        env = build.remote([server], GPUAAS_TRANSPORT="auto") if mode == ("pinned",) else \
-            build.remote([server])
-        super().__init__([build.program("turns"), *map(str, mode)], env, stdin=subprocess.PIPE)
-
-    def rounds(self):
-        lines = [line for line in list(self.out.lines) if line.startswith("at ")]
-        return int(lines[-1].split()[1]) if lines else 0
-
-    def goes_on(self, more=2):
-        """It makes so many rounds from now on."""
-        begin = self.rounds()
-
-        def further():
-            expect(self.running(), f"{self} has ended\n{self.report()}")
-            return self.rounds() >= begin + more
-        wait_until(further, SECONDS, f"{self} goes on\n{self.report()}")
-
-    def finish(self):
-        self.popen.stdin.close()
-        expect(self.wait(SECONDS) == 0 and self.out.lines[-1] == "PASSED", self.report())
-
-
-@contextlib.contextmanager
-def players(build, server, *modes):
-    """All of them have made a round."""
-    with contextlib.ExitStack() as stack:
-        made = []
-        for mode in modes:
-            made.append(Player(build, server, *mode))
-            stack.callback(made[-1].end)
-        for player in made:
-            player.goes_on(1)
-        yield made
-
-
-@contextlib.contextmanager
 def two_processes(build, server, one, other):
     """Two players, and the backend processes of each."""
-    with players(build, server, one) as (first,):
+    with turn_takers(build, server, one) as (first,):
         backends = server.backends()
-        with players(build, server, other) as (second,):
+        with turn_takers(build, server, other) as (second,):
             others = [pid for pid in server.backends() if pid not in backends]
             yield first, second, backends, others
 
 
 def all_go_on(build, server, *modes):
-    with players(build, server, *modes) as made:
+    with turn_takers(build, server, *modes) as made:
         for player in made:
             player.goes_on()
         for player in made:
@@ -101,7 +46,7 @@ def test_another_policy_every_moment(build):
     """Nothing is lost, and nobody is forgotten."""
     seconds = 60 if os.environ.get("GPUAAS_TEST_FULL") == "1" else 2
     with serving(build, "rr") as server, Raw(server.admin) as admin, \
-            players(build, server, ["calls"], ["queue"], ["copies"], ["later"]) as made:
+            turn_takers(build, server, ["calls"], ["queue"], ["copies"], ["later"]) as made:
         until, changes = time.monotonic() + seconds, 0
         while time.monotonic() < until:
             reply = admin.ask(id=changes, verb="policy.set", arguments={

@@ -5,24 +5,13 @@ with ports of their own (namespaces of mounts and networks), where the machine a
 
 import os
 import re
-import shutil
-import subprocess
 import tempfile
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
+from lib.namespaces import OWN_FOLDERS, namespaces
 
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
-# Folders of the machine, as they are where gpuaas has just been installed: seen in this mount
-# namespace alone. Nothing is made outside: two tests would take it away from each other.
-OWN_FOLDERS = """
-cp -a /etc {folder}/etc; mount --bind {folder}/etc /etc
-mount -t tmpfs tmpfs /var/lib; mount -t tmpfs tmpfs /run
-rm -rf /etc/gpuaas; mkdir /etc/gpuaas /var/lib/gpuaas /run/gpuaas
-cp {folder}/gpuaasd.conf /etc/gpuaas
-echo 127.0.0.1 localhost gpu1 > /etc/hosts
-cd {folder}
-"""
 
 
 def blocks():
@@ -32,12 +21,6 @@ def blocks():
         section = re.search(r"(?ms)^## Two machines\n(.*?)^## ", f.read()).group(1)
     found = re.findall(r"(?m)^((?:    .*\n(?:\n(?=    ))?)+)", section)
     return [re.sub(r"(?m)^    ", "", each) for each in found]
-
-
-def namespaces():
-    return os.getuid() == 0 and shutil.which("unshare") and subprocess.run(
-        ["unshare", "--mount", "--net", "ip", "link", "set", "lo", "up"],
-        check=False, capture_output=True).returncode == 0
 
 
 SCRIPT = """

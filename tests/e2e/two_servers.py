@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 
 def run(build, servers, arguments=()):

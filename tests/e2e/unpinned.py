@@ -3,8 +3,8 @@
 """Sessions without an address window that both ends could have: programs work as ever, with
 addresses that the server's driver picks."""
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 PROGRAMS = ("vector_add", "realloc_loop", "pitch_2d", "symbols", "async_d2h", "device_reset",
             "streams_events", "threads_memory", "two_devices", "histogram", "pinned_relay",

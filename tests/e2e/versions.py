@@ -11,8 +11,8 @@ import socket
 import struct
 import threading
 
-import harness
-from harness import expect
+from lib import harness
+from lib.harness import expect
 
 PROGRAMS = ("vector_add", "streams_events", "symbols", "async_d2h", "device_reset")
 HELLO, WELCOME, REFUSED = 1, 2, 3

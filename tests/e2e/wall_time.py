@@ -6,55 +6,13 @@ its devices or waits, has used none of it, and has no usage (docs/quotas.md, doc
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 
-import harness
-import quotas
-from harness import expect, wait_until
+from lib import harness, limited
+from lib.evaluator import Program
+from lib.harness import expect, wait_until
 
 GRACE_S = 6  # so much later gpuaasd ends whom its backend process has not ended
-# Evaluates each line that it reads, and prints what came out.
-PROGRAM = """
-import ctypes, sys, time
-cuda = ctypes.CDLL("libcuda.so.1")
-count, context = ctypes.c_int(), ctypes.c_void_p()
-
-def look():
-    return cuda.cuInit(0), cuda.cuDeviceGetCount(ctypes.byref(count)), count.value
-
-def open_it():
-    return (cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
-            cuda.cuCtxSetCurrent(context))
-
-def work(seconds): # fills memory for so long
-    memory, size, end = ctypes.c_uint64(), ctypes.c_size_t(64 << 20), time.monotonic() + seconds
-    rc = cuda.cuMemAlloc_v2(ctypes.byref(memory), size)
-    while rc == 0 and time.monotonic() < end:
-        rc = cuda.cuMemsetD8_v2(memory, 1, size) or cuda.cuCtxSynchronize()
-    return rc
-
-for line in sys.stdin:
-    print(repr(eval(line)), flush=True)
-"""
-
-
-class Program(harness.Process):
-    def __init__(self, env):
-        super().__init__([sys.executable, "-c", PROGRAM], env, stdin=subprocess.PIPE)
-        self.answers = 0
-
-    def ask(self, line):
-        self.popen.stdin.write(line + "\n")
-        self.popen.stdin.flush()
-        self.answers += 1
-        wait_until(lambda: len(self.out.lines) >= self.answers or not self.running(),
-                   harness.PROGRAM_SECONDS, f"an answer\n{self.report()}")
-        expect(len(self.out.lines) >= self.answers, self.report())
-        return eval(self.out.lines[self.answers - 1])  # pylint: disable=eval-used
-
-    close = harness.Process.end
 
 
 def told(process, allowed):
@@ -65,7 +23,7 @@ def test_from_the_first_device(build):
     """It waits for longer than the limit and than gpuaasd's patience with backend processes, and
     has all of its time then."""
     limit_s = 3
-    with quotas.limited(build, f"wall-time={limit_s}s") as server, \
+    with limited.limited(build, f"wall-time={limit_s}s") as server, \
             contextlib.closing(Program(build.remote([server]))) as program:
         expect(program.ask("look()") == (0, 0, 1), program.report())
         time.sleep(limit_s + GRACE_S + 1)
@@ -83,7 +41,7 @@ def test_from_the_first_device(build):
 
 def test_who_opens_nothing_has_used_nothing(build):
     """The backend process that it is given beforehand is none of its usage."""
-    with quotas.limited(build) as server:
+    with limited.limited(build) as server:
         with contextlib.closing(Program(build.remote([server]))) as program:
             expect(program.ask("look()") == (0, 0, 1), program.report())
             time.sleep(1.5)
@@ -96,7 +54,7 @@ def test_a_backend_process_that_says_nothing(build):
     counted from when its tickets are worth nothing."""
     if os.environ.get("GPUAAS_TEST_FULL") != "1":
         return
-    with quotas.limited(build, "wall-time=1s") as server, \
+    with limited.limited(build, "wall-time=1s") as server, \
             contextlib.closing(Program(build.remote([server]))) as program:
         expect(program.ask("look()") == (0, 0, 1), program.report())
         backend, = wait_until(server.backends, 10, "it has one")
@@ -111,7 +69,7 @@ def test_a_backend_process_that_says_nothing(build):
 def test_a_gpuaasd_that_hears_late_of_the_first_device(build):
     """The program has the ticket already, and works while gpuaasd stands still: it has been there
     for as long as it has used the GPU, at least."""
-    with quotas.limited(build) as server:
+    with limited.limited(build) as server:
         with contextlib.closing(Program(build.remote([server]))) as program:
             expect(program.ask("look()") == (0, 0, 1), program.report())
             server.kill(signal.SIGSTOP)

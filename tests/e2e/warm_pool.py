@@ -6,8 +6,8 @@ replaced when it is taken or dies, and ends with gpuaasd however that ends."""
 import os
 import signal
 
-import harness
-from harness import expect, wait_until
+from lib import harness
+from lib.harness import expect, wait_until
 
 
 def with_spares(count):

@@ -7,7 +7,7 @@ documents what that says."""
 import os
 import sys
 
-import harness
+from lib import harness
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
                                 "arguments"))

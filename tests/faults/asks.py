@@ -10,8 +10,8 @@ import struct
 import threading
 
 import check
-import harness
 from check import Checker, expect
+from lib import harness
 
 ASKERS, STARTS = 3, 5
 OPEN, NO_DEVICE = 4, 77  # api/wire.h

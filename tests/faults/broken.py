@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 import check
-import harness
 from check import Checker, expect
+from lib import harness
 from points import Fuse
 
 SKIPPED = 77

@@ -22,8 +22,8 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-import harness  # noqa: E402
-from harness import Failure, expect, wait_until  # noqa: E402, F401
+from lib import harness  # noqa: E402
+from lib.harness import Failure, expect, wait_until  # noqa: E402, F401
 
 CLEAN_SECONDS = 15
 VICTIM_SECONDS = 60  # documented is 30; the rest is for a busy machine

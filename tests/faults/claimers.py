@@ -11,11 +11,11 @@ import threading
 import time
 
 import check
-import harness
 import raw
 from check import expect, wait_until
-from exclusive import gpu, two_tenants
-from quotas import limited
+from lib import harness
+from lib.limited import limited
+from lib.two_tenants import gpu, two_tenants
 
 CONNECTIONS, AT_ONCE = 4, 4
 ASKED = 200  # by an application, before the next one comes in its place

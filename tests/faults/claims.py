@@ -7,12 +7,12 @@ other program gets in, and what both have had can be had again."""
 import contextlib
 
 import check
-import harness
 from check import expect, wait_until
-from exclusive import gpu
-from observers import looking
+from lib import harness
+from lib.limited import limited
+from lib.looking import looking
+from lib.two_tenants import gpu
 from points import Fuse, claims_points
-from quotas import limited
 
 LATE_MS = 1000
 

@@ -15,9 +15,9 @@ import threading
 import time
 
 import check
-import harness
 from check import Checker, expect, wait_until
-from monitoring import metrics_of, place_of
+from lib import harness
+from lib.metrics import metrics_of, place_of
 
 ALONE = "goes on without its control connection"
 

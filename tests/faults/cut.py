@@ -15,9 +15,9 @@ import sys
 import time
 
 import check
-import harness
 import silence
 from check import Checker, expect, wait_until
+from lib import harness
 from silence import DEAD_AFTER, SLACK
 
 SKIPPED = 77  # for ctest

@@ -7,9 +7,9 @@ import contextlib
 import os
 
 import check  # noqa: F401 (it finds the harness)
-import harness
+from lib import harness
 import raw
-from harness import expect, wait_until
+from lib.harness import expect, wait_until
 from points import Fuse, all_points
 
 TIMES = 100 if os.environ.get("GPUAAS_TEST_FULL") else 4

@@ -5,8 +5,8 @@ sockets give and take few bytes at a time. The program that is hit gets a docume
 (late is no failure), gpuaasd goes on."""
 
 import check
-import harness
 from check import Checker, expect, wait_until
+from lib import harness
 from points import UNSURE, Fuse, all_points
 
 LATE_MS = 200

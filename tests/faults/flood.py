@@ -13,9 +13,9 @@ import tempfile
 
 import check
 import flooder
-import harness
 from check import Checker, expect
-from node import players
+from lib import harness
+from lib.player import players
 
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"
 FULL_SECONDS = 100

@@ -14,8 +14,8 @@ import os
 import sys
 
 import check
-import harness
 from check import Checker, expect
+from lib import harness
 
 SKIPPED = 77
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"

@@ -8,8 +8,8 @@ import contextlib
 import signal
 
 import check
-import harness
 from check import Checker, expect
+from lib import harness
 from points import UNSURE, Fuse, all_points
 
 BUSY_TRIES = 5

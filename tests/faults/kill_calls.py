@@ -12,8 +12,8 @@ import signal
 import subprocess
 
 import check
-import harness
 from check import Checker, expect, wait_until
+from lib import harness
 from points import Fuse
 
 COUNTS = range(1, 10000) if check.ALL else (1, 6)

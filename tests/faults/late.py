@@ -4,7 +4,7 @@
 driver's calls are: each is held just before it looks at the state of things."""
 
 import check
-import harness
+from lib import harness
 from points import Fuse
 
 DEVICES = "name=Soft A,memory=1GiB"

@@ -9,15 +9,14 @@ import os
 import random
 import re
 import signal
-import subprocess
 import tempfile
 import threading
 import time
 
 import check
-import ctl
-import harness
 from check import expect, wait_until
+from lib import ctl, harness
+from lib.player import Player
 from points import Fuse, lending_points
 
 LIMIT = 200  # MiB
@@ -40,26 +39,14 @@ REPORT = re.compile(r"report: tenant default, (\d+) applications: (\d+) bytes of
 MIB = 1 << 20
 
 
-class Player(harness.Process):
-    """tests/kernels/shares.cu"""
-
-    def __init__(self, build, server):
-        super().__init__([build.program("shares")], build.remote([server]),
-                         stdin=subprocess.PIPE)
-        self.answers = 0
-
+class Borrower(Player):
     def ask(self, words):
         """None: it is gone."""
         try:
-            self.popen.stdin.write(words + "\n")
-            self.popen.stdin.flush()
-        except BrokenPipeError:
+            return super().ask(words)
+        except (BrokenPipeError, harness.Failure):
+            expect(not self.running(), words)
             return None
-        wait_until(lambda: len(self.out.lines) > self.answers or not self.running(), 120, words)
-        if len(self.out.lines) <= self.answers:
-            return None
-        self.answers += 1
-        return self.out.lines[self.answers - 1]
 
 
 @contextlib.contextmanager
@@ -81,7 +68,7 @@ def players(build, server, count):
     with contextlib.ExitStack() as stack:
         made = []
         for _ in range(count):
-            made.append(Player(build, server))
+            made.append(Borrower(build, build.remote([server])))
             stack.callback(made[-1].end)
         yield made
 

@@ -15,9 +15,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-import auth  # noqa: E402
-import harness  # noqa: E402
-from harness import expect, wait_until  # noqa: E402
+from lib import harness, tokens  # noqa: E402
+from lib.harness import expect, wait_until  # noqa: E402
 
 FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 ALL, ALL_SECONDS = 10000, 60
@@ -118,9 +117,9 @@ def from_one_address(build, scheme, count):
     """Logins fail all the time; a program with a right token gets in beside them, each time. How
     many logins there were, and in how many seconds."""
     greeting = learn_hello(build)
-    with auth.guarded(build, scheme) as server:
+    with tokens.guarded(build, scheme) as server:
         server.change("add", "lab")
-        env = auth.with_token(build, server, server.token("lab")[1])
+        env = tokens.with_token(build, server, server.token("lab")[1])
         server.wait_spares()
         before, began = processor_seconds(server.pid), time.monotonic()
         with storms(greeting, server, count) as done:
@@ -149,24 +148,24 @@ def test_one_address_over_tls(build):
 def test_a_stale_token_keeps_nobody_out(build):
     """It fails now and then, as that of a forgotten cron job, and others start at its address."""
     for scheme in ("tcp", "tls"):
-        with auth.guarded(build, scheme) as server:
+        with tokens.guarded(build, scheme) as server:
             server.change("add", "lab")
             token = server.token("lab")[1]
-            env = auth.with_token(build, server, token)
+            env = tokens.with_token(build, server, token)
             stale = token[:30] + ("A" if token[30] != "A" else "B") + token[31:]
             for number in range(STARTS):
                 if number % 3 == 0:
-                    auth.expect_refused(build, auth.with_token(build, server, stale),
-                                        auth.NOT_ACCEPTED)
+                    tokens.expect_refused(build, tokens.with_token(build, server, stale),
+                                          tokens.NOT_ACCEPTED)
                 harness.run_passing([build.program("hello")], env)
 
 
 def test_many_addresses(build):
     greeting = learn_hello(build)
     for scheme in ("tcp", "tls"):
-        with auth.guarded(build, scheme) as server:
+        with tokens.guarded(build, scheme) as server:
             server.change("add", "lab")
-            env = auth.with_token(build, server, server.token("lab")[1])
+            env = tokens.with_token(build, server, server.token("lab")[1])
             calm = starts(build, env, 5)
             stop = threading.Event()
             thread = threading.Thread(target=storm, args=(greeting, server, sources(), stop))

@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 
 import check
-import harness
 from check import expect, wait_until
+from lib import harness
 
 
 class Quiet:

@@ -5,8 +5,8 @@ process, in its driver, and in the client. The affected program gets a documente
 no other program is affected. --all: at each N, otherwise at a sample."""
 
 import check
-import harness
 from check import Checker, expect
+from lib import harness
 from points import Fuse
 
 SAMPLE = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144)

@@ -14,10 +14,9 @@ import tempfile
 import time
 
 import check
-import ctl
-import harness
 from check import Checker, expect, wait_until
-from node import Player
+from lib import ctl, harness
+from lib.player import Player
 from points import Fuse
 
 WATCH_SECONDS = 3

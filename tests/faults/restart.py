@@ -8,8 +8,8 @@ import signal
 import time
 
 import check
-import harness
 from check import Checker, expect, wait_until
+from lib import harness
 
 
 def lines_of_ours(program):

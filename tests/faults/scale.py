@@ -9,9 +9,9 @@ import os
 import time
 
 import check
-import harness
 from check import Checker, expect
 from crowd import Crowd, allow_descriptors
+from lib import harness
 from resources import expect_calm
 
 FULL = os.environ.get("GPUAAS_TEST_FULL") == "1"

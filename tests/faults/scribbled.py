@@ -11,8 +11,8 @@ import sys
 import time
 
 import check
-import harness
 from check import expect
+from lib import harness
 
 # Programs that compare what they have computed. Two processes of ipc_events compute together, put
 # into order by nothing but events that they share.

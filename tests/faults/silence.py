@@ -12,8 +12,7 @@ import tempfile
 import time
 
 import check  # it also makes the folder of the end-to-end tests known
-import ctl
-import harness
+from lib import ctl, harness
 from check import Checker, expect, wait_until
 
 # Seconds, here; on a machine that does many other things, or is emulated.

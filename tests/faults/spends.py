@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 import check
-import harness
 from check import expect
-from node import Player
+from lib import harness
+from lib.player import Player
 
 SPENDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spender.py")
 OUT_OF_MEMORY = 2

@@ -18,8 +18,8 @@ import time
 
 import check
 import crowd
-import harness
 from check import Checker, expect, wait_until
+from lib import harness
 from stranger import Strangers
 
 # A sanitizer makes the server several times slower, which this is not about.

@@ -17,8 +17,8 @@ import threading
 import time
 
 import check
-import harness
 from check import Checker, expect, wait_until
+from lib import harness
 
 ANSWER_SECONDS = 30
 EXPIRY_SECONDS = 60

@@ -8,9 +8,8 @@ import os
 import signal
 
 import check
-import harness
-import turns
 from check import expect, wait_until
+from lib import harness, turn_taker
 from points import Fuse, turns_points
 
 COUNTS = (1, 2, 3, 10, 30, 100) if check.ALL else (20,)
@@ -33,10 +32,10 @@ def fault(build, point, action, count):
     with Fuse() as fuse, check.explained(f"{action} at {point.name!r}, the {count}. time"), \
             contextlib.ExitStack() as stack:
         fuse.arm(point.name, action, count)
-        server = stack.enter_context(turns.serving(build, "rr", **fuse.env))
+        server = stack.enter_context(turn_taker.serving(build, "rr", **fuse.env))
         made = []
         for mode in ("calls", "queue"):
-            made.append(turns.Player(build, server, mode))
+            made.append(turn_taker.TurnTaker(build, server, mode))
             stack.callback(made[-1].end)
         wait_until(fuse.fired, 60, "somebody comes there")
         yield server, made

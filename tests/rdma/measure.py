@@ -17,7 +17,7 @@ import sys
 import time
 
 import programs
-from harness import HOST, expect, run_passing
+from lib.harness import HOST, expect, run_passing
 
 PIECE = 65536  # of the stream
 CHUNK = 262144  # pieces that the server's card moves

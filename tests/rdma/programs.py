@@ -15,9 +15,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 sys.path.insert(0, os.path.join(HERE, "..", "faults"))
 import check  # noqa: E402
 import frames  # noqa: E402
-import harness  # noqa: E402
 from frames import DATA  # noqa: E402
-from harness import HOST, expect  # noqa: E402
+from lib import harness  # noqa: E402
+from lib.harness import HOST, expect  # noqa: E402
 from points import Fuse  # noqa: E402
 
 PROGRAMS = ("vector_add", "streams_events", "threads_memory")

@@ -42,8 +42,8 @@ DEPS = """client/a.o: #deps 2, deps mtime 1 (VALID)
 u.o: #deps 1, deps mtime 1 (VALID)
     /root/client/u.h
 """
-SCRIPTS = {"tests/e2e/harness.py": "import os\n",
-           "tests/e2e/one.py": "import harness\n"
+SCRIPTS = {"tests/e2e/lib/harness.py": "import os\n",
+           "tests/e2e/one.py": "from lib import harness\n"
                                "def test(build):\n    build.path('tests', 'helper')\n",
            "tests/e2e/two.py": "FILE = 'two.txt'\n"
                                "def test(build):\n    build.path('lib', 'libcuda.so.1')\n",
@@ -103,7 +103,7 @@ class Small(unittest.TestCase):
 
     def test_scripts(self):
         self.assertEqual(self.chosen("tests/e2e/one.py"), {"e2e.one", "lint"})
-        self.assertEqual(self.chosen("tests/e2e/harness.py"), {"e2e.one", "lint"})
+        self.assertEqual(self.chosen("tests/e2e/lib/harness.py"), {"e2e.one", "lint"})
         self.assertEqual(self.chosen("tests/e2e/two.txt"), {"e2e.two", "lint"})
         self.assertEqual(self.chosen("tests/fuzz/corpus/one.tar"), {"fuzz.one", "lint"})
         self.assertEqual(self.chosen("client/CMakeLists.txt"), {"test_a", "test_run", "lint"})

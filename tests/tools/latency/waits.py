@@ -20,8 +20,8 @@ for folder in ("e2e", os.path.join("..", "perf")):
     sys.path.insert(0, os.path.join(HERE, "..", "..", folder))
 
 import far  # noqa: E402  (found by the lines above)
-import harness  # noqa: E402
-from harness import expect  # noqa: E402
+from lib import harness  # noqa: E402
+from lib.harness import expect  # noqa: E402
 
 SKIPPED = 77  # for ctest
 SHORT_MS, LONG_MS = 5, 55  # one way

@@ -5,9 +5,9 @@ import contextlib
 import os
 import sys
 
-import harness
+from lib import harness
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "perf"))
 import far  # noqa: E402  (found by the line above)
 
 

@@ -27,7 +27,7 @@ import time
 import traceback
 from dataclasses import dataclass
 
-import certificates
+from lib import certificates
 
 START_SECONDS = 30
 STOP_SECONDS = 15
@@ -35,6 +35,10 @@ SPARES_SECONDS = 30  # one is promised within a second, but the machine may be b
 # An interpreter under a sanitizer, on a busy machine.
 PROGRAM_SECONDS = 240
 STACKS_MAX = 12  # processes
+# A line of the log of gpuaasd
+LINE = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (?P<process>[\w-]+)"
+                  r"\[(?P<pid>\d+)\] (?P<level>error|warn|info|debug): "
+                  r"(?:(?P<client>127\.\d+\.\d+\.\d+:\d+): )?(?P<msg>.*)")
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}  # of sanitizers
 
 

@@ -11,6 +11,8 @@ CAPABILITIES = {"capabilities": ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.
                 "clusters": ("9.0",), "large_tiles": ("8.0", "9.0")}
 # Multiprocessors, of software GPUs, for a program that is about parts of them; else the default
 PARTS = {"green_contexts": 8, "context_parts": 8}
+# Less than the program does by itself, where a sanitizer makes each wait long.
+ARGUMENTS = {"threads_waits": ["8000"], "graph_branches": ["200"]}
 
 
 def capabilities(name):

@@ -7,11 +7,10 @@ import json
 import os
 import tempfile
 
-import harness
-import json_schema
-from harness import expect
+from lib import harness, json_schema
+from lib.harness import expect
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3))
 OK, ERROR, USAGE, NOT_FOUND, DENIED, CONFLICT, LIMIT, UNREACHABLE, TIMEOUT, PARTIAL = range(10)
 
 with open(os.path.join(ROOT, "docs", "gpuaasctl.schema.json"), encoding="utf-8") as _file:
