@@ -23,6 +23,8 @@ class Chooser:
     def __init__(self, root, graph, tests, scripts, rows):
         self.root, self.graph, self.tests = root, graph, tests
         self.scripts, self.rows = scripts, rows
+        self.paths = [(test, [word for word in test.words if word.startswith(root + "/")])
+                      for test in tests]
         self.shipped = tuple(os.path.join(graph.build, folder) + "/" for folder in ("bin", "lib"))
 
     def is_product(self, path):
@@ -36,7 +38,7 @@ class Chooser:
         return names - taken
 
     def linked(self, reached):
-        return {test.name for test in self.tests if test.words() & reached}
+        return {test.name for test in self.tests if not test.words.isdisjoint(reached)}
 
     def beside(self, reached):
         """Programs that want another one to be built before, which they start."""
@@ -45,8 +47,9 @@ class Chooser:
 
     def running(self, names):
         """Scripts that run one of the programs."""
-        return {test.name for test in self.tests if test.script() and
-                (names & set(test.command) or names & self.scripts.runs(test.script()))}
+        return {test.name for test in self.tests if names and test.script and
+                not (names.isdisjoint(test.command) and
+                     names.isdisjoint(self.scripts.runs(test.script)))}
 
     def naming(self, path):
         """Scripts that are the file, import it or say its name, and tests that are given it or its
@@ -57,10 +60,9 @@ class Chooser:
         def uses(script):
             return path in self.scripts.closure(script) or (
                 "." in name and name != "CMakeLists.txt" and name in self.scripts.strings(script))
-        root, name = self.root + "/", os.path.basename(path)
-        return {test.name for test in self.tests
-                if any(word.startswith(root) and near(word) for word in test.words()) or
-                (test.script() and uses(test.script()))}
+        name = os.path.basename(path)
+        return {test.name for test, paths in self.paths
+                if any(map(near, paths)) or (test.script and uses(test.script))}
 
     def added(self, path):
         """Tests that a file of cmake's adds, as far as its folder says it."""

@@ -17,10 +17,12 @@ class Test:
     environment: tuple  # NAME=VALUE
     folder: str         # of the CMakeLists.txt that adds it
 
+    @functools.cached_property
     def words(self):
         """Paths among them are absolute."""
         return {*self.command, *(pair.partition("=")[2] for pair in self.environment)}
 
+    @functools.cached_property
     def script(self):
         return next((word for word in self.command if word.endswith(".py")), None)
 

@@ -2,6 +2,7 @@
 """tests/changed.txt: which tests see a change of a path, where no build graph knows it. Its own
 first lines say how it is written."""
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -28,7 +29,12 @@ class Row:
         match = self.fits(path)
         wanted = re.sub(r"\\(\d)", lambda group: re.escape(match.group(int(group[1]))),
                         self.tests) if match else self.tests
-        return {test.name for test in tests if re.fullmatch(wanted, test.name)}
+        return matching(wanted, tuple(test.name for test in tests))
+
+
+@functools.lru_cache(maxsize=None)
+def matching(wanted, names):
+    return frozenset(name for name in names if re.fullmatch(wanted, name))
 
 
 def rows(text):
