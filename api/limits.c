@@ -97,8 +97,8 @@ enum limit limits_find_json(const char *json)
 /* The meaning of "-", for people. */
 static const char *unset_means(enum limit limit)
 {
-    return limit == LIMIT_SHARE          ? "100, as of all who have none"
-           : limit == LIMIT_PRIORITY     ? "0, as of all who have none"
+    return limit == LIMIT_SHARE          ? "100, as of all that have none"
+           : limit == LIMIT_PRIORITY     ? "0, as of all that have none"
            : limit == LIMIT_LATENCY_GOAL ? "no goal"
                                          : "no limit";
 }

@@ -98,7 +98,7 @@ enum admin_code ctl_user_resume(const struct ctl_line *line)
 enum admin_code ctl_user_remove(const struct ctl_line *line)
 {
     enum admin_code code =
-        ctl_confirm(line, "remove the user %s of %s; his credentials will not be valid any more",
+        ctl_confirm(line, "remove the user %s of %s; its credentials will not be valid any more",
                     line->words[1], line->words[0]);
     return code == ADMIN_OK ? users_change(line, "user.remove", user_named(line)) : code;
 }

@@ -19,14 +19,13 @@
 #define FIGURES_WHOLE  1000000u /* millionths: all of a GPU */
 
 /* Each line of eight belongs to one thread most of the time: the first to the submit thread, the
- * second to who sends. Device memory: all that the application makes its driver take, by the table
+ * second to the sender. Device memory: all that the application makes its driver take, by the table
  * of docs/quotas.md, but memory of another application that this one has opened (gpuaasd knows what
- * of that is charged to it: tenants/lender.h). Host memory of the node: staging slots and
- * overflow, words of host calls, images of modules, logs of their loading, objects and nodes of
- * graphs (for each a fixed amount, for what server and driver keep of it); not what the program
- * shares, which is its own. Ways of bytes, to the node (in) and from it (out): frames of the data
- * connection with what they carry, bulk connections, shared buffers, and the network card by itself
- * (RDMA). */
+ * of that is charged to it: tenants/lender.h). Host memory of the node: staging slots and overflow,
+ * words of host calls, images of modules, logs of their loading, objects and nodes of graphs (for
+ * each a fixed amount, for what server and driver keep of it); not what the program shares, which
+ * is its own. Ways of bytes, to the node (in) and from it (out): frames of the data connection with
+ * what they carry, bulk connections, shared buffers, and the network card by itself (RDMA). */
 #define FIGURES(X)                                                                                 \
     X(DEVICE_BYTES, "bytes of device memory")                                                      \
     X(HOST_BYTES, "bytes of host memory")                                                          \
@@ -103,9 +102,9 @@ struct figures {
     struct gpu_figures gpus[FIGURES_GPUS];
 };
 
-/* When the engines of the GPUs have worked, so that gpuaasd can tell who has worked at a time: the
- * last pieces of time, each once, in the order in which they were measured. The pieces of one
- * engine are disjoint, and together busy_ns. */
+/* When the engines of the GPUs have worked, so that gpuaasd can tell which applications have worked
+ * at a time: the last pieces of time, each once, in the order in which they were measured. The
+ * pieces of one engine are disjoint, and together busy_ns. */
 struct figures_times {
     _Alignas(64) _Atomic uint64_t count; /* so many so far; the next one is at that place */
     struct figures_time {
@@ -199,7 +198,7 @@ struct figures_tenant {
     _Alignas(64) _Atomic uint64_t changes;
 };
 
-_Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "who sends has a line of his own");
+_Static_assert(FIGURE_FRAMES_OUT % 8 == 0, "the sender has a line of its own");
 _Static_assert(sizeof(struct figures_page) <= FIGURES_BYTES, "they have their pages");
 _Static_assert(sizeof(struct figures_tenant) <= FIGURES_TENANT_BYTES, "the same");
 _Static_assert(FIGURES_GPUS == 64 && GPU_ENGINES == 3, "a word has 6 bits for the one, 2");

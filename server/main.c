@@ -29,7 +29,7 @@ static void usage(void)
         "Serves this machine's GPUs to programs on other machines. Stays in the foreground, logs\n"
         "to stderr, and says \"ready\" with each address when it serves. SIGTERM ends it;\n"
         "SIGUSR1 makes it log its clients and backend processes (log_level info); SIGHUP makes it\n"
-        "read its configuration and certificates anew.\n"
+        "read its configuration and certificates again.\n"
         "\n"
         "  --config FILE      what to serve and where; see --example-config\n"
         "  --check-config     only say what is wrong with FILE\n"

@@ -95,7 +95,7 @@ static void las_fcfs_decide(struct sched *sched, uint64_t now)
 
 const struct sched_policy sched_policy_las = {
     .name = "las",
-    .summary = "least attained service: who has used the GPU least goes first",
+    .summary = "least attained service: the session that has used the GPU least goes first",
     .uses = SCHED_USES_LAS,
     .anticipates = true,
     .begin = sched_turn_reset,

@@ -55,7 +55,7 @@ static void priority_decide(struct sched *sched, uint64_t now)
 
 const struct sched_policy sched_policy_priority = {
     .name = "priority",
-    .summary = "strict priority, one session at a time; who waits rises",
+    .summary = "strict priority, one session at a time; waiting ones rise",
     .uses = SCHED_USES_HOLD | SCHED_USES(SLICE) | SCHED_USES(AGING) | SCHED_USES(PRIORITY),
     .anticipates = true,
     .begin = sched_turn_reset,

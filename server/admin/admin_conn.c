@@ -38,7 +38,7 @@ struct admin_conn {
     bool working; /* a thread answers the line in the buffer, of `line_bytes` */
     bool leaving; /* it is closed behind its reply */
     struct admin_peer peer;
-    struct auth_grant *grant; /* of who comes over the network; NULL: by the socket */
+    struct auth_grant *grant; /* of an admin over the network; NULL: by the socket */
     char *reply;              /* with its newline; NULL: none is on its way */
     size_t reply_bytes, sent; /* of it */
     size_t used;              /* of the buffer */
@@ -290,7 +290,7 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
     struct admin_conn *conn = calloc(1, sizeof *conn);
     struct transport_conn taken = *transport;
     if (conn == NULL || uv_poll_init(&admin->control->loop, &conn->poll, taken.fd) != 0) {
-        ga_warn("no memory for an admin, his connection is closed");
+        ga_warn("no memory for an admin, its connection is closed");
         taken.ops->close(&taken);
         free(conn);
         return NULL;

@@ -253,7 +253,7 @@ enum admin_code admin_verb_cert_enter(struct admin_call *call)
         credential.id[0] == 0 || (credential.scope == STORE_OF_TENANT) != !!credential.tenant[0]) {
         return admin_fail(call, ADMIN_USAGE,
                           "a certificate has an id, a scope (tenant, admin or server), a "
-                          "fingerprint (SHA-256 in hexadecimal) and, if it is of a tenant, his "
+                          "fingerprint (SHA-256 in hexadecimal) and, if it is of a tenant, its "
                           "name");
     }
     if (credential.scope == STORE_OF_ADMIN && admin_is_remote(call->peer)) {

@@ -28,7 +28,7 @@ static bool is_over(const struct application *application, enum limit limit, uin
     return most_ms != LIMIT_NONE && now - since > most_ms * GA_NS_PER_MS;
 }
 
-/* By the side connection: whoever does not call reads no other. */
+/* By the side connection: a program that does not call reads no other. */
 static void end_tell(struct application *application, const char *text)
 {
     pthread_mutex_lock(&application->backend->ticket_lock);
@@ -58,8 +58,7 @@ const char *application_life_turn(struct application *application)
         char allowed[LIMITS_TEXT_MAX], whose[QUOTA_WHOSE_BYTES], text[WIRE_NOTICE_MAX + 1];
         limits_value_write(limit, quota_limit_of(&application->quota, limit), allowed);
         quota_whose(&application->quota, limit, whose);
-        snprintf(text, sizeof text,
-                 "limit %s of %s: %s allowed, and they are over: the session ends",
+        snprintf(text, sizeof text, "limit %s of %s: %s allowed, the time is up: the session ends",
                  limits_table[limit].key, whose, allowed);
         ga_warn("%s", text);
         end_tell(application, text);

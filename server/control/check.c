@@ -186,7 +186,7 @@ static bool http_check(const char *file, const struct conf_server *server, conf_
     bool here = strncmp(address.host, "127.", 4) == 0 || strcmp(address.host, "::1") == 0;
     return here || file_complain(file, "http", complain, user,
                                  "%s is not allowed; allowed: a loopback address and a port, as "
-                                 "127.0.0.1:9954 (it asks nobody who he is)",
+                                 "127.0.0.1:9954 (it has no authentication)",
                                  server->http);
 }
 

@@ -80,8 +80,7 @@ static void metrics_scheduling_write(const struct control *control, FILE *out)
 {
     const struct devices *devices = &control->processes.devices;
     struct scheduler *scheduler = control->processes.scheduler;
-    metrics_family(out, "gpuaas_gpu_policy", "gauge",
-                   "1 for the policy that says who may use the GPU.");
+    metrics_family(out, "gpuaas_gpu_policy", "gauge", "1 for the scheduling policy of the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
         metrics_gpu_line(out, "gpuaas_gpu_policy", control, device);
@@ -214,13 +213,13 @@ static void endings_write(const struct control *control, FILE *out)
                 control->closed[i]);
     }
     metrics_family(out, "gpuaas_refusals_total", "counter",
-                   "What programs that are known were refused, by the reason.");
+                   "Refusals of authenticated programs, by reason.");
     for (unsigned i = 0; i < REFUSAL_COUNT; i++) {
         fprintf(out, "gpuaas_refusals_total{reason=\"%s\"} %" PRIu64 "\n",
                 refusal_word((enum refusal_reason)i), control->refused[i]);
     }
     metrics_family(out, "gpuaas_admin_refusals_total", "counter",
-                   "Who tried to administer, and may not.");
+                   "Refused attempts to administer.");
     fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n", control->admins_refused);
     metrics_family(out, "gpuaas_auth_failures_total", "counter",
                    "Refused credentials, by the reason.");
