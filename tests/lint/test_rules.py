@@ -4,11 +4,9 @@
 
 import os
 import subprocess
-import tempfile
 import unittest
 
 import folders
-import rule_claims
 import rule_client_library
 import rule_clocks
 import rule_cuda_names
@@ -20,46 +18,11 @@ import rule_includes
 import rule_licence
 import rule_limits
 import rule_names
-import rule_paths
 import rule_prefixes
-import rule_prose
-import rule_semantics
 import rule_statics
-import rule_vocabulary
-import rule_words
 import run
+from rule_test import RuleTest
 from tree import Tree
-
-
-class RuleTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = folder.name
-
-    def write(self, path, text):
-        full = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as f:
-            f.write(text)
-        return full
-
-    def findings(self, rule):
-        return [str(finding) for finding in rule.check(Tree(self.root))]
-
-    def breaks(self, rule, path, text, words):
-        """The sample gives exactly one finding, which says `words`."""
-        full = self.write(path, text)
-        findings = self.findings(rule)
-        self.assertEqual(len(findings), 1, findings)
-        self.assertIn(words, findings[0])
-        self.assertIn(path, findings[0])
-        os.remove(full)
-
-    def keeps(self, rule, path, text):
-        full = self.write(path, text)
-        self.assertEqual(self.findings(rule), [])
-        os.remove(full)
 
 
 class Includes(RuleTest):
@@ -150,15 +113,6 @@ class CudaNames(RuleTest):
         self.breaks(rule_cuda_names, "api/a.c", "int x = CUDA_ERROR_INVALID_VALUE;\n", "ga_status")
 
 
-class Words(RuleTest):
-    def test_words(self):
-        self.keeps(rule_words, "README.md", "it works / and the network/lab is at work\n")
-        self.keeps(rule_words, "README.md", "the driver lies in /usr/lib/x86_64-linux-gnu\n")
-        self.breaks(rule_words, "README.md", "see /wo" + "rk/main\n", "somebody's machine")
-        self.breaks(rule_words, "base/a.c", "// as in iss" + "ue 12\n", "tracker")
-        self.breaks(rule_words, "docs/a.md", "from py" + "pi.org\n", "registry")
-
-
 class Clocks(RuleTest):
     def test_waits(self):
         wait = "    pthread_cond_timedwait(&changed, &lock, &until);\n"
@@ -213,81 +167,6 @@ class Licence(RuleTest):
         self.keeps(rule_licence, "docs/a.md", "# Title\n")
         self.breaks(rule_licence, "base/a.c", f"/* What it is. */\n/* {line} */\n", line)
         self.breaks(rule_licence, "scripts/a", "#!/bin/sh\necho\n", line)
-
-
-class Paths(RuleTest):
-    def test_files_and_folders(self):
-        self.write("server/tenants/lending.h", "struct lending;\n")
-        self.write("CMakeLists.txt", "add(${dir}/calls.c)\n")
-        self.keeps(rule_paths, "base/a.c", "/* As server/tenants/lending.h, tenants/lending.h, "
-                   "lending.h; in server/tenants/; made: calls.c; x_more.c, NAME.c. */\n")
-        self.keeps(rule_paths, "base/a.c", '#include <sys/mman.h>\n/* sys/mman.h */ "gone.c"\n')
-        self.breaks(rule_paths, "base/a.c", "/* One.\n * As in lender.h. */\n", "a.c:2: lender.h")
-        self.breaks(rule_paths, "base/a.c", "/* See server/lending.h. */\n", "server/lending.h")
-        self.breaks(rule_paths, "docs/a.md", "It is in `server/lending/`.\n", "no folder")
-        self.breaks(rule_paths, "scripts/a.py", '"""As not/made.c does."""\n', "not/made.c")
-
-    def test_structs(self):
-        self.write("base/list.h", "struct ga_list;\n")
-        self.keeps(rule_paths, "base/a.c", "/* A struct ga_list; this struct is one. */\n")
-        self.breaks(rule_paths, "base/a.c", "/* A struct gone. */\n", "name what it has become")
-        self.breaks(rule_paths, "docs/a.md", "A `struct gone`.\n", "struct gone")
-
-    def test_links(self):
-        self.write("docs/b.md", "# One\n\n## Two: `x`, and 3\n")
-        self.keeps(rule_paths, "docs/a.md", "# A\n[b](b.md#two-x-and-3) [c](#a) [d](../docs) "
-                   "[e](https://example.org/f.md)\n")
-        self.breaks(rule_paths, "docs/a.md", "[b](b.md#three)\n", "no title says that")
-        self.breaks(rule_paths, "docs/a.md", "[b](../docs/pictures)\n", "is dead")
-
-
-class Claims(RuleTest):
-    def test_claims_name_tests(self):
-        self.write("tests/e2e/tls.py", "def test_one(build):\n    pass\n")
-        self.write("docs/isolation.md", "## What keeps applications apart\n\n"
-                   "| what | how | test |\n|---|---|---|\n| it | so | `tests/e2e/tls.py` |\n\n"
-                   "## What a malicious kernel can reach\n")
-        page, text = "SECURITY.md", "- **A.** It is\n  so. {}\n\n## And\n\n- more\n"
-        title = "# S\n\n## What there is\n\n"
-        self.keeps(rule_claims, page, title + text.format("(`tests/e2e/tls.py`, `test_one`)"))
-        self.keeps(rule_claims, page, title + text.format("That is not tested."))
-        self.breaks(rule_claims, page, title + text.format(""), "name the test that does")
-        self.breaks(rule_claims, page, title + text.format("`tests/e2e/ssl.py`"), "no test tests/")
-        self.breaks(rule_claims, page, title + text.format("`tests/e2e/tls.py`, `test_two`"),
-                    "no test has test_two")
-        self.breaks(rule_claims, page, "# S\n", "which one has the claims")
-
-
-class Format(unittest.TestCase):
-    def test_tables_in_comments_stay(self):
-        """clang-format leaves the lines of comments as they are."""
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        table = "/* Kinds:\n *   stream    flags, " + "x" * 90 + "\n *   event     flags\n" \
-                " *   - of two\n *     lines */\nint x;\n"
-        done = subprocess.run(["clang-format-14", f"--style=file:{root}/.clang-format"],
-                              input=table, capture_output=True, text=True, check=True)
-        self.assertEqual(done.stdout, table)
-
-
-class Prose(RuleTest):
-    def test_beginnings_of_sentences(self):
-        self.keeps(rule_prose, "base/a.c", "/* The list. It is what it is. */\nint Of;\n")
-        self.keeps(rule_prose, "api/gen/a.py", "# What a generator writes.\n")
-        self.keeps(rule_prose, "docs/a.md", "# What it is\n\nIt is a page.\n\n    So it goes\n")
-        self.breaks(rule_prose, "base/a.c", "/* A list.\n * Of these, one. */\n", "with Of")
-        self.breaks(rule_prose, "scripts/a.py", '"""Runs.\n\nSo it ends."""\n', "with So")
-        self.breaks(rule_prose, "scripts/a.sh", "#!/bin/sh\n# Who runs it waits.\n", "with Who")
-        self.breaks(rule_prose, "docs/a.md", "# A page\n\nIt is.\nWhat it says.\n", "with What")
-        self.breaks(rule_prose, "base/a.c", "/* One. Two. So three. */\n", "with So")
-
-    def test_comments_that_need_their_neighbour(self):
-        self.keeps(rule_prose, "base/a.c", "/* The list. It has members. The same twice. */\n")
-        for beginning in ("It has members.", "The same for a list.", "They end."):
-            self.breaks(rule_prose, "base/a.c", f"/* {beginning} */\n", "name the thing")
-
-    def test_programs_are_no_people(self):
-        self.keeps(rule_prose, "base/a.c", "/* The tenant has its turn. */\nint he;\n")
-        self.breaks(rule_prose, "base/a.c", "/* The tenant has his turn. */\n", "is it")
 
 
 class Rooms(RuleTest):
@@ -390,34 +269,6 @@ class Tests(unittest.TestCase):
         self.assertEqual(sorted(rules), sorted(run.SOURCE_RULES))
 
 
-class Vocabulary(RuleTest):
-    PAGE = "docs/vocabulary.md"
-    TERMS = "| term | in the code |\n|---|---|\n| conn | {} |\n"
-    WORDS = rule_vocabulary.REPLACED + """
-
-| not | but | not in |
-|---|---|---|
-| `arena` | shared buffer | `client/`, `server/` |
-"""
-
-    def test_names_are_there(self):
-        self.write("client/conn/conn.h", "struct client_conn { int fd; };\n")
-        there = ("`struct client_conn` (`client/conn/conn.h`), `fd`, `client_*`, `client/conn/`, "
-                 "`client/*/conn.h`")
-        self.keeps(rule_vocabulary, self.PAGE, self.TERMS.format(there))
-        for name in ("`struct conn`", "`client/conn.h`", "`server_*`", "`file`"):
-            self.breaks(rule_vocabulary, self.PAGE, self.TERMS.format(name), name.strip("`"))
-
-    def test_words_are_replaced(self):
-        self.write(self.PAGE, self.WORDS)
-        self.keeps(rule_vocabulary, "client/a.c", '/* an arena */ char *a = "arena";\n')
-        self.keeps(rule_vocabulary, "softgpu/a.c", "int arena;\n")
-        self.keeps(rule_vocabulary, "server/tests/a.c", "Test(a, an_arena_is_none)\n")
-        self.breaks(rule_vocabulary, "server/a.c", "\nint the_arena;\n", "a.c:2: the_arena")
-        self.breaks(rule_vocabulary, "client/a.h", "#define ARENA_MAX 3\n", "shared buffer")
-        self.breaks(rule_vocabulary, "client/arena_slots.c", "\n", "the file's name")
-
-
 class DriverWaits(RuleTest):
     TABLE = 'DRIVER_WAITS(cuB, "server/b.c: LATER, NONE; "\n    "server/c.c: NONE")\n' \
             'DRIVER_RETURNS(cuA)\nDRIVER_RETURNS(cuD)\n'
@@ -437,18 +288,6 @@ class DriverWaits(RuleTest):
             self.breaks(rule_driver_waits, "server/driver/waits.def", self.TABLE + row, words)
         more = self.TABLE.replace("server/c.c", "server/c.c: NONE; server/e.c")
         self.breaks(rule_driver_waits, "server/driver/waits.def", more, "does not call")
-
-
-class Semantics(RuleTest):
-    def test_claims(self):
-        page, test = "docs/semantics.md", "tests/e2e/a.py"
-        claim = '"""seman' 'tics S1, S2"""\n'
-        self.write(page, "[S1] It waits.\n\n[S2] It does not.\n")
-        self.keeps(rule_semantics, test, claim)
-        self.breaks(rule_semantics, test, claim + '# seman' "tics S3\n", "has no S3")
-        self.write(test, claim)
-        self.breaks(rule_semantics, page, "[S1] a\n[S2] b\n[S3] c\n", "no test claims S3")
-        self.breaks(rule_semantics, page, "[S1] a\n[S2] b\n[S1] c\n", "S1 stands here twice")
 
 
 class Compiled(RuleTest):
