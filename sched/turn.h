@@ -7,11 +7,11 @@
  * flight"): the next turn begins when nothing runs any more. A session without competitors keeps
  * its turn.
  *
- * hold_ns: most programs compute a little between two operations. Whose turn ended in each of these
- * pauses would get the GPU for one operation and then wait for the full turns of all others. The
+ * hold_ns: most programs compute a little between two operations. If turns ended at every pause, a
+ * program would get the GPU for one operation and then wait for the full turns of all others. The
  * time of a pause counts in the turn's length, not as GPU time. A policy that `anticipates` also
- * begins the turn of a session that pauses (as disk schedulers do: Iyer and Druschel, SOSP 2001).
- */
+ * begins the turn of a session that pauses (as disk schedulers do: Iyer and Druschel, SOSP
+ * 2001). */
 #ifndef SCHED_TURN_H
 #define SCHED_TURN_H
 

@@ -14,7 +14,8 @@
  * Reads: wants, busy, phase, demand; copy engines; ps_bandwidth: bandwidth of sessions and GPU.
  * Starvation: step 2 prefers KL; a session goes first when passed_max turns have passed it (ours;
  * turns of those awake begin at least each slice and operation). Bad: for fairness between tenants;
- * it gains nothing where contexts cannot run side by side, as without packing. */
+ * PS gains only where several sessions share one context (packing), because contexts do not run
+ * side by side. */
 #include <stdio.h>
 
 #include "sched/next/next.h"
