@@ -10,7 +10,7 @@ from text import HEADER, guard
 
 # Calls that record an event of a whole context: no stream comes to wait by them.
 RECORDS = ("cuCtxRecordEvent", "ga_green_record")
-HANDLER = "(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)"
+HANDLER = "(struct server_app *app, const struct wire_header *header, struct ga_reader *reader)"
 
 
 def _do(call):
@@ -18,7 +18,7 @@ def _do(call):
     sides = [side for side in ("args", "results") if fields(call, side)]
     said = "".join(f", {'const ' if side == 'args' else ''}struct {call.name}_{side} *{side}"
                    for side in sides)
-    return f"CUresult server_do_{call.name}(struct server_conn *conn{said})"
+    return f"CUresult server_do_{call.name}(struct server_app *app{said})"
 
 
 def header(model):
@@ -33,10 +33,10 @@ def header(model):
 #include "api/cuda_names.h"
 #include "base/cursor.h"
 
-struct server_conn;
+struct server_app;
 struct wire_header;
 
-typedef bool server_handler(struct server_conn *conn, const struct wire_header *header,
+typedef bool server_handler(struct server_app *app, const struct wire_header *header,
                             struct ga_reader *reader);
 
 /* NULL: no such op here (the caller answers CUDA_ERROR_NOT_SUPPORTED). */
@@ -49,7 +49,7 @@ server_handler *server_dispatch_find(uint16_t op);
 
 
 def _range(r):
-    return (f"server_range_check(conn, args.{r.param.name},\n"
+    return (f"server_range_check(app, args.{r.param.name},\n"
             f"                                {size(r)})")
 
 
@@ -83,14 +83,14 @@ def _steps(call):
     out = []
     for p in call.params:
         if p.way == "value" and p.handle:
-            out.append(f"server_handle_{p.handle}(conn, args->{p.name}, &{p.name})")
+            out.append(f"server_handle_{p.handle}(app, args->{p.name}, &{p.name})")
         elif p.ctype == "CUdevice":
-            out.append(f"server_device(conn, args->{p.name}, &{p.name})")
+            out.append(f"server_device(app, args->{p.name}, &{p.name})")
     passed = ", ".join(_pass(p) for p in call.params)
-    out.append(f"conn->driver->{call.name}({passed})")
+    out.append(f"app->driver->{call.name}({passed})")
     for p in call.params:
         if p.way == "make":
-            out.append(f"server_handle_put(conn, GA_HANDLE_{p.handle.upper()}, args->{p.name}, "
+            out.append(f"server_handle_put(app, GA_HANDLE_{p.handle.upper()}, args->{p.name}, "
                        f"{p.name})")
     return out
 
@@ -117,8 +117,8 @@ def _gate(call):
     """Work for a GPU asks before anything else is done (server/session/gate.h)."""
     stream = f"args.{_stream(call).name}" if _stream(call) else "0"
     what = next((f"args.{p.name}" for p in call.args() if p.name in ("function", "exec")), "0")
-    enter = f"gate_enter(conn, API_ENGINE_{call.engine.upper()}, {stream}, {what})"
-    return ([f"if (conn->gated && {enter} != GA_OK) {{", "    return false;", "}"]
+    enter = f"gate_enter(app, API_ENGINE_{call.engine.upper()}, {stream}, {what})"
+    return ([f"if (app->gated && {enter} != GA_OK) {{", "    return false;", "}"]
             if call.engine != "none" else [])
 
 
@@ -131,15 +131,15 @@ def _meter(call):
         return []
     if call.engine != "none":
         engine = f"API_ENGINE_{call.engine.upper()}"
-        return [f"meter_work(&conn->meter, conn, {engine}, {stream});"]
+        return [f"meter_work(&app->meter, app, {engine}, {stream});"]
     if call.name.startswith("cuEvent") or call.name in RECORDS:
         return []
-    rest = f"meter_rest(conn, {stream})" if _stream(call) else "meter_rest_all(conn)"
-    return ["if (conn->meter.open != 0) {", f"    {rest};", "}"]
+    rest = f"meter_rest(app, {stream})" if _stream(call) else "meter_rest_all(app)"
+    return ["if (app->meter.open != 0) {", f"    {rest};", "}"]
 
 
 def _handler(call):
-    lines, passed = [], "conn"
+    lines, passed = [], "app"
     if call.args():
         lines += [f"struct {call.name}_args args;", f"{call.name}_args_read(reader, &args);"]
         passed += ", &args"
@@ -154,10 +154,10 @@ def _handler(call):
             f"CUresult rc = {step};"]
     if call.results():
         lines += ["if (rc == CUDA_SUCCESS) {",
-                  f"    SERVER_REPLY_RESULTS(conn, header, {call.name}, rc, &results);",
+                  f"    SERVER_REPLY_RESULTS(app, header, {call.name}, rc, &results);",
                   "    return true;", "}"]
-    lines += ["return rc == CUDA_SUCCESS || server_answer_async(conn, header, rc);"
-              if call.reply == "async" else "return server_answer(conn, header, rc);"]
+    lines += ["return rc == CUDA_SUCCESS || server_answer_async(app, header, rc);"
+              if call.reply == "async" else "return server_answer(app, header, rc);"]
     return _function(f"static bool handle_{call.name}{HANDLER}", lines)
 
 
@@ -169,7 +169,7 @@ def source(model):
     calls = model.travelling()
     out = HEADER + ('#include "api/server_dispatch.h"\n\n#include "api/calls.h"\n'
                     '#include "api/cuda_driver.h"\n#include "api/range.h"\n#include "api/wire.h"\n'
-                    '#include "base/handle.h"\n#include "server/session/conn.h"\n'
+                    '#include "base/handle.h"\n#include "server/session/app.h"\n'
                     '#include "server/session/handles.h"\n#include "server/session/reply.h"\n\n')
     for call in calls:
         out += (_auto(call) if call.server == "auto" else "") + _handler(call)

@@ -76,10 +76,10 @@ static void host_ended(void *user, const char *why, bool clean)
     (void)!eventfd_write(application->backend->wake_fd, 1);
 }
 
-static void host_between_frames(void *user, struct server_conn *conn)
+static void host_between_frames(void *user, struct server_app *app)
 {
     const struct application *application = user;
-    rebuild_trigger_boundary(application->rebuild, conn);
+    rebuild_trigger_boundary(application->rebuild, app);
 }
 
 /* The descriptor stays here; gpuaasd gets it when somebody opens what it stands for. */
@@ -317,7 +317,7 @@ void application_notify(struct application *application)
     ga_writer_finish(&writer);
     (void)!transport_side_send(&application->side, WIRE_NOTICE, 0, values, writer.at);
     if (notice.notice == WIRE_NOTICE_END && application->conn != NULL) {
-        server_end_notice(application->conn, notice.text);
+        server_end_notice(application->conn->app, notice.text);
     }
 }
 

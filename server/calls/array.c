@@ -14,10 +14,10 @@
 #include "server/session/reply.h"
 #include "server/session/scrub.h"
 
-static struct ga_handle_table *table_of(struct server_conn *conn, uint64_t handle)
+static struct ga_handle_table *table_of(struct server_app *app, uint64_t handle)
 {
-    return ga_handle_type_of(handle) == GA_HANDLE_MIPMAP ? &conn->objects.mipmaps
-                                                         : &conn->objects.arrays;
+    return ga_handle_type_of(handle) == GA_HANDLE_MIPMAP ? &app->objects.mipmaps
+                                                         : &app->objects.arrays;
 }
 
 /* ---- its memory */
@@ -71,17 +71,17 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t level
 
 /* ---- making */
 
-static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+static CUresult real_create(struct server_app *app, const CUDA_ARRAY3D_DESCRIPTOR *shape,
                             uint32_t levels, struct server_array *array)
 {
     uint64_t bytes = array_bytes(shape, levels);
-    const struct server_session *session = conn->current->session;
-    CU_TRY(memory_charge(conn, session, bytes));
-    CUresult rc = levels != 0 ? conn->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
-                              : conn->driver->cuArray3DCreate_v2(&array->array, shape);
-    memory_answered(conn, session, bytes, rc);
+    const struct server_session *session = app->current->session;
+    CU_TRY(memory_charge(app, session, bytes));
+    CUresult rc = levels != 0 ? app->driver->cuMipmappedArrayCreate(&array->mipmap, shape, levels)
+                              : app->driver->cuArray3DCreate_v2(&array->array, shape);
+    memory_answered(app, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, session->gpu, bytes);
+        ledger_return_device(app->ledger, session->gpu, bytes);
         return rc;
     }
     array->gpu = session->gpu;
@@ -90,10 +90,10 @@ static CUresult real_create(struct server_conn *conn, const CUDA_ARRAY3D_DESCRIP
     return CUDA_SUCCESS;
 }
 
-static CUresult array_scrub(struct server_conn *conn, const struct server_array *array)
+static CUresult array_scrub(struct server_app *app, const struct server_array *array)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
-    return scrub_array(conn, array, channel_bytes(shape->Format) * shape->NumChannels);
+    return scrub_array(app, array, channel_bytes(shape->Format) * shape->NumChannels);
 }
 
 static CUresult array_destroy(const struct cuda_driver *driver, uint64_t array)
@@ -115,33 +115,33 @@ static struct waiting_call destroying(const struct server_array *array)
                                        .object = (uint64_t)(uintptr_t)array->array};
 }
 
-static void array_gone(struct server_conn *conn, struct completer_entry *entry)
+static void array_gone(struct server_app *app, struct completer_entry *entry)
 {
-    ledger_return_device(conn->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
+    ledger_return_device(app->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
 }
 
 /* One that was made just now; no work uses it, but the driver may wait for all the same. */
-static void array_unmake(struct server_conn *conn, struct server_context *context,
+static void array_unmake(struct server_app *app, struct server_context *context,
                          const struct server_array *array)
 {
     struct completer_entry *entry =
-        array->whole != 0 ? NULL : server_entry_make(conn, COMPLETER_JOB);
+        array->whole != 0 ? NULL : server_entry_make(app, COMPLETER_JOB);
     if (entry != NULL) {
         entry->waits = destroying(array);
         entry->job = array_gone;
         entry->job_values[0] = array->gpu;
         entry->job_values[1] = array->bytes;
-        waiting_call_make(conn, context, entry);
+        waiting_call_make(app, context, entry);
     }
 }
 
 /* Takes the array over, under the client's handle; or destroys it. */
-static CUresult array_put(struct server_conn *conn, uint64_t handle, struct server_context *context,
+static CUresult array_put(struct server_app *app, uint64_t handle, struct server_context *context,
                           struct server_array *array)
 {
-    enum ga_status status = ga_handle_table_take(table_of(conn, handle), handle, array);
+    enum ga_status status = ga_handle_table_take(table_of(app, handle), handle, array);
     if (status != GA_OK) {
-        array_unmake(conn, context, array);
+        array_unmake(app, context, array);
         free(array);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -152,10 +152,10 @@ static CUresult array_put(struct server_conn *conn, uint64_t handle, struct serv
 }
 
 /* `levels` 0: an array, else a mipmapped one. */
-static CUresult array_create(struct server_conn *conn, uint64_t handle,
+static CUresult array_create(struct server_app *app, uint64_t handle,
                              const CUDA_ARRAY3D_DESCRIPTOR *shape, uint32_t levels)
 {
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (ga_handle_type_of(handle) != (levels != 0 ? GA_HANDLE_MIPMAP : GA_HANDLE_ARRAY)) {
@@ -165,18 +165,18 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
     if (array == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = real_create(conn, shape, levels, array);
+    CUresult rc = real_create(app, shape, levels, array);
     if (rc == CUDA_SUCCESS) {
-        rc = array_scrub(conn, array);
+        rc = array_scrub(app, array);
         if (rc != CUDA_SUCCESS) {
-            array_unmake(conn, conn->current, array);
+            array_unmake(app, app->current, array);
         }
     }
     if (rc != CUDA_SUCCESS) {
         free(array);
         return rc;
     }
-    return array_put(conn, handle, conn->current, array);
+    return array_put(app, handle, app->current, array);
 }
 
 /* The shape in the arguments of either call */
@@ -187,24 +187,23 @@ static CUresult array_create(struct server_conn *conn, uint64_t handle,
         .Flags = (args)->flags                                                                     \
     }
 
-CUresult server_do_ga_array_create(struct server_conn *conn,
-                                   const struct ga_array_create_args *args)
+CUresult server_do_ga_array_create(struct server_app *app, const struct ga_array_create_args *args)
 {
     const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
-    return array_create(conn, args->array, &shape, 0);
+    return array_create(app, args->array, &shape, 0);
 }
 
-CUresult server_do_ga_mipmap_create(struct server_conn *conn,
+CUresult server_do_ga_mipmap_create(struct server_app *app,
                                     const struct ga_mipmap_create_args *args)
 {
     const CUDA_ARRAY3D_DESCRIPTOR shape = SHAPE_OF(args);
-    return args->levels != 0 ? array_create(conn, args->mipmap, &shape, args->levels)
+    return args->levels != 0 ? array_create(app, args->mipmap, &shape, args->levels)
                              : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult server_do_ga_array_level(struct server_conn *conn, const struct ga_array_level_args *args)
+CUresult server_do_ga_array_level(struct server_app *app, const struct ga_array_level_args *args)
 {
-    const struct server_array *whole = ga_handle_table_find(&conn->objects.mipmaps, args->mipmap);
+    const struct server_array *whole = ga_handle_table_find(&app->objects.mipmaps, args->mipmap);
     if (whole == NULL || ga_handle_type_of(args->array) != GA_HANDLE_ARRAY) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -212,57 +211,57 @@ CUresult server_do_ga_array_level(struct server_conn *conn, const struct ga_arra
     if (array == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = conn->driver->cuMipmappedArrayGetLevel(&array->array, whole->mipmap, args->level);
+    CUresult rc = app->driver->cuMipmappedArrayGetLevel(&array->array, whole->mipmap, args->level);
     if (rc != CUDA_SUCCESS) {
         free(array);
         return rc;
     }
     array->whole = whole->handle;
     array->made_from.level = args->level;
-    return array_put(conn, args->array, whole->context, array);
+    return array_put(app, args->array, whole->context, array);
 }
 
 /* ---- the end */
 
 /* From now on its handle means nothing, nor do those of its levels. */
-static void array_forget(struct server_conn *conn, struct server_array *array)
+static void array_forget(struct server_app *app, struct server_array *array)
 {
     if (array->mipmap != NULL) {
         ga_list_each (at, next, &array->context->arrays) {
             struct server_array *level = ga_container(at, struct server_array, link);
             if (level->whole == array->handle) {
-                (void)ga_handle_table_remove(&conn->objects.arrays, level->handle);
+                (void)ga_handle_table_remove(&app->objects.arrays, level->handle);
                 ga_list_remove(&level->link);
                 free(level);
             }
         }
     }
-    (void)ga_handle_table_remove(table_of(conn, array->handle), array->handle);
+    (void)ga_handle_table_remove(table_of(app, array->handle), array->handle);
     array->leaving = true;
 }
 
-CUresult array_free(struct server_conn *conn, struct server_array *array)
+CUresult array_free(struct server_app *app, struct server_array *array)
 {
     if (!array->leaving) {
-        array_forget(conn, array);
+        array_forget(app, array);
     }
     ga_list_remove(&array->link);
     CUresult rc = CUDA_SUCCESS;
     if (array->whole == 0) { /* a level goes with the whole */
         const struct waiting_call destroy = destroying(array);
-        conn_flush(conn);
-        rc = destroy.make(conn->driver, destroy.object);
-        ledger_return_device(conn->ledger, array->gpu, array->bytes);
+        conn_flush(app->conn);
+        rc = destroy.make(app->driver, destroy.object);
+        ledger_return_device(app->ledger, array->gpu, array->bytes);
     }
     free(array);
     return rc;
 }
 
-static void destroyed(struct server_conn *conn, struct completer_entry *entry)
+static void destroyed(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
-    array_gone(conn, entry);
-    server_reply(conn, &header, entry->rc);
+    array_gone(app, entry);
+    server_reply(app, &header, entry->rc);
 }
 
 static struct server_array *leaving_find(const struct server_context *context, uint64_t handle)
@@ -278,19 +277,19 @@ static struct server_array *leaving_find(const struct server_context *context, u
 
 /* The work that was there when the client destroyed it is done. The context may have ended since,
  * and the array with it. */
-static void destroy_later(struct server_conn *conn, struct completer_entry *entry)
+static void destroy_later(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
     struct server_context *context =
-        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+        ga_handle_table_find(&app->objects.contexts, entry->job_values[0]);
     struct server_array *array =
         context != NULL ? leaving_find(context, entry->job_values[1]) : NULL;
     struct completer_entry *after =
         array != NULL
-            ? completer_entry_make(&conn->completer, COMPLETER_JOB, entry->session, entry->sequence)
+            ? completer_entry_make(&app->completer, COMPLETER_JOB, entry->session, entry->sequence)
             : NULL;
     if (after == NULL) { /* without memory for it, it stays until its context ends */
-        server_reply(conn, &header, array == NULL ? entry->rc : CUDA_ERROR_OUT_OF_MEMORY);
+        server_reply(app, &header, array == NULL ? entry->rc : CUDA_ERROR_OUT_OF_MEMORY);
         return;
     }
     after->rc = entry->rc;
@@ -300,43 +299,43 @@ static void destroy_later(struct server_conn *conn, struct completer_entry *entr
     after->job_values[1] = array->bytes;
     ga_list_remove(&array->link);
     free(array);
-    waiting_call_make(conn, context, after);
+    waiting_call_make(app, context, after);
 }
 
 /* The driver is asked when the work before is done, so that it waits for later work only, if for
  * any. `array` NULL: there is none. */
-static CUresult destroy_after_work(struct server_conn *conn, struct server_array *array)
+static CUresult destroy_after_work(struct server_app *app, struct server_array *array)
 {
     if (array == NULL || array->whole != 0) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    context_apply(conn, array->context);
-    CUresult rc = context_mark(conn, array->context, entry);
-    context_apply(conn, conn->current);
+    context_apply(app, array->context);
+    CUresult rc = context_mark(app, array->context, entry);
+    context_apply(app, app->current);
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&conn->completer, entry);
+        completer_entry_free(&app->completer, entry);
         return rc;
     }
     entry->job = destroy_later;
     entry->job_values[0] = array->context->handle;
     entry->job_values[1] = array->handle;
-    array_forget(conn, array);
-    completer_add(&conn->completer, entry);
+    array_forget(app, array);
+    completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }
 
-CUresult server_do_ga_array_destroy(struct server_conn *conn,
+CUresult server_do_ga_array_destroy(struct server_app *app,
                                     const struct ga_array_destroy_args *args)
 {
-    return destroy_after_work(conn, ga_handle_table_find(&conn->objects.arrays, args->array));
+    return destroy_after_work(app, ga_handle_table_find(&app->objects.arrays, args->array));
 }
 
-CUresult server_do_ga_mipmap_destroy(struct server_conn *conn,
+CUresult server_do_ga_mipmap_destroy(struct server_app *app,
                                      const struct ga_mipmap_destroy_args *args)
 {
-    return destroy_after_work(conn, ga_handle_table_find(&conn->objects.mipmaps, args->mipmap));
+    return destroy_after_work(app, ga_handle_table_find(&app->objects.mipmaps, args->mipmap));
 }

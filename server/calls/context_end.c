@@ -24,60 +24,60 @@ static void keep_first(CUresult *first, CUresult rc)
     *first = *first == CUDA_SUCCESS ? rc : *first;
 }
 
-static CUresult ranges_free(struct server_conn *conn, const struct server_context *context)
+static CUresult ranges_free(struct server_app *app, const struct server_context *context)
 {
     CUresult first = CUDA_SUCCESS;
-    for (size_t i = conn->ranges.count; i-- > 0;) {
-        if (conn->ranges.items[i].mapped && conn->ranges.items[i].owner == context) {
-            keep_first(&first, memory_free(conn, conn->ranges.items[i].base));
+    for (size_t i = app->ranges.count; i-- > 0;) {
+        if (app->ranges.items[i].mapped && app->ranges.items[i].owner == context) {
+            keep_first(&first, memory_free(app, app->ranges.items[i].base));
         }
     }
     return first;
 }
 
-static CUresult objects_free(struct server_conn *conn, struct server_context *context)
+static CUresult objects_free(struct server_app *app, struct server_context *context)
 {
     CUresult first = CUDA_SUCCESS;
     ga_list_each (at, next, &context->graphs) {
-        keep_first(&first, graph_free(conn, ga_container(at, struct server_graph, link)));
+        keep_first(&first, graph_free(app, ga_container(at, struct server_graph, link)));
     }
     ga_list_each (at, next, &context->modules) {
-        keep_first(&first, module_free(conn, ga_container(at, struct server_module, link)));
+        keep_first(&first, module_free(app, ga_container(at, struct server_module, link)));
     }
     ga_list_each (at, next, &context->textures) {
-        keep_first(&first, texture_free(conn, ga_container(at, struct server_texture, link)));
+        keep_first(&first, texture_free(app, ga_container(at, struct server_texture, link)));
     }
     while (!ga_list_empty(&context->arrays)) { /* the levels of one go with it */
         struct ga_list *at = context->arrays.next;
-        keep_first(&first, array_free(conn, ga_container(at, struct server_array, link)));
+        keep_first(&first, array_free(app, ga_container(at, struct server_array, link)));
     }
     ga_list_each (at, next, &context->events) {
-        keep_first(&first, event_free(conn, ga_container(at, struct server_event, link)));
+        keep_first(&first, event_free(app, ga_container(at, struct server_event, link)));
     }
     ga_list_each (at, next, &context->greens) {
-        keep_first(&first, green_free(conn, ga_container(at, struct server_green, link)));
+        keep_first(&first, green_free(app, ga_container(at, struct server_green, link)));
     }
     ga_list_each (at, next, &context->streams) {
-        keep_first(&first, stream_free(conn, ga_container(at, struct server_stream, link)));
+        keep_first(&first, stream_free(app, ga_container(at, struct server_stream, link)));
     }
     if (context->heir != NULL) {
-        keep_first(&first, conn->driver->cuStreamDestroy_v2(context->heir));
+        keep_first(&first, app->driver->cuStreamDestroy_v2(context->heir));
         context->heir = NULL;
     }
-    conditions_free(conn, context);
+    conditions_free(app, context);
     ga_list_each (at, next, &context->free_events) {
         struct event_ref *ref = ga_container(at, struct event_ref, link);
         ga_list_remove(&ref->link);
-        keep_first(&first, conn->driver->cuEventDestroy_v2(ref->real));
+        keep_first(&first, app->driver->cuEventDestroy_v2(ref->real));
         free(ref);
     }
-    keep_first(&first, ranges_free(conn, context));
+    keep_first(&first, ranges_free(app, context));
     return first;
 }
 
-void context_settings_reset(struct server_conn *conn, struct server_context *context)
+void context_settings_reset(struct server_app *app, struct server_context *context)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
         if ((context->limits_set >> limit & 1) != 0) {
             (void)driver->cuCtxSetLimit((CUlimit)limit, context->limits[limit]);
@@ -86,7 +86,7 @@ void context_settings_reset(struct server_conn *conn, struct server_context *con
     context->limits_set = 0;
     (void)driver->cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE);
     (void)driver->cuCtxSetSharedMemConfig(CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE);
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *other = ga_container(at, struct server_context, link);
         if (other != context) {
             (void)driver->cuCtxDisablePeerAccess(other->real);
@@ -95,69 +95,68 @@ void context_settings_reset(struct server_conn *conn, struct server_context *con
 }
 
 /* The work that was there when the client ended the context is done. */
-static void clear_later(struct server_conn *conn, struct completer_entry *entry)
+static void clear_later(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
     struct server_context *context =
-        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+        ga_handle_table_find(&app->objects.contexts, entry->job_values[0]);
     CUresult rc = CUDA_ERROR_INVALID_CONTEXT; /* it has been ended twice */
     if (context != NULL) {
-        rc = context_clear(conn, context, entry->job_values[1] != 0);
+        rc = context_clear(app, context, entry->job_values[1] != 0);
     }
-    server_reply(conn, &header, rc);
+    server_reply(app, &header, rc);
 }
 
-CUresult context_clear_after_work(struct server_conn *conn, struct server_context *context,
-                                  bool keep)
+CUresult context_clear_after_work(struct server_app *app, struct server_context *context, bool keep)
 {
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    context_apply(conn, context);
-    (void)context_mark(conn, context, entry); /* what cannot be marked is waited for at the end */
-    context_apply(conn, conn->current);
+    context_apply(app, context);
+    (void)context_mark(app, context, entry); /* what cannot be marked is waited for at the end */
+    context_apply(app, app->current);
     entry->job = clear_later;
     entry->job_values[0] = context->handle;
     entry->job_values[1] = keep;
     entry->between_frames = true;
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }
 
-CUresult context_clear(struct server_conn *conn, struct server_context *context, bool keep)
+CUresult context_clear(struct server_app *app, struct server_context *context, bool keep)
 {
-    const struct cuda_driver *driver = conn->driver;
-    struct server_context *before = conn->current;
-    meter_rest_all(conn);
+    const struct cuda_driver *driver = app->driver;
+    struct server_context *before = app->current;
+    meter_rest_all(app);
     CUresult first = driver->cuCtxSetCurrent(context->real);
-    keep_first(&first, context_drain(conn, context));
-    if (conn_gives_up(conn)) {
+    keep_first(&first, context_drain(app, context));
+    if (conn_gives_up(app->conn)) {
         return first; /* the end waits for its work and frees everything, or the process ends */
     }
-    CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(conn, context);
+    CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(app, context);
     keep_first(&first, abandoned);
-    if (conn_gives_up(conn) || abandoned != CUDA_SUCCESS) {
+    if (conn_gives_up(app->conn) || abandoned != CUDA_SUCCESS) {
         return first; /* the same; or the context stays */
     }
-    if (waiting_calls_settle(conn, &context->waiting) != GA_OK) {
+    if (waiting_calls_settle(app, &context->waiting) != GA_OK) {
         return CUDA_ERROR_UNKNOWN; /* the same */
     }
-    context_apply(conn, context); /* jobs have run meanwhile */
-    meter_context_end(conn, context);
-    peer_drop(conn, context);
-    keep_first(&first, objects_free(conn, context));
+    context_apply(app, context); /* jobs have run meanwhile */
+    meter_context_end(app, context);
+    peer_drop(app, context);
+    keep_first(&first, objects_free(app, context));
     if (keep) {
-        context_settings_reset(conn, context);
-        (void)kernel_memory_settle(conn, context);
-        context_apply(conn, before);
+        context_settings_reset(app, context);
+        (void)kernel_memory_settle(app, context);
+        context_apply(app, before);
         return first;
     }
-    conn->current = before == context ? NULL : before;
-    context_apply(conn, conn->current);
-    output_context_remove(conn->host->output, &context->output);
-    keep_first(&first, context_end(conn, context));
-    (void)ga_handle_table_remove(&conn->objects.contexts, context->handle);
+    app->current = before == context ? NULL : before;
+    context_apply(app, app->current);
+    output_context_remove(app->host->output, &context->output);
+    keep_first(&first, context_end(app, context));
+    (void)ga_handle_table_remove(&app->objects.contexts, context->handle);
     ga_list_remove(&context->link);
     free(context);
     return first;

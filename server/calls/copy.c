@@ -19,136 +19,137 @@
 #define COPY_SMALL_RUN   16u /* one of so many is watched: what the driver holds has a bound */
 
 /* After a fault it does not matter any more; otherwise the application cannot go on. */
-void copy_unwatched(struct server_conn *conn, CUresult rc)
+void copy_unwatched(struct server_app *app, CUresult rc)
 {
-    server_check_fault(conn, rc);
+    server_check_fault(app, rc);
     if (!server_is_fault(rc)) {
-        server_fail(conn, "a copy cannot be watched");
+        server_fail(app, "a copy cannot be watched");
     }
 }
 
 /* ---- to the GPU */
 
-CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+CUresult copy_in_end(struct server_app *app, struct staging_slot *slot, uint64_t stream,
                      CUresult rc)
 {
     if (rc != CUDA_SUCCESS) {
-        staging_give(&conn->staging, slot);
+        staging_give(&app->conn->staging, slot);
         return rc;
     }
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_SLOT, 0, 0);
-    CUresult mark = entry != NULL ? stream_mark(conn, stream, &entry->event, &entry->base.lane)
+    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_SLOT, 0, 0);
+    CUresult mark = entry != NULL ? stream_mark(app, stream, &entry->event, &entry->base.lane)
                                   : CUDA_ERROR_OUT_OF_MEMORY;
     if (mark != CUDA_SUCCESS) {
-        completer_entry_free(&conn->completer, entry);
-        copy_unwatched(conn, mark);
+        completer_entry_free(&app->completer, entry);
+        copy_unwatched(app, mark);
         return CUDA_SUCCESS;
     }
     entry->slot = slot;
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return CUDA_SUCCESS;
 }
 
 /* The slots are pinned in the GPU's primary context, which may be one more than the tenant may
  * have. */
-static CUresult slots_need(struct server_conn *conn, enum api_engine engine, uint64_t stream)
+static CUresult slots_need(struct server_app *app, enum api_engine engine, uint64_t stream)
 {
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    const struct server_session *session = conn->current->session;
-    CUresult rc = staging_make(&conn->staging, session->real);
-    if (rc == CUDA_ERROR_OUT_OF_MEMORY && conn->ledger->quota != NULL &&
-        !primary_is_held(conn->ledger, session->real) && memory_recall(conn, session)) {
-        rc = gate_enter_again(conn, engine, stream) == GA_OK
-                 ? staging_make(&conn->staging, session->real)
+    const struct server_session *session = app->current->session;
+    CUresult rc = staging_make(&app->conn->staging, session->real);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY && app->ledger->quota != NULL &&
+        !primary_is_held(app->ledger, session->real) && memory_recall(app, session)) {
+        rc = gate_enter_again(app, engine, stream) == GA_OK
+                 ? staging_make(&app->conn->staging, session->real)
                  : CUDA_ERROR_UNKNOWN;
     }
     return rc;
 }
 
-CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t bytes,
+CUresult copy_bulk_take(struct server_app *app, uint64_t stream, uint64_t bytes,
                         struct conn_room *room)
 {
-    if (!bulk_fits(conn, bytes)) {
+    if (!bulk_fits(app->conn, bytes)) {
         return SERVER_BROKEN;
     }
-    CUresult rc = slots_need(conn, API_ENGINE_H2D, stream);
+    CUresult rc = slots_need(app, API_ENGINE_H2D, stream);
     if (server_is_fault(rc)) {
-        server_check_fault(conn, rc);
-        rc = staging_make_ordinary(&conn->staging);
+        server_check_fault(app, rc);
+        rc = staging_make_ordinary(&app->conn->staging);
     }
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        return bulk_drop(conn, bytes) == GA_OK ? rc : SERVER_BROKEN;
+        return bulk_drop(app->conn, bytes) == GA_OK ? rc : SERVER_BROKEN;
     }
     if (rc != CUDA_SUCCESS) {
-        server_fail(conn, "no pinned memory, or a copy without a context");
+        server_fail(app, "no pinned memory, or a copy without a context");
         return SERVER_BROKEN;
     }
-    rc = conn_room(conn, stream, bytes, ROOM_IN, room);
+    rc = conn_room(app->conn, stream, bytes, ROOM_IN, room);
     if (rc != CUDA_SUCCESS) {
-        bool dropped = !atomic_load(&conn->ended) && bulk_drop(conn, bytes) == GA_OK;
+        bool dropped = !atomic_load(&app->conn->ended) && bulk_drop(app->conn, bytes) == GA_OK;
         return dropped ? rc : SERVER_BROKEN;
     }
     enum ga_status status =
-        bulk_take(conn, room->aside != NULL ? room->aside->data : room->at, bytes);
+        bulk_take(app->conn, room->aside != NULL ? room->aside->data : room->at, bytes);
     if (status != GA_OK) {
-        conn_room_leave(conn, room);
+        conn_room_leave(app->conn, room);
         return SERVER_BROKEN;
     }
     if (room->aside != NULL) {
-        overflow_put(&conn->staging, room->slot, room->aside);
+        overflow_put(&app->conn->staging, room->slot, room->aside);
     }
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_in(struct server_conn *conn, const struct ga_copy_in_args *args,
+static CUresult copy_in(struct server_app *app, const struct ga_copy_in_args *args,
                         const uint8_t *from)
 {
     CUstream stream;
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
-    CU_TRY(server_range_check(conn, args->dst, args->bytes));
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
+    CU_TRY(server_range_check(app, args->dst, args->bytes));
     if (args->bytes == 0) {
         return CUDA_SUCCESS;
     }
-    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
-    CUresult rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream);
-    meter_copied(conn, API_ENGINE_H2D, args->stream, args->bytes);
+    meter_work(&app->meter, app, API_ENGINE_H2D, args->stream);
+    CUresult rc = app->driver->cuMemcpyHtoDAsync_v2(args->dst, from, args->bytes, stream);
+    meter_copied(app, API_ENGINE_H2D, args->stream, args->bytes);
     return rc;
 }
 
 /* For small sources that are not pinned the driver copies the bytes before it returns, so no
  * staging slot has to be held. */
-static CUresult copy_in_small(struct server_conn *conn, const struct ga_copy_in_args *args)
+static CUresult copy_in_small(struct server_app *app, const struct ga_copy_in_args *args)
 {
     uint8_t from[COPY_SMALL_BYTES];
-    if (!bulk_fits(conn, args->bytes)) {
+    if (!bulk_fits(app->conn, args->bytes)) {
         return SERVER_BROKEN;
     }
-    if (conn->current == NULL) {
-        server_fail(conn, "a copy without a context");
+    if (app->current == NULL) {
+        server_fail(app, "a copy without a context");
         return SERVER_BROKEN;
     }
-    return bulk_take(conn, from, args->bytes) == GA_OK ? copy_in(conn, args, from) : SERVER_BROKEN;
+    return bulk_take(app->conn, from, args->bytes) == GA_OK ? copy_in(app, args, from)
+                                                            : SERVER_BROKEN;
 }
 
-CUresult server_do_ga_copy_in(struct server_conn *conn, const struct ga_copy_in_args *args)
+CUresult server_do_ga_copy_in(struct server_app *app, const struct ga_copy_in_args *args)
 {
     struct conn_room room;
-    if (args->bytes <= COPY_SMALL_BYTES && !conn->bulk.next.said &&
-        ++conn->small_copies % COPY_SMALL_RUN != 0) {
-        return copy_in_small(conn, args);
+    if (args->bytes <= COPY_SMALL_BYTES && !app->conn->bulk.next.said &&
+        ++app->conn->small_copies % COPY_SMALL_RUN != 0) {
+        return copy_in_small(app, args);
     }
-    CU_TRY(copy_bulk_take(conn, args->stream, args->bytes, &room));
-    return copy_in_end(conn, room.slot, args->stream, copy_in(conn, args, room.at));
+    CU_TRY(copy_bulk_take(app, args->stream, args->bytes, &room));
+    return copy_in_end(app, room.slot, args->stream, copy_in(app, args, room.at));
 }
 
-static CUresult copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_args *args,
+static CUresult copy_in_2d(struct server_app *app, const struct ga_copy_in_2d_args *args,
                            const uint8_t *from)
 {
     CUstream stream;
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
-    CU_TRY(server_range_check(conn, args->dst,
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
+    CU_TRY(server_range_check(app, args->dst,
                               api_range_pitched(args->pitch, args->width, args->rows)));
     const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                                 .srcHost = from,
@@ -161,17 +162,17 @@ static CUresult copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_
     if (args->width == 0 || args->rows == 0) {
         return CUDA_SUCCESS;
     }
-    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
-    CUresult rc = conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
-    meter_copied(conn, API_ENGINE_H2D, args->stream, args->width * args->rows);
+    meter_work(&app->meter, app, API_ENGINE_H2D, args->stream);
+    CUresult rc = app->driver->cuMemcpy2DAsync_v2(&copy, stream);
+    meter_copied(app, API_ENGINE_H2D, args->stream, args->width * args->rows);
     return rc;
 }
 
-CUresult server_do_ga_copy_in_2d(struct server_conn *conn, const struct ga_copy_in_2d_args *args)
+CUresult server_do_ga_copy_in_2d(struct server_app *app, const struct ga_copy_in_2d_args *args)
 {
     struct conn_room room;
-    CU_TRY(copy_bulk_take(conn, args->stream, api_range_times(args->width, args->rows), &room));
-    return copy_in_end(conn, room.slot, args->stream, copy_in_2d(conn, args, room.at));
+    CU_TRY(copy_bulk_take(app, args->stream, api_range_times(args->width, args->rows), &room));
+    return copy_in_end(app, room.slot, args->stream, copy_in_2d(app, args, room.at));
 }
 
 /* ---- from the GPU */
@@ -179,7 +180,7 @@ CUresult server_do_ga_copy_in_2d(struct server_conn *conn, const struct ga_copy_
 static CUresult piece_start(const struct copy_out *copy, const struct copy_piece *piece, void *to,
                             uint32_t bytes)
 {
-    const struct cuda_driver *driver = copy->conn->driver;
+    const struct cuda_driver *driver = copy->app->driver;
     if (piece->rows != NULL) {
         CUDA_MEMCPY2D rows = *piece->rows;
         rows.dstHost = to;
@@ -195,34 +196,35 @@ static CUresult piece_start(const struct copy_out *copy, const struct copy_piece
 
 CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece)
 {
-    struct server_conn *conn = copy->conn;
+    struct server_app *app = copy->app;
     struct conn_room room;
     bool stores = copy->piece != NULL;
-    if (gate_enter_part(conn, API_ENGINE_D2H, copy->stream_wire, copy->sent) != GA_OK) {
+    if (gate_enter_part(app, API_ENGINE_D2H, copy->stream_wire, copy->sent) != GA_OK) {
         return CUDA_ERROR_UNKNOWN;
     }
-    CU_TRY(conn_room(conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT, &room));
+    CU_TRY(conn_room(app->conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT,
+                     &room));
     struct completer_entry *entry =
-        completer_entry_make(&conn->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
-                             conn->call.header->session, conn->call.header->sequence);
+        completer_entry_make(&app->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
+                             app->call.header->session, app->call.header->sequence);
     if (entry == NULL) {
-        server_fail(conn, "no memory for a copy");
+        server_fail(app, "no memory for a copy");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    meter_work(&conn->meter, conn, API_ENGINE_D2H, copy->stream_wire);
+    meter_work(&app->meter, app, API_ENGINE_D2H, copy->stream_wire);
     CUresult rc = piece_start(copy, piece, room.at, room.bytes);
-    meter_copied(conn, API_ENGINE_D2H, copy->stream_wire, room.bytes);
+    meter_copied(app, API_ENGINE_D2H, copy->stream_wire, room.bytes);
     if (rc == CUDA_SUCCESS) {
-        rc = stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane);
+        rc = stream_mark(app, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {
-            completer_entry_free(&conn->completer, entry);
-            copy_unwatched(conn, rc);
+            completer_entry_free(&app->completer, entry);
+            copy_unwatched(app, rc);
             return rc;
         }
     }
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&conn->completer, entry);
-        staging_give(&conn->staging, room.slot);
+        completer_entry_free(&app->completer, entry);
+        staging_give(&app->conn->staging, room.slot);
         return rc;
     }
     entry->slot = room.slot;
@@ -232,31 +234,31 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     entry->bytes = room.bytes;
     copy->sent += room.bytes;
     entry->last = copy->sent == copy->total;
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return CUDA_SUCCESS;
 }
 
 static void copy_out_reply(struct copy_out *copy, CUresult rc)
 {
-    struct server_conn *conn = copy->conn;
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_REPLY);
+    struct server_app *app = copy->app;
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_REPLY);
     if (entry == NULL) {
-        server_fail(conn, "no memory for a reply");
+        server_fail(app, "no memory for a reply");
         return;
     }
-    server_check_fault(conn, rc);
+    server_check_fault(app, rc);
     entry->rc = rc;
     entry->piece = copy->piece;
     if (copy->sent != 0 &&
-        stream_mark(conn, copy->stream_wire, &entry->event, &entry->base.lane) != CUDA_SUCCESS) {
+        stream_mark(app, copy->stream_wire, &entry->event, &entry->base.lane) != CUDA_SUCCESS) {
         entry->event = NULL; /* a fault: all that is outstanding is told with it */
     }
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
 }
 
 CUresult copy_out_end(struct copy_out *copy, CUresult rc)
 {
-    if ((rc != CUDA_SUCCESS || copy->total == 0) && !atomic_load(&copy->conn->ended)) {
+    if ((rc != CUDA_SUCCESS || copy->total == 0) && !atomic_load(&copy->app->conn->ended)) {
         copy_out_reply(copy, rc);
     }
     return SERVER_ANSWERED;
@@ -264,9 +266,9 @@ CUresult copy_out_end(struct copy_out *copy, CUresult rc)
 
 CUresult copy_out_begin(struct copy_out *copy)
 {
-    struct server_conn *conn = copy->conn;
-    CU_TRY(server_handle_stream(conn, copy->stream_wire, &copy->stream));
-    return slots_need(conn, API_ENGINE_D2H, copy->stream_wire);
+    struct server_app *app = copy->app;
+    CU_TRY(server_handle_stream(app, copy->stream_wire, &copy->stream));
+    return slots_need(app, API_ENGINE_D2H, copy->stream_wire);
 }
 
 CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
@@ -283,13 +285,13 @@ CUresult copy_out_linear(struct copy_out *copy, uint64_t src, uint64_t bytes)
 static CUresult copy_out_memory(struct copy_out *copy, const struct ga_copy_out_args *args)
 {
     CU_TRY(copy_out_begin(copy));
-    CU_TRY(server_range_check(copy->conn, args->src, args->bytes));
+    CU_TRY(server_range_check(copy->app, args->src, args->bytes));
     return copy_out_linear(copy, args->src, args->bytes);
 }
 
-CUresult server_do_ga_copy_out(struct server_conn *conn, const struct ga_copy_out_args *args)
+CUresult server_do_ga_copy_out(struct server_app *app, const struct ga_copy_out_args *args)
 {
-    struct copy_out copy = {.conn = conn, .stream_wire = args->stream, .total = args->bytes};
+    struct copy_out copy = {.app = app, .stream_wire = args->stream, .total = args->bytes};
     return copy_out_end(&copy, copy_out_memory(&copy, args));
 }
 
@@ -321,7 +323,7 @@ static CUresult copy_out_rows(struct copy_out *copy, const struct ga_copy_out_2d
 static CUresult copy_out_2d(struct copy_out *copy, const struct ga_copy_out_2d_args *args)
 {
     CU_TRY(copy_out_begin(copy));
-    CU_TRY(server_range_check(copy->conn, args->src,
+    CU_TRY(server_range_check(copy->app, args->src,
                               api_range_pitched(args->pitch, args->width, args->rows)));
     if (args->rows > 1 && args->pitch < args->width) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -329,20 +331,19 @@ static CUresult copy_out_2d(struct copy_out *copy, const struct ga_copy_out_2d_a
     return copy->total != 0 ? copy_out_rows(copy, args) : CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_copy_out_2d(struct server_conn *conn, const struct ga_copy_out_2d_args *args)
+CUresult server_do_ga_copy_out_2d(struct server_app *app, const struct ga_copy_out_2d_args *args)
 {
-    struct copy_out copy = {.conn = conn,
-                            .stream_wire = args->stream,
-                            .total = api_range_times(args->width, args->rows)};
+    struct copy_out copy = {
+        .app = app, .stream_wire = args->stream, .total = api_range_times(args->width, args->rows)};
     return copy_out_end(&copy, copy_out_2d(&copy, args));
 }
 
 /* ---- within the node */
 
-CUresult server_do_ga_copy_2d(struct server_conn *conn, const struct ga_copy_2d_args *args)
+CUresult server_do_ga_copy_2d(struct server_app *app, const struct ga_copy_2d_args *args)
 {
     CUstream stream;
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
     if (args->width == 0 || args->rows == 0) {
         return CUDA_SUCCESS;
     }
@@ -354,5 +355,5 @@ CUresult server_do_ga_copy_2d(struct server_conn *conn, const struct ga_copy_2d_
                                 .dstPitch = args->dst_pitch,
                                 .WidthInBytes = args->width,
                                 .Height = args->rows};
-    return conn->driver->cuMemcpy2DAsync_v2(&copy, stream);
+    return app->driver->cuMemcpy2DAsync_v2(&copy, stream);
 }

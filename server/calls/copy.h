@@ -9,20 +9,20 @@
 
 /* Takes `bytes` bulk bytes of the current call, for a copy in `stream`: to room->at they will have
  * come when the stream does. On failure they are gone: there is no room, or SERVER_BROKEN. */
-CUresult copy_bulk_take(struct server_conn *conn, uint64_t stream, uint64_t bytes,
+CUresult copy_bulk_take(struct server_app *app, uint64_t stream, uint64_t bytes,
                         struct conn_room *room);
 /* The end of a copy into the GPU, which has been submitted, or `rc` says why not: the slot is given
  * back when the stream has got so far; at once when there is nothing to wait for. Returns `rc`. */
-CUresult copy_in_end(struct server_conn *conn, struct staging_slot *slot, uint64_t stream,
+CUresult copy_in_end(struct server_app *app, struct staging_slot *slot, uint64_t stream,
                      CUresult rc);
 
 /* A copy may be on its way and nobody can say when it is over: the host memory that it uses is
  * never used again. */
-void copy_unwatched(struct server_conn *conn, CUresult rc);
+void copy_unwatched(struct server_app *app, CUresult rc);
 
 /* A copy out in progress: pieces in order, each in a slot of its own. */
 struct copy_out {
-    struct server_conn *conn;
+    struct server_app *app;
     uint64_t stream_wire;
     CUstream stream;
     uint64_t sent, total;        /* bytes submitted, and of the whole copy */

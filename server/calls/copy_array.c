@@ -8,9 +8,9 @@
 #include "server/session/copy_room.h"
 #include "server/session/handles.h"
 
-static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *real)
+static CUresult array_find(struct server_app *app, uint64_t wire, CUarray *real)
 {
-    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, wire);
+    const struct server_array *array = ga_handle_table_find(&app->objects.arrays, wire);
     if (array == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -20,13 +20,13 @@ static CUresult array_find(struct server_conn *conn, uint64_t wire, CUarray *rea
 
 /* ---- to the GPU */
 
-static CUresult copy_in_array(struct server_conn *conn, const struct ga_copy_in_array_args *args,
+static CUresult copy_in_array(struct server_app *app, const struct ga_copy_in_array_args *args,
                               const uint8_t *from)
 {
     CUarray array;
     CUstream stream;
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
-    CU_TRY(array_find(conn, args->array, &array));
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
+    CU_TRY(array_find(app, args->array, &array));
     const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                                 .srcHost = from,
                                 .srcPitch = args->width,
@@ -42,18 +42,18 @@ static CUresult copy_in_array(struct server_conn *conn, const struct ga_copy_in_
     if (args->width == 0 || args->rows == 0) {
         return CUDA_SUCCESS;
     }
-    meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
-    CUresult rc = conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
-    meter_copied(conn, API_ENGINE_H2D, args->stream, args->width * args->rows);
+    meter_work(&app->meter, app, API_ENGINE_H2D, args->stream);
+    CUresult rc = app->driver->cuMemcpy3DAsync_v2(&copy, stream);
+    meter_copied(app, API_ENGINE_H2D, args->stream, args->width * args->rows);
     return rc;
 }
 
-CUresult server_do_ga_copy_in_array(struct server_conn *conn,
+CUresult server_do_ga_copy_in_array(struct server_app *app,
                                     const struct ga_copy_in_array_args *args)
 {
     struct conn_room room;
-    CU_TRY(copy_bulk_take(conn, args->stream, api_range_times(args->width, args->rows), &room));
-    return copy_in_end(conn, room.slot, args->stream, copy_in_array(conn, args, room.at));
+    CU_TRY(copy_bulk_take(app, args->stream, api_range_times(args->width, args->rows), &room));
+    return copy_in_end(app, room.slot, args->stream, copy_in_array(app, args, room.at));
 }
 
 /* ---- from the GPU */
@@ -61,7 +61,7 @@ CUresult server_do_ga_copy_in_array(struct server_conn *conn,
 static CUresult copy_out_array(struct copy_out *copy, const struct ga_copy_out_array_args *args)
 {
     CUarray array;
-    CU_TRY(array_find(copy->conn, args->array, &array));
+    CU_TRY(array_find(copy->app, args->array, &array));
     CU_TRY(copy_out_begin(copy));
     if (copy->total == 0) {
         return CUDA_SUCCESS;
@@ -89,12 +89,11 @@ static CUresult copy_out_array(struct copy_out *copy, const struct ga_copy_out_a
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_copy_out_array(struct server_conn *conn,
+CUresult server_do_ga_copy_out_array(struct server_app *app,
                                      const struct ga_copy_out_array_args *args)
 {
-    struct copy_out copy = {.conn = conn,
-                            .stream_wire = args->stream,
-                            .total = api_range_times(args->width, args->rows)};
+    struct copy_out copy = {
+        .app = app, .stream_wire = args->stream, .total = api_range_times(args->width, args->rows)};
     return copy_out_end(&copy, copy_out_array(&copy, args));
 }
 
@@ -107,24 +106,24 @@ struct side {
     CUdeviceptr address;
 };
 
-static CUresult side_find(struct server_conn *conn, const struct ga_copy_array_args *args,
+static CUresult side_find(struct server_app *app, const struct ga_copy_array_args *args,
                           uint64_t array, uint64_t address, uint64_t pitch, struct side *side)
 {
     *side = (struct side){.type = CU_MEMORYTYPE_ARRAY};
     if (array != 0) {
-        return array_find(conn, array, &side->array);
+        return array_find(app, array, &side->array);
     }
     *side = (struct side){.type = CU_MEMORYTYPE_DEVICE, .address = address};
-    return server_range_check(conn, address, api_range_pitched(pitch, args->width, args->rows));
+    return server_range_check(app, address, api_range_pitched(pitch, args->width, args->rows));
 }
 
-CUresult server_do_ga_copy_array(struct server_conn *conn, const struct ga_copy_array_args *args)
+CUresult server_do_ga_copy_array(struct server_app *app, const struct ga_copy_array_args *args)
 {
     CUstream stream;
     struct side from, to;
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
-    CU_TRY(side_find(conn, args, args->src_array, args->src, args->src_pitch, &from));
-    CU_TRY(side_find(conn, args, args->dst_array, args->dst, args->dst_pitch, &to));
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
+    CU_TRY(side_find(app, args, args->src_array, args->src, args->src_pitch, &from));
+    CU_TRY(side_find(app, args, args->dst_array, args->dst, args->dst_pitch, &to));
     if (args->width == 0 || args->rows == 0) {
         return CUDA_SUCCESS;
     }
@@ -148,5 +147,5 @@ CUresult server_do_ga_copy_array(struct server_conn *conn, const struct ga_copy_
     /* The check above is from the address on. */
     bool offset = (from.array == NULL && (args->src_at[0] | args->src_at[1] | args->src_at[2])) ||
                   (to.array == NULL && (args->dst_at[0] | args->dst_at[1] | args->dst_at[2]));
-    return offset ? CUDA_ERROR_INVALID_VALUE : conn->driver->cuMemcpy3DAsync_v2(&copy, stream);
+    return offset ? CUDA_ERROR_INVALID_VALUE : app->driver->cuMemcpy3DAsync_v2(&copy, stream);
 }

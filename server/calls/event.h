@@ -7,13 +7,13 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_event;
 
 /* Enters an event that other applications record, too, under the client's handle; destroyed on
  * failure. */
-CUresult event_adopt(struct server_conn *conn, uint64_t wire, CUevent real);
+CUresult event_adopt(struct server_app *app, uint64_t wire, CUevent real);
 /* Frees it, in the driver too. */
-CUresult event_free(struct server_conn *conn, struct server_event *event);
+CUresult event_free(struct server_app *app, struct server_event *event);
 
 #endif

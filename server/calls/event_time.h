@@ -7,16 +7,16 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_context;
 
 /* Nothing is to be done in the context, which is current: its events keep their times, and its
  * clock is dropped. */
-CUresult event_times_keep(struct server_conn *conn, struct server_context *context);
+CUresult event_times_keep(struct server_app *app, struct server_context *context);
 /* The driver's events of the context, which is current, are new: starts its clock, if an event has
  * kept its time. */
-CUresult event_times_begin(struct server_conn *conn, struct server_context *context);
+CUresult event_times_begin(struct server_app *app, struct server_context *context);
 /* Ends the context's clock. */
-CUresult event_times_end(struct server_conn *conn, struct server_context *context);
+CUresult event_times_end(struct server_app *app, struct server_context *context);
 
 #endif

@@ -6,7 +6,7 @@
 #include "api/calls.h"
 #include "api/driver_places.h"
 #include "api/server_dispatch.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/handles.h"
 #include "server/session/reply.h"
 
@@ -20,13 +20,13 @@
 
 /* ---- one function */
 
-static CUresult params_read(struct server_conn *conn, struct server_function *function)
+static CUresult params_read(struct server_app *app, struct server_function *function)
 {
     struct server_param *params = NULL;
     uint32_t count = 0, capacity = 0;
     for (;; count++) {
         size_t offset, size;
-        CUresult rc = conn->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
+        CUresult rc = app->driver->cuFuncGetParamInfo(function->real, count, &offset, &size);
         if (rc == CUDA_ERROR_INVALID_VALUE) {
             break; /* there are no more */
         }
@@ -54,18 +54,18 @@ static CUresult params_read(struct server_conn *conn, struct server_function *fu
 }
 
 /* Charges what a launch of it may make the driver take for the local memory of its threads. */
-static CUresult local_charge(struct server_conn *conn, const struct server_function *function)
+static CUresult local_charge(struct server_app *app, const struct server_function *function)
 {
     int bytes = 0;
-    CU_TRY(conn->driver->cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-                                            function->real));
-    return kernel_memory_local(conn, function->module->context, bytes > 0 ? (uint64_t)bytes : 0);
+    CU_TRY(app->driver->cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                           function->real));
+    return kernel_memory_local(app, function->module->context, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-static CUresult function_make(struct server_conn *conn, const struct ga_module_function_args *args,
+static CUresult function_make(struct server_app *app, const struct ga_module_function_args *args,
                               struct server_function **out)
 {
-    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
+    struct server_module *module = ga_handle_table_find(&app->objects.modules, args->module);
     if (module == NULL || args->name == NULL) {
         return module == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
     }
@@ -75,16 +75,16 @@ static CUresult function_make(struct server_conn *conn, const struct ga_module_f
     }
     function->handle = args->function;
     function->module = module;
-    CUresult rc = conn->driver->cuModuleGetFunction(&function->real, module->real, args->name);
+    CUresult rc = app->driver->cuModuleGetFunction(&function->real, module->real, args->name);
     if (rc == CUDA_SUCCESS) {
-        rc = local_charge(conn, function);
+        rc = local_charge(app, function);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = params_read(conn, function);
+        rc = params_read(app, function);
     }
     if (rc == CUDA_SUCCESS) {
         enum ga_status status =
-            ga_handle_table_take(&conn->objects.functions, args->function, function);
+            ga_handle_table_take(&app->objects.functions, args->function, function);
         rc = status == GA_OK        ? CUDA_SUCCESS
              : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
                                     : CUDA_ERROR_OUT_OF_MEMORY;
@@ -104,7 +104,7 @@ struct function_room {
     uint32_t offsets[API_PARAMS_MAX], sizes[API_PARAMS_MAX];
 };
 
-static void function_facts(struct server_conn *conn, const struct server_function *function,
+static void function_facts(struct server_app *app, const struct server_function *function,
                            struct function_room *room, struct ga_module_function_results *facts)
 {
     *facts = (struct ga_module_function_results){.param_count = function->param_count,
@@ -117,46 +117,46 @@ static void function_facts(struct server_conn *conn, const struct server_functio
     for (unsigned i = 0; i < API_FUNCTION_ATTRIBUTES; i++) {
         /* An attribute that this driver does not know is 0. */
         int value = 0;
-        (void)conn->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
+        (void)app->driver->cuFuncGetAttribute(&value, (CUfunction_attribute)i, function->real);
         facts->attributes[i] = value;
     }
 }
 
-CUresult server_do_ga_module_function(struct server_conn *conn,
+CUresult server_do_ga_module_function(struct server_app *app,
                                       const struct ga_module_function_args *args,
                                       struct ga_module_function_results *results)
 {
     struct function_room room;
     struct server_function *function;
-    CU_TRY(function_make(conn, args, &function));
-    function_facts(conn, function, &room, results);
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_function, CUDA_SUCCESS, results);
+    CU_TRY(function_make(app, args, &function));
+    function_facts(app, function, &room, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_module_function, CUDA_SUCCESS, results);
     return SERVER_ANSWERED; /* the arrays are in `room` */
 }
 
 /* ---- what the program sets, and no driver tells */
 
-CUresult server_do_cuFuncSetCacheConfig(struct server_conn *conn,
+CUresult server_do_cuFuncSetCacheConfig(struct server_app *app,
                                         const struct cuFuncSetCacheConfig_args *args)
 {
-    struct server_function *function = ga_handle_table_find(&conn->objects.functions, args->hfunc);
+    struct server_function *function = ga_handle_table_find(&app->objects.functions, args->hfunc);
     if (function == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CU_TRY(conn->driver->cuFuncSetCacheConfig(function->real, args->config));
+    CU_TRY(app->driver->cuFuncSetCacheConfig(function->real, args->config));
     function->made_from.cache_set = true;
     function->made_from.cache = args->config;
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_cuFuncSetSharedMemConfig(struct server_conn *conn,
+CUresult server_do_cuFuncSetSharedMemConfig(struct server_app *app,
                                             const struct cuFuncSetSharedMemConfig_args *args)
 {
-    struct server_function *function = ga_handle_table_find(&conn->objects.functions, args->hfunc);
+    struct server_function *function = ga_handle_table_find(&app->objects.functions, args->hfunc);
     if (function == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CU_TRY(conn->driver->cuFuncSetSharedMemConfig(function->real, args->config));
+    CU_TRY(app->driver->cuFuncSetSharedMemConfig(function->real, args->config));
     function->made_from.banks_set = true;
     function->made_from.banks = args->config;
     return CUDA_SUCCESS;
@@ -165,14 +165,14 @@ CUresult server_do_cuFuncSetSharedMemConfig(struct server_conn *conn,
 /* ---- all functions */
 
 /* `*functions` is an array that the caller frees. */
-static CUresult functions_read(struct server_conn *conn, CUmodule module, unsigned *count,
+static CUresult functions_read(struct server_app *app, CUmodule module, unsigned *count,
                                CUfunction **functions)
 {
-    CU_TRY(conn->driver->cuModuleGetFunctionCount(count, module));
+    CU_TRY(app->driver->cuModuleGetFunctionCount(count, module));
     CUfunction *all = calloc((size_t)*count + 1, sizeof *all);
     CUresult rc = all != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc == CUDA_SUCCESS && *count != 0) {
-        rc = conn->driver->cuModuleEnumerateFunctions(all, *count, module);
+        rc = app->driver->cuModuleEnumerateFunctions(all, *count, module);
     }
     if (rc != CUDA_SUCCESS) {
         free(all);
@@ -190,18 +190,18 @@ struct names {
     size_t bytes;
 };
 
-static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned first,
+static CUresult names_read(struct server_app *app, uint64_t module, unsigned first,
                            struct names *names)
 {
     CUmodule real;
     CUfunction *functions;
-    CU_TRY(server_handle_module(conn, module, &real));
-    CU_TRY(functions_read(conn, real, &names->count, &functions));
+    CU_TRY(server_handle_module(app, module, &real));
+    CU_TRY(functions_read(app, real, &names->count, &functions));
     names->text = malloc(NAMES_BYTES);
     CUresult rc = names->text != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (names->end = first; names->end < names->count && rc == CUDA_SUCCESS; names->end++) {
         const char *name;
-        rc = conn->driver->cuFuncGetName(&name, functions[names->end]);
+        rc = app->driver->cuFuncGetName(&name, functions[names->end]);
         size_t bytes = rc == CUDA_SUCCESS ? strlen(name) + 1 : 0;
         if (bytes > NAMES_BYTES - names->bytes) {
             break;
@@ -213,32 +213,31 @@ static CUresult names_read(struct server_conn *conn, uint64_t module, unsigned f
     return rc;
 }
 
-CUresult server_do_ga_module_names(struct server_conn *conn,
-                                   const struct ga_module_names_args *args,
+CUresult server_do_ga_module_names(struct server_app *app, const struct ga_module_names_args *args,
                                    struct ga_module_names_results *results)
 {
     struct names names = {0};
-    CUresult rc = names_read(conn, args->module, args->first, &names);
+    CUresult rc = names_read(app, args->module, args->first, &names);
     results->count = names.count;
     results->names_bytes = (uint32_t)names.bytes;
     results->names = names.text;
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_names, rc, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_module_names, rc, results);
     free(names.text);
     return SERVER_ANSWERED;
 }
 
-CUresult server_do_ga_module_list(struct server_conn *conn, const struct ga_module_list_args *args,
+CUresult server_do_ga_module_list(struct server_app *app, const struct ga_module_list_args *args,
                                   struct ga_module_list_results *results)
 {
     struct names names = {0};
-    CUresult rc = names_read(conn, args->module, 0, &names);
+    CUresult rc = names_read(app, args->module, 0, &names);
     if (rc == CUDA_SUCCESS && names.end < names.count) {
         rc = CUDA_ERROR_NOT_SUPPORTED;
     }
     results->count = names.count;
     results->names_bytes = (uint32_t)names.bytes;
     results->names = names.text;
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_list, rc, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_module_list, rc, results);
     free(names.text);
     return SERVER_ANSWERED;
 }
@@ -246,17 +245,17 @@ CUresult server_do_ga_module_list(struct server_conn *conn, const struct ga_modu
 /* ---- what comes with a module */
 
 /* Appends what ga_module_function would answer. False: no room, or the driver does not say. */
-static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_writer *writer)
+static bool facts_append(struct server_app *app, CUfunction real, struct ga_writer *writer)
 {
     const char *name;
     struct server_function function = {.real = real};
     struct function_room room;
     struct ga_module_function_results facts;
-    if (conn->driver->cuFuncGetName(&name, real) != CUDA_SUCCESS ||
-        params_read(conn, &function) != CUDA_SUCCESS) {
+    if (app->driver->cuFuncGetName(&name, real) != CUDA_SUCCESS ||
+        params_read(app, &function) != CUDA_SUCCESS) {
         return false;
     }
-    function_facts(conn, &function, &room, &facts);
+    function_facts(app, &function, &room, &facts);
     ga_write_string(writer, name);
     ga_module_function_results_write(writer, &facts);
     free(function.params);
@@ -265,17 +264,17 @@ static bool facts_append(struct server_conn *conn, CUfunction real, struct ga_wr
 
 /* Those of as many functions as fit into `bytes`, which is freed by the caller; for the others the
  * client asks one by one. */
-static CUresult facts_read(struct server_conn *conn, CUmodule real, uint8_t **bytes, uint32_t *size)
+static CUresult facts_read(struct server_app *app, CUmodule real, uint8_t **bytes, uint32_t *size)
 {
     CUfunction *functions;
     unsigned count;
-    CU_TRY(functions_read(conn, real, &count, &functions));
+    CU_TRY(functions_read(app, real, &count, &functions));
     *size = 0;
     *bytes = aligned_alloc(16, FACTS_BYTES);
     if (*bytes != NULL) {
         struct ga_writer writer = ga_writer_of(*bytes, FACTS_BYTES);
-        for (unsigned i = 0;
-             i < count && i < FACTS_MAX && facts_append(conn, functions[i], &writer); i++) {
+        for (unsigned i = 0; i < count && i < FACTS_MAX && facts_append(app, functions[i], &writer);
+             i++) {
             *size = (uint32_t)writer.at;
         }
     }
@@ -283,27 +282,26 @@ static CUresult facts_read(struct server_conn *conn, CUmodule real, uint8_t **by
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_module_facts(struct server_conn *conn,
-                                   const struct ga_module_facts_args *args,
+CUresult server_do_ga_module_facts(struct server_app *app, const struct ga_module_facts_args *args,
                                    struct ga_module_facts_results *results)
 {
     CUmodule real;
     uint8_t *facts;
-    CU_TRY(server_handle_module(conn, args->module, &real));
-    CU_TRY(facts_read(conn, real, &facts, &results->bytes));
+    CU_TRY(server_handle_module(app, args->module, &real));
+    CU_TRY(facts_read(app, real, &facts, &results->bytes));
     results->facts = (const char *)facts;
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_facts, CUDA_SUCCESS, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_module_facts, CUDA_SUCCESS, results);
     free(facts);
     return SERVER_ANSWERED;
 }
 
 /* Appends what ga_module_global would answer. */
-static bool variable_append(struct server_conn *conn, CUmodule real, const char *name,
+static bool variable_append(struct server_app *app, CUmodule real, const char *name,
                             struct ga_writer *writer)
 {
     CUdeviceptr address;
     size_t bytes;
-    if (conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, name) != CUDA_SUCCESS) {
+    if (app->driver->cuModuleGetGlobal_v2(&address, &bytes, real, name) != CUDA_SUCCESS) {
         return true; /* programs do not find it either */
     }
     const struct ga_module_global_results found = {.address = address, .bytes = bytes};
@@ -312,9 +310,9 @@ static bool variable_append(struct server_conn *conn, CUmodule real, const char 
     return !writer->failed;
 }
 
-static void variables_read(struct server_conn *conn, CUmodule real, uint8_t **bytes, uint32_t *size)
+static void variables_read(struct server_app *app, CUmodule real, uint8_t **bytes, uint32_t *size)
 {
-    const struct cuda_driver_places *places = driver_places(conn->driver);
+    const struct cuda_driver_places *places = driver_places(app->driver);
     *size = 0;
     *bytes = places != NULL ? aligned_alloc(16, VARIABLES_BYTES) : NULL;
     if (*bytes == NULL) {
@@ -324,24 +322,23 @@ static void variables_read(struct server_conn *conn, CUmodule real, uint8_t **by
     struct cuda_module_variable variable;
     for (size_t i = 0;
          i < VARIABLES_MAX && places->module_variable(real, i, &variable) == CUDA_SUCCESS &&
-         (variable.bytes == 0 || variable_append(conn, real, variable.name, &writer));
+         (variable.bytes == 0 || variable_append(app, real, variable.name, &writer));
          i++) {
         *size = (uint32_t)writer.at;
     }
 }
 
-CUresult server_do_ga_module_table(struct server_conn *conn,
-                                   const struct ga_module_table_args *args,
+CUresult server_do_ga_module_table(struct server_app *app, const struct ga_module_table_args *args,
                                    struct ga_module_table_results *results)
 {
     CUmodule real;
     uint8_t *facts, *variables;
-    CU_TRY(server_handle_module(conn, args->module, &real));
-    CU_TRY(facts_read(conn, real, &facts, &results->facts_bytes));
-    variables_read(conn, real, &variables, &results->variables_bytes);
+    CU_TRY(server_handle_module(app, args->module, &real));
+    CU_TRY(facts_read(app, real, &facts, &results->facts_bytes));
+    variables_read(app, real, &variables, &results->variables_bytes);
     results->facts = (const char *)facts;
     results->variables = (const char *)variables;
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_module_table, CUDA_SUCCESS, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_module_table, CUDA_SUCCESS, results);
     free(facts);
     free(variables);
     return SERVER_ANSWERED;

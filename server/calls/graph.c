@@ -12,37 +12,37 @@
 #include "server/calls/graph.h"
 #include "server/calls/graph_condition.h"
 #include "server/calls/graph_record.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 #include "server/session/meter_kernels.h"
 
-void graph_build_free(struct server_conn *conn, struct server_graph_build *build)
+void graph_build_free(struct server_app *app, struct server_graph_build *build)
 {
-    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)build->count * NODE_BYTES);
-    frame_record_fini(&build->record, conn->ledger);
+    ledger_return(app->ledger, FIGURE_HOST_BYTES, (uint64_t)build->count * NODE_BYTES);
+    frame_record_fini(&build->record, app->ledger);
     free(build->nodes);
     free(build->bodies);
     free(build);
 }
 
-void graph_build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph)
+void graph_build_discard(struct server_app *app, struct server_graph_build *build, CUgraph graph)
 {
     if (build->of != NULL) {
-        condition_graph_free(conn, build->of);
+        condition_graph_free(app, build->of);
     } else if (graph != NULL) {
-        (void)conn->driver->cuGraphDestroy(graph);
+        (void)app->driver->cuGraphDestroy(graph);
     }
-    graph_build_free(conn, build);
+    graph_build_free(app, build);
 }
 
-void graph_build_end(struct server_conn *conn, struct server_stream *stream)
+void graph_build_end(struct server_app *app, struct server_stream *stream)
 {
     if (stream->build != NULL) {
         CUgraph graph = NULL;
-        (void)conn->driver->cuStreamEndCapture(stream->real, &graph);
+        (void)app->driver->cuStreamEndCapture(stream->real, &graph);
         stream_record(stream, NULL);
-        graph_build_discard(conn, stream->build, graph);
+        graph_build_discard(app, stream->build, graph);
         stream->build = NULL;
     }
 }
@@ -97,15 +97,15 @@ void graph_build_collect(const struct cuda_driver *driver, const struct server_s
     }
 }
 
-struct server_stream *graph_building(struct server_conn *conn, uint64_t wire)
+struct server_stream *graph_building(struct server_app *app, uint64_t wire)
 {
-    struct server_stream *stream = server_stream_find(conn, wire);
+    struct server_stream *stream = server_stream_find(app, wire);
     return stream != NULL && stream->build != NULL ? stream : NULL;
 }
 
-CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_graph_begin_args *args)
+CUresult server_do_ga_graph_begin(struct server_app *app, const struct ga_graph_begin_args *args)
 {
-    struct server_stream *stream = server_stream_find(conn, args->stream);
+    struct server_stream *stream = server_stream_find(app, args->stream);
     if (stream == NULL || stream->build != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -113,16 +113,16 @@ CUresult server_do_ga_graph_begin(struct server_conn *conn, const struct ga_grap
     if (build == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    build->ledger = conn->ledger;
+    build->ledger = app->ledger;
     /* RELAXED: calls of others are carried out meanwhile, by this thread too. */
     CUresult rc =
-        conn->driver->cuStreamBeginCapture_v2(stream->real, CU_STREAM_CAPTURE_MODE_RELAXED);
+        app->driver->cuStreamBeginCapture_v2(stream->real, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (rc != CUDA_SUCCESS) {
         free(build);
         return rc;
     }
     stream->build = build;
-    graph_record_begin(conn, stream);
+    graph_record_begin(app, stream);
     return CUDA_SUCCESS;
 }
 
@@ -140,15 +140,15 @@ static CUresult node_empty(const struct cuda_driver *driver, CUstream real,
                                                      CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
-CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph_node_args *args)
+CUresult server_do_ga_graph_node(struct server_app *app, const struct ga_graph_node_args *args)
 {
     CUgraphNode after[API_GRAPH_AFTER_MAX];
-    struct server_stream *stream = graph_building(conn, args->stream);
+    struct server_stream *stream = graph_building(app, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
-    graph_build_collect(conn->driver, stream);
+    graph_build_collect(app->driver, stream);
     for (uint32_t i = 0; i < args->count && build->rc == CUDA_SUCCESS; i++) {
         if (args->after[i] < build->first || args->after[i] >= build->count) {
             graph_build_fail(build, CUDA_ERROR_INVALID_VALUE);
@@ -157,14 +157,14 @@ CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph
         }
     }
     if (build->rc == CUDA_SUCCESS) {
-        graph_record_say(conn, stream);
+        graph_record_say(app, stream);
     }
     if (build->rc != CUDA_SUCCESS) {
         return build->rc;
     }
     CUresult rc = args->empty != 0
-                      ? node_empty(conn->driver, stream->real, after, args->count)
-                      : conn->driver->cuStreamUpdateCaptureDependencies(
+                      ? node_empty(app->driver, stream->real, after, args->count)
+                      : app->driver->cuStreamUpdateCaptureDependencies(
                             stream->real, after, args->count, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
     build->open = true;
     build->last = args->count == 1 ? after[0] : NULL;
@@ -176,15 +176,15 @@ CUresult server_do_ga_graph_node(struct server_conn *conn, const struct ga_graph
 
 /* ---- executables */
 
-CUresult graph_build_whole(struct server_conn *conn, struct server_stream *stream, CUgraph *graph,
+CUresult graph_build_whole(struct server_app *app, struct server_stream *stream, CUgraph *graph,
                            struct server_graph_build **whole)
 {
-    graph_build_collect(conn->driver, stream);
+    graph_build_collect(app->driver, stream);
     struct server_graph_build *build = stream->build;
     stream->build = NULL;
     stream_record(stream, NULL);
     *graph = NULL;
-    CUresult rc = conn->driver->cuStreamEndCapture(stream->real, graph);
+    CUresult rc = app->driver->cuStreamEndCapture(stream->real, graph);
     rc = build->rc != CUDA_SUCCESS ? build->rc : rc;
     if (build->of != NULL) { /* it may have ended with a body */
         *graph = condition_graph_real(build->of);
@@ -193,88 +193,86 @@ CUresult graph_build_whole(struct server_conn *conn, struct server_stream *strea
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS) {
-        graph_build_discard(conn, build, *graph);
+        graph_build_discard(app, build, *graph);
         return rc;
     }
-    frame_record_shrink(&build->record, conn->ledger);
+    frame_record_shrink(&build->record, app->ledger);
     *whole = build;
     return CUDA_SUCCESS;
 }
 
-static CUresult captured(struct server_conn *conn, uint64_t wire, CUgraph *graph,
+static CUresult captured(struct server_app *app, uint64_t wire, CUgraph *graph,
                          struct server_graph_build **build)
 {
-    struct server_stream *stream = graph_building(conn, wire);
-    return stream != NULL ? graph_build_whole(conn, stream, graph, build)
+    struct server_stream *stream = graph_building(app, wire);
+    return stream != NULL ? graph_build_whole(app, stream, graph, build)
                           : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult graph_free(struct server_conn *conn, struct server_graph *graph)
+CUresult graph_free(struct server_app *app, struct server_graph *graph)
 {
-    (void)ga_handle_table_remove(&conn->objects.graphs, graph->handle);
+    (void)ga_handle_table_remove(&app->objects.graphs, graph->handle);
     ga_list_remove(&graph->link);
-    CUresult rc =
-        graph->exec != NULL ? conn->driver->cuGraphExecDestroy(graph->exec) : CUDA_SUCCESS;
+    CUresult rc = graph->exec != NULL ? app->driver->cuGraphExecDestroy(graph->exec) : CUDA_SUCCESS;
     CUresult second = CUDA_SUCCESS;
     if (graph->of != NULL) {
-        condition_graph_free(conn, graph->of);
+        condition_graph_free(app, graph->of);
     } else if (graph->graph != NULL) {
-        second = conn->driver->cuGraphDestroy(graph->graph);
+        second = app->driver->cuGraphDestroy(graph->graph);
     }
-    graph_record_free(conn, graph->made_from);
-    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)graph->count * NODE_BYTES);
+    graph_record_free(app, graph->made_from);
+    ledger_return(app->ledger, FIGURE_HOST_BYTES, (uint64_t)graph->count * NODE_BYTES);
     free(graph->nodes);
     free(graph);
     return rc != CUDA_SUCCESS ? rc : second;
 }
 
 /* Takes what was built over into the graph, and its handle. */
-static CUresult executable_make(struct server_conn *conn, struct server_graph *graph,
-                                uint64_t flags)
+static CUresult executable_make(struct server_app *app, struct server_graph *graph, uint64_t flags)
 {
-    meter_long_call(conn);
-    CUresult rc = conn->driver->cuGraphInstantiateWithFlags(&graph->exec, graph->graph, flags);
+    meter_long_call(app);
+    CUresult rc = app->driver->cuGraphInstantiateWithFlags(&graph->exec, graph->graph, flags);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
-    enum ga_status status = ga_handle_table_take(&conn->objects.graphs, graph->handle, graph);
+    enum ga_status status = ga_handle_table_take(&app->objects.graphs, graph->handle, graph);
     if (status != GA_OK) {
-        (void)conn->driver->cuGraphExecDestroy(graph->exec);
+        (void)app->driver->cuGraphExecDestroy(graph->exec);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_graph_end(struct server_conn *conn, const struct ga_graph_end_args *args)
+CUresult server_do_ga_graph_end(struct server_app *app, const struct ga_graph_end_args *args)
 {
     CUgraph real;
     struct server_graph_build *build;
-    CU_TRY(captured(conn, args->stream, &real, &build));
+    CU_TRY(captured(app, args->stream, &real, &build));
     struct server_graph *graph = calloc(1, sizeof *graph);
     struct made_graph *made = graph_record_make(args->flags, build);
     CUresult rc = graph == NULL || made == NULL ? CUDA_ERROR_OUT_OF_MEMORY
-                  : conn->current == NULL       ? CUDA_ERROR_INVALID_CONTEXT
+                  : app->current == NULL        ? CUDA_ERROR_INVALID_CONTEXT
                                                 : CUDA_SUCCESS;
     if (rc == CUDA_SUCCESS) {
-        *graph = (struct server_graph){.context = conn->current,
+        *graph = (struct server_graph){.context = app->current,
                                        .handle = args->exec,
                                        .graph = real,
                                        .of = build->of,
                                        .count = build->count,
                                        .nodes = build->nodes,
                                        .made_from = made};
-        rc = executable_make(conn, graph, args->flags);
+        rc = executable_make(app, graph, args->flags);
     }
     if (rc != CUDA_SUCCESS) {
-        graph_record_free(conn, made);
-        graph_build_discard(conn, build, real);
+        graph_record_free(app, made);
+        graph_build_discard(app, build, real);
         free(graph);
         return rc;
     }
     build->nodes = NULL; /* the graph's now, as is their charge */
     build->count = 0;
-    graph_build_free(conn, build);
-    ga_list_append(&conn->current->graphs, &graph->link);
+    graph_build_free(app, build);
+    ga_list_append(&app->current->graphs, &graph->link);
     return CUDA_SUCCESS;
 }
 
@@ -328,53 +326,51 @@ CUresult graph_update(const struct cuda_driver *driver, const struct server_grap
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult server_do_ga_graph_set(struct server_conn *conn, const struct ga_graph_set_args *args)
+CUresult server_do_ga_graph_set(struct server_app *app, const struct ga_graph_set_args *args)
 {
     CUgraph real;
     struct server_graph_build *build;
-    CU_TRY(captured(conn, args->stream, &real, &build));
-    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
-    CUresult rc = graph != NULL ? graph_update(conn->driver, graph, args->node, build)
+    CU_TRY(captured(app, args->stream, &real, &build));
+    const struct server_graph *graph = ga_handle_table_find(&app->objects.graphs, args->exec);
+    CUresult rc = graph != NULL ? graph_update(app->driver, graph, args->node, build)
                                 : CUDA_ERROR_INVALID_HANDLE;
     if (rc == CUDA_SUCCESS) {
-        rc = graph_record_set(conn, graph, args->node, build);
+        rc = graph_record_set(app, graph, args->node, build);
     }
-    graph_build_discard(conn, build, real);
+    graph_build_discard(app, build, real);
     return rc;
 }
 
-CUresult server_do_ga_graph_enable(struct server_conn *conn,
-                                   const struct ga_graph_enable_args *args)
+CUresult server_do_ga_graph_enable(struct server_app *app, const struct ga_graph_enable_args *args)
 {
-    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
+    const struct server_graph *graph = ga_handle_table_find(&app->objects.graphs, args->exec);
     if (graph == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     if (args->node >= graph->count) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    CU_TRY(graph_record_enable(conn, graph, args->node, args->on != 0));
-    return conn->driver->cuGraphNodeSetEnabled(graph->exec, graph->nodes[args->node], args->on);
+    CU_TRY(graph_record_enable(app, graph, args->node, args->on != 0));
+    return app->driver->cuGraphNodeSetEnabled(graph->exec, graph->nodes[args->node], args->on);
 }
 
 /* ---- use */
 
-CUresult server_do_ga_graph_launch(struct server_conn *conn,
-                                   const struct ga_graph_launch_args *args)
+CUresult server_do_ga_graph_launch(struct server_app *app, const struct ga_graph_launch_args *args)
 {
-    const struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
+    const struct server_graph *graph = ga_handle_table_find(&app->objects.graphs, args->exec);
     CUstream real;
-    CUresult rc = server_handle_stream(conn, args->stream, &real);
+    CUresult rc = server_handle_stream(app, args->stream, &real);
     if (graph == NULL || rc != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    meter_kernels_more(&conn->meter, graph->count != 0 ? graph->count - 1 : 0);
-    return conn->driver->cuGraphLaunch(graph->exec, real);
+    meter_kernels_more(&app->meter, graph->count != 0 ? graph->count - 1 : 0);
+    return app->driver->cuGraphLaunch(graph->exec, real);
 }
 
-CUresult server_do_ga_graph_destroy(struct server_conn *conn,
+CUresult server_do_ga_graph_destroy(struct server_app *app,
                                     const struct ga_graph_destroy_args *args)
 {
-    struct server_graph *graph = ga_handle_table_find(&conn->objects.graphs, args->exec);
-    return graph != NULL ? graph_free(conn, graph) : CUDA_ERROR_INVALID_HANDLE;
+    struct server_graph *graph = ga_handle_table_find(&app->objects.graphs, args->exec);
+    return graph != NULL ? graph_free(app, graph) : CUDA_ERROR_INVALID_HANDLE;
 }

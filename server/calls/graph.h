@@ -42,21 +42,21 @@ void graph_build_fail(struct server_graph_build *build, CUresult rc);
 /* Looks at what the last call has become. */
 void graph_build_collect(const struct cuda_driver *driver, const struct server_stream *stream);
 /* The stream, in which a graph is being captured; NULL: there is none, or none is. */
-struct server_stream *graph_building(struct server_conn *conn, uint64_t wire);
+struct server_stream *graph_building(struct server_app *app, uint64_t wire);
 
 /* The graph is whole: its capture ends. On success it is the caller's, and so is the build. */
-CUresult graph_build_whole(struct server_conn *conn, struct server_stream *stream, CUgraph *graph,
+CUresult graph_build_whole(struct server_app *app, struct server_stream *stream, CUgraph *graph,
                            struct server_graph_build **build);
 /* Frees a build; and with it the graph that was captured (NULL: none was). */
-void graph_build_free(struct server_conn *conn, struct server_graph_build *build);
-void graph_build_discard(struct server_conn *conn, struct server_graph_build *build, CUgraph graph);
+void graph_build_free(struct server_app *app, struct server_graph_build *build);
+void graph_build_discard(struct server_app *app, struct server_graph_build *build, CUgraph graph);
 /* Gives a node of the executable the parameters of the only node that was captured. */
 CUresult graph_update(const struct cuda_driver *driver, const struct server_graph *graph,
                       uint32_t node, const struct server_graph_build *build);
 
 /* Drops the graph that is being captured in a stream that ends. */
-void graph_build_end(struct server_conn *conn, struct server_stream *stream);
+void graph_build_end(struct server_app *app, struct server_stream *stream);
 /* Frees it, in the driver too. */
-CUresult graph_free(struct server_conn *conn, struct server_graph *graph);
+CUresult graph_free(struct server_app *app, struct server_graph *graph);
 
 #endif

@@ -58,19 +58,19 @@ static uint64_t variables_extent(uint32_t count)
     return count * api_extent(sizeof(uint32_t));
 }
 
-static CUresult variable_charge(struct server_conn *conn, struct server_condition_graph *of)
+static CUresult variable_charge(struct server_app *app, struct server_condition_graph *of)
 {
-    const struct server_session *session = conn->current->session;
-    CU_TRY(ledger_charge(conn->ledger, FIGURE_OBJECTS, 1));
-    CUresult rc = ledger_charge(conn->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
+    const struct server_session *session = app->current->session;
+    CU_TRY(ledger_charge(app->ledger, FIGURE_OBJECTS, 1));
+    CUresult rc = ledger_charge(app->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
     if (rc == CUDA_SUCCESS) {
-        rc = memory_charge(conn, session, variables_extent(1));
+        rc = memory_charge(app, session, variables_extent(1));
         if (rc != CUDA_SUCCESS) {
-            ledger_return(conn->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
+            ledger_return(app->ledger, FIGURE_HOST_BYTES, CONDITION_BYTES);
         }
     }
     if (rc != CUDA_SUCCESS) {
-        ledger_return(conn->ledger, FIGURE_OBJECTS, 1);
+        ledger_return(app->ledger, FIGURE_OBJECTS, 1);
         return rc;
     }
     of->charged[session->gpu]++;
@@ -78,27 +78,27 @@ static CUresult variable_charge(struct server_conn *conn, struct server_conditio
     return CUDA_SUCCESS;
 }
 
-static void variables_return(struct server_conn *conn, struct server_condition_graph *of)
+static void variables_return(struct server_app *app, struct server_condition_graph *of)
 {
     for (uint32_t gpu = 0; gpu < CONF_GPUS_MAX; gpu++) {
         if (of->charged[gpu] != 0) {
-            ledger_return_device(conn->ledger, gpu, variables_extent(of->charged[gpu]));
+            ledger_return_device(app->ledger, gpu, variables_extent(of->charged[gpu]));
         }
     }
-    ledger_return(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)of->charged_all * CONDITION_BYTES);
-    ledger_return(conn->ledger, FIGURE_OBJECTS, of->charged_all);
+    ledger_return(app->ledger, FIGURE_HOST_BYTES, (uint64_t)of->charged_all * CONDITION_BYTES);
+    ledger_return(app->ledger, FIGURE_OBJECTS, of->charged_all);
 }
 
 /* ---- variables */
 
-static struct server_condition_graph *graph_find(struct server_conn *conn, uint64_t number)
+static struct server_condition_graph *graph_find(struct server_app *app, uint64_t number)
 {
-    return (struct server_condition_graph *)ga_number_map_find(&conn->objects.condition_graphs,
+    return (struct server_condition_graph *)ga_number_map_find(&app->objects.condition_graphs,
                                                                number);
 }
 
 /* Drops a graph without variables: the client cannot name it any more. */
-static void graph_drop_unused(struct server_conn *conn, struct server_condition_graph *of)
+static void graph_drop_unused(struct server_app *app, struct server_condition_graph *of)
 {
     if (of->busy) {
         return;
@@ -108,192 +108,192 @@ static void graph_drop_unused(struct server_conn *conn, struct server_condition_
         free(ga_container(at, struct server_condition, link));
     }
     if (of->conditions == 0) {
-        ga_number_map_remove(&conn->objects.condition_graphs, &of->by_number);
-        (void)conn->driver->cuGraphDestroy(of->real);
-        variables_return(conn, of);
+        ga_number_map_remove(&app->objects.condition_graphs, &of->by_number);
+        (void)app->driver->cuGraphDestroy(of->real);
+        variables_return(app, of);
         free(of);
     }
 }
 
-static CUresult graph_need(struct server_conn *conn, uint64_t number,
+static CUresult graph_need(struct server_app *app, uint64_t number,
                            struct server_condition_graph **out)
 {
-    *out = graph_find(conn, number);
+    *out = graph_find(app, number);
     if (*out != NULL) {
         return CUDA_SUCCESS;
     }
     struct server_condition_graph *made = calloc(1, sizeof *made);
     CUresult rc =
-        made != NULL ? conn->driver->cuGraphCreate(&made->real, 0) : CUDA_ERROR_OUT_OF_MEMORY;
+        made != NULL ? app->driver->cuGraphCreate(&made->real, 0) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         free(made);
         return rc;
     }
     ga_list_init(&made->dropped);
-    ga_number_map_add(&conn->objects.condition_graphs, &made->by_number, number);
+    ga_number_map_add(&app->objects.condition_graphs, &made->by_number, number);
     *out = made;
     return CUDA_SUCCESS;
 }
 
-static struct server_condition *condition_find(struct server_conn *conn, uint64_t number)
+static struct server_condition *condition_find(struct server_app *app, uint64_t number)
 {
-    return (struct server_condition *)ga_number_map_find(&conn->objects.conditions, number);
+    return (struct server_condition *)ga_number_map_find(&app->objects.conditions, number);
 }
 
-static CUresult condition_make(struct server_conn *conn, const struct ga_graph_condition_args *args,
+static CUresult condition_make(struct server_app *app, const struct ga_graph_condition_args *args,
                                CUgraphConditionalHandle *handle)
 {
     struct server_condition_graph *of;
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (condition_find(conn, args->condition) != NULL) {
+    if (condition_find(app, args->condition) != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_condition *made =
-        conn->objects.condition_count < CONDITIONS_MAX ? calloc(1, sizeof *made) : NULL;
-    CUresult rc = made != NULL ? graph_need(conn, args->graph, &of) : CUDA_ERROR_OUT_OF_MEMORY;
+        app->objects.condition_count < CONDITIONS_MAX ? calloc(1, sizeof *made) : NULL;
+    CUresult rc = made != NULL ? graph_need(app, args->graph, &of) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
         free(made);
         return rc;
     }
-    rc = variable_charge(conn, of);
+    rc = variable_charge(app, of);
     if (rc == CUDA_SUCCESS) { /* what fails then stays charged, as long as the graph is there */
-        rc = conn->driver->cuGraphConditionalHandleCreate(handle, of->real, conn->current->real,
-                                                          args->value, args->flags);
+        rc = app->driver->cuGraphConditionalHandleCreate(handle, of->real, app->current->real,
+                                                         args->value, args->flags);
     }
     if (rc != CUDA_SUCCESS) {
         free(made);
-        graph_drop_unused(conn, of);
+        graph_drop_unused(app, of);
         return rc;
     }
     made->of = of;
     made->real = *handle;
-    made->context = conn->current;
+    made->context = app->current;
     made->value = args->value;
     made->flags = args->flags;
     of->conditions++;
-    conn->objects.condition_count++;
-    ledger_note(conn->ledger, FIGURE_CONDITIONS, 1);
-    ga_number_map_add(&conn->objects.conditions, &made->by_number, args->condition);
-    ga_list_append(&conn->current->conditions, &made->link);
+    app->objects.condition_count++;
+    ledger_note(app->ledger, FIGURE_CONDITIONS, 1);
+    ga_number_map_add(&app->objects.conditions, &made->by_number, args->condition);
+    ga_list_append(&app->current->conditions, &made->link);
     return CUDA_SUCCESS;
 }
 
-static void condition_free(struct server_conn *conn, struct server_condition *condition)
+static void condition_free(struct server_app *app, struct server_condition *condition)
 {
-    ga_number_map_remove(&conn->objects.conditions, &condition->by_number);
+    ga_number_map_remove(&app->objects.conditions, &condition->by_number);
     ga_list_remove(&condition->link);
-    conn->objects.condition_count--;
-    ledger_return(conn->ledger, FIGURE_CONDITIONS, 1);
+    app->objects.condition_count--;
+    ledger_return(app->ledger, FIGURE_CONDITIONS, 1);
     condition->of->conditions--;
     ga_list_append(&condition->of->dropped, &condition->link);
-    graph_drop_unused(conn, condition->of);
+    graph_drop_unused(app, condition->of);
 }
 
-void conditions_free(struct server_conn *conn, struct server_context *context)
+void conditions_free(struct server_app *app, struct server_context *context)
 {
     ga_list_each (at, next, &context->conditions) {
         struct server_condition *condition = ga_container(at, struct server_condition, link);
         condition->context = NULL;
-        condition_free(conn, condition);
+        condition_free(app, condition);
     }
 }
 
 /* ---- made again */
 
 /* The one behind `last` (NULL: the first, and the bucket is 0). */
-static struct server_condition_graph *graph_each(struct server_conn *conn, unsigned *bucket,
+static struct server_condition_graph *graph_each(struct server_app *app, unsigned *bucket,
                                                  const struct server_condition_graph *last)
 {
     struct ga_number_node *node = last != NULL ? last->by_number.next : NULL;
     while (node == NULL && *bucket < GA_NUMBER_MAP_BUCKETS) {
-        node = conn->objects.condition_graphs.buckets[(*bucket)++];
+        node = app->objects.condition_graphs.buckets[(*bucket)++];
     }
     return (struct server_condition_graph *)node;
 }
 
 /* The action for each variable that can be used. */
-typedef CUresult condition_use(struct server_conn *conn, const struct server_condition *condition,
+typedef CUresult condition_use(struct server_app *app, const struct server_condition *condition,
                                const struct cuda_driver_places *places);
 
-static CUresult conditions_each(struct server_conn *conn, condition_use *use,
+static CUresult conditions_each(struct server_app *app, condition_use *use,
                                 const struct cuda_driver_places *places)
 {
     unsigned bucket = 0;
     struct server_condition_graph *of = NULL;
-    while ((of = graph_each(conn, &bucket, of)) != NULL) {
+    while ((of = graph_each(app, &bucket, of)) != NULL) {
         ga_list_each (at, next, &of->dropped) {
             const struct server_condition *gone = ga_container(at, struct server_condition, link);
-            CU_TRY(gone->context != NULL ? use(conn, gone, places) : CUDA_SUCCESS);
+            CU_TRY(gone->context != NULL ? use(app, gone, places) : CUDA_SUCCESS);
         }
     }
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         ga_list_each (of_it, after, &context->conditions) {
-            CU_TRY(use(conn, ga_container(of_it, struct server_condition, link), places));
+            CU_TRY(use(app, ga_container(of_it, struct server_condition, link), places));
         }
     }
     return CUDA_SUCCESS;
 }
 
 /* Its memory stays taken when it goes. */
-static CUresult condition_keep(struct server_conn *conn, const struct server_condition *condition,
+static CUresult condition_keep(struct server_app *app, const struct server_condition *condition,
                                const struct cuda_driver_places *places)
 {
-    (void)conn;
+    (void)app;
     return (CUresult)places->address_keep(condition->real);
 }
 
-CUresult conditions_unmake(struct server_conn *conn, const struct cuda_driver_places *places)
+CUresult conditions_unmake(struct server_app *app, const struct cuda_driver_places *places)
 {
     unsigned bucket = 0;
     struct server_condition_graph *of = NULL;
-    CU_TRY(conditions_each(conn, condition_keep, places));
-    while ((of = graph_each(conn, &bucket, of)) != NULL) {
-        CU_TRY(conn->driver->cuGraphDestroy(of->real));
+    CU_TRY(conditions_each(app, condition_keep, places));
+    while ((of = graph_each(app, &bucket, of)) != NULL) {
+        CU_TRY(app->driver->cuGraphDestroy(of->real));
         of->real = NULL;
         of->busy = false; /* until its executable is made again */
     }
     return CUDA_SUCCESS;
 }
 
-static CUresult condition_remake(struct server_conn *conn, const struct server_condition *condition,
+static CUresult condition_remake(struct server_app *app, const struct server_condition *condition,
                                  const struct cuda_driver_places *places)
 {
     CUgraphConditionalHandle real;
     CU_TRY((CUresult)places->condition_place(condition->real));
-    CU_TRY(conn->driver->cuGraphConditionalHandleCreate(
+    CU_TRY(app->driver->cuGraphConditionalHandleCreate(
         &real, condition->of->real, condition->context->real, condition->value, condition->flags));
     return real == condition->real ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult conditions_remake(struct server_conn *conn, const struct cuda_driver_places *places)
+CUresult conditions_remake(struct server_app *app, const struct cuda_driver_places *places)
 {
     unsigned bucket = 0;
     struct server_condition_graph *of = NULL;
-    while ((of = graph_each(conn, &bucket, of)) != NULL) {
-        CU_TRY(conn->driver->cuGraphCreate(&of->real, 0));
+    while ((of = graph_each(app, &bucket, of)) != NULL) {
+        CU_TRY(app->driver->cuGraphCreate(&of->real, 0));
     }
-    return conditions_each(conn, condition_remake, places);
+    return conditions_each(app, condition_remake, places);
 }
 
-CUresult server_do_ga_graph_condition(struct server_conn *conn,
+CUresult server_do_ga_graph_condition(struct server_app *app,
                                       const struct ga_graph_condition_args *args,
                                       struct ga_graph_condition_results *results)
 {
     CUgraphConditionalHandle handle;
-    CU_TRY(condition_make(conn, args, &handle));
+    CU_TRY(condition_make(app, args, &handle));
     results->handle = handle;
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_graph_condition_drop(struct server_conn *conn,
+CUresult server_do_ga_graph_condition_drop(struct server_app *app,
                                            const struct ga_graph_condition_drop_args *args)
 {
-    struct server_condition *condition = condition_find(conn, args->condition);
+    struct server_condition *condition = condition_find(app, args->condition);
     if (condition != NULL) {
-        condition_free(conn, condition);
+        condition_free(app, condition);
     }
     return CUDA_SUCCESS;
 }
@@ -317,11 +317,11 @@ static CUresult nodes_remove(const struct cuda_driver *driver, CUgraph graph)
     return rc;
 }
 
-void condition_graph_free(struct server_conn *conn, struct server_condition_graph *of)
+void condition_graph_free(struct server_app *app, struct server_condition_graph *of)
 {
-    of->spoilt = nodes_remove(conn->driver, of->real) != CUDA_SUCCESS;
+    of->spoilt = nodes_remove(app->driver, of->real) != CUDA_SUCCESS;
     of->busy = false;
-    graph_drop_unused(conn, of);
+    graph_drop_unused(app, of);
 }
 
 static CUresult capture_to(const struct cuda_driver *driver, CUstream stream, CUgraph graph)
@@ -330,11 +330,11 @@ static CUresult capture_to(const struct cuda_driver *driver, CUstream stream, CU
                                                CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
+CUresult server_do_ga_graph_begin_of(struct server_app *app,
                                      const struct ga_graph_begin_of_args *args)
 {
-    struct server_stream *stream = server_stream_find(conn, args->stream);
-    struct server_condition_graph *of = graph_find(conn, args->graph);
+    struct server_stream *stream = server_stream_find(app, args->stream);
+    struct server_condition_graph *of = graph_find(app, args->graph);
     if (stream == NULL || stream->build != NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -345,8 +345,8 @@ CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
     if (build == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    build->ledger = conn->ledger;
-    CUresult rc = capture_to(conn->driver, stream->real, of->real);
+    build->ledger = app->ledger;
+    CUresult rc = capture_to(app->driver, stream->real, of->real);
     if (rc != CUDA_SUCCESS) {
         free(build);
         return rc;
@@ -354,7 +354,7 @@ CUresult server_do_ga_graph_begin_of(struct server_conn *conn,
     build->of = of;
     of->busy = true;
     stream->build = build;
-    graph_record_begin(conn, stream);
+    graph_record_begin(app, stream);
     return CUDA_SUCCESS;
 }
 
@@ -376,11 +376,11 @@ static struct server_graph_bodies *bodies_room(struct server_graph_build *build)
 }
 
 /* The node comes behind what the stream's dependencies are, and is what they are then. */
-static CUresult node_add(const struct server_conn *conn, const struct server_stream *stream,
+static CUresult node_add(const struct server_app *app, const struct server_stream *stream,
                          const struct server_condition *condition,
                          const struct ga_graph_conditional_args *args)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     struct server_graph_build *build = stream->build;
     CUstreamCaptureStatus status;
     CUgraph graph = NULL;
@@ -410,10 +410,10 @@ static CUresult node_add(const struct server_conn *conn, const struct server_str
 
 /* One that has been dropped has a node only where that is made again. */
 static const struct server_condition *
-condition_of(struct server_conn *conn, const struct server_graph_build *build, uint64_t number)
+condition_of(struct server_app *app, const struct server_graph_build *build, uint64_t number)
 {
-    const struct server_condition *found = condition_find(conn, number);
-    if (found != NULL || conn->replay == NULL || build->of == NULL) {
+    const struct server_condition *found = condition_find(app, number);
+    if (found != NULL || app->replay == NULL || build->of == NULL) {
         return found;
     }
     ga_list_each (at, next, &build->of->dropped) {
@@ -425,16 +425,16 @@ condition_of(struct server_conn *conn, const struct server_graph_build *build, u
     return NULL;
 }
 
-CUresult server_do_ga_graph_conditional(struct server_conn *conn,
+CUresult server_do_ga_graph_conditional(struct server_app *app,
                                         const struct ga_graph_conditional_args *args)
 {
-    struct server_stream *stream = graph_building(conn, args->stream);
+    struct server_stream *stream = graph_building(app, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
-    const struct server_condition *condition = condition_of(conn, build, args->condition);
-    graph_record_say(conn, stream);
+    const struct server_condition *condition = condition_of(app, build, args->condition);
+    graph_record_say(app, stream);
     CUresult rc = build->rc;
     if (rc == CUDA_SUCCESS &&
         (!build->open || build->of == NULL || condition == NULL || condition->of != build->of ||
@@ -442,7 +442,7 @@ CUresult server_do_ga_graph_conditional(struct server_conn *conn,
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (rc == CUDA_SUCCESS) {
-        rc = node_add(conn, stream, condition, args);
+        rc = node_add(app, stream, condition, args);
     }
     if (rc != CUDA_SUCCESS) {
         graph_build_fail(build, rc);
@@ -462,16 +462,16 @@ static CUgraph body_find(const struct server_graph_build *build, uint32_t node, 
 }
 
 /* Whatever happens the stream goes on capturing: what follows in it must not be done. */
-CUresult server_do_ga_graph_body(struct server_conn *conn, const struct ga_graph_body_args *args)
+CUresult server_do_ga_graph_body(struct server_app *app, const struct ga_graph_body_args *args)
 {
-    const struct cuda_driver *driver = conn->driver;
-    struct server_stream *stream = graph_building(conn, args->stream);
+    const struct cuda_driver *driver = app->driver;
+    struct server_stream *stream = graph_building(app, args->stream);
     if (stream == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
     struct server_graph_build *build = stream->build;
     graph_build_collect(driver, stream);
-    graph_record_say(conn, stream);
+    graph_record_say(app, stream);
     CUgraph ended, graph = body_find(build, args->node, args->body);
     if (build->rc == CUDA_SUCCESS && graph == NULL) {
         graph_build_fail(build, CUDA_ERROR_INVALID_VALUE);

@@ -20,9 +20,9 @@
 #include "server/session/mapped_memory.h"
 #include "server/session/reply.h"
 
-static struct server_green *green_find(struct server_conn *conn, uint64_t wire)
+static struct server_green *green_find(struct server_app *app, uint64_t wire)
 {
-    return ga_handle_table_find(&conn->objects.greens, wire);
+    return ga_handle_table_find(&app->objects.greens, wire);
 }
 
 #if CUDA_VERSION >= 12040
@@ -45,10 +45,10 @@ static unsigned wanted(const struct made_green *args, unsigned first, unsigned c
 
 /* Cuts the whole device as finely as the flags let it, and takes the parts that are wanted. NULL
  * in `*desc`: it cannot be cut so. */
-static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsigned flags,
+static CUresult cut(struct server_app *app, const CUdevResource *device, unsigned flags,
                     const struct made_green *args, CUdevResourceDesc *desc)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     CUdevResource rest;
     unsigned count = 0, taken = 0, first = 0;
     CU_TRY(driver->cuDevSmResourceSplitByCount(NULL, &count, device, NULL, flags, 0));
@@ -77,25 +77,25 @@ static CUresult cut(struct server_conn *conn, const CUdevResource *device, unsig
     return rc;
 }
 
-static CUresult resources(struct server_conn *conn, CUdevice device, const struct made_green *args,
+static CUresult resources(struct server_app *app, CUdevice device, const struct made_green *args,
                           CUdevResourceDesc *desc)
 {
     CUdevResource all;
-    CUresult rc = conn->driver->cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
+    CUresult rc = app->driver->cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM);
     if (rc == CUDA_SUCCESS && wanted(args, 0, all.sm.smCount) == all.sm.smCount) {
-        return conn->driver->cuDevResourceGenerateDesc(desc, &all, 1);
+        return app->driver->cuDevResourceGenerateDesc(desc, &all, 1);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = cut(conn, &all, 0, args, desc);
+        rc = cut(app, &all, 0, args, desc);
     }
     if (rc == CUDA_SUCCESS && *desc == NULL) {
-        rc = cut(conn, &all, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, args, desc);
+        rc = cut(app, &all, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, args, desc);
     }
     return rc == CUDA_SUCCESS && *desc == NULL ? CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION : rc;
 }
 
 /* Puts a stream of the driver (NULL: the default one) under the client's handle, or destroys it. */
-static CUresult stream_put(struct server_conn *conn, struct server_green *green, uint64_t wire,
+static CUresult stream_put(struct server_app *app, struct server_green *green, uint64_t wire,
                            CUstream real)
 {
     struct server_stream *stream = calloc(1, sizeof *stream);
@@ -105,15 +105,15 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
                                          .handle = wire,
                                          .real = real,
                                          .green = green,
-                                         .made_from = stream_made_from(conn, real),
-                                         .lane = ++conn->objects.last_lane,
+                                         .made_from = stream_made_from(app, real),
+                                         .lane = ++app->objects.last_lane,
                                          .special = real == NULL};
-        status = ga_handle_table_take(&conn->objects.streams, wire, stream);
+        status = ga_handle_table_take(&app->objects.streams, wire, stream);
     }
     if (status != GA_OK) {
         free(stream);
         if (real != NULL) {
-            (void)conn->driver->cuStreamDestroy_v2(real);
+            (void)app->driver->cuStreamDestroy_v2(real);
         }
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -121,12 +121,12 @@ static CUresult stream_put(struct server_conn *conn, struct server_green *green,
     return CUDA_SUCCESS;
 }
 
-CUresult green_real_make(struct server_conn *conn, struct server_green *green)
+CUresult green_real_make(struct server_app *app, struct server_green *green)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     CUdevice device = green->context->session->real;
     CUdevResourceDesc desc = NULL;
-    CU_TRY(resources(conn, device, &green->made_from, &desc));
+    CU_TRY(resources(app, device, &green->made_from, &desc));
     CU_TRY(driver->cuGreenCtxCreate(&green->real, desc, device, CU_GREEN_CTX_DEFAULT_STREAM));
     CUresult rc = driver->cuCtxFromGreenCtx(&green->as_context, green->real);
     if (rc != CUDA_SUCCESS) {
@@ -136,28 +136,27 @@ CUresult green_real_make(struct server_conn *conn, struct server_green *green)
 }
 
 /* By estimate: as much as a context. A driver that counts takes nothing for it. */
-static CUresult green_charge(struct server_conn *conn, struct server_green *green)
+static CUresult green_charge(struct server_app *app, struct server_green *green)
 {
     const struct server_session *session = green->context->session;
-    uint64_t bytes = driver_counts(conn->driver) == NULL ? session->context_bytes : 0;
-    CU_TRY(memory_charge(conn, session, bytes));
+    uint64_t bytes = driver_counts(app->driver) == NULL ? session->context_bytes : 0;
+    CU_TRY(memory_charge(app, session, bytes));
     green->bytes = bytes;
     return CUDA_SUCCESS;
 }
 
-static void green_return(struct server_conn *conn, const struct server_green *green)
+static void green_return(struct server_app *app, const struct server_green *green)
 {
-    ledger_return_device(conn->ledger, green->context->session->gpu, green->bytes);
+    ledger_return_device(app->ledger, green->context->session->gpu, green->bytes);
 }
 
-CUresult server_do_ga_green_create(struct server_conn *conn,
-                                   const struct ga_green_create_args *args)
+CUresult server_do_ga_green_create(struct server_app *app, const struct ga_green_create_args *args)
 {
-    struct server_context *context = ga_handle_table_find(&conn->objects.contexts, args->context);
+    struct server_context *context = ga_handle_table_find(&app->objects.contexts, args->context);
     if (context == NULL || !context->primary) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    if (conn->host->shares_process) {
+    if (app->host->shares_process) {
         return CUDA_ERROR_NOT_SUPPORTED; /* the driver's own primary context is all the others' */
     }
     struct server_green *green = calloc(1, sizeof *green);
@@ -167,160 +166,157 @@ CUresult server_do_ga_green_create(struct server_conn *conn,
     green->context = context;
     green->handle = args->green;
     memcpy(green->made_from.pairs, args->pairs, sizeof green->made_from.pairs);
-    CUresult rc = green_charge(conn, green);
+    CUresult rc = green_charge(app, green);
     if (rc == CUDA_SUCCESS) {
-        rc = green_real_make(conn, green);
+        rc = green_real_make(app, green);
     }
     if (rc != CUDA_SUCCESS) {
-        green_return(conn, green);
+        green_return(app, green);
         free(green);
         return rc;
     }
-    enum ga_status status = ga_handle_table_take(&conn->objects.greens, args->green, green);
+    enum ga_status status = ga_handle_table_take(&app->objects.greens, args->green, green);
     if (status != GA_OK) {
-        (void)conn->driver->cuGreenCtxDestroy(green->real);
-        green_return(conn, green);
+        (void)app->driver->cuGreenCtxDestroy(green->real);
+        green_return(app, green);
         free(green);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
     ga_list_append(&context->greens, &green->link);
-    rc = stream_put(conn, green, args->stream, NULL);
+    rc = stream_put(app, green, args->stream, NULL);
     if (rc != CUDA_SUCCESS) {
-        (void)green_free(conn, green);
+        (void)green_free(app, green);
     }
     return rc;
 }
 
-CUresult green_free(struct server_conn *conn, struct server_green *green)
+CUresult green_free(struct server_app *app, struct server_green *green)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     CUresult first = CUDA_SUCCESS;
     ga_list_each (at, next, &green->context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);
         if (stream->green == green) {
-            CUresult rc = stream_free(conn, stream);
+            CUresult rc = stream_free(app, stream);
             first = first == CUDA_SUCCESS ? rc : first;
         }
     }
     CUresult rc = driver->cuGreenCtxDestroy(green->real);
-    green_return(conn, green);
-    (void)ga_handle_table_remove(&conn->objects.greens, green->handle);
+    green_return(app, green);
+    (void)ga_handle_table_remove(&app->objects.greens, green->handle);
     ga_list_remove(&green->link);
     free(green);
     return first == CUDA_SUCCESS ? rc : first;
 }
 
 /* The work that was there when the client ended it is done. */
-static void end_later(struct server_conn *conn, struct completer_entry *entry)
+static void end_later(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
-    struct server_green *green = green_find(conn, entry->job_values[0]);
+    struct server_green *green = green_find(app, entry->job_values[0]);
     CUresult rc = CUDA_ERROR_INVALID_CONTEXT; /* its context has ended, and it with that */
     if (green != NULL) {
-        rc = green_drain(conn, green);
+        rc = green_drain(app, green);
     }
-    if (green != NULL && !conn_gives_up(conn)) { /* else the end frees everything */
-        CUresult freed = green_free(conn, green);
+    if (green != NULL && !conn_gives_up(app->conn)) { /* else the end frees everything */
+        CUresult freed = green_free(app, green);
         rc = rc == CUDA_SUCCESS ? freed : rc;
     }
-    context_apply(conn, conn->current);
-    server_reply(conn, &header, rc);
+    context_apply(app, app->current);
+    server_reply(app, &header, rc);
 }
 
-static CUresult end(struct server_conn *conn, struct server_green *green)
+static CUresult end(struct server_app *app, struct server_green *green)
 {
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    (void)green_mark(conn, green, entry); /* what cannot be marked is waited for at the end */
+    (void)green_mark(app, green, entry); /* what cannot be marked is waited for at the end */
     entry->job = end_later;
     entry->job_values[0] = green->handle;
     entry->between_frames = true;
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }
 
 /* One that waits for the default stream is made while the green context is current. */
-CUresult green_stream_make(struct server_conn *conn, const struct server_green *green,
-                           unsigned flags, int priority, CUstream *real)
+CUresult green_stream_make(struct server_app *app, const struct server_green *green, unsigned flags,
+                           int priority, CUstream *real)
 {
-    conn->elsewhere = true;
-    CU_TRY(conn->driver->cuCtxSetCurrent(green->as_context));
-    return conn->driver->cuStreamCreateWithPriority(real, flags, priority);
+    app->elsewhere = true;
+    CU_TRY(app->driver->cuCtxSetCurrent(green->as_context));
+    return app->driver->cuStreamCreateWithPriority(real, flags, priority);
 }
 
-CUresult server_do_ga_green_stream(struct server_conn *conn,
-                                   const struct ga_green_stream_args *args)
+CUresult server_do_ga_green_stream(struct server_app *app, const struct ga_green_stream_args *args)
 {
-    struct server_green *green = green_find(conn, args->green);
+    struct server_green *green = green_find(app, args->green);
     CUstream real = NULL;
     if (green == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CU_TRY(green_stream_make(conn, green, args->flags, args->priority, &real));
-    return stream_put(conn, green, args->stream, real);
+    CU_TRY(green_stream_make(app, green, args->flags, args->priority, &real));
+    return stream_put(app, green, args->stream, real);
 }
 
-CUresult server_do_ga_green_wait(struct server_conn *conn, const struct ga_green_wait_args *args)
+CUresult server_do_ga_green_wait(struct server_app *app, const struct ga_green_wait_args *args)
 {
-    const struct server_green *green = green_find(conn, args->green);
+    const struct server_green *green = green_find(app, args->green);
     CUevent event;
-    CU_TRY(green != NULL ? server_handle_event(conn, args->event, &event)
+    CU_TRY(green != NULL ? server_handle_event(app, args->event, &event)
                          : CUDA_ERROR_INVALID_HANDLE);
-    return conn->driver->cuGreenCtxWaitEvent(green->real, event);
+    return app->driver->cuGreenCtxWaitEvent(green->real, event);
 }
 
 #else
 
-CUresult server_do_ga_green_create(struct server_conn *conn,
-                                   const struct ga_green_create_args *args)
+CUresult server_do_ga_green_create(struct server_app *app, const struct ga_green_create_args *args)
 {
-    (void)conn, (void)args;
+    (void)app, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult green_real_make(struct server_conn *conn, struct server_green *green)
+CUresult green_real_make(struct server_app *app, struct server_green *green)
 {
-    (void)conn, (void)green;
+    (void)app, (void)green;
     return CUDA_ERROR_NOT_SUPPORTED; /* there is none */
 }
 
-CUresult green_stream_make(struct server_conn *conn, const struct server_green *green,
-                           unsigned flags, int priority, CUstream *real)
+CUresult green_stream_make(struct server_app *app, const struct server_green *green, unsigned flags,
+                           int priority, CUstream *real)
 {
-    (void)conn, (void)green, (void)flags, (void)priority, (void)real;
+    (void)app, (void)green, (void)flags, (void)priority, (void)real;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult green_free(struct server_conn *conn, struct server_green *green)
+CUresult green_free(struct server_app *app, struct server_green *green)
 {
-    (void)conn, (void)green;
+    (void)app, (void)green;
     return CUDA_ERROR_NOT_SUPPORTED; /* there is none */
 }
 
-static CUresult end(struct server_conn *conn, struct server_green *green)
+static CUresult end(struct server_app *app, struct server_green *green)
 {
-    return green_free(conn, green);
+    return green_free(app, green);
 }
 
-CUresult server_do_ga_green_stream(struct server_conn *conn,
-                                   const struct ga_green_stream_args *args)
+CUresult server_do_ga_green_stream(struct server_app *app, const struct ga_green_stream_args *args)
 {
-    (void)conn, (void)args;
+    (void)app, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult server_do_ga_green_wait(struct server_conn *conn, const struct ga_green_wait_args *args)
+CUresult server_do_ga_green_wait(struct server_app *app, const struct ga_green_wait_args *args)
 {
-    (void)conn, (void)args;
+    (void)app, (void)args;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 #endif
 
-CUresult server_do_ga_green_end(struct server_conn *conn, const struct ga_green_end_args *args)
+CUresult server_do_ga_green_end(struct server_app *app, const struct ga_green_end_args *args)
 {
-    struct server_green *green = green_find(conn, args->green);
-    return green != NULL ? end(conn, green) : CUDA_ERROR_INVALID_CONTEXT;
+    struct server_green *green = green_find(app, args->green);
+    return green != NULL ? end(app, green) : CUDA_ERROR_INVALID_CONTEXT;
 }

@@ -5,15 +5,15 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_green;
 
 /* Makes it in the driver, from what it was made from. */
-CUresult green_real_make(struct server_conn *conn, struct server_green *green);
+CUresult green_real_make(struct server_app *app, struct server_green *green);
 /* Makes a stream of it in the driver. The green context is current afterwards. */
-CUresult green_stream_make(struct server_conn *conn, const struct server_green *green,
-                           unsigned flags, int priority, CUstream *real);
+CUresult green_stream_make(struct server_app *app, const struct server_green *green, unsigned flags,
+                           int priority, CUstream *real);
 /* Frees it with its streams, in the driver too. */
-CUresult green_free(struct server_conn *conn, struct server_green *green);
+CUresult green_free(struct server_app *app, struct server_green *green);
 
 #endif

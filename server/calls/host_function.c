@@ -11,54 +11,54 @@
 #include "server/session/reply.h"
 
 /* Waits while all leases are under way: their functions run without any further call. */
-static CUresult lease(struct server_conn *conn, struct host_wait *wait)
+static CUresult lease(struct server_app *app, struct host_wait *wait)
 {
-    CUdevice device = conn->call.session->real;
-    uint64_t sequence = conn->call.header->sequence;
+    CUdevice device = app->call.session->real;
+    uint64_t sequence = app->call.header->sequence;
     CUresult rc;
-    while ((rc = host_lease_try(&conn->host_calls, device, sequence, wait)) ==
+    while ((rc = host_lease_try(&app->conn->host_calls, device, sequence, wait)) ==
                CUDA_ERROR_NOT_READY &&
-           !atomic_load(&conn->ended)) {
-        conn_flush(conn);
-        host_lease_wait(&conn->host_calls);
+           !atomic_load(&app->conn->ended)) {
+        conn_flush(app->conn);
+        host_lease_wait(&app->conn->host_calls);
     }
     return rc;
 }
 
-static CUresult put(struct server_conn *conn, uint64_t wire, const struct host_wait *wait,
+static CUresult put(struct server_app *app, uint64_t wire, const struct host_wait *wait,
                     struct completer_entry *entry)
 {
     CUstream stream;
-    CU_TRY(server_handle_stream(conn, wire, &stream));
-    CU_TRY(stream_mark(conn, wire, &entry->event, &entry->base.lane));
-    return conn->driver->cuStreamWaitValue32_v2(stream, wait->address, wait->number,
-                                                CU_STREAM_WAIT_VALUE_GEQ);
+    CU_TRY(server_handle_stream(app, wire, &stream));
+    CU_TRY(stream_mark(app, wire, &entry->event, &entry->base.lane));
+    return app->driver->cuStreamWaitValue32_v2(stream, wait->address, wait->number,
+                                               CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-CUresult server_do_ga_host_function(struct server_conn *conn,
+CUresult server_do_ga_host_function(struct server_app *app,
                                     const struct ga_host_function_args *args)
 {
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_HOST);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_HOST);
     if (entry == NULL) {
-        server_fail(conn, "no memory for a host function");
+        server_fail(app, "no memory for a host function");
         return SERVER_ANSWERED;
     }
     struct host_wait wait;
-    CUresult rc = lease(conn, &wait);
+    CUresult rc = lease(app, &wait);
     if (rc == CUDA_SUCCESS) {
-        rc = put(conn, args->stream, &wait, entry);
+        rc = put(app, args->stream, &wait, entry);
         if (rc == CUDA_SUCCESS) {
             entry->host_call_id = wait.id;
         } else {
-            host_lease_drop(&conn->host_calls, wait.id);
+            host_lease_drop(&app->conn->host_calls, wait.id);
         }
     }
     if (rc != CUDA_SUCCESS) {
-        server_async_error(conn, conn->call.header, rc);
+        server_async_error(app, app->call.header, rc);
         /* A callback is told, in its turn; the stream waits for nothing. */
         entry->kind = COMPLETER_DONE;
         entry->rc = rc;
     }
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "server/calls/event.h"
 #include "server/driver/driver.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/mapped_memory.h"
 
 _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL)->event,
@@ -23,9 +23,9 @@ _Static_assert(sizeof(CUipcEventHandle) == sizeof((struct channel_request *)NULL
 _Static_assert(sizeof((struct channel_request *)NULL)->key == API_KEY_WORDS * sizeof(uint64_t),
                "it travels as it is");
 
-CUresult ipc_ask(struct server_conn *conn, struct channel_request *packet, int *fd)
+CUresult ipc_ask(struct server_app *app, struct channel_request *packet, int *fd)
 {
-    if (conn->host->request == NULL || conn->host->request(conn->host->user, packet, fd) != GA_OK) {
+    if (app->host->request == NULL || app->host->request(app->host->user, packet, fd) != GA_OK) {
         *fd = -1;
         return CUDA_ERROR_OPERATING_SYSTEM;
     }
@@ -39,20 +39,20 @@ bool ipc_may_be_shared(CUresult rc)
 
 /* ---- memory */
 
-CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_share_args *args,
+CUresult server_do_ga_ipc_share(struct server_app *app, const struct ga_ipc_share_args *args,
                                 struct ga_ipc_share_results *results)
 {
-    const struct range *range = range_table_find(&conn->ranges, args->address);
+    const struct range *range = range_table_find(&app->ranges, args->address);
     if (range == NULL || !range->mapped || range->of != NULL || range->opened || args->bytes == 0 ||
-        !range_table_holds(&conn->ranges, args->address, args->bytes)) {
+        !range_table_holds(&app->ranges, args->address, args->bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    const struct server_session *session = conn->sessions[range->session];
+    const struct server_session *session = app->sessions[range->session];
     if (range->allocated || session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
         return CUDA_ERROR_NOT_SUPPORTED; /* the driver shares no memory that it maps for us */
     }
     int made = -1;
-    CU_TRY(conn->driver->cuMemExportToShareableHandle(
+    CU_TRY(app->driver->cuMemExportToShareableHandle(
         &made, range->physical, (CUmemAllocationHandleType)session->handle_types, 0));
     struct channel_request packet = {.verb = CHANNEL_SHARE,
                                      .what = CHANNEL_MEMORY,
@@ -62,13 +62,13 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
                                      .mapping_bytes = range->bytes,
                                      .gpu = session->gpu};
     int fd = made;
-    CUresult rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(app, &packet, &fd);
     if (fd >= 0 && fd != made) {
         close(fd);
     }
     close(made);
     if (ipc_may_be_shared(rc)) {
-        range_table_share(&conn->ranges, range->base);
+        range_table_share(&app->ranges, range->base);
     }
     if (rc == CUDA_SUCCESS) {
         memcpy(results->key, packet.key, sizeof results->key);
@@ -78,10 +78,10 @@ CUresult server_do_ga_ipc_share(struct server_conn *conn, const struct ga_ipc_sh
     return rc;
 }
 
-static bool ipc_tell(struct server_conn *conn, struct channel_request *packet)
+static bool ipc_tell(struct server_app *app, struct channel_request *packet)
 {
     int fd = -1;
-    bool told = ipc_ask(conn, packet, &fd) == CUDA_SUCCESS;
+    bool told = ipc_ask(app, packet, &fd) == CUDA_SUCCESS;
     if (!told) {
         ga_warn("what is freed could not be withdrawn from others, or closed");
     }
@@ -91,15 +91,14 @@ static bool ipc_tell(struct server_conn *conn, struct channel_request *packet)
     return told;
 }
 
-void ipc_withdraw(struct server_conn *conn, enum channel_what what, uint64_t address,
-                  uint64_t bytes)
+void ipc_withdraw(struct server_app *app, enum channel_what what, uint64_t address, uint64_t bytes)
 {
     struct channel_request packet = {
         .verb = CHANNEL_WITHDRAW, .what = what, .address = address, .bytes = bytes};
-    (void)ipc_tell(conn, &packet);
+    (void)ipc_tell(app, &packet);
 }
 
-void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t address, uint32_t gpu,
+void ipc_return(struct server_app *app, enum channel_what what, uint64_t address, uint32_t gpu,
                 uint64_t bytes)
 {
     struct channel_request packet = {.verb = CHANNEL_WITHDRAW,
@@ -107,28 +106,27 @@ void ipc_return(struct server_conn *conn, enum channel_what what, uint64_t addre
                                      .address = address,
                                      .bytes = what == CHANNEL_MEMORY ? bytes : 1,
                                      .mapping_bytes = bytes};
-    ledger_drop_device(conn->ledger, gpu, bytes);
-    bool told = ipc_tell(conn, &packet); /* else it may be another one's by now */
+    ledger_drop_device(app->ledger, gpu, bytes);
+    bool told = ipc_tell(app, &packet); /* else it may be another one's by now */
     if (told && packet.mapping_bytes == 0) {
-        ledger_give_device(conn->ledger, gpu, bytes);
+        ledger_give_device(app->ledger, gpu, bytes);
     }
 }
 
-void ipc_close(struct server_conn *conn, uint64_t hold)
+void ipc_close(struct server_app *app, uint64_t hold)
 {
     struct channel_request packet = {.verb = CHANNEL_CLOSE, .hold = hold};
-    (void)ipc_tell(conn, &packet);
+    (void)ipc_tell(app, &packet);
 }
 
-CUresult server_do_ga_ipc_withdraw(struct server_conn *conn,
-                                   const struct ga_ipc_withdraw_args *args)
+CUresult server_do_ga_ipc_withdraw(struct server_app *app, const struct ga_ipc_withdraw_args *args)
 {
-    ipc_withdraw(conn, CHANNEL_MEMORY, args->address, 1);
+    ipc_withdraw(app, CHANNEL_MEMORY, args->address, 1);
     return CUDA_SUCCESS;
 }
 
 /* Maps what the descriptor stands for. */
-static CUresult ipc_import(struct server_conn *conn, const struct server_session *session,
+static CUresult ipc_import(struct server_app *app, const struct server_session *session,
                            const struct server_context *owner, int fd, uint64_t address,
                            const struct channel_request *opened)
 {
@@ -136,25 +134,25 @@ static CUresult ipc_import(struct server_conn *conn, const struct server_session
     if (session->handle_types == CU_MEM_HANDLE_TYPE_NONE) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    CUresult rc = conn->driver->cuMemImportFromShareableHandle(
+    CUresult rc = app->driver->cuMemImportFromShareableHandle(
         &physical, (void *)(uintptr_t)fd, (CUmemAllocationHandleType)session->handle_types);
     if (rc != CUDA_SUCCESS) {
         return rc == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : rc;
     }
-    rc = memory_place(conn, session, owner, address, opened->mapping_bytes, physical, opened->hold);
+    rc = memory_place(app, session, owner, address, opened->mapping_bytes, physical, opened->hold);
     if (rc != CUDA_SUCCESS) {
-        (void)conn->driver->cuMemRelease(physical);
+        (void)app->driver->cuMemRelease(physical);
     }
     return rc;
 }
 
-static CUresult memory_open(struct server_conn *conn, const struct server_session *session,
+static CUresult memory_open(struct server_app *app, const struct server_session *session,
                             const struct server_context *owner, const struct ga_ipc_open_args *args)
 {
     struct channel_request packet = {.verb = CHANNEL_OPEN, .what = CHANNEL_MEMORY};
     int fd = -1;
     memcpy(packet.key, args->key, sizeof packet.key);
-    CUresult rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(app, &packet, &fd);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -162,31 +160,31 @@ static CUresult memory_open(struct server_conn *conn, const struct server_sessio
         packet.mapping_bytes != args->mapping_bytes) {
         rc = CUDA_ERROR_INVALID_HANDLE; /* the handle says otherwise */
     } else {
-        rc = ipc_import(conn, session, owner, fd, args->address, &packet);
+        rc = ipc_import(app, session, owner, fd, args->address, &packet);
     }
     if (fd >= 0) {
         close(fd);
     }
     if (rc != CUDA_SUCCESS) {
-        ipc_close(conn, packet.hold);
+        ipc_close(app, packet.hold);
     }
     return rc;
 }
 
-CUresult server_do_ga_ipc_open(struct server_conn *conn, const struct ga_ipc_open_args *args)
+CUresult server_do_ga_ipc_open(struct server_app *app, const struct ga_ipc_open_args *args)
 {
-    const struct server_session *session = conn->call.session;
-    bool current = conn->current != NULL && conn->current->session == session;
-    return current ? memory_open(conn, session, conn->current, args) : CUDA_ERROR_INVALID_CONTEXT;
+    const struct server_session *session = app->call.session;
+    bool current = app->current != NULL && app->current->session == session;
+    return current ? memory_open(app, session, app->current, args) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* Opens a chunk of a pool, in no context. */
-CUresult server_do_ga_pool_open(struct server_conn *conn, const struct ga_pool_open_args *args)
+CUresult server_do_ga_pool_open(struct server_app *app, const struct ga_pool_open_args *args)
 {
     struct ga_ipc_open_args open = {
         .address = args->address, .bytes = args->bytes, .mapping_bytes = args->bytes};
     memcpy(open.key, args->key, sizeof open.key);
-    return memory_open(conn, conn->call.session, NULL, &open);
+    return memory_open(app, app->call.session, NULL, &open);
 }
 
 /* ---- events */
@@ -207,19 +205,19 @@ static CUresult event_describe(const struct cuda_driver *driver, CUevent event,
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_ipc_share_event(struct server_conn *conn,
+CUresult server_do_ga_ipc_share_event(struct server_app *app,
                                       const struct ga_ipc_share_event_args *args,
                                       struct ga_ipc_share_event_results *results)
 {
-    struct server_event *event = ga_handle_table_find(&conn->objects.events, args->event);
+    struct server_event *event = ga_handle_table_find(&app->objects.events, args->event);
     struct channel_request packet = {.verb = CHANNEL_SHARE, .address = args->event, .bytes = 1};
     int made = -1;
     if (event == NULL || !event->shared) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    CU_TRY(event_describe(conn->driver, event->ref->real, &packet, &made));
+    CU_TRY(event_describe(app->driver, event->ref->real, &packet, &made));
     int fd = made;
-    CUresult rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(app, &packet, &fd);
     if (fd >= 0 && fd != made) {
         close(fd);
     }
@@ -233,10 +231,10 @@ CUresult server_do_ga_ipc_share_event(struct server_conn *conn,
     return rc;
 }
 
-static CUresult event_import(struct server_conn *conn, const struct channel_request *packet, int fd,
+static CUresult event_import(struct server_app *app, const struct channel_request *packet, int fd,
                              CUevent *real)
 {
-    const struct cuda_driver_traits *files = driver_event_files(conn->driver);
+    const struct cuda_driver_traits *files = driver_event_files(app->driver);
     if (files != NULL) {
         void *event = NULL;
         CUresult rc = files->event_import(fd, &event);
@@ -245,27 +243,27 @@ static CUresult event_import(struct server_conn *conn, const struct channel_requ
     }
     CUipcEventHandle handle;
     memcpy(&handle, packet->event, sizeof handle);
-    return conn->driver->cuIpcOpenEventHandle(real, handle);
+    return app->driver->cuIpcOpenEventHandle(real, handle);
 }
 
-CUresult server_do_ga_ipc_open_event(struct server_conn *conn,
+CUresult server_do_ga_ipc_open_event(struct server_app *app,
                                      const struct ga_ipc_open_event_args *args)
 {
     struct channel_request packet = {
         .verb = CHANNEL_OPEN,
-        .what = driver_event_files(conn->driver) != NULL ? CHANNEL_EVENT_FILE : CHANNEL_EVENT};
+        .what = driver_event_files(app->driver) != NULL ? CHANNEL_EVENT_FILE : CHANNEL_EVENT};
     CUevent real;
     int fd = -1;
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     memcpy(packet.key, args->key, sizeof packet.key);
-    CUresult rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(app, &packet, &fd);
     if (rc == CUDA_SUCCESS) {
-        rc = event_import(conn, &packet, fd, &real);
+        rc = event_import(app, &packet, fd, &real);
     }
     if (fd >= 0) {
         close(fd);
     }
-    return rc == CUDA_SUCCESS ? event_adopt(conn, args->event, real) : rc;
+    return rc == CUDA_SUCCESS ? event_adopt(app, args->event, real) : rc;
 }

@@ -6,7 +6,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/handles.h"
 
 static bool flags_known(uint32_t flags)
@@ -52,14 +52,14 @@ static CUresult launch_with_attributes(const struct cuda_driver *driver,
     return driver->cuLaunchKernelEx(&config, function->real, pointers, NULL);
 }
 
-CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_args *args)
+CUresult server_do_ga_launch(struct server_app *app, const struct ga_launch_args *args)
 {
     void *pointers[API_PARAMS_MAX + 1];
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     const struct server_function *function =
-        ga_handle_table_find(&conn->objects.functions, args->function);
+        ga_handle_table_find(&app->objects.functions, args->function);
     CUstream stream;
-    CUresult rc = server_handle_stream(conn, args->stream, &stream);
+    CUresult rc = server_handle_stream(app, args->stream, &stream);
     if (function == NULL || rc != CUDA_SUCCESS) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -70,9 +70,9 @@ CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_ar
         pointers[i] = (uint8_t *)(uintptr_t)args->params + function->params[i].offset;
     }
     atomic_store_explicit(&function->module->context->launched, true, memory_order_relaxed);
-    if (conn->meter.on) {
-        meter_work_of(&conn->meter, conn, API_ENGINE_COMPUTE, args->stream,
-                      monitor_launch(conn, function, args));
+    if (app->meter.on) {
+        meter_work_of(&app->meter, app, API_ENGINE_COMPUTE, args->stream,
+                      monitor_launch(app, function, args));
     }
     if (args->flags != 0) {
         return launch_with_attributes(driver, function, args, stream, pointers);
@@ -82,21 +82,21 @@ CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_ar
                                   block[2], args->shared_bytes, stream, pointers, NULL);
 }
 
-CUresult server_do_ga_stream_priority(struct server_conn *conn,
+CUresult server_do_ga_stream_priority(struct server_app *app,
                                       const struct ga_stream_priority_args *args)
 {
     CUstream stream;
     const CUstreamAttrValue value = {.priority = args->priority};
-    CU_TRY(server_handle_stream(conn, args->stream, &stream));
-    return conn->driver->cuStreamSetAttribute(stream, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PRIORITY,
-                                              &value);
+    CU_TRY(server_handle_stream(app, args->stream, &stream));
+    return app->driver->cuStreamSetAttribute(stream, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PRIORITY,
+                                             &value);
 }
 
-static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clusters_args *args,
+static CUresult clusters(struct server_app *app, const struct ga_occupancy_clusters_args *args,
                          int *answer)
 {
     const struct server_function *function =
-        ga_handle_table_find(&conn->objects.functions, args->function);
+        ga_handle_table_find(&app->objects.functions, args->function);
     if (function == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
@@ -114,16 +114,16 @@ static CUresult clusters(struct server_conn *conn, const struct ga_occupancy_clu
                                    .attrs = &size,
                                    .numAttrs = args->cluster[0] != 0};
     return args->question == API_CLUSTER_LARGEST
-               ? conn->driver->cuOccupancyMaxPotentialClusterSize(answer, function->real, &config)
-               : conn->driver->cuOccupancyMaxActiveClusters(answer, function->real, &config);
+               ? app->driver->cuOccupancyMaxPotentialClusterSize(answer, function->real, &config)
+               : app->driver->cuOccupancyMaxActiveClusters(answer, function->real, &config);
 }
 
-CUresult server_do_ga_occupancy_clusters(struct server_conn *conn,
+CUresult server_do_ga_occupancy_clusters(struct server_app *app,
                                          const struct ga_occupancy_clusters_args *args,
                                          struct ga_occupancy_clusters_results *results)
 {
     int answer;
-    CU_TRY(clusters(conn, args, &answer));
+    CU_TRY(clusters(app, args, &answer));
     results->answer = (uint32_t)answer;
     return CUDA_SUCCESS;
 }

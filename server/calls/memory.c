@@ -19,10 +19,10 @@
 
 /* ---- mapping */
 
-CUresult server_do_ga_memory_map(struct server_conn *conn, const struct ga_memory_map_args *args)
+CUresult server_do_ga_memory_map(struct server_app *app, const struct ga_memory_map_args *args)
 {
-    return conn->current != NULL
-               ? memory_make(conn, conn->call.session, conn->current, args->address, args->bytes)
+    return app->current != NULL
+               ? memory_make(app, app->call.session, app->current, args->address, args->bytes)
                : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -33,93 +33,93 @@ static CUresult address_free(const struct cuda_driver *driver, uint64_t address)
     return driver->cuMemFree_v2(address);
 }
 
-static void address_gone(struct server_conn *conn, struct completer_entry *entry)
+static void address_gone(struct server_app *app, struct completer_entry *entry)
 {
-    ledger_return_device(conn->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
+    ledger_return_device(app->ledger, (uint32_t)entry->job_values[0], entry->job_values[1]);
 }
 
 /* The entry of the job that comes when the memory has been freed. NULL: no memory. */
-static struct completer_entry *freeing(struct server_conn *conn, const struct range *range,
+static struct completer_entry *freeing(struct server_app *app, const struct range *range,
                                        const struct wire_header *header)
 {
     struct completer_entry *entry =
-        completer_entry_make(&conn->completer, COMPLETER_JOB, header->session, header->sequence);
+        completer_entry_make(&app->completer, COMPLETER_JOB, header->session, header->sequence);
     if (entry == NULL) {
-        server_fail(conn, "no memory for a call that may wait");
+        server_fail(app, "no memory for a call that may wait");
         return NULL;
     }
     entry->waits = (struct waiting_call){.make = address_free, .object = range->base};
     entry->job = address_gone;
-    entry->job_values[0] = conn->sessions[range->session]->gpu;
+    entry->job_values[0] = app->sessions[range->session]->gpu;
     entry->job_values[1] = api_extent(range->bytes);
     return entry;
 }
 
 /* Gives back memory that the current call has allocated in vain. */
-static void memory_unmake(struct server_conn *conn, struct server_context *context,
+static void memory_unmake(struct server_app *app, struct server_context *context,
                           const struct range *range)
 {
-    struct completer_entry *entry = freeing(conn, range, conn->call.header);
+    struct completer_entry *entry = freeing(app, range, app->call.header);
     if (entry != NULL) {
-        waiting_call_make(conn, context, entry);
+        waiting_call_make(app, context, entry);
     }
 }
 
-static CUresult memory_allocate(struct server_conn *conn, const struct server_session *session,
+static CUresult memory_allocate(struct server_app *app, const struct server_session *session,
                                 uint64_t bytes, uint64_t *address)
 {
     CUdeviceptr got = 0;
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     if (session->window.bytes != 0 || bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     uint64_t extent = api_extent(bytes);
-    CU_TRY(memory_charge(conn, session, extent));
-    CUresult rc = conn->driver->cuMemAlloc_v2(&got, bytes);
-    memory_answered(conn, session, bytes, rc);
+    CU_TRY(memory_charge(app, session, extent));
+    CUresult rc = app->driver->cuMemAlloc_v2(&got, bytes);
+    memory_answered(app, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, session->gpu, extent);
+        ledger_return_device(app->ledger, session->gpu, extent);
         return rc;
     }
     const struct range range = {.base = got,
                                 .bytes = bytes,
-                                .owner = conn->current,
+                                .owner = app->current,
                                 .mapped = true,
                                 .allocated = true,
                                 .session = session->number};
-    rc = scrub_memory(conn, session, conn->current, got, bytes);
-    if (rc == CUDA_SUCCESS && range_table_add(&conn->ranges, &range) != GA_OK) {
+    rc = scrub_memory(app, session, app->current, got, bytes);
+    if (rc == CUDA_SUCCESS && range_table_add(&app->ranges, &range) != GA_OK) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS) {
-        memory_unmake(conn, conn->current, &range);
+        memory_unmake(app, app->current, &range);
         return rc;
     }
     *address = got;
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_memory_allocate(struct server_conn *conn,
+CUresult server_do_ga_memory_allocate(struct server_app *app,
                                       const struct ga_memory_allocate_args *args,
                                       struct ga_memory_allocate_results *results)
 {
-    return memory_allocate(conn, conn->call.session, args->bytes, &results->address);
+    return memory_allocate(app, app->call.session, args->bytes, &results->address);
 }
 
 /* ---- unmapping */
 
-CUresult memory_free(struct server_conn *conn, uint64_t base)
+CUresult memory_free(struct server_app *app, uint64_t base)
 {
-    const struct cuda_driver *driver = conn->driver;
-    const struct range *found = range_table_at(&conn->ranges, base);
+    const struct cuda_driver *driver = app->driver;
+    const struct range *found = range_table_at(&app->ranges, base);
     if (found == NULL || !found->mapped) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     struct range range = *found;
-    range_table_remove(&conn->ranges, base);
-    conn_flush(conn);
+    range_table_remove(&app->ranges, base);
+    conn_flush(app->conn);
     CUresult rc;
     if (range.allocated) {
         rc = driver->cuMemFree_v2(range.base);
@@ -128,151 +128,150 @@ CUresult memory_free(struct server_conn *conn, uint64_t base)
         CUresult release = driver->cuMemRelease(range.physical);
         rc = rc != CUDA_SUCCESS ? rc : release;
     }
-    uint32_t gpu = conn->sessions[range.session]->gpu;
+    uint32_t gpu = app->sessions[range.session]->gpu;
     if (range.opened) {
-        ipc_close(conn, range.hold);
+        ipc_close(app, range.hold);
     } else if (range.shared) {
-        ipc_return(conn, CHANNEL_MEMORY, range.base, gpu, range.bytes);
+        ipc_return(app, CHANNEL_MEMORY, range.base, gpu, range.bytes);
     } else {
-        ledger_return_device(conn->ledger, gpu,
+        ledger_return_device(app->ledger, gpu,
                              range.allocated ? api_extent(range.bytes) : range.bytes);
     }
     return rc;
 }
 
-static CUresult unmap_check(const struct server_conn *conn, uint64_t address, uint64_t bytes)
+static CUresult unmap_check(const struct server_app *app, uint64_t address, uint64_t bytes)
 {
-    const struct range *range = bytes != 0 ? range_table_at(&conn->ranges, address) : NULL;
+    const struct range *range = bytes != 0 ? range_table_at(&app->ranges, address) : NULL;
     bool good = bytes == 0 ||
                 (range != NULL && range->mapped && range->of == NULL && range->bytes == bytes);
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void address_freed(struct server_conn *conn, struct completer_entry *entry)
+static void address_freed(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
-    address_gone(conn, entry);
-    server_reply(conn, &header, entry->rc);
+    address_gone(app, entry);
+    server_reply(app, &header, entry->rc);
 }
 
 /* For what is mapped in a window the driver does not wait. */
-static CUresult unmap(struct server_conn *conn, const struct wire_header *header, uint64_t address,
+static CUresult unmap(struct server_app *app, const struct wire_header *header, uint64_t address,
                       uint64_t bytes)
 {
-    CU_TRY(unmap_check(conn, address, bytes));
+    CU_TRY(unmap_check(app, address, bytes));
     if (bytes == 0) {
         return CUDA_SUCCESS;
     }
-    const struct range *range = range_table_at(&conn->ranges, address);
+    const struct range *range = range_table_at(&app->ranges, address);
     if (!range->allocated) {
-        return memory_free(conn, address);
+        return memory_free(app, address);
     }
-    struct completer_entry *entry = freeing(conn, range, header);
+    struct completer_entry *entry = freeing(app, range, header);
     if (entry != NULL) {
         entry->job = address_freed;
         struct server_context *owner = (struct server_context *)(uintptr_t)range->owner;
-        range_table_remove(&conn->ranges, address);
-        waiting_call_make(conn, owner, entry);
+        range_table_remove(&app->ranges, address);
+        waiting_call_make(app, owner, entry);
     }
     return SERVER_ANSWERED;
 }
 
-static void unmap_later(struct server_conn *conn, struct completer_entry *entry)
+static void unmap_later(struct server_app *app, struct completer_entry *entry)
 {
     const struct wire_header header = {.session = entry->session, .sequence = entry->sequence};
     CUresult rc = entry->rc;
     if (rc == CUDA_SUCCESS) {
-        rc = unmap(conn, &header, entry->job_values[0], entry->job_values[1]);
+        rc = unmap(app, &header, entry->job_values[0], entry->job_values[1]);
     }
     if (rc != SERVER_ANSWERED) {
-        server_reply(conn, &header, rc);
+        server_reply(app, &header, rc);
     }
 }
 
-static CUresult unmap_after_work(struct server_conn *conn, const struct ga_memory_unmap_args *args)
+static CUresult unmap_after_work(struct server_app *app, const struct ga_memory_unmap_args *args)
 {
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     struct completer_entry *entry =
-        server_entry_make(conn, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY);
-    CUresult rc = entry != NULL ? context_mark_users(conn, conn->current,
+        server_entry_make(app, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY);
+    CUresult rc = entry != NULL ? context_mark_users(app, app->current,
                                                      args->wait_for_work == API_WAIT_FOR_ALL, entry)
                                 : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&conn->completer, entry);
+        completer_entry_free(&app->completer, entry);
         return rc;
     }
     entry->job = unmap_later;
     entry->job_values[0] = args->address;
     entry->job_values[1] = args->bytes;
-    completer_add(&conn->completer, entry);
+    completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }
 
-CUresult server_do_ga_memory_unmap(struct server_conn *conn,
-                                   const struct ga_memory_unmap_args *args)
+CUresult server_do_ga_memory_unmap(struct server_app *app, const struct ga_memory_unmap_args *args)
 {
-    CU_TRY(unmap_check(conn, args->address, args->bytes));
-    return args->wait_for_work != 0 ? unmap_after_work(conn, args)
-                                    : unmap(conn, conn->call.header, args->address, args->bytes);
+    CU_TRY(unmap_check(app, args->address, args->bytes));
+    return args->wait_for_work != 0 ? unmap_after_work(app, args)
+                                    : unmap(app, app->call.header, args->address, args->bytes);
 }
 
 /* ---- what others keep */
 
-CUresult server_do_ga_memory_reclaim(struct server_conn *conn,
+CUresult server_do_ga_memory_reclaim(struct server_app *app,
                                      const struct ga_memory_reclaim_args *args,
                                      struct ga_memory_reclaim_results *results)
 {
-    const struct server_session *session = conn->call.session;
+    const struct server_session *session = app->call.session;
     struct channel_request packet = {.verb = CHANNEL_TRIM, .address = session->ordinal};
     int fd = -1;
     packet.what = session->lacks_quota ? CHANNEL_TRIM_TENANT : CHANNEL_TRIM_ALL;
     if (args->start != 0) {
-        packet.bytes = session->lacks_quota || memory_lacks(conn, session);
+        packet.bytes = session->lacks_quota || memory_lacks(app, session);
         if (packet.bytes == 0) {
             return CUDA_SUCCESS; /* it lacks nothing that others could give back */
         }
     }
-    CUresult rc = ipc_ask(conn, &packet, &fd);
+    CUresult rc = ipc_ask(app, &packet, &fd);
     results->pending = rc == CUDA_SUCCESS && packet.bytes != 0;
     return rc;
 }
 
-bool memory_recall(struct server_conn *conn, const struct server_session *session)
+bool memory_recall(struct server_app *app, const struct server_session *session)
 {
     bool asked = false;
-    for (uint64_t start = 1; !atomic_load(&conn->ended); start = 0) {
+    for (uint64_t start = 1; !atomic_load(&app->conn->ended); start = 0) {
         struct channel_request packet = {.verb = CHANNEL_TRIM,
                                          .what = CHANNEL_TRIM_TENANT,
                                          .address = session->ordinal,
                                          .bytes = start};
         int fd = -1;
-        if (ipc_ask(conn, &packet, &fd) != CUDA_SUCCESS || packet.bytes == 0) {
+        if (ipc_ask(app, &packet, &fd) != CUDA_SUCCESS || packet.bytes == 0) {
             break; /* after 2 s gpuaasd waits for nobody any more */
         }
         asked = true;
-        conn_pause(conn, RECALL_LOOK_NS);
+        conn_pause(app->conn, RECALL_LOOK_NS);
     }
     return asked;
 }
 
-CUresult server_do_ga_memory_trimmed(struct server_conn *conn)
+CUresult server_do_ga_memory_trimmed(struct server_app *app)
 {
     struct channel_request packet = {.verb = CHANNEL_TRIMMED};
     int fd = -1;
-    (void)ipc_ask(conn, &packet, &fd); /* what is asked for again is no error */
+    (void)ipc_ask(app, &packet, &fd); /* what is asked for again is no error */
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_memory_info(struct server_conn *conn, struct ga_memory_info_results *results)
+CUresult server_do_ga_memory_info(struct server_app *app, struct ga_memory_info_results *results)
 {
-    const struct server_session *session = conn->current != NULL ? conn->current->session : NULL;
-    CU_TRY(conn->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes));
-    if (session != NULL && conn->ledger->quota != NULL) {
-        uint64_t room = ledger_room(conn->ledger, session->gpu);
+    const struct server_session *session = app->current != NULL ? app->current->session : NULL;
+    CU_TRY(app->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes));
+    if (session != NULL && app->ledger->quota != NULL) {
+        uint64_t room = ledger_room(app->ledger, session->gpu);
         results->free_bytes = room < results->free_bytes ? room : results->free_bytes;
-        results->total_bytes = quota_shown(conn->ledger->quota, results->total_bytes);
+        results->total_bytes = quota_shown(app->ledger->quota, results->total_bytes);
         if (results->free_bytes > results->total_bytes) { /* its limit has been raised since */
             results->free_bytes = results->total_bytes;
         }

@@ -8,13 +8,13 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_session;
 
 /* Frees what is mapped at `base`, in the driver too; or allocated, when no work is left. */
-CUresult memory_free(struct server_conn *conn, uint64_t base);
+CUresult memory_free(struct server_app *app, uint64_t base);
 /* The tenant may have no more memory on this GPU, and the program cannot be told to try again: its
  * other programs give back what they cache, which is waited for. Whether any has been asked. */
-bool memory_recall(struct server_conn *conn, const struct server_session *session);
+bool memory_recall(struct server_app *app, const struct server_session *session);
 
 #endif

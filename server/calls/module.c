@@ -16,22 +16,22 @@
 /* ---- the end */
 
 /* From now on its handles and addresses mean nothing. */
-static void module_forget(struct server_conn *conn, struct server_module *module)
+static void module_forget(struct server_app *app, struct server_module *module)
 {
     ga_list_each (at, next, &module->functions) {
         struct server_function *function = ga_container(at, struct server_function, link);
-        (void)ga_handle_table_remove(&conn->objects.functions, function->handle);
-        monitor_forget(&conn->monitor);
+        (void)ga_handle_table_remove(&app->objects.functions, function->handle);
+        monitor_forget(&app->monitor);
         free(function->params);
         free(function);
     }
     ga_list_init(&module->functions);
-    for (size_t i = conn->ranges.count; i-- > 0;) {
-        if (conn->ranges.items[i].owner == module) {
-            range_table_remove(&conn->ranges, conn->ranges.items[i].base);
+    for (size_t i = app->ranges.count; i-- > 0;) {
+        if (app->ranges.items[i].owner == module) {
+            range_table_remove(&app->ranges, app->ranges.items[i].base);
         }
     }
-    (void)ga_handle_table_remove(&conn->objects.modules, module->handle);
+    (void)ga_handle_table_remove(&app->objects.modules, module->handle);
     module->leaving = true;
 }
 
@@ -53,34 +53,34 @@ static struct waiting_call module_leave(struct server_module *module)
 
 /* A heap of kernels may have gone with it, which then is no more charged. The context is current.
  */
-static void memory_gone(struct server_conn *conn, struct server_context *context, uint64_t bytes)
+static void memory_gone(struct server_app *app, struct server_context *context, uint64_t bytes)
 {
-    ledger_return_device(conn->ledger, context->session->gpu, bytes);
+    ledger_return_device(app->ledger, context->session->gpu, bytes);
     if (context->kernel_memory.charged[KERNEL_MEMORY_HEAP] != 0) {
-        (void)kernel_memory_settle(conn, context);
+        (void)kernel_memory_settle(app, context);
     }
 }
 
-static void unloaded(struct server_conn *conn, struct completer_entry *entry)
+static void unloaded(struct server_app *app, struct completer_entry *entry)
 {
     struct server_context *context = (struct server_context *)(uintptr_t)entry->job_values[0];
-    context_apply(conn, context);
-    memory_gone(conn, context, entry->job_values[1]);
-    context_apply(conn, conn->current);
-    server_check_fault(conn, entry->rc);
+    context_apply(app, context);
+    memory_gone(app, context, entry->job_values[1]);
+    context_apply(app, app->current);
+    server_check_fault(app, entry->rc);
 }
 
-CUresult module_free(struct server_conn *conn, struct server_module *module)
+CUresult module_free(struct server_app *app, struct server_module *module)
 {
     if (!module->leaving) {
-        module_forget(conn, module);
+        module_forget(app, module);
     }
     struct server_context *context = module->context;
     uint64_t bytes = module->bytes;
     const struct waiting_call unload = module_leave(module);
-    conn_flush(conn);
-    CUresult rc = unload.make(conn->driver, unload.object);
-    memory_gone(conn, context, bytes);
+    conn_flush(app->conn);
+    CUresult rc = unload.make(app->driver, unload.object);
+    memory_gone(app, context, bytes);
     return rc;
 }
 
@@ -96,101 +96,98 @@ static struct completer_entry *unloading(struct completer_entry *entry,
     return entry;
 }
 
-void module_unmake(struct server_conn *conn, struct server_context *context, CUmodule real,
+void module_unmake(struct server_app *app, struct server_context *context, CUmodule real,
                    uint64_t bytes)
 {
     const struct waiting_call unload = {.make = module_unload, .object = (uint64_t)(uintptr_t)real};
-    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    const struct cuda_driver_places *places = driver_counts(app->driver);
     if (places != NULL && places->module_drop(real) == CUDA_SUCCESS) {
-        memory_gone(conn, context, bytes);
+        memory_gone(app, context, bytes);
         return;
     }
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     if (entry != NULL) {
-        waiting_call_make(conn, context, unloading(entry, context, unload, bytes));
+        waiting_call_make(app, context, unloading(entry, context, unload, bytes));
     }
 }
 
 /* The work that was there when the client unloaded it is done. The context may have ended since,
  * and the module with it. */
-static void unload_later(struct server_conn *conn, struct completer_entry *entry)
+static void unload_later(struct server_app *app, struct completer_entry *entry)
 {
     struct server_context *context =
-        ga_handle_table_find(&conn->objects.contexts, entry->job_values[0]);
+        ga_handle_table_find(&app->objects.contexts, entry->job_values[0]);
     struct completer_entry *after =
-        completer_entry_make(&conn->completer, COMPLETER_JOB, entry->session, entry->sequence);
+        completer_entry_make(&app->completer, COMPLETER_JOB, entry->session, entry->sequence);
     if (context == NULL || after == NULL) { /* it goes with its context */
-        completer_entry_free(&conn->completer, after);
+        completer_entry_free(&app->completer, after);
         return;
     }
     ga_list_each (at, next, &context->modules) {
         struct server_module *module = ga_container(at, struct server_module, link);
         if (module->leaving && module->handle == entry->job_values[1]) {
             uint64_t bytes = module->bytes;
-            waiting_call_make(conn, context,
-                              unloading(after, context, module_leave(module), bytes));
+            waiting_call_make(app, context, unloading(after, context, module_leave(module), bytes));
             return;
         }
     }
-    completer_entry_free(&conn->completer, after);
+    completer_entry_free(&app->completer, after);
 }
 
 /* The driver is asked when the work before is done, so that it waits for later work only, if for
  * any. */
-static CUresult unload_after_work(struct server_conn *conn, struct server_module *module)
+static CUresult unload_after_work(struct server_app *app, struct server_module *module)
 {
-    struct completer_entry *entry = server_entry_make(conn, COMPLETER_JOB);
+    struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    context_apply(conn, module->context);
-    CUresult rc = context_mark(conn, module->context, entry);
-    context_apply(conn, conn->current);
+    context_apply(app, module->context);
+    CUresult rc = context_mark(app, module->context, entry);
+    context_apply(app, app->current);
     entry->job = unload_later;
     entry->job_values[0] = module->context->handle;
     entry->job_values[1] = module->handle;
-    module_forget(conn, module);
-    completer_add(&conn->completer, entry); /* also when marking failed: what is there drains */
+    module_forget(app, module);
+    completer_add(&app->completer, entry); /* also when marking failed: what is there drains */
     return rc;
 }
 
-CUresult server_do_ga_module_unload(struct server_conn *conn,
+CUresult server_do_ga_module_unload(struct server_app *app,
                                     const struct ga_module_unload_args *args)
 {
-    struct server_module *module = ga_handle_table_find(&conn->objects.modules, args->module);
-    return module != NULL ? unload_after_work(conn, module) : CUDA_ERROR_INVALID_HANDLE;
+    struct server_module *module = ga_handle_table_find(&app->objects.modules, args->module);
+    return module != NULL ? unload_after_work(app, module) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* ---- variables */
 
-CUresult server_do_ga_module_global(struct server_conn *conn,
+CUresult server_do_ga_module_global(struct server_app *app,
                                     const struct ga_module_global_args *args,
                                     struct ga_module_global_results *results)
 {
     CUdeviceptr address;
     size_t bytes;
     CUmodule real;
-    CU_TRY(server_handle_module(conn, args->module, &real));
-    CU_TRY(conn->driver->cuModuleGetGlobal_v2(&address, &bytes, real, args->name));
+    CU_TRY(server_handle_module(app, args->module, &real));
+    CU_TRY(app->driver->cuModuleGetGlobal_v2(&address, &bytes, real, args->name));
     results->address = address;
     results->bytes = bytes;
-    if (range_table_at(&conn->ranges, address) != NULL || bytes == 0) {
+    if (range_table_at(&app->ranges, address) != NULL || bytes == 0) {
         return CUDA_SUCCESS;
     }
     const struct range range = {.base = address,
                                 .bytes = bytes,
-                                .owner =
-                                    ga_handle_table_find(&conn->objects.modules, args->module)};
-    return range_table_add(&conn->ranges, &range) == GA_OK ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_OUT_OF_MEMORY;
+                                .owner = ga_handle_table_find(&app->objects.modules, args->module)};
+    return range_table_add(&app->ranges, &range) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult server_do_ga_variable_managed(struct server_conn *conn,
+CUresult server_do_ga_variable_managed(struct server_app *app,
                                        const struct ga_variable_managed_args *args,
                                        struct ga_variable_managed_results *results)
 {
-    return range_table_at(&conn->ranges, args->address) != NULL
-               ? conn->driver->cuPointerGetAttribute(&results->managed,
-                                                     CU_POINTER_ATTRIBUTE_IS_MANAGED, args->address)
+    return range_table_at(&app->ranges, args->address) != NULL
+               ? app->driver->cuPointerGetAttribute(&results->managed,
+                                                    CU_POINTER_ATTRIBUTE_IS_MANAGED, args->address)
                : CUDA_ERROR_INVALID_VALUE;
 }

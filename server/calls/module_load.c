@@ -37,12 +37,12 @@ static void option_add(struct module_options *options, CUjit_option name, uintpt
 }
 
 /* More than the application may have is left out. */
-static char *log_add(struct server_conn *conn, struct module_options *options, CUjit_option buffer,
+static char *log_add(struct server_app *app, struct module_options *options, CUjit_option buffer,
                      CUjit_option size, uint32_t bytes)
 {
     bytes = bytes < API_LOG_MAX ? bytes : API_LOG_MAX - 1;
     if (bytes == 0 ||
-        ledger_charge(conn->ledger, FIGURE_HOST_BYTES, (uint64_t)bytes + 1) != CUDA_SUCCESS) {
+        ledger_charge(app->ledger, FIGURE_HOST_BYTES, (uint64_t)bytes + 1) != CUDA_SUCCESS) {
         return NULL;
     }
     options->log_bytes += (uint64_t)bytes + 1;
@@ -66,21 +66,21 @@ static struct module_options options_of(const struct made_module *made)
     return options;
 }
 
-static void logs_add(struct server_conn *conn, struct module_options *options,
+static void logs_add(struct server_app *app, struct module_options *options,
                      const struct ga_module_load_args *args)
 {
-    options->info = log_add(conn, options, CU_JIT_INFO_LOG_BUFFER,
-                            CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, args->log_bytes);
+    options->info = log_add(app, options, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                            args->log_bytes);
     /* Array sizes: two options each, at most two logs and one of the two others is common. */
     options->error = options->count <= 4
-                         ? log_add(conn, options, CU_JIT_ERROR_LOG_BUFFER,
+                         ? log_add(app, options, CU_JIT_ERROR_LOG_BUFFER,
                                    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, args->error_log_bytes)
                          : NULL;
 }
 
-static void options_free(struct server_conn *conn, struct module_options *options)
+static void options_free(struct server_app *app, struct module_options *options)
 {
-    ledger_return(conn->ledger, FIGURE_HOST_BYTES, options->log_bytes);
+    ledger_return(app->ledger, FIGURE_HOST_BYTES, options->log_bytes);
     free(options->info);
     free(options->error);
 }
@@ -110,7 +110,7 @@ static CUresult linked_make(const struct api_image *bundle, struct linked *linke
     return status == GA_AGAIN ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
-static CUresult link_parts(struct server_conn *conn, const struct api_image *bundle,
+static CUresult link_parts(struct server_app *app, const struct api_image *bundle,
                            CUlinkState state, CUmodule *module)
 {
     static const CUjitInputType types[] = {[API_IMAGE_PTX] = CU_JIT_INPUT_PTX,
@@ -119,7 +119,7 @@ static CUresult link_parts(struct server_conn *conn, const struct api_image *bun
     struct api_image part;
     enum ga_status status;
     for (size_t i = 0; (status = api_bundle_unit(bundle, i, &part)) == GA_OK; i++) {
-        CUresult rc = conn->driver->cuLinkAddData_v2(
+        CUresult rc = app->driver->cuLinkAddData_v2(
             state, types[part.kind], (void *)(uintptr_t)part.bytes, part.size, NULL, 0, NULL, NULL);
         if (rc != CUDA_SUCCESS) {
             return rc;
@@ -127,86 +127,85 @@ static CUresult link_parts(struct server_conn *conn, const struct api_image *bun
     }
     void *made;
     size_t size;
-    CU_TRY(status == GA_AGAIN ? conn->driver->cuLinkComplete(state, &made, &size)
+    CU_TRY(status == GA_AGAIN ? app->driver->cuLinkComplete(state, &made, &size)
                               : CUDA_ERROR_INVALID_IMAGE);
-    return conn->driver->cuModuleLoadData(module, made);
+    return app->driver->cuModuleLoadData(module, made);
 }
 
 /* Here the driver links the inputs that the program has linked at run time (cuLinkComplete). */
-static CUresult link_here(struct server_conn *conn, const struct api_image *bundle,
+static CUresult link_here(struct server_app *app, const struct api_image *bundle,
                           struct module_options *options, CUmodule *module)
 {
     CUlinkState state;
     CUresult rc =
-        conn->driver->cuLinkCreate_v2(options->count, options->names, options->values, &state);
+        app->driver->cuLinkCreate_v2(options->count, options->names, options->values, &state);
     if (rc == CUDA_SUCCESS) {
-        rc = link_parts(conn, bundle, state, module);
-        (void)conn->driver->cuLinkDestroy(state);
+        rc = link_parts(app, bundle, state, module);
+        (void)app->driver->cuLinkDestroy(state);
     }
     return rc;
 }
 
-static CUresult driver_load(struct server_conn *conn, const struct image *image,
+static CUresult driver_load(struct server_app *app, const struct image *image,
                             struct module_options *options, CUmodule *module)
 {
     struct linked linked = {0};
     struct api_image opened, part;
     CUresult rc = CUDA_SUCCESS;
-    meter_long_call(conn);
+    meter_long_call(app);
     if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
     bool is_bundle = opened.kind == API_IMAGE_BUNDLE;
     bool is_linked = is_bundle && api_bundle_linked(&opened, &part) != GA_AGAIN;
     if (is_bundle && !is_linked) {
-        return link_here(conn, &opened, options, module);
+        return link_here(app, &opened, options, module);
     }
     if (is_linked) {
         rc = linked_make(&opened, &linked);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = conn->driver->cuModuleLoadDataEx(
-            module, is_linked ? (const void *)&linked : image_bytes(image), options->count,
-            options->names, options->values);
+        rc = app->driver->cuModuleLoadDataEx(module,
+                                             is_linked ? (const void *)&linked : image_bytes(image),
+                                             options->count, options->names, options->values);
     }
     free(linked.units);
     return rc;
 }
 
-CUresult module_real_load(struct server_conn *conn, struct server_module *module)
+CUresult module_real_load(struct server_app *app, struct server_module *module)
 {
     struct module_options options = options_of(&module->made_from);
-    return driver_load(conn, module->image, &options, &module->real);
+    return driver_load(app, module->image, &options, &module->real);
 }
 
 /* ---- its memory */
 
-static CUresult module_charge(struct server_conn *conn, struct server_module *module,
-                              uint64_t bytes)
+static CUresult module_charge(struct server_app *app, struct server_module *module, uint64_t bytes)
 {
     if (bytes < module->bytes) {
-        ledger_return_device(conn->ledger, module->context->session->gpu, module->bytes - bytes);
+        ledger_return_device(app->ledger, module->context->session->gpu, module->bytes - bytes);
     } else {
-        CU_TRY(memory_charge(conn, module->context->session, bytes - module->bytes));
+        CU_TRY(memory_charge(app, module->context->session, bytes - module->bytes));
     }
     module->bytes = bytes;
     return CUDA_SUCCESS;
 }
 
 /* CUDA_ERROR_NOT_FOUND: the image does not tell. */
-static CUresult image_memory_of(struct server_conn *conn, const struct server_module *module,
+static CUresult image_memory_of(struct server_app *app, const struct server_module *module,
                                 const struct image *image, struct image_memory *memory)
 {
     CUdevice device = module->context->session->real;
     int major = 0, minor = 0;
     struct api_image opened;
-    (void)conn->driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                                             device);
-    (void)conn->driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                                             device);
+    (void)app->driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                            device);
+    (void)app->driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                            device);
     const struct image_reader reader = {.sm = (unsigned)(10 * major + minor),
-                                        .ptx_only = driver_counts(conn->driver) != NULL,
-                                        .ledger = conn->ledger};
+                                        .ptx_only = driver_counts(app->driver) != NULL,
+                                        .ledger = app->ledger};
     if (api_image_open(image_bytes(image), image_size(image) + 1, &opened) != GA_OK) {
         return CUDA_ERROR_NOT_FOUND;
     }
@@ -217,25 +216,25 @@ static CUresult image_memory_of(struct server_conn *conn, const struct server_mo
 }
 
 /* Before the driver loads it: what the image says. `told`: it does. */
-static CUresult module_guess(struct server_conn *conn, struct server_module *module,
+static CUresult module_guess(struct server_app *app, struct server_module *module,
                              const struct image *image, bool *told)
 {
     struct image_memory memory = {0};
-    CUresult rc = image_memory_of(conn, module, image, &memory);
+    CUresult rc = image_memory_of(app, module, image, &memory);
     *told = rc == CUDA_SUCCESS;
     if (rc == CUDA_ERROR_NOT_FOUND) {
         return CUDA_SUCCESS;
     }
     CU_TRY(rc);
     CU_TRY(module_charge(
-        conn, module, memory.variables + (driver_counts(conn->driver) != NULL ? 0 : memory.code)));
-    return memory.heap ? kernel_memory_heap(conn, module->context) : CUDA_SUCCESS;
+        app, module, memory.variables + (driver_counts(app->driver) != NULL ? 0 : memory.code)));
+    return memory.heap ? kernel_memory_heap(app, module->context) : CUDA_SUCCESS;
 }
 
 /* When it is loaded: what a driver says that counts. */
-static CUresult module_count(struct server_conn *conn, struct server_module *module)
+static CUresult module_count(struct server_app *app, struct server_module *module)
 {
-    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    const struct cuda_driver_places *places = driver_counts(app->driver);
     struct cuda_module_layout layout;
     CU_TRY((CUresult)places->module_layout(module->real, &layout));
     uint64_t bytes = api_extent(layout.runtime_bytes);
@@ -244,40 +243,40 @@ static CUresult module_count(struct server_conn *conn, struct server_module *mod
         CU_TRY((CUresult)places->module_variable(module->real, i, &variable));
         bytes += api_extent(variable.bytes);
     }
-    CU_TRY(module_charge(conn, module, bytes));
-    return kernel_memory_settle(conn, module->context);
+    CU_TRY(module_charge(app, module, bytes));
+    return kernel_memory_settle(app, module->context);
 }
 
-static uint64_t memory_free_now(const struct server_conn *conn)
+static uint64_t memory_free_now(const struct server_app *app)
 {
     size_t bytes = 0, all;
-    return conn->driver->cuMemGetInfo_v2(&bytes, &all) == CUDA_SUCCESS ? bytes : 0;
+    return app->driver->cuMemGetInfo_v2(&bytes, &all) == CUDA_SUCCESS ? bytes : 0;
 }
 
 /* Loads it, charged before as far as its image tells, and else with what the GPU has less. */
-static CUresult load_charged(struct server_conn *conn, struct server_module *module,
+static CUresult load_charged(struct server_app *app, struct server_module *module,
                              const struct image *image, struct module_options *options)
 {
     bool told;
-    CU_TRY(module_guess(conn, module, image, &told));
-    bool measured = !told && driver_counts(conn->driver) == NULL;
-    uint64_t before = measured ? memory_free_now(conn) : 0;
-    CU_TRY(driver_load(conn, image, options, &module->real));
-    uint64_t after = measured ? memory_free_now(conn) : 0;
+    CU_TRY(module_guess(app, module, image, &told));
+    bool measured = !told && driver_counts(app->driver) == NULL;
+    uint64_t before = measured ? memory_free_now(app) : 0;
+    CU_TRY(driver_load(app, image, options, &module->real));
+    uint64_t after = measured ? memory_free_now(app) : 0;
     if (measured) {
-        return module_charge(conn, module, before > after ? before - after : 0);
+        return module_charge(app, module, before > after ? before - after : 0);
     }
-    return driver_counts(conn->driver) != NULL ? module_count(conn, module) : CUDA_SUCCESS;
+    return driver_counts(app->driver) != NULL ? module_count(app, module) : CUDA_SUCCESS;
 }
 
 /* Unloads it, if it is loaded. */
-static void module_undo(struct server_conn *conn, struct server_module *module)
+static void module_undo(struct server_app *app, struct server_module *module)
 {
     if (module->real != NULL) {
-        module_unmake(conn, module->context, module->real, module->bytes);
+        module_unmake(app, module->context, module->real, module->bytes);
     } else {
-        ledger_return_device(conn->ledger, module->context->session->gpu, module->bytes);
-        (void)kernel_memory_settle(conn, module->context);
+        ledger_return_device(app->ledger, module->context->session->gpu, module->bytes);
+        (void)kernel_memory_settle(app, module->context);
     }
     free(module);
 }
@@ -285,27 +284,26 @@ static void module_undo(struct server_conn *conn, struct server_module *module)
 /* ---- */
 
 /* Takes a use of the image if it answers CUDA_SUCCESS. */
-static CUresult module_make(struct server_conn *conn, uint64_t handle,
-                            const struct made_module *made, struct image *image,
-                            struct module_options *options)
+static CUresult module_make(struct server_app *app, uint64_t handle, const struct made_module *made,
+                            struct image *image, struct module_options *options)
 {
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     struct server_module *module = calloc(1, sizeof *module);
     if (module == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    module->context = conn->current;
-    CUresult rc = load_charged(conn, module, image, options);
+    module->context = app->current;
+    CUresult rc = load_charged(app, module, image, options);
     if (rc == CUDA_SUCCESS) {
-        enum ga_status status = ga_handle_table_take(&conn->objects.modules, handle, module);
+        enum ga_status status = ga_handle_table_take(&app->objects.modules, handle, module);
         rc = status == GA_OK        ? CUDA_SUCCESS
              : status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE
                                     : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (rc != CUDA_SUCCESS) {
-        module_undo(conn, module);
+        module_undo(app, module);
         return rc;
     }
     module->handle = handle;
@@ -313,30 +311,30 @@ static CUresult module_make(struct server_conn *conn, uint64_t handle,
     image_ref(image);
     module->made_from = *made;
     ga_list_init(&module->functions);
-    ga_list_append(&conn->current->modules, &module->link);
+    ga_list_append(&app->current->modules, &module->link);
     return CUDA_SUCCESS;
 }
 
 /* Answers whatever the result: the log says why it failed. */
-static CUresult load_and_answer(struct server_conn *conn, const struct ga_module_load_args *args,
+static CUresult load_and_answer(struct server_app *app, const struct ga_module_load_args *args,
                                 struct image *image)
 {
     const struct made_module made = {.max_registers = args->max_registers,
                                      .optimization = args->optimization};
     struct module_options options = options_of(&made);
-    logs_add(conn, &options, args);
-    conn_flush(conn); /* loading may take long */
-    CUresult rc = image != NULL ? module_make(conn, args->module, &made, image, &options)
+    logs_add(app, &options, args);
+    conn_flush(app->conn); /* loading may take long */
+    CUresult rc = image != NULL ? module_make(app, args->module, &made, image, &options)
                                 : CUDA_ERROR_OUT_OF_MEMORY;
     const struct ga_module_load_results results = {.info_log = options.info,
                                                    .error_log = options.error};
     struct ga_writer *writer =
-        server_reply_begin(conn, conn->call.header, rc, ga_module_load_results_bound(&results));
+        server_reply_begin(app, app->call.header, rc, ga_module_load_results_bound(&results));
     if (writer != NULL) {
         ga_module_load_results_write(writer, &results);
     }
-    server_reply_end(conn);
-    options_free(conn, &options);
+    server_reply_end(app);
+    options_free(app, &options);
     return SERVER_ANSWERED;
 }
 
@@ -348,30 +346,30 @@ _Static_assert(TRANSPORT_DIGEST_BYTES == CHANNEL_KEY_BYTES &&
 
 /* The owner's own image of this name. CUDA_ERROR_NOT_FOUND: the owner has not sent it, whoever else
  * may have; or nobody can say. CUDA_ERROR_NOT_PERMITTED: this server keeps none. */
-static CUresult image_named(struct server_conn *conn, const uint8_t *name, uint64_t size,
+static CUresult image_named(struct server_app *app, const uint8_t *name, uint64_t size,
                             struct image **out)
 {
     struct channel_request packet = {.verb = CHANNEL_IMAGE_FIND, .bytes = size};
     int fd = -1;
-    if (!conn->host->keeps_images || conn->host->request == NULL) {
+    if (!app->host->keeps_images || app->host->request == NULL) {
         return CUDA_ERROR_NOT_PERMITTED;
     }
-    *out = image_find(&conn->objects.images, name, size);
+    *out = image_find(&app->objects.images, name, size);
     if (*out != NULL) {
         return CUDA_SUCCESS;
     }
     memcpy(packet.key, name, sizeof packet.key);
-    conn_flush(conn);
+    conn_flush(app->conn);
     if (GA_FAILPOINT("backend: before an image is asked for") ||
-        conn->host->request(conn->host->user, &packet, &fd) != GA_OK || fd < 0) {
+        app->host->request(app->host->user, &packet, &fd) != GA_OK || fd < 0) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    CUresult rc = image_adopt(&conn->objects.images, name, size, fd, out);
+    CUresult rc = image_adopt(&app->objects.images, name, size, fd, out);
     close(fd);
     return rc;
 }
 
-CUresult server_do_ga_module_load_named(struct server_conn *conn,
+CUresult server_do_ga_module_load_named(struct server_app *app,
                                         const struct ga_module_load_named_args *args,
                                         struct ga_module_load_named_results *results)
 {
@@ -379,7 +377,7 @@ CUresult server_do_ga_module_load_named(struct server_conn *conn,
     uint8_t name[TRANSPORT_DIGEST_BYTES];
     struct image *image;
     memcpy(name, args->name, sizeof name);
-    CUresult rc = image_named(conn, name, args->image_bytes, &image);
+    CUresult rc = image_named(app, name, args->image_bytes, &image);
     if (rc != CUDA_SUCCESS) {
         return rc;
     }
@@ -389,7 +387,7 @@ CUresult server_do_ga_module_load_named(struct server_conn *conn,
                                              .optimization = args->optimization,
                                              .log_bytes = args->log_bytes,
                                              .error_log_bytes = args->error_log_bytes};
-    CUresult answered = load_and_answer(conn, &load, image);
+    CUresult answered = load_and_answer(app, &load, image);
     image_unref(image);
     return answered;
 }
@@ -399,7 +397,7 @@ CUresult server_do_ga_module_load_named(struct server_conn *conn,
 #define PIECE_BYTES ((size_t)256 << 10) /* is still in the cache when its digest is computed */
 
 /* Reads the bytes; False: the connection has ended. `*named`: `name` is theirs. */
-static bool image_read(struct server_conn *conn, struct image *image, size_t bulk, uint8_t *name,
+static bool image_read(struct server_app *app, struct image *image, size_t bulk, uint8_t *name,
                        bool *named)
 {
     uint8_t *room = image_room(image);
@@ -407,7 +405,7 @@ static bool image_read(struct server_conn *conn, struct image *image, size_t bul
     struct transport_digest *digest = image_is_large(size) ? transport_digest_begin() : NULL;
     for (size_t at = 0, now; at < bulk; at += now) {
         now = bulk - at < PIECE_BYTES ? bulk - at : PIECE_BYTES;
-        if (conn_bulk(conn, room + at, now) != GA_OK) {
+        if (conn_bulk(app->conn, room + at, now) != GA_OK) {
             (void)transport_digest_end(digest, NULL);
             return false;
         }
@@ -418,54 +416,54 @@ static bool image_read(struct server_conn *conn, struct image *image, size_t bul
 }
 
 /* gpuaasd keeps it for the owner of the application; or not: then it is sent again. */
-static void image_keep(struct server_conn *conn, const struct image *image, int fd)
+static void image_keep(struct server_app *app, const struct image *image, int fd)
 {
     struct channel_request packet = {.verb = CHANNEL_IMAGE_KEEP, .bytes = image_size(image)};
-    if (!image->named || !conn->host->keeps_images || conn->host->tell == NULL ||
+    if (!image->named || !app->host->keeps_images || app->host->tell == NULL ||
         GA_FAILPOINT("backend: before an image is kept")) {
         return;
     }
     memcpy(packet.key, image->name, sizeof packet.key);
-    conn->host->tell(conn->host->user, &packet, fd);
+    app->host->tell(app->host->user, &packet, fd);
 }
 
 /* The image of the call's bulk bytes. NULL: it is more than the application may have. False: the
  * connection has ended. */
-static bool image_take(struct server_conn *conn, uint64_t size, size_t bulk, struct image **out)
+static bool image_take(struct server_app *app, uint64_t size, size_t bulk, struct image **out)
 {
     uint8_t name[TRANSPORT_DIGEST_BYTES];
     bool named = false;
     int fd;
     *out = NULL;
     struct image *image;
-    if (image_begin(&conn->objects.images, size, &image) != CUDA_SUCCESS) {
-        return conn_bulk_skip(conn);
+    if (image_begin(&app->objects.images, size, &image) != CUDA_SUCCESS) {
+        return conn_bulk_skip(app->conn);
     }
-    if (!image_read(conn, image, bulk, name, &named)) {
+    if (!image_read(app, image, bulk, name, &named)) {
         image_unref(image);
         return false;
     }
     if (image_finish(&image, named ? name : NULL, &fd) == CUDA_SUCCESS) {
         *out = image;
         if (fd >= 0) {
-            image_keep(conn, image, fd);
+            image_keep(app, image, fd);
             close(fd);
         }
     }
     return true;
 }
 
-CUresult server_do_ga_module_load(struct server_conn *conn, const struct ga_module_load_args *args,
+CUresult server_do_ga_module_load(struct server_app *app, const struct ga_module_load_args *args,
                                   struct ga_module_load_results *results)
 {
     (void)results; /* its logs are written whatever the result */
-    size_t bulk = conn->call.header->length - conn->call.values;
+    size_t bulk = app->call.header->length - app->call.values;
     struct image *image;
     if (args->image_bytes > API_IMAGE_MAX || bulk != wire_padded(args->image_bytes) ||
-        !image_take(conn, args->image_bytes, bulk, &image)) {
+        !image_take(app, args->image_bytes, bulk, &image)) {
         return SERVER_BROKEN;
     }
-    CUresult answered = load_and_answer(conn, args, image);
+    CUresult answered = load_and_answer(app, args, image);
     image_unref(image);
     return answered;
 }

@@ -8,7 +8,7 @@
 #include "server/calls/graph.h"
 #include "server/calls/memory.h"
 #include "server/calls/physical.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/session.h"
 
@@ -28,23 +28,23 @@ static void end_check(struct end_errors *errors, CUresult rc, const char *what)
     }
 }
 
-static void captures_end(struct server_conn *conn)
+static void captures_end(struct server_app *app)
 {
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         ga_list_each (of, after, &context->streams) {
-            graph_build_end(conn, ga_container(of, struct server_stream, link));
+            graph_build_end(app, ga_container(of, struct server_stream, link));
         }
     }
 }
 
 /* False: some work goes on, perhaps for ever. */
-static bool work_end(struct server_conn *conn)
+static bool work_end(struct server_app *app)
 {
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *context = ga_container(at, struct server_context, link);
-        context_apply(conn, context);
-        enum ga_status status = context_quiesce(conn, context);
+        context_apply(app, context);
+        enum ga_status status = context_quiesce(app, context);
         if (status != GA_OK) {
             ga_warn("the end of an application: its work %s",
                     status == GA_TIMEOUT ? "does not end" : "cannot be waited for");
@@ -54,25 +54,24 @@ static bool work_end(struct server_conn *conn)
     return true;
 }
 
-static void contexts_end(struct server_conn *conn, struct end_errors *errors)
+static void contexts_end(struct server_app *app, struct end_errors *errors)
 {
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *context = ga_container(at, struct server_context, link);
-        end_check(errors, context_clear(conn, context, false), "a context");
+        end_check(errors, context_clear(app, context, false), "a context");
     }
-    if (!ga_list_empty(&conn->objects.context_list)) {
+    if (!ga_list_empty(&app->objects.context_list)) {
         end_check(errors, CUDA_ERROR_NOT_READY, "a context");
     }
 }
 
 /* Ends the mappings of pools, and the program's own. */
-static void mappings_end(struct server_conn *conn, struct end_errors *errors)
+static void mappings_end(struct server_app *app, struct end_errors *errors)
 {
-    while (conn->ranges.count != 0) {
-        const struct range *last = &conn->ranges.items[conn->ranges.count - 1];
+    while (app->ranges.count != 0) {
+        const struct range *last = &app->ranges.items[app->ranges.count - 1];
         end_check(errors,
-                  last->of != NULL ? physical_unmap(conn, last->base)
-                                   : memory_free(conn, last->base),
+                  last->of != NULL ? physical_unmap(app, last->base) : memory_free(app, last->base),
                   "a mapping");
         if (errors->rc != CUDA_SUCCESS) {
             return;
@@ -80,44 +79,44 @@ static void mappings_end(struct server_conn *conn, struct end_errors *errors)
     }
 }
 
-static void physicals_end(struct server_conn *conn, struct end_errors *errors)
+static void physicals_end(struct server_app *app, struct end_errors *errors)
 {
     uint32_t index = 0;
     uint64_t handle;
     struct server_physical *physical;
-    while ((physical = ga_handle_table_next(&conn->objects.physicals, &index, &handle)) != NULL) {
-        end_check(errors, physical_free(conn, physical), "physical memory");
+    while ((physical = ga_handle_table_next(&app->objects.physicals, &index, &handle)) != NULL) {
+        end_check(errors, physical_free(app, physical), "physical memory");
     }
 }
 
-static void addresses_end(struct server_conn *conn, struct end_errors *errors)
+static void addresses_end(struct server_app *app, struct end_errors *errors)
 {
-    while (conn->reserved.count != 0) {
-        const struct range *last = &conn->reserved.items[conn->reserved.count - 1];
-        end_check(errors, space_free(conn, last->base, last->bytes), "reserved addresses");
+    while (app->reserved.count != 0) {
+        const struct range *last = &app->reserved.items[app->reserved.count - 1];
+        end_check(errors, space_free(app, last->base, last->bytes), "reserved addresses");
     }
-    for (unsigned i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        end_check(errors, session_close(conn, conn->sessions[i]), "an address window");
+    for (unsigned i = 1; i <= CONF_GPUS_MAX && app->sessions[i] != NULL; i++) {
+        end_check(errors, session_close(app, app->sessions[i]), "an address window");
     }
 }
 
-bool objects_end(struct server_conn *conn)
+bool objects_end(struct server_app *app)
 {
-    struct end_errors errors = {.driver = conn->driver};
-    if (atomic_load(&conn->fault) != 0) {
+    struct end_errors errors = {.driver = app->driver};
+    if (atomic_load(&app->fault) != 0) {
         return false; /* the driver does nothing more, which has been logged */
     }
-    captures_end(conn);
-    if (!work_end(conn)) {
+    captures_end(app);
+    if (!work_end(app)) {
         return false;
     }
-    contexts_end(conn, &errors);
+    contexts_end(app, &errors);
     if (errors.rc == CUDA_SUCCESS) {
-        mappings_end(conn, &errors);
+        mappings_end(app, &errors);
     }
     if (errors.rc == CUDA_SUCCESS) {
-        physicals_end(conn, &errors);
-        addresses_end(conn, &errors);
+        physicals_end(app, &errors);
+        addresses_end(app, &errors);
     }
-    return errors.rc == CUDA_SUCCESS && atomic_load(&conn->fault) == 0;
+    return errors.rc == CUDA_SUCCESS && atomic_load(&app->fault) == 0;
 }

@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-struct server_conn;
+struct server_app;
 
 /* Waits for the work of the application until conn->end_by_ns and frees its objects of every kind,
  * its memory, its reservations and its windows. False: some of it cannot be freed, which is logged;
  * the process must end. Submit thread, at the end of the connection. */
-bool objects_end(struct server_conn *conn);
+bool objects_end(struct server_app *app);
 
 #endif

@@ -18,25 +18,25 @@
 
 #define FETCHES_MAX 8u /* of a copy, on their way: the wire stays busy */
 
-CUresult rdma_copy_prepare(struct server_conn *conn, CUdevice device)
+CUresult rdma_copy_prepare(struct server_app *app, CUdevice device)
 {
-    const struct transport_one_sided *reach = conn->transport.ops->one_sided;
+    const struct transport_one_sided *reach = app->conn->transport.ops->one_sided;
     size_t bytes;
     if (reach == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (conn->unlent) {
+    if (app->conn->unlent) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CU_TRY(staging_make(&conn->staging, device));
-    if (conn->out.lent.state != NULL) {
+    CU_TRY(staging_make(&app->conn->staging, device));
+    if (app->conn->out.lent.state != NULL) {
         return CUDA_SUCCESS;
     }
-    void *memory = staging_memory(&conn->staging, &bytes);
+    void *memory = staging_memory(&app->conn->staging, &bytes);
     enum ga_status status =
-        reach->share(&conn->transport, memory, bytes, TRANSPORT_OWN, &conn->out.lent);
-    conn->unlent = status == GA_NO_MEMORY;
-    if (conn->unlent) {
+        reach->share(&app->conn->transport, memory, bytes, TRANSPORT_OWN, &app->conn->out.lent);
+    app->conn->unlent = status == GA_NO_MEMORY;
+    if (app->conn->unlent) {
         ga_warn("%zu MiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "
                 "enough?)",
@@ -58,7 +58,7 @@ struct fetch {
 };
 
 struct fetches {
-    struct server_conn *conn;
+    struct server_app *app;
     const struct ga_shared_buffer_in_args *args;
     const struct shared_buffer *piece;
     CUstream stream;
@@ -68,42 +68,42 @@ struct fetches {
 };
 
 /* For one fetch at a time, whose bytes go on into the overflow, which the card does not know. */
-static bool scratch_lend(struct server_conn *conn)
+static bool scratch_lend(struct server_app *app)
 {
-    uint8_t *memory = conn_scratch(conn);
-    return conn->scratch_lent.state != NULL ||
-           (memory != NULL &&
-            conn->transport.ops->one_sided->share(&conn->transport, memory, WIRE_CHUNK,
-                                                  TRANSPORT_OWN, &conn->scratch_lent) == GA_OK);
+    uint8_t *memory = conn_scratch(app->conn);
+    return app->conn->scratch_lent.state != NULL ||
+           (memory != NULL && app->conn->transport.ops->one_sided->share(
+                                  &app->conn->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
+                                  &app->conn->scratch_lent) == GA_OK);
 }
 
 /* A copy that holds slots never waits for more, because its own may be the last ones. GA_AGAIN:
  * there is none. */
 static enum ga_status room_for(struct fetches *fetches, struct fetch *fetch, CUresult *rc)
 {
-    struct server_conn *conn = fetches->conn;
+    struct server_app *app = fetches->app;
     if (fetches->begun != fetches->ended) {
-        fetch->room.slot = staging_try(&conn->staging);
+        fetch->room.slot = staging_try(&app->conn->staging);
         fetch->room.at = fetch->room.slot != NULL ? fetch->room.slot->bytes : NULL;
         fetch->at = fetch->room.at;
         return fetch->room.slot != NULL ? GA_OK : GA_AGAIN;
     }
-    *rc = conn_room(conn, fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
-    if (*rc == CUDA_SUCCESS && fetch->room.slot->of != NULL && !scratch_lend(conn)) {
+    *rc = conn_room(app->conn, fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
+    if (*rc == CUDA_SUCCESS && fetch->room.slot->of != NULL && !scratch_lend(app)) {
         *rc = CUDA_ERROR_OUT_OF_MEMORY;
-        conn_room_leave(conn, &fetch->room);
+        conn_room_leave(app->conn, &fetch->room);
     }
     if (*rc != CUDA_SUCCESS) {
-        return atomic_load(&conn->ended) ? GA_LOST : GA_AGAIN;
+        return atomic_load(&app->conn->ended) ? GA_LOST : GA_AGAIN;
     }
-    fetch->at = fetch->room.slot->of != NULL ? conn->scratch : fetch->room.at;
+    fetch->at = fetch->room.slot->of != NULL ? app->conn->scratch : fetch->room.at;
     return GA_OK;
 }
 
 /* GA_AGAIN: not before one that is on its way has ended; or `rc`. GA_LOST. */
 static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
 {
-    struct server_conn *conn = fetches->conn;
+    struct server_app *app = fetches->app;
     uint64_t left = fetches->args->bytes - fetches->asked;
     struct fetch fetch = {.offset = fetches->asked,
                           .bytes = (uint32_t)(left < WIRE_CHUNK ? left : WIRE_CHUNK)};
@@ -113,27 +113,27 @@ static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
     GA_TRY(room_for(fetches, &fetch, rc));
     bool lands = fetch.room.slot->of != NULL;
     const struct transport_one_sided_copy copy = {
-        .own = lands ? &conn->scratch_lent : &conn->out.lent,
+        .own = lands ? &app->conn->scratch_lent : &app->conn->out.lent,
         .here = fetch.at,
         .there = fetches->piece->address + fetches->args->offset + fetch.offset,
         .key = fetches->piece->key,
         .bytes = fetch.bytes};
-    if (conn->transport.ops->one_sided->fetch(&conn->transport, &copy) != GA_OK) {
-        conn_room_leave(conn, &fetch.room);
+    if (app->conn->transport.ops->one_sided->fetch(&app->conn->transport, &copy) != GA_OK) {
+        conn_room_leave(app->conn, &fetch.room);
         return GA_LOST;
     }
-    fetch.number = ++conn->fetches;
+    fetch.number = ++app->conn->fetches;
     fetches->some[fetches->begun++ % FETCHES_MAX] = fetch;
     fetches->asked += fetch.bytes;
     return GA_OK;
 }
 
 /* Until as many have ended ever. The other end's processor takes no part, so they come soon. */
-static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
+static enum ga_status fetched_wait(struct server_app *app, uint64_t number)
 {
     uint64_t count, until = ga_clock_ns() + GA_SPIN_NS;
-    for (unsigned looks = 0; !atomic_load(&conn->ended);) {
-        GA_TRY(conn->transport.ops->one_sided->fetched(&conn->transport, &count));
+    for (unsigned looks = 0; !atomic_load(&app->conn->ended);) {
+        GA_TRY(app->conn->transport.ops->one_sided->fetched(&app->conn->transport, &count));
         if (count >= number) {
             return GA_OK;
         }
@@ -141,8 +141,8 @@ static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
             ga_spin_look();
             continue;
         }
-        conn_flush(conn);
-        conn_poll(conn, &conn->transport, POLLPRI);
+        conn_flush(app->conn);
+        conn_poll(app->conn, &app->conn->transport, POLLPRI);
     }
     return GA_LOST;
 }
@@ -150,40 +150,40 @@ static enum ga_status fetched_wait(struct server_conn *conn, uint64_t number)
 /* The oldest is here: it goes into the GPU if those before it have (`rc`). */
 static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
 {
-    struct server_conn *conn = fetches->conn;
+    struct server_app *app = fetches->app;
     const struct ga_shared_buffer_in_args *args = fetches->args;
     const struct fetch *fetch = &fetches->some[fetches->ended % FETCHES_MAX];
-    GA_TRY(fetched_wait(conn, fetch->number));
+    GA_TRY(fetched_wait(app, fetch->number));
     fetches->ended++;
-    ledger_moved(conn->ledger, FIGURE_RDMA_IN, fetch->bytes);
-    rate_look_soon(&conn->rates);
+    ledger_moved(app->ledger, FIGURE_RDMA_IN, fetch->bytes);
+    rate_look_soon(&app->rates);
     const struct conn_room *room = &fetch->room;
     uint8_t *to = room->aside != NULL ? room->aside->data : room->at;
     if (fetch->at != to) {
         memcpy(to, fetch->at, fetch->bytes);
     }
     if (room->aside != NULL) {
-        overflow_put(&conn->staging, room->slot, room->aside);
+        overflow_put(&app->conn->staging, room->slot, room->aside);
     }
     if (*rc == CUDA_SUCCESS) {
-        GA_TRY(gate_enter_part(conn, API_ENGINE_H2D, args->stream, fetch->offset));
-        meter_work(&conn->meter, conn, API_ENGINE_H2D, args->stream);
-        *rc = conn->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
-                                                 fetches->stream);
-        meter_copied(conn, API_ENGINE_H2D, args->stream, fetch->bytes);
+        GA_TRY(gate_enter_part(app, API_ENGINE_H2D, args->stream, fetch->offset));
+        meter_work(&app->meter, app, API_ENGINE_H2D, args->stream);
+        *rc = app->driver->cuMemcpyHtoDAsync_v2(args->dst + fetch->offset, room->at, fetch->bytes,
+                                                fetches->stream);
+        meter_copied(app, API_ENGINE_H2D, args->stream, fetch->bytes);
     }
     if (*rc == CUDA_SUCCESS) {
-        (void)copy_in_end(conn, room->slot, args->stream, CUDA_SUCCESS);
+        (void)copy_in_end(app, room->slot, args->stream, CUDA_SUCCESS);
     } else {
-        staging_give(&conn->staging, room->slot);
+        staging_give(&app->conn->staging, room->slot);
     }
-    return atomic_load(&conn->ended) ? GA_LOST : GA_OK;
+    return atomic_load(&app->conn->ended) ? GA_LOST : GA_OK;
 }
 
-CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
+CUresult rdma_copy_in(struct server_app *app, const struct ga_shared_buffer_in_args *args,
                       const struct shared_buffer *piece, CUstream stream)
 {
-    struct fetches fetches = {.conn = conn, .args = args, .piece = piece, .stream = stream};
+    struct fetches fetches = {.app = app, .args = args, .piece = piece, .stream = stream};
     CUresult rc = CUDA_SUCCESS;
     enum ga_status status = GA_OK;
     while (status != GA_LOST && ((rc == CUDA_SUCCESS && fetches.asked < args->bytes) ||
@@ -194,18 +194,19 @@ CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in
             status = fetch_end(&fetches, &rc);
         }
     }
-    if (status == GA_LOST && !atomic_load(&conn->ended)) {
-        conn_end(conn); /* the card may still write into the slots: nobody gets them any more */
+    if (status == GA_LOST && !atomic_load(&app->conn->ended)) {
+        conn_end(
+            app->conn); /* the card may still write into the slots: nobody gets them any more */
     }
     return rc;
 }
 
 /* ---- from the GPU */
 
-CUresult rdma_copy_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
+CUresult rdma_copy_out(struct server_app *app, const struct ga_shared_buffer_out_args *args,
                        struct shared_buffer *piece, CUstream stream)
 {
-    struct copy_out copy = {.conn = conn,
+    struct copy_out copy = {.app = app,
                             .stream_wire = args->stream,
                             .stream = stream,
                             .total = args->bytes,

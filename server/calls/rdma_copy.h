@@ -6,17 +6,17 @@
 #include "api/calls.h"
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct shared_buffer;
 
 /* Makes the slots known to the card of the connection. */
-CUresult rdma_copy_prepare(struct server_conn *conn, CUdevice device);
+CUresult rdma_copy_prepare(struct server_app *app, CUdevice device);
 /* All bytes for the GPU have been submitted when it returns; a lost connection shows as
  * conn->ended. */
-CUresult rdma_copy_in(struct server_conn *conn, const struct ga_shared_buffer_in_args *args,
+CUresult rdma_copy_in(struct server_app *app, const struct ga_shared_buffer_in_args *args,
                       const struct shared_buffer *piece, CUstream stream);
 /* Answers when the bytes are there, and gives the piece up. Returns SERVER_ANSWERED. */
-CUresult rdma_copy_out(struct server_conn *conn, const struct ga_shared_buffer_out_args *args,
+CUresult rdma_copy_out(struct server_app *app, const struct ga_shared_buffer_out_args *args,
                        struct shared_buffer *piece, CUstream stream);
 
 #endif

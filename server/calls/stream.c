@@ -7,28 +7,28 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/graph.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/driver_events.h"
 #include "server/session/handles.h"
 
-CUresult stream_free(struct server_conn *conn, struct server_stream *stream)
+CUresult stream_free(struct server_app *app, struct server_stream *stream)
 {
-    graph_build_end(conn, stream);
-    meter_stream_end(conn, stream);
-    CUresult rc = stream->real != NULL ? conn->driver->cuStreamDestroy_v2(stream->real)
+    graph_build_end(app, stream);
+    meter_stream_end(app, stream);
+    CUresult rc = stream->real != NULL ? app->driver->cuStreamDestroy_v2(stream->real)
                                        : CUDA_SUCCESS; /* a green context's, which goes with it */
-    (void)ga_handle_table_remove(&conn->objects.streams, stream->handle);
-    server_stream_gone(&conn->objects);
+    (void)ga_handle_table_remove(&app->objects.streams, stream->handle);
+    server_stream_gone(&app->objects);
     ga_list_remove(&stream->link);
     free(stream);
     return rc;
 }
 
 /* The heir waits for what the stream has to do; the stream's context is current. */
-static CUresult inherit(struct server_conn *conn, const struct server_stream *stream)
+static CUresult inherit(struct server_app *app, const struct server_stream *stream)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     struct server_context *context = stream->context;
     struct event_ref *ref;
     CUresult rc = CUDA_SUCCESS;
@@ -36,37 +36,37 @@ static CUresult inherit(struct server_conn *conn, const struct server_stream *st
         rc = driver->cuStreamCreate(&context->heir, CU_STREAM_NON_BLOCKING);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = event_mark(&conn->completer, context, stream->real, &ref);
+        rc = event_mark(&app->completer, context, stream->real, &ref);
     }
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuStreamWaitEvent(context->heir, ref->real, 0);
-        event_drop(&conn->completer, ref);
+        event_drop(&app->completer, ref);
     }
     return rc;
 }
 
 /* Or may have some. One that captures has nothing to do. */
-static bool has_work(const struct server_conn *conn, const struct server_stream *stream)
+static bool has_work(const struct server_app *app, const struct server_stream *stream)
 {
-    return stream->build == NULL && conn->driver->cuStreamQuery(stream->real) != CUDA_SUCCESS;
+    return stream->build == NULL && app->driver->cuStreamQuery(stream->real) != CUDA_SUCCESS;
 }
 
 /* When nobody can inherit the stream stays, as one that no client can name. */
-static CUresult destroy(struct server_conn *conn, struct server_stream *stream)
+static CUresult destroy(struct server_app *app, struct server_stream *stream)
 {
     CUresult rc = CUDA_SUCCESS;
-    if (has_work(conn, stream)) {
-        context_apply(conn, stream->context);
-        rc = inherit(conn, stream);
-        context_apply(conn, conn->current);
+    if (has_work(app, stream)) {
+        context_apply(app, stream->context);
+        rc = inherit(app, stream);
+        context_apply(app, app->current);
     }
-    return rc == CUDA_SUCCESS ? stream_free(conn, stream) : rc;
+    return rc == CUDA_SUCCESS ? stream_free(app, stream) : rc;
 }
 
-CUresult server_do_cuStreamDestroy_v2(struct server_conn *conn,
+CUresult server_do_cuStreamDestroy_v2(struct server_app *app,
                                       const struct cuStreamDestroy_v2_args *args)
 {
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, args->hStream);
-    return stream != NULL && stream->real != NULL ? destroy(conn, stream)
+    struct server_stream *stream = ga_handle_table_find(&app->objects.streams, args->hStream);
+    return stream != NULL && stream->real != NULL ? destroy(app, stream)
                                                   : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -5,10 +5,10 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_stream;
 
 /* Ends the capture of the stream, if there is one, destroys the stream and forgets it. */
-CUresult stream_free(struct server_conn *conn, struct server_stream *stream);
+CUresult stream_free(struct server_app *app, struct server_stream *stream);
 
 #endif

@@ -8,15 +8,15 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 
 /* ---- making */
 
-static CUresult resource_array(struct server_conn *conn, uint64_t source, CUDA_RESOURCE_DESC *to)
+static CUresult resource_array(struct server_app *app, uint64_t source, CUDA_RESOURCE_DESC *to)
 {
-    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, source);
+    const struct server_array *array = ga_handle_table_find(&app->objects.arrays, source);
     if (array == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -25,7 +25,7 @@ static CUresult resource_array(struct server_conn *conn, uint64_t source, CUDA_R
     return CUDA_SUCCESS;
 }
 
-static CUresult resource_read(struct server_conn *conn, const struct ga_texture_create_args *args,
+static CUresult resource_read(struct server_app *app, const struct ga_texture_create_args *args,
                               CUDA_RESOURCE_DESC *to)
 {
     const struct server_array *mipmap;
@@ -34,9 +34,9 @@ static CUresult resource_read(struct server_conn *conn, const struct ga_texture_
     to->resType = (CUresourcetype)args->resource;
     switch (args->resource) {
     case CU_RESOURCE_TYPE_ARRAY:
-        return resource_array(conn, args->source, to);
+        return resource_array(app, args->source, to);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        mipmap = ga_handle_table_find(&conn->objects.mipmaps, args->source);
+        mipmap = ga_handle_table_find(&app->objects.mipmaps, args->source);
         to->res.mipmap.hMipmappedArray = mipmap != NULL ? mipmap->mipmap : NULL;
         return mipmap != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_RESOURCE_TYPE_LINEAR:
@@ -45,7 +45,7 @@ static CUresult resource_read(struct server_conn *conn, const struct ga_texture_
         to->res.linear.numChannels = args->channels;
         to->res.linear.sizeInBytes = args->width;
         /* Its first byte: the size may be more than there is (front_texture_memory). */
-        return server_range_check(conn, args->source, 1);
+        return server_range_check(app, args->source, 1);
     case CU_RESOURCE_TYPE_PITCH2D:
         to->res.pitch2D.devPtr = args->source;
         to->res.pitch2D.format = (CUarray_format)args->format;
@@ -57,7 +57,7 @@ static CUresult resource_read(struct server_conn *conn, const struct ga_texture_
         if (args->height == 0 || __builtin_mul_overflow(args->height - 1, args->pitch, &bytes)) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        return server_range_check(conn, args->source, bytes + 1);
+        return server_range_check(app, args->source, bytes + 1);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -93,90 +93,89 @@ static CUDA_RESOURCE_VIEW_DESC view_read(const struct ga_texture_create_args *ar
                                      .lastLayer = args->view_layers[1]};
 }
 
-CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real)
+CUresult texture_real_destroy(struct server_app *app, bool surface, uint64_t real)
 {
-    return surface ? conn->driver->cuSurfObjectDestroy(real)
-                   : conn->driver->cuTexObjectDestroy(real);
+    return surface ? app->driver->cuSurfObjectDestroy(real) : app->driver->cuTexObjectDestroy(real);
 }
 
-static CUresult texture_put(struct server_conn *conn, uint64_t handle, bool surface, uint64_t real,
+static CUresult texture_put(struct server_app *app, uint64_t handle, bool surface, uint64_t real,
                             uint64_t source)
 {
     struct server_texture *texture = calloc(1, sizeof *texture);
     enum ga_status status = GA_NO_MEMORY;
     if (texture != NULL) {
-        *texture = (struct server_texture){.context = conn->current,
+        *texture = (struct server_texture){.context = app->current,
                                            .handle = handle,
                                            .surface = surface,
                                            .real = real,
                                            .source = source};
-        status = ga_handle_table_take(&conn->objects.textures, handle, texture);
+        status = ga_handle_table_take(&app->objects.textures, handle, texture);
     }
     if (status != GA_OK) {
         free(texture);
-        (void)texture_real_destroy(conn, surface, real);
+        (void)texture_real_destroy(app, surface, real);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    ga_list_append(&conn->current->textures, &texture->link);
+    ga_list_append(&app->current->textures, &texture->link);
     return CUDA_SUCCESS;
 }
 
-CUresult server_do_ga_texture_create(struct server_conn *conn,
+CUresult server_do_ga_texture_create(struct server_app *app,
                                      const struct ga_texture_create_args *args,
                                      struct ga_texture_create_results *results)
 {
     CUDA_RESOURCE_DESC resource;
     CUtexObject real = 0;
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CU_TRY(resource_read(conn, args, &resource));
+    CU_TRY(resource_read(app, args, &resource));
     const CUDA_TEXTURE_DESC texture = texture_read(args);
     const CUDA_RESOURCE_VIEW_DESC view = view_read(args);
-    CU_TRY(conn->driver->cuTexObjectCreate(&real, &resource, &texture,
-                                           args->viewed != 0 ? &view : NULL));
+    CU_TRY(app->driver->cuTexObjectCreate(&real, &resource, &texture,
+                                          args->viewed != 0 ? &view : NULL));
     results->number = real;
     bool of_array = args->resource == CU_RESOURCE_TYPE_ARRAY ||
                     args->resource == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-    return texture_put(conn, args->texture, false, real, of_array ? args->source : 0);
+    return texture_put(app, args->texture, false, real, of_array ? args->source : 0);
 }
 
-CUresult server_do_ga_surface_create(struct server_conn *conn,
+CUresult server_do_ga_surface_create(struct server_app *app,
                                      const struct ga_surface_create_args *args,
                                      struct ga_surface_create_results *results)
 {
     CUDA_RESOURCE_DESC resource = {0};
     CUsurfObject real = 0;
-    if (conn->current == NULL) {
+    if (app->current == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CU_TRY(resource_array(conn, args->array, &resource));
-    CU_TRY(conn->driver->cuSurfObjectCreate(&real, &resource));
+    CU_TRY(resource_array(app, args->array, &resource));
+    CU_TRY(app->driver->cuSurfObjectCreate(&real, &resource));
     results->number = real;
-    return texture_put(conn, args->texture, true, real, args->array);
+    return texture_put(app, args->texture, true, real, args->array);
 }
 
 /* ---- the end */
 
-CUresult texture_free(struct server_conn *conn, struct server_texture *texture)
+CUresult texture_free(struct server_app *app, struct server_texture *texture)
 {
-    (void)ga_handle_table_remove(&conn->objects.textures, texture->handle);
+    (void)ga_handle_table_remove(&app->objects.textures, texture->handle);
     ga_list_remove(&texture->link);
-    CUresult rc = texture->real != 0 ? texture_real_destroy(conn, texture->surface, texture->real)
+    CUresult rc = texture->real != 0 ? texture_real_destroy(app, texture->surface, texture->real)
                                      : CUDA_SUCCESS;
     free(texture);
     return rc;
 }
 
-CUresult server_do_ga_texture_destroy(struct server_conn *conn,
+CUresult server_do_ga_texture_destroy(struct server_app *app,
                                       const struct ga_texture_destroy_args *args)
 {
-    struct server_texture *texture = ga_handle_table_find(&conn->objects.textures, args->texture);
+    struct server_texture *texture = ga_handle_table_find(&app->objects.textures, args->texture);
     if (texture == NULL) {
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    context_apply(conn, texture->context);
-    CUresult rc = texture_free(conn, texture);
-    context_apply(conn, conn->current);
+    context_apply(app, texture->context);
+    CUresult rc = texture_free(app, texture);
+    context_apply(app, app->current);
     return rc;
 }

@@ -8,12 +8,12 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_texture;
 
 /* Destroys that of the driver. */
-CUresult texture_real_destroy(struct server_conn *conn, bool surface, uint64_t real);
+CUresult texture_real_destroy(struct server_app *app, bool surface, uint64_t real);
 /* Frees it, in the driver too. */
-CUresult texture_free(struct server_conn *conn, struct server_texture *texture);
+CUresult texture_free(struct server_app *app, struct server_texture *texture);
 
 #endif

@@ -28,35 +28,35 @@ bool rebuild_check(struct rebuild *rebuild, CUresult rc, const char *what)
 CUresult rebuild_device_enter(struct rebuild *rebuild, const struct server_session *session,
                               bool *retained)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     CUcontext context = NULL;
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *there = ga_container(at, struct server_context, link);
         context = there->session == session ? there->real : context;
     }
     *retained = context == NULL;
     if (*retained) {
-        CU_TRY(conn->driver->cuDevicePrimaryCtxRetain(&context, session->real));
+        CU_TRY(app->driver->cuDevicePrimaryCtxRetain(&context, session->real));
     }
-    return conn->driver->cuCtxSetCurrent(context);
+    return app->driver->cuCtxSetCurrent(context);
 }
 
 void rebuild_device_leave(struct rebuild *rebuild, const struct server_session *session,
                           bool retained)
 {
-    (void)rebuild->conn->driver->cuCtxSetCurrent(NULL);
+    (void)rebuild->app->driver->cuCtxSetCurrent(NULL);
     if (retained) {
-        (void)rebuild->conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
+        (void)rebuild->app->driver->cuDevicePrimaryCtxRelease_v2(session->real);
     }
 }
 
 /* ---- whether it can be */
 
 /* Something cannot be made again; NULL: all can. */
-static const char *ranges_refuse(const struct server_conn *conn)
+static const char *ranges_refuse(const struct server_app *app)
 {
-    for (size_t i = 0; i < conn->ranges.count; i++) {
-        const struct range *range = &conn->ranges.items[i];
+    for (size_t i = 0; i < app->ranges.count; i++) {
+        const struct range *range = &app->ranges.items[i];
         if (range->allocated) {
             return "memory at an address that the driver has chosen";
         }
@@ -67,12 +67,12 @@ static const char *ranges_refuse(const struct server_conn *conn)
     return NULL;
 }
 
-static const char *physicals_refuse(const struct server_conn *conn)
+static const char *physicals_refuse(const struct server_app *app)
 {
     uint32_t index = 0;
     uint64_t handle;
     const struct server_physical *physical;
-    while ((physical = ga_handle_table_next(&conn->objects.physicals, &index, &handle)) != NULL) {
+    while ((physical = ga_handle_table_next(&app->objects.physicals, &index, &handle)) != NULL) {
         if (physical->shared || physical->opened) {
             return "memory that is shared with another application";
         }
@@ -98,10 +98,10 @@ static const char *context_refuse(const struct rebuild *rebuild,
 static const char *graphs_refuse(struct rebuild *rebuild, const struct server_context *context)
 {
     const char *why = NULL;
-    (void)rebuild->conn->driver->cuCtxSetCurrent(context->real);
+    (void)rebuild->app->driver->cuCtxSetCurrent(context->real);
     ga_list_each (at, next, &context->graphs) {
         struct server_graph *graph = ga_container(at, struct server_graph, link);
-        if (why == NULL && !graph_can_be_remade(rebuild->conn, graph)) {
+        if (why == NULL && !graph_can_be_remade(rebuild->app, graph)) {
             why = "an executable graph of what is not mapped or loaded any more";
         }
     }
@@ -110,12 +110,12 @@ static const char *graphs_refuse(struct rebuild *rebuild, const struct server_co
 
 static const char *refuse(struct rebuild *rebuild)
 {
-    const struct server_conn *conn = rebuild->conn;
-    const char *why = rebuild->places == NULL          ? "a driver that cannot place objects"
-                      : atomic_load(&conn->fault) != 0 ? "a fault"
-                                                       : ranges_refuse(conn);
-    why = why == NULL ? physicals_refuse(conn) : why;
-    ga_list_each (at, next, &conn->objects.context_list) {
+    const struct server_app *app = rebuild->app;
+    const char *why = rebuild->places == NULL         ? "a driver that cannot place objects"
+                      : atomic_load(&app->fault) != 0 ? "a fault"
+                                                      : ranges_refuse(app);
+    why = why == NULL ? physicals_refuse(app) : why;
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         why = why == NULL ? context_refuse(rebuild, context) : why;
         why = why == NULL ? graphs_refuse(rebuild, context) : why;
@@ -125,10 +125,10 @@ static const char *refuse(struct rebuild *rebuild)
 
 /* States that only a later call ends: a capture, or bytes that have been announced; or a context is
  * being ended. */
-static bool is_amid(const struct server_conn *conn)
+static bool is_amid(const struct server_app *app)
 {
-    bool amid = conn->bulk.next.said || atomic_load(&conn->end_count) != 0;
-    ga_list_each (at, next, &conn->objects.context_list) {
+    bool amid = app->conn->bulk.next.said || atomic_load(&app->conn->end_count) != 0;
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         ga_list_each (of, after, &context->streams) {
             amid = amid || ga_container(of, struct server_stream, link)->build != NULL;
@@ -138,30 +138,29 @@ static bool is_amid(const struct server_conn *conn)
 }
 
 /* Whether all work ends soon, by itself. All answers to it have been sent then. */
-static bool becomes_idle(struct server_conn *conn)
+static bool becomes_idle(struct server_app *app)
 {
     uint64_t until = ga_clock_ns() + IDLE_NS;
-    completer_hand_over(&conn->completer);
-    while (!contexts_are_idle(conn)) {
-        if (ga_clock_ns() > until || atomic_load(&conn->ended)) {
+    completer_hand_over(&app->completer);
+    while (!contexts_are_idle(app)) {
+        if (ga_clock_ns() > until || atomic_load(&app->conn->ended)) {
             return false;
         }
         const struct timespec pause = {.tv_nsec = PAUSE_NS};
-        conn_flush(conn);
-        conn_run_jobs(conn);
+        conn_flush(app->conn);
+        conn_run_jobs(app->conn);
         (void)nanosleep(&pause, NULL);
     }
-    meter_rest_all(conn);
-    ga_list_each (at, next, &conn->objects.context_list) {
+    meter_rest_all(app);
+    ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *context = ga_container(at, struct server_context, link);
-        context_apply(conn, context);
-        if (context_quiesce(conn, context) != GA_OK) {
+        context_apply(app, context);
+        if (context_quiesce(app, context) != GA_OK) {
             return false;
         }
-        output_of_context(conn);
+        output_of_context(app);
     }
-    return waiting_calls_settle(conn, &conn->waiting.all) == GA_OK &&
-           atomic_load(&conn->fault) == 0;
+    return waiting_calls_settle(app, &app->waiting.all) == GA_OK && atomic_load(&app->fault) == 0;
 }
 
 /* ---- down and up */
@@ -170,11 +169,11 @@ typedef void context_part(struct rebuild *rebuild, struct server_context *contex
 
 static void contexts_each(struct rebuild *rebuild, context_part *part)
 {
-    struct server_conn *conn = rebuild->conn;
-    ga_list_each (at, next, &conn->objects.context_list) {
+    struct server_app *app = rebuild->app;
+    ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *context = ga_container(at, struct server_context, link);
         if (rebuild->rc == CUDA_SUCCESS) {
-            context_apply(conn, context);
+            context_apply(app, context);
             part(rebuild, context);
         }
     }
@@ -184,7 +183,7 @@ static void graphs_down(struct rebuild *rebuild, struct server_context *context)
 {
     ga_list_each (at, next, &context->graphs) {
         struct server_graph *graph = ga_container(at, struct server_graph, link);
-        (void)rebuild_check(rebuild, graph_unmake(rebuild->conn, graph), "an executable graph");
+        (void)rebuild_check(rebuild, graph_unmake(rebuild->app, graph), "an executable graph");
     }
 }
 
@@ -192,15 +191,15 @@ static void graphs_up(struct rebuild *rebuild, struct server_context *context)
 {
     ga_list_each (at, next, &context->graphs) {
         struct server_graph *graph = ga_container(at, struct server_graph, link);
-        (void)rebuild_check(rebuild, graph_remake(rebuild->conn, graph), "an executable graph");
+        (void)rebuild_check(rebuild, graph_remake(rebuild->app, graph), "an executable graph");
     }
 }
 
 static void tear_down(struct rebuild *rebuild)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     contexts_each(rebuild, graphs_down);
-    (void)rebuild_check(rebuild, conditions_unmake(conn, rebuild->places), "variables of graphs");
+    (void)rebuild_check(rebuild, conditions_unmake(app, rebuild->places), "variables of graphs");
     contexts_each(rebuild, rebuild_heap_down);
     contexts_each(rebuild, rebuild_modules_down);
     contexts_each(rebuild, rebuild_textures_down);
@@ -210,21 +209,21 @@ static void tear_down(struct rebuild *rebuild)
     if (rebuild->rc == CUDA_SUCCESS) {
         rebuild_memory_down(rebuild);
     }
-    peers_suspend(conn);
+    peers_suspend(app);
     contexts_each(rebuild, rebuild_settings_down);
     contexts_each(rebuild, rebuild_context_down);
 }
 
 static void make_again(struct rebuild *rebuild)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     contexts_each(rebuild, rebuild_context_up);
     contexts_each(rebuild, rebuild_heap_up);
     if (rebuild->rc == CUDA_SUCCESS) {
         rebuild_memory_up(rebuild);
     }
     if (rebuild->rc == CUDA_SUCCESS) {
-        (void)rebuild_check(rebuild, peers_resume(conn), "peer access");
+        (void)rebuild_check(rebuild, peers_resume(app), "peer access");
     }
     contexts_each(rebuild, rebuild_streams_up);
     contexts_each(rebuild, rebuild_events_up);
@@ -232,7 +231,7 @@ static void make_again(struct rebuild *rebuild)
     contexts_each(rebuild, rebuild_textures_up);
     contexts_each(rebuild, rebuild_modules_up);
     if (rebuild->rc == CUDA_SUCCESS) {
-        CUresult rc = conditions_remake(conn, rebuild->places);
+        CUresult rc = conditions_remake(app, rebuild->places);
         (void)rebuild_check(rebuild, rc, "variables of graphs");
     }
     contexts_each(rebuild, graphs_up);
@@ -250,13 +249,13 @@ static void rebuild_fini(struct rebuild *rebuild)
     kept_fini(&rebuild->modules);
 }
 
-enum rebuild_outcome rebuild_application(struct server_conn *conn, char *why, size_t why_size)
+enum rebuild_outcome rebuild_application(struct server_app *app, char *why, size_t why_size)
 {
-    struct rebuild rebuild = {.conn = conn, .places = driver_places(conn->driver)};
-    struct server_context *current = conn->current;
+    struct rebuild rebuild = {.app = app, .places = driver_places(app->driver)};
+    struct server_context *current = app->current;
     const char *refused = NULL;
     enum rebuild_outcome outcome = REBUILD_DONE;
-    if (is_amid(conn) || !becomes_idle(conn)) {
+    if (is_amid(app) || !becomes_idle(app)) {
         snprintf(why, why_size, "work is under way");
         outcome = REBUILD_BUSY;
     } else if ((refused = refuse(&rebuild)) != NULL) {
@@ -270,10 +269,10 @@ enum rebuild_outcome rebuild_application(struct server_conn *conn, char *why, si
     if (rebuild.rc != CUDA_SUCCESS) {
         char room[16];
         snprintf(why, why_size, "%s: %s", rebuild.what,
-                 driver_result_name(conn->driver, rebuild.rc, room));
+                 driver_result_name(app->driver, rebuild.rc, room));
         outcome = REBUILD_LOST;
     }
-    conn->current = current;
-    context_apply(conn, current);
+    app->current = current;
+    context_apply(app, current);
     return outcome;
 }

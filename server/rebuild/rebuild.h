@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-struct server_conn;
+struct server_app;
 
 enum rebuild_outcome {
     REBUILD_DONE,
@@ -20,6 +20,6 @@ enum rebuild_outcome {
 };
 
 /* Submit thread, between two frames. `why` says what is in the way, or could not be made. */
-enum rebuild_outcome rebuild_application(struct server_conn *conn, char *why, size_t why_size);
+enum rebuild_outcome rebuild_application(struct server_app *app, char *why, size_t why_size);
 
 #endif

@@ -19,7 +19,7 @@ static size_t whole_copy(const CUDA_ARRAY3D_DESCRIPTOR *shape, CUDA_MEMCPY3D *co
 
 static CUresult array_contents_keep(struct rebuild *rebuild, CUarray array)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     CUDA_ARRAY3D_DESCRIPTOR shape;
     CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
                           .srcArray = array,
@@ -33,7 +33,7 @@ static CUresult array_contents_keep(struct rebuild *rebuild, CUarray array)
 
 static CUresult array_contents_put(struct rebuild *rebuild, CUarray array)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     CUDA_ARRAY3D_DESCRIPTOR shape;
     CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                           .dstMemoryType = CU_MEMORYTYPE_ARRAY,
@@ -54,7 +54,7 @@ static CUresult contents_each(struct rebuild *rebuild, const struct server_array
     }
     for (uint32_t i = 0; i < array->made_from.levels; i++) {
         CUarray level;
-        CU_TRY(rebuild->conn->driver->cuMipmappedArrayGetLevel(&level, array->mipmap, i));
+        CU_TRY(rebuild->app->driver->cuMipmappedArrayGetLevel(&level, array->mipmap, i));
         CU_TRY(use(rebuild, level));
     }
     return CUDA_SUCCESS;
@@ -62,7 +62,7 @@ static CUresult contents_each(struct rebuild *rebuild, const struct server_array
 
 void rebuild_arrays_down(struct rebuild *rebuild, struct server_context *context)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     ga_list_each (at, next, &context->arrays) {
         const struct server_array *array = ga_container(at, struct server_array, link);
         if (array->whole != 0) {
@@ -78,9 +78,9 @@ void rebuild_arrays_down(struct rebuild *rebuild, struct server_context *context
 
 static void level_up(struct rebuild *rebuild, struct server_array *level)
 {
-    struct server_conn *conn = rebuild->conn;
-    const struct server_array *whole = ga_handle_table_find(&conn->objects.mipmaps, level->whole);
-    CUresult rc = whole != NULL ? conn->driver->cuMipmappedArrayGetLevel(
+    struct server_app *app = rebuild->app;
+    const struct server_array *whole = ga_handle_table_find(&app->objects.mipmaps, level->whole);
+    CUresult rc = whole != NULL ? app->driver->cuMipmappedArrayGetLevel(
                                       &level->array, whole->mipmap, level->made_from.level)
                                 : CUDA_ERROR_INVALID_HANDLE;
     (void)rebuild_check(rebuild, rc, "a level of an array");
@@ -89,7 +89,7 @@ static void level_up(struct rebuild *rebuild, struct server_array *level)
 /* Levels come behind the whole in the list of their context, as they were made. */
 void rebuild_arrays_up(struct rebuild *rebuild, struct server_context *context)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     ga_list_each (at, next, &context->arrays) {
         struct server_array *array = ga_container(at, struct server_array, link);
         const struct made_array *made = &array->made_from;

@@ -17,7 +17,7 @@ struct settings {
 static CUresult settings_read(const struct rebuild *rebuild, const struct server_context *context,
                               struct settings *settings)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     struct cuda_context_state state;
     CU_TRY((CUresult)rebuild->places->context_state(context->real, &state));
     *settings = (struct settings){.limits_set = context->limits_set, .printed = state.printed != 0};
@@ -34,7 +34,7 @@ static CUresult settings_read(const struct rebuild *rebuild, const struct server
 static CUresult settings_write(const struct rebuild *rebuild, struct server_context *context,
                                const struct settings *settings)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     context->limits_set = settings->limits_set;
     for (unsigned limit = 0; limit < CU_LIMIT_MAX; limit++) {
         context->limits[limit] = settings->before[limit];
@@ -54,36 +54,36 @@ static CUresult settings_write(const struct rebuild *rebuild, struct server_cont
 
 void rebuild_settings_down(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     struct settings settings;
     CUresult rc = settings_read(rebuild, context, &settings);
     if (rc == CUDA_SUCCESS && !kept_put(&rebuild->contexts, &settings, sizeof settings)) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     (void)rebuild_check(rebuild, rc, "the settings of a context");
-    context_settings_reset(conn, context); /* the driver's primary one may stay */
+    context_settings_reset(app, context); /* the driver's primary one may stay */
 }
 
 void rebuild_context_down(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
-    output_context_remove(conn->host->output, &context->output);
-    CUresult rc = context_unmake(conn, context->session, context->primary, context->real);
+    struct server_app *app = rebuild->app;
+    output_context_remove(app->host->output, &context->output);
+    CUresult rc = context_unmake(app, context->session, context->primary, context->real);
     (void)rebuild_check(rebuild, rc, "a context");
 }
 
 void rebuild_context_up(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     struct settings settings;
     uint32_t given;
-    CUresult rc = context_real_make(conn, context->session, context->primary, &context->made_from,
+    CUresult rc = context_real_make(app, context->session, context->primary, &context->made_from,
                                     &context->real, &given);
     if (!rebuild_check(rebuild, rc, "a context")) {
         return;
     }
-    output_context_add(conn->host->output, &conn->output, &context->output, context->real);
-    rc = conn->driver->cuCtxSetCurrent(context->real);
+    output_context_add(app->host->output, &app->conn->output, &context->output, context->real);
+    rc = app->driver->cuCtxSetCurrent(context->real);
     if (rc == CUDA_SUCCESS) {
         rc = kept_take(&rebuild->contexts, &settings, sizeof settings)
                  ? settings_write(rebuild, context, &settings)

@@ -26,7 +26,7 @@ static CUresult heap_keep(struct rebuild *rebuild, const struct server_context *
     if (contents == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CU_TRY(rebuild->conn->driver->cuMemcpyDtoH_v2(contents, heap.base, heap.bytes));
+    CU_TRY(rebuild->app->driver->cuMemcpyDtoH_v2(contents, heap.base, heap.bytes));
     return (CUresult)places->address_keep(heap.base);
 }
 
@@ -50,7 +50,7 @@ static CUresult heap_remake(struct rebuild *rebuild, const struct server_context
         return (CUresult)places->address_release(heap.base);
     }
     CU_TRY((CUresult)places->heap_place(context->real, &heap));
-    return rebuild->conn->driver->cuMemcpyHtoD_v2(heap.base, contents, heap.bytes);
+    return rebuild->app->driver->cuMemcpyHtoD_v2(heap.base, contents, heap.bytes);
 }
 
 void rebuild_heap_down(struct rebuild *rebuild, struct server_context *context)

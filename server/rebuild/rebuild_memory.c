@@ -14,7 +14,7 @@ static CUresult access_set(struct rebuild *rebuild, const struct server_session 
                            uint64_t address, uint64_t bytes, CUmemAccess_flags flags)
 {
     const CUmemAccessDesc access = {.location = location_of(session), .flags = flags};
-    return rebuild->conn->driver->cuMemSetAccess(address, bytes, &access, 1);
+    return rebuild->app->driver->cuMemSetAccess(address, bytes, &access, 1);
 }
 
 /* ---- contents */
@@ -29,7 +29,7 @@ static void memory_contents_keep(struct rebuild *rebuild, uint64_t address, uint
 {
     void *room = malloc(bytes);
     CUresult rc = room != NULL && kept_put(kept, &room, sizeof room)
-                      ? rebuild->conn->driver->cuMemcpyDtoH_v2(room, address, bytes)
+                      ? rebuild->app->driver->cuMemcpyDtoH_v2(room, address, bytes)
                       : CUDA_ERROR_OUT_OF_MEMORY;
     (void)rebuild_check(rebuild, rc, "contents of memory");
 }
@@ -39,7 +39,7 @@ static void memory_contents_put(struct rebuild *rebuild, uint64_t address, uint6
 {
     void *room = NULL;
     CUresult rc = kept_take(kept, &room, sizeof room)
-                      ? rebuild->conn->driver->cuMemcpyHtoD_v2(address, room, bytes)
+                      ? rebuild->app->driver->cuMemcpyHtoD_v2(address, room, bytes)
                       : CUDA_ERROR_INVALID_VALUE;
     free(room);
     (void)rebuild_check(rebuild, rc, "contents of memory");
@@ -68,7 +68,7 @@ static CUresult physical_make(struct rebuild *rebuild, const struct server_sessi
                                           (CUmemAllocationHandleType)session->handle_types,
                                       .location = location_of(session)};
     CUmemGenericAllocationHandle made = 0;
-    CUresult rc = rebuild->conn->driver->cuMemCreate(&made, bytes, &prop, 0);
+    CUresult rc = rebuild->app->driver->cuMemCreate(&made, bytes, &prop, 0);
     *real = made;
     return rc;
 }
@@ -82,10 +82,10 @@ struct rights {
 
 static void rights_read(struct rebuild *rebuild, const struct range *range, struct rights *rights)
 {
-    struct server_conn *conn = rebuild->conn;
-    for (unsigned i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        const CUmemLocation at = location_of(conn->sessions[i]);
-        CUresult rc = conn->driver->cuMemGetAccess(&rights->flags[i], &at, range->base);
+    struct server_app *app = rebuild->app;
+    for (unsigned i = 1; i <= CONF_GPUS_MAX && app->sessions[i] != NULL; i++) {
+        const CUmemLocation at = location_of(app->sessions[i]);
+        CUresult rc = app->driver->cuMemGetAccess(&rights->flags[i], &at, range->base);
         (void)rebuild_check(rebuild, rc, "access rights");
     }
 }
@@ -93,9 +93,9 @@ static void rights_read(struct rebuild *rebuild, const struct range *range, stru
 static void memory_rights_set(struct rebuild *rebuild, const struct range *range,
                               const struct rights *rights)
 {
-    struct server_conn *conn = rebuild->conn;
-    for (unsigned i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        CUresult rc = access_set(rebuild, conn->sessions[i], range->base, range->bytes,
+    struct server_app *app = rebuild->app;
+    for (unsigned i = 1; i <= CONF_GPUS_MAX && app->sessions[i] != NULL; i++) {
+        CUresult rc = access_set(rebuild, app->sessions[i], range->base, range->bytes,
                                  (CUmemAccess_flags)rights->flags[i]);
         (void)rebuild_check(rebuild, rc, "access rights");
     }
@@ -103,33 +103,33 @@ static void memory_rights_set(struct rebuild *rebuild, const struct range *range
 
 static void range_down(struct rebuild *rebuild, const struct range *range)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     struct rights rights = {{0}};
     rights_read(rebuild, range, &rights);
     if (!kept_put(&rebuild->mappings, &rights, sizeof rights)) {
         (void)rebuild_check(rebuild, CUDA_ERROR_OUT_OF_MEMORY, "access rights");
     }
     if (range->of == NULL) {
-        contents_at(rebuild, conn->sessions[range->session], range->base, range->bytes,
+        contents_at(rebuild, app->sessions[range->session], range->base, range->bytes,
                     memory_contents_keep, &rebuild->mappings);
     }
-    (void)rebuild_check(rebuild, conn->driver->cuMemUnmap(range->base, range->bytes), "a mapping");
+    (void)rebuild_check(rebuild, app->driver->cuMemUnmap(range->base, range->bytes), "a mapping");
     if (range->of == NULL) {
-        (void)rebuild_check(rebuild, conn->driver->cuMemRelease(range->physical), "memory");
+        (void)rebuild_check(rebuild, app->driver->cuMemRelease(range->physical), "memory");
     }
 }
 
 static void range_up(struct rebuild *rebuild, struct range *range)
 {
-    struct server_conn *conn = rebuild->conn;
-    const struct server_session *session = conn->sessions[range->session];
+    struct server_app *app = rebuild->app;
+    const struct server_session *session = app->sessions[range->session];
     struct rights rights;
     CUresult rc = range->of != NULL
                       ? CUDA_SUCCESS
                       : physical_make(rebuild, session, range->bytes, &range->physical);
     if (rc == CUDA_SUCCESS) {
         uint64_t real = range->of != NULL ? range->of->real : range->physical;
-        rc = conn->driver->cuMemMap(range->base, range->bytes, 0, real, 0);
+        rc = app->driver->cuMemMap(range->base, range->bytes, 0, real, 0);
     }
     if (rc == CUDA_SUCCESS && !kept_take(&rebuild->mappings, &rights, sizeof rights)) {
         rc = CUDA_ERROR_INVALID_VALUE;
@@ -146,7 +146,7 @@ static void range_up(struct rebuild *rebuild, struct range *range)
 
 static void ranges_each(struct rebuild *rebuild, bool up)
 {
-    const struct range_table *ranges = &rebuild->conn->ranges;
+    const struct range_table *ranges = &rebuild->app->ranges;
     for (size_t i = 0; i < ranges->count && rebuild->rc == CUDA_SUCCESS; i++) {
         if (ranges->items[i].mapped && up) {
             range_up(rebuild, &ranges->items[i]);
@@ -162,8 +162,8 @@ static void ranges_each(struct rebuild *rebuild, bool up)
 static void physical_contents(struct rebuild *rebuild, const struct server_physical *physical,
                               contents_use *use)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
-    const struct server_session *session = rebuild->conn->sessions[physical->session];
+    const struct cuda_driver *driver = rebuild->app->driver;
+    const struct server_session *session = rebuild->app->sessions[physical->session];
     CUdeviceptr at = 0;
     CUresult rc = driver->cuMemAddressReserve(&at, physical->bytes, 0, 0, 0);
     if (!rebuild_check(rebuild, rc, "an address")) {
@@ -179,18 +179,18 @@ static void physical_contents(struct rebuild *rebuild, const struct server_physi
 
 static void physicals_each(struct rebuild *rebuild, bool up)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     uint32_t index = 0;
     uint64_t handle;
     struct server_physical *physical;
-    while ((physical = ga_handle_table_next(&conn->objects.physicals, &index, &handle)) != NULL &&
+    while ((physical = ga_handle_table_next(&app->objects.physicals, &index, &handle)) != NULL &&
            rebuild->rc == CUDA_SUCCESS) {
         if (!up) {
             physical_contents(rebuild, physical, memory_contents_keep);
-            (void)rebuild_check(rebuild, conn->driver->cuMemRelease(physical->real), "memory");
+            (void)rebuild_check(rebuild, app->driver->cuMemRelease(physical->real), "memory");
             continue;
         }
-        CUresult rc = physical_make(rebuild, conn->sessions[physical->session], physical->bytes,
+        CUresult rc = physical_make(rebuild, app->sessions[physical->session], physical->bytes,
                                     &physical->real);
         if (rebuild_check(rebuild, rc, "memory")) {
             physical_contents(rebuild, physical, memory_contents_put);

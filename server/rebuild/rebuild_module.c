@@ -30,7 +30,7 @@ struct function_facts {
 
 static void function_down(struct rebuild *rebuild, const struct server_function *function)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     struct function_facts facts = {{0}, 0};
     const char *name = "";
     CUresult rc = driver->cuFuncGetName(&name, function->real);
@@ -67,7 +67,7 @@ static CUresult settings_set(const struct cuda_driver *driver,
 static void function_up(struct rebuild *rebuild, const struct server_module *module,
                         struct server_function *function)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     struct function_facts facts = {{0}, 0};
     bool there = kept_take(&rebuild->modules, &facts, sizeof facts);
     const char *name = there ? kept_look(&rebuild->modules, facts.name_bytes) : NULL;
@@ -121,7 +121,7 @@ static CUresult module_contents_keep(struct rebuild *rebuild, const struct serve
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         if (variable.bytes != 0) {
-            CU_TRY(rebuild->conn->driver->cuMemcpyDtoH_v2(room, variable.address, variable.bytes));
+            CU_TRY(rebuild->app->driver->cuMemcpyDtoH_v2(room, variable.address, variable.bytes));
         }
     }
     return CUDA_SUCCESS;
@@ -138,7 +138,7 @@ static CUresult module_contents_put(struct rebuild *rebuild, const struct server
             return CUDA_ERROR_INVALID_VALUE;
         }
         if (variable.bytes != 0) {
-            CU_TRY(rebuild->conn->driver->cuMemcpyHtoD_v2(variable.address, kept, variable.bytes));
+            CU_TRY(rebuild->app->driver->cuMemcpyHtoD_v2(variable.address, kept, variable.bytes));
         }
     }
     return CUDA_SUCCESS;
@@ -157,7 +157,7 @@ static void module_down(struct rebuild *rebuild, const struct server_module *mod
     ga_list_each (at, next, &module->functions) {
         function_down(rebuild, ga_container(at, struct server_function, link));
     }
-    rc = rebuild->conn->driver->cuModuleUnload(module->real);
+    rc = rebuild->app->driver->cuModuleUnload(module->real);
     (void)rebuild_check(rebuild, rc, "a module");
 }
 
@@ -170,7 +170,7 @@ static CUresult module_make(struct rebuild *rebuild, struct server_module *modul
     layout.addresses =
         kept_look(&rebuild->modules, layout.variable_count * sizeof *layout.addresses);
     CU_TRY((CUresult)rebuild->places->module_place(&layout));
-    CU_TRY(module_real_load(rebuild->conn, module));
+    CU_TRY(module_real_load(rebuild->app, module));
     return module_contents_put(rebuild, module, layout.variable_count);
 }
 

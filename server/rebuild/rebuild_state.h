@@ -11,7 +11,7 @@
 struct cuda_driver_places;
 
 struct rebuild {
-    struct server_conn *conn;
+    struct server_app *app;
     const struct cuda_driver_places *places; /* NULL: the driver cannot place objects */
     struct kept contexts, heaps, mappings, physicals, streams, events, arrays, textures, modules;
     CUresult rc;

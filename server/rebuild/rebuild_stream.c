@@ -12,7 +12,7 @@ static const CUstreamAttrID priority_id = (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_PR
 
 static void stream_down(struct rebuild *rebuild, const struct server_stream *stream)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     CUstreamAttrValue priority = {.priority = stream->made_from.priority};
     if (stream->real == NULL) {
         return; /* goes with its green context */
@@ -29,11 +29,11 @@ static CUresult stream_make(struct rebuild *rebuild, struct server_stream *strea
 {
     const struct made_stream *made = &stream->made_from;
     if (stream->green != NULL) {
-        return green_stream_make(rebuild->conn, stream->green, made->flags, made->priority,
+        return green_stream_make(rebuild->app, stream->green, made->flags, made->priority,
                                  &stream->real);
     }
-    return rebuild->conn->driver->cuStreamCreateWithPriority(&stream->real, made->flags,
-                                                             made->priority);
+    return rebuild->app->driver->cuStreamCreateWithPriority(&stream->real, made->flags,
+                                                            made->priority);
 }
 
 static void stream_up(struct rebuild *rebuild, struct server_stream *stream)
@@ -46,14 +46,14 @@ static void stream_up(struct rebuild *rebuild, struct server_stream *stream)
                       ? stream_make(rebuild, stream)
                       : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && priority.priority != stream->made_from.priority) {
-        rc = rebuild->conn->driver->cuStreamSetAttribute(stream->real, priority_id, &priority);
+        rc = rebuild->app->driver->cuStreamSetAttribute(stream->real, priority_id, &priority);
     }
     (void)rebuild_check(rebuild, rc, "a stream");
 }
 
 void rebuild_streams_down(struct rebuild *rebuild, struct server_context *context)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     ga_list_each (at, next, &context->streams) {
         stream_down(rebuild, ga_container(at, struct server_stream, link));
     }
@@ -71,13 +71,13 @@ void rebuild_streams_up(struct rebuild *rebuild, struct server_context *context)
 {
     ga_list_each (at, next, &context->greens) {
         struct server_green *green = ga_container(at, struct server_green, link);
-        (void)rebuild_check(rebuild, green_real_make(rebuild->conn, green), "a green context");
+        (void)rebuild_check(rebuild, green_real_make(rebuild->app, green), "a green context");
     }
     ga_list_each (at, next, &context->streams) {
         struct server_stream *stream = ga_container(at, struct server_stream, link);
         stream_up(rebuild, stream);
         if (stream->green != NULL) {
-            (void)rebuild->conn->driver->cuCtxSetCurrent(context->real);
+            (void)rebuild->app->driver->cuCtxSetCurrent(context->real);
         }
     }
 }
@@ -86,31 +86,31 @@ void rebuild_streams_up(struct rebuild *rebuild, struct server_context *context)
 
 void rebuild_events_down(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
-    meter_context_end(conn, context);
-    CUresult rc = event_times_keep(conn, context);
+    struct server_app *app = rebuild->app;
+    meter_context_end(app, context);
+    CUresult rc = event_times_keep(app, context);
     (void)rebuild_check(rebuild, rc, "the times of events");
     ga_list_each (at, next, &context->events) {
         const struct server_event *event = ga_container(at, struct server_event, link);
-        (void)rebuild_check(rebuild, conn->driver->cuEventDestroy_v2(event->ref->real), "an event");
+        (void)rebuild_check(rebuild, app->driver->cuEventDestroy_v2(event->ref->real), "an event");
     }
-    pthread_mutex_lock(&conn->completer.lock);
+    pthread_mutex_lock(&app->completer.lock);
     ga_list_each (at, next, &context->free_events) {
         struct event_ref *ref = ga_container(at, struct event_ref, link);
         ga_list_remove(&ref->link);
-        (void)rebuild_check(rebuild, conn->driver->cuEventDestroy_v2(ref->real), "an event");
+        (void)rebuild_check(rebuild, app->driver->cuEventDestroy_v2(ref->real), "an event");
         free(ref);
     }
-    pthread_mutex_unlock(&conn->completer.lock);
+    pthread_mutex_unlock(&app->completer.lock);
 }
 
 void rebuild_events_up(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     ga_list_each (at, next, &context->events) {
         const struct server_event *event = ga_container(at, struct server_event, link);
-        CUresult rc = conn->driver->cuEventCreate(&event->ref->real, event->ref->flags);
+        CUresult rc = app->driver->cuEventCreate(&event->ref->real, event->ref->flags);
         (void)rebuild_check(rebuild, rc, "an event");
     }
-    (void)rebuild_check(rebuild, event_times_begin(conn, context), "the times of events");
+    (void)rebuild_check(rebuild, event_times_begin(app, context), "the times of events");
 }

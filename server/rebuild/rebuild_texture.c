@@ -29,35 +29,35 @@ static CUresult texture_read(const struct cuda_driver *driver, const struct serv
 
 void rebuild_textures_down(struct rebuild *rebuild, struct server_context *context)
 {
-    struct server_conn *conn = rebuild->conn;
+    struct server_app *app = rebuild->app;
     ga_list_each (at, next, &context->textures) {
         const struct server_texture *texture = ga_container(at, struct server_texture, link);
         struct texture_facts facts;
         if (texture->real == 0) {
             continue;
         }
-        CUresult rc = texture_read(conn->driver, texture, &facts);
+        CUresult rc = texture_read(app->driver, texture, &facts);
         if (rc == CUDA_SUCCESS && !kept_put(&rebuild->textures, &facts, sizeof facts)) {
             rc = CUDA_ERROR_OUT_OF_MEMORY;
         }
         (void)rebuild_check(rebuild, rc, "the facts of a texture");
-        rc = texture_real_destroy(conn, texture->surface, texture->real);
+        rc = texture_real_destroy(app, texture->surface, texture->real);
         (void)rebuild_check(rebuild, rc, "a texture");
     }
 }
 
 /* Its array is another one of the driver now. False: the program has destroyed it. */
-static bool array_replace(struct server_conn *conn, const struct server_texture *texture,
+static bool array_replace(struct server_app *app, const struct server_texture *texture,
                           CUDA_RESOURCE_DESC *resource)
 {
     const struct server_array *array;
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        array = ga_handle_table_find(&conn->objects.arrays, texture->source);
+        array = ga_handle_table_find(&app->objects.arrays, texture->source);
         resource->res.array.hArray = array != NULL ? array->array : NULL;
         return array != NULL;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        array = ga_handle_table_find(&conn->objects.mipmaps, texture->source);
+        array = ga_handle_table_find(&app->objects.mipmaps, texture->source);
         resource->res.mipmap.hMipmappedArray = array != NULL ? array->mipmap : NULL;
         return array != NULL;
     default:
@@ -68,7 +68,7 @@ static bool array_replace(struct server_conn *conn, const struct server_texture 
 static CUresult texture_make(struct rebuild *rebuild, const struct server_texture *texture,
                              const struct texture_facts *facts)
 {
-    const struct cuda_driver *driver = rebuild->conn->driver;
+    const struct cuda_driver *driver = rebuild->app->driver;
     unsigned long long real = 0;
     CU_TRY((CUresult)rebuild->places->object_place(texture->real));
     CUresult rc = texture->surface
@@ -91,7 +91,7 @@ void rebuild_textures_up(struct rebuild *rebuild, struct server_context *context
             (void)rebuild_check(rebuild, CUDA_ERROR_INVALID_VALUE, "a texture");
             return;
         }
-        if (!array_replace(rebuild->conn, texture, &facts.resource)) {
+        if (!array_replace(rebuild->app, texture, &facts.resource)) {
             texture->real = 0;
             continue;
         }

@@ -80,7 +80,7 @@ void rebuild_trigger_destroy(struct rebuild_trigger *trigger)
 
 /* At the first boundary with nothing left to do, it says so: an application's end can take so long
  * that its process is killed. */
-void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_conn *conn)
+void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_app *app)
 {
     trigger->boundaries++;
     if (trigger->count != 0 && trigger->done == trigger->count) {
@@ -94,7 +94,7 @@ void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_con
     while (trigger->done < trigger->due && trigger->done < most &&
            trigger->boundaries >= trigger->again) {
         char why[160];
-        switch (rebuild_application(conn, why, sizeof why)) {
+        switch (rebuild_application(app, why, sizeof why)) {
         case REBUILD_DONE:
             trigger->done++;
             trigger->pause = 0;

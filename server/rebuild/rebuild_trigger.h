@@ -5,14 +5,14 @@
 #ifndef SERVER_REBUILD_REBUILD_TRIGGER_H
 #define SERVER_REBUILD_REBUILD_TRIGGER_H
 
-struct server_conn;
+struct server_app;
 
 struct rebuild_trigger;
 
 /* NULL: nothing of the kind is wanted, or there is no memory. */
 struct rebuild_trigger *rebuild_trigger_create(void);
 /* Between two frames. Submit thread. */
-void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_conn *conn);
+void rebuild_trigger_boundary(struct rebuild_trigger *trigger, struct server_app *app);
 /* Logs how often it was done. */
 void rebuild_trigger_report(const struct rebuild_trigger *trigger);
 void rebuild_trigger_destroy(struct rebuild_trigger *trigger);

@@ -64,8 +64,8 @@ void bulk_fini(struct server_bulk *bulk)
 uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 {
     conn->bulk.compresses = (client_takes & HANDSHAKE_TAKES_COMPRESSED) != 0 &&
-                            conn->host->compresses != NULL &&
-                            conn->host->compresses(conn->host->user);
+                            conn->app->host->compresses != NULL &&
+                            conn->app->host->compresses(conn->app->host->user);
     if (!conn->bulk.compresses) {
         return 0;
     }
@@ -77,15 +77,15 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 /* ---- the calls about them */
 
 /* Once: a second time there are none. */
-CUresult server_do_ga_bulk_open(struct server_conn *conn, struct ga_bulk_open_results *results)
+CUresult server_do_ga_bulk_open(struct server_app *app, struct ga_bulk_open_results *results)
 {
-    struct server_bulk *bulk = &conn->bulk;
+    struct server_bulk *bulk = &app->conn->bulk;
     char tickets[WIRE_BULKS_MAX * API_BULK_TICKET_BYTES];
     results->tickets = tickets;
     pthread_mutex_lock(&bulk->lock);
-    if (bulk->granted == 0 && conn->host->bulk_tickets != NULL) {
+    if (bulk->granted == 0 && app->host->bulk_tickets != NULL) {
         struct channel_ticket made[WIRE_BULKS_MAX];
-        bulk->granted = conn->host->bulk_tickets(conn->host->user, &conn->transport, made);
+        bulk->granted = app->host->bulk_tickets(app->host->user, &app->conn->transport, made);
         results->connections = bulk->granted;
         results->ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
         for (unsigned i = 0; i < bulk->granted; i++) {
@@ -96,14 +96,14 @@ CUresult server_do_ga_bulk_open(struct server_conn *conn, struct ga_bulk_open_re
         explicit_bzero(made, sizeof made);
     }
     pthread_mutex_unlock(&bulk->lock);
-    SERVER_REPLY_RESULTS(conn, conn->call.header, ga_bulk_open, CUDA_SUCCESS, results);
+    SERVER_REPLY_RESULTS(app, app->call.header, ga_bulk_open, CUDA_SUCCESS, results);
     explicit_bzero(tickets, sizeof tickets);
     return SERVER_ANSWERED;
 }
 
-CUresult server_do_ga_bulk_use(struct server_conn *conn, const struct ga_bulk_use_args *args)
+CUresult server_do_ga_bulk_use(struct server_app *app, const struct ga_bulk_use_args *args)
 {
-    struct server_bulk *bulk = &conn->bulk;
+    struct server_bulk *bulk = &app->conn->bulk;
     bool all = bulk->used == 0 && args->connections != 0 && args->connections <= WIRE_BULKS_MAX;
     pthread_mutex_lock(&bulk->lock);
     for (unsigned i = 0; all && i < args->connections; i++) {
@@ -115,7 +115,7 @@ CUresult server_do_ga_bulk_use(struct server_conn *conn, const struct ga_bulk_us
     }
     bulk->used = args->connections;
     for (unsigned i = 0; i < bulk->used; i++) {
-        send_queue_bulk_use(&conn->out, &bulk->conns[i]);
+        send_queue_bulk_use(&app->conn->out, &bulk->conns[i]);
     }
     return CUDA_SUCCESS;
 }
@@ -142,7 +142,7 @@ bool bulk_fits(const struct server_conn *conn, uint64_t bytes)
     const struct bulk_prefix *next = &conn->bulk.next;
     uint64_t here = next->connection != 0 ? 0 : next->compressed != 0 ? next->compressed : bytes;
     return bytes <= WIRE_CHUNK && next->compressed <= bytes &&
-           conn->call.header->length == conn->call.values + wire_padded(here);
+           conn->app->call.header->length == conn->app->call.values + wire_padded(here);
 }
 
 static enum ga_status out_of_band_take(struct server_conn *conn, struct transport_conn *from,
@@ -154,8 +154,8 @@ static enum ga_status out_of_band_take(struct server_conn *conn, struct transpor
         enum ga_status status = from->ops->receive(from, at, bytes, &got);
         if (status == GA_OK) {
             (void)GA_FAILPOINT("backend: piece of bulk read");
-            ledger_moved(conn->ledger, FIGURE_BULK_IN, got);
-            rate_look_soon(&conn->rates);
+            ledger_moved(conn->app->ledger, FIGURE_BULK_IN, got);
+            rate_look_soon(&conn->app->rates);
             at += got;
             bytes -= got;
         } else if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
@@ -183,7 +183,7 @@ static enum ga_status compressed_take(struct server_conn *conn, void *to, uint64
     uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *from = conn_scratch(conn);
     if (from == NULL) {
-        server_fail(conn, "no memory for a copy");
+        server_fail(conn->app, "no memory for a copy");
         return GA_LOST;
     }
     GA_TRY(plain_take(conn, from, compressed));
@@ -195,7 +195,7 @@ enum ga_status bulk_drop(struct server_conn *conn, uint64_t bytes)
     uint32_t compressed = conn->bulk.next.compressed;
     uint8_t *to = conn_scratch(conn);
     if (to == NULL) {
-        server_fail(conn, "no memory for a copy");
+        server_fail(conn->app, "no memory for a copy");
         return GA_LOST;
     }
     return plain_take(conn, to, compressed != 0 ? compressed : bytes);

@@ -7,7 +7,7 @@
 #include "api/driver_places.h"
 #include "base/log.h"
 #include "server/driver/driver.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 
 #ifdef GPUAAS_FAILPOINTS
 
@@ -39,22 +39,22 @@ static bool has_risen(const struct call_check *check, const struct ledger *ledge
 /* ---- what the driver holds by its own count */
 
 /* Where several applications share the process, it is not known whose it is. */
-static uint64_t memory_over(const struct server_conn *conn, const struct server_session *session)
+static uint64_t memory_over(const struct server_app *app, const struct server_session *session)
 {
-    const struct cuda_driver_places *places = driver_places(conn->driver);
+    const struct cuda_driver_places *places = driver_places(app->driver);
     uint64_t held = 0;
-    if (session == NULL || session->number == 0 || places == NULL || conn->ledger->memory == NULL ||
-        conn->host->shares_process || places->memory_held(session->real, &held) != CUDA_SUCCESS) {
+    if (session == NULL || session->number == 0 || places == NULL || app->ledger->memory == NULL ||
+        app->host->shares_process || places->memory_held(session->real, &held) != CUDA_SUCCESS) {
         return 0;
     }
-    uint64_t charged = atomic_load(&conn->ledger->memory[session->gpu].bytes);
+    uint64_t charged = atomic_load(&app->ledger->memory[session->gpu].bytes);
     return held > charged ? held - charged : 0;
 }
 
-static void held_check(const struct server_conn *conn, uint16_t op)
+static void held_check(const struct server_app *app, uint16_t op)
 {
     for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
-        uint64_t over = memory_over(conn, conn->sessions[i]);
+        uint64_t over = memory_over(app, app->sessions[i]);
         if (over > 0) {
             ga_error("after %s the driver holds %llu bytes of a GPU more than are charged",
                      api_op_name(op), (unsigned long long)over);
@@ -67,9 +67,9 @@ static void held_check(const struct server_conn *conn, uint16_t op)
 
 /* Figures of memory also fall when the completion thread or a job gives some back.
  * Memory that is pinned may bring the context that it is pinned in (pipeline/primary.h). */
-void call_check_end(const struct call_check *check, const struct server_conn *conn, uint16_t op)
+void call_check_end(const struct call_check *check, const struct server_app *app, uint16_t op)
 {
-    const struct ledger *ledger = conn->ledger;
+    const struct ledger *ledger = app->ledger;
     const struct api_op_facts facts = api_facts(op);
     bool pins = has_risen(check, ledger, FIGURE_PINNED_BYTES) ||
                 has_risen(check, ledger, FIGURE_SHARED_BYTES);
@@ -88,7 +88,7 @@ void call_check_end(const struct call_check *check, const struct server_conn *co
             abort();
         }
     }
-    held_check(conn, op);
+    held_check(app, op);
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "server/pipeline/ledger.h"
 
-struct server_conn;
+struct server_app;
 
 #ifdef GPUAAS_FAILPOINTS
 struct call_check {
@@ -18,14 +18,14 @@ struct call_check {
 
 void call_check_begin(struct call_check *check, const struct ledger *ledger);
 /* Ends the process where the figures have changed otherwise. */
-void call_check_end(const struct call_check *check, const struct server_conn *conn, uint16_t op);
+void call_check_end(const struct call_check *check, const struct server_app *app, uint16_t op);
 #else
 struct call_check {
     char none;
 };
 
 #define call_check_begin(check, ledger) ((void)(check), (void)(ledger))
-#define call_check_end(check, conn, op) ((void)(check), (void)(conn), (void)(op))
+#define call_check_end(check, app, op)  ((void)(check), (void)(app), (void)(op))
 #endif
 
 #endif

@@ -77,9 +77,9 @@ static const struct event_ref *entry_event(const struct completer_entry *entry)
 
 static CUresult completer_event_query(struct completer *completer, struct event_ref *ref)
 {
-    CUresult rc = completer->conn->driver->cuEventQuery(ref->real);
+    CUresult rc = completer->app->driver->cuEventQuery(ref->real);
     if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY) {
-        server_check_fault(completer->conn, rc);
+        server_check_fault(completer->app, rc);
     }
     return rc;
 }
@@ -125,7 +125,7 @@ static bool entry_poll(void *user, struct completion *base)
 {
     struct completer *completer = user;
     struct completer_entry *entry = ga_container(base, struct completer_entry, base);
-    CUresult rc = (CUresult)atomic_load(&completer->conn->fault);
+    CUresult rc = (CUresult)atomic_load(&completer->app->fault);
     if (rc == CUDA_SUCCESS && entry->event != NULL) {
         rc = completer_event_query(completer, entry->event);
     }
@@ -150,7 +150,7 @@ static bool entry_poll_in_thread(void *user, struct completion *base)
     struct completer_entry *entry = ga_container(base, struct completer_entry, base);
     const struct event_ref *ref = entry_event(entry);
     if (ref != NULL) {
-        (void)completer->conn->driver->cuCtxSetCurrent(ref->context->real);
+        (void)completer->app->driver->cuCtxSetCurrent(ref->context->real);
     }
     return entry_poll(user, base);
 }
@@ -164,12 +164,12 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     struct send_queue_frame *frame =
         send_queue_frame_make(frames, 16, opcode, entry->session, entry->sequence);
     if (frame == NULL) {
-        server_fail(completer->conn, "no memory for a reply");
+        server_fail(completer->app, "no memory for a reply");
         return;
     }
     ga_write_i32(&frame->writer, (int32_t)entry->rc);
     ga_write_u32(&frame->writer, entry->host_call_id);
-    send_queue_append(&completer->conn->out, frame);
+    send_queue_append(&completer->app->conn->out, frame);
 }
 
 /* Whether the client waits for it, and nothing of its call comes behind it. */
@@ -186,7 +186,7 @@ static void output_before(struct completer *completer, const struct completer_en
     bool tells =
         entry->kind == COMPLETER_DONE || entry->kind == COMPLETER_HOST || ends_a_call(entry);
     if (tells && ref != NULL) {
-        output_of_event(completer->conn, ref);
+        output_of_event(completer->app, ref);
     }
 }
 
@@ -206,11 +206,11 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_HOST:
-        host_lease_called(&completer->conn->host_calls, entry->host_call_id);
+        host_lease_called(&completer->app->conn->host_calls, entry->host_call_id);
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:
-        send_queue_append(&completer->conn->out, entry->frame);
+        send_queue_append(&completer->app->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
         copy_chunk_send(completer, frames, entry);
@@ -222,11 +222,11 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         }
         break;
     case COMPLETER_SLOT:
-        staging_give(&completer->conn->staging, entry->slot);
+        staging_give(&completer->app->conn->staging, entry->slot);
         break;
     case COMPLETER_JOB:
         entry_release(completer, entry);
-        conn_add_job(completer->conn, entry);
+        conn_add_job(completer->app->conn, entry);
         return;
     }
     if (ends_a_call(entry)) {
@@ -253,7 +253,7 @@ static bool emit_at_once(struct completer *completer, struct completer_entry *en
     if (!entry_poll(completer, &entry->base)) {
         return false;
     }
-    entry_emit(completer, &completer->conn->frames, entry);
+    entry_emit(completer, &completer->app->conn->frames, entry);
     return true;
 }
 
@@ -314,7 +314,7 @@ enum ga_status completer_wait_room(struct completer *completer)
     if (atomic_load(&completer->outstanding) < COMPLETIONS_MAX) {
         return GA_OK;
     }
-    const atomic_bool *ended = &completer->conn->ended;
+    const atomic_bool *ended = &completer->app->conn->ended;
     pthread_mutex_lock(&completer->lock);
     while (atomic_load(&completer->outstanding) >= COMPLETIONS_MAX && !atomic_load(ended)) {
         pthread_cond_wait(&completer->shrunk, &completer->lock);
@@ -361,7 +361,7 @@ static uint64_t completer_sleep_ns(const struct completer *completer)
 /* `waiting`: bytes are left in the send queue. */
 static void completer_sleep(struct completer *completer, bool waiting)
 {
-    struct send_queue *out = &completer->conn->out;
+    struct send_queue *out = &completer->app->conn->out;
     uint64_t held_ns = waiting ? send_queue_held_ns(out) : 0;
     uint64_t most_ns = held_ns != 0 ? held_ns : UINT64_MAX;
     bool writable = waiting && held_ns == 0;
@@ -396,7 +396,7 @@ static void completer_sleep(struct completer *completer, bool waiting)
 static void *completer_run(void *argument)
 {
     struct completer *completer = argument;
-    ga_log_set_thread_client(completer->conn->host->client);
+    ga_log_set_thread_client(completer->app->host->client);
     (void)prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL,
                 0UL); /* it sleeps for moments: 1 us is exact enough */
     for (;;) {
@@ -410,9 +410,9 @@ static void *completer_run(void *argument)
         }
         size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
                                           entry_emit_in_thread, completer);
-        enum ga_status status = send_queue_flush(&completer->conn->out);
+        enum ga_status status = send_queue_flush(&completer->app->conn->out);
         if (status == GA_LOST) {
-            conn_end(completer->conn); /* the submit thread may be waiting for room */
+            conn_end(completer->app->conn); /* the submit thread may be waiting for room */
         }
         if (told == 0) {
             completer_sleep(completer, status == GA_AGAIN);
@@ -420,9 +420,9 @@ static void *completer_run(void *argument)
     }
 }
 
-void completer_init(struct completer *completer, struct server_conn *conn)
+void completer_init(struct completer *completer, struct server_app *app)
 {
-    *completer = (struct completer){.conn = conn, .wake_fd = -1};
+    *completer = (struct completer){.app = app, .wake_fd = -1};
     completion_list_init(&completer->incoming);
     completion_list_init(&completer->entries);
     ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MAX);
@@ -455,7 +455,7 @@ void completer_stop(struct completer *completer)
             ga_container(ga_container(at, struct completion, link), struct completer_entry, base);
         ga_list_remove(&entry->base.link);
         if (entry->slot != NULL) {
-            staging_give(&completer->conn->staging, entry->slot);
+            staging_give(&completer->app->conn->staging, entry->slot);
         }
         if (entry->frame != NULL) {
             send_queue_frame_free(entry->frame);

@@ -14,7 +14,7 @@
 #include "server/session/objects.h"
 #include "server/session/waiting_calls.h"
 
-struct server_conn;
+struct server_app;
 
 /* With this many entries outstanding the submit thread reads no further calls. */
 #define COMPLETIONS_MAX 16384u
@@ -49,16 +49,16 @@ struct completer_entry {
     uint64_t offset;             /* DATA: in the copy; STORE: in the piece */
     uint32_t bytes;
     bool last;
-    uint32_t host_call_id;                                                /* HOST */
-    struct send_queue_frame *frame;                                       /* FRAME */
-    void (*job)(struct server_conn *conn, struct completer_entry *entry); /* JOB; keeps it */
+    uint32_t host_call_id;                                              /* HOST */
+    struct send_queue_frame *frame;                                     /* FRAME */
+    void (*job)(struct server_app *app, struct completer_entry *entry); /* JOB; keeps it */
     uint64_t job_values[2];
     struct waiting_call waits; /* JOB: what a thread that may wait does before it */
     bool between_frames;       /* JOB: it ends what the handler of a call may be using */
 };
 
 struct completer {
-    struct server_conn *conn;
+    struct server_app *app;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t shrunk;
@@ -76,7 +76,7 @@ struct completer {
     uint8_t *compressed;          /* room for a piece, of who emits it; NULL: none yet */
 };
 
-void completer_init(struct completer *completer, struct server_conn *conn);
+void completer_init(struct completer *completer, struct server_app *app);
 /* Starts the thread. */
 GA_CHECKED enum ga_status completer_start(struct completer *completer);
 /* Stops the thread and joins it. Outstanding entries are dropped. */

@@ -30,11 +30,11 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
     unsigned looks = 0;
     uint64_t until = ga_clock_ns() + spin_ns;
     do {
-        if (completer_poll(&conn->completer)) {
+        if (completer_poll(&conn->app->completer)) {
             conn_flush(conn);
             came = true;
             until = ga_clock_ns() + spin_ns;
-        } else if (conn->completer.held != NULL) {
+        } else if (conn->app->completer.held != NULL) {
             sched_yield(); /* a GPU in software needs the processor */
         }
         *status = frame_fill(&conn->reader, &conn->transport);
@@ -46,13 +46,13 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
 {
     enum ga_status status = frame_fill(&conn->reader, &conn->transport);
     if (status == GA_AGAIN) {
-        meter_idle(conn);
+        meter_idle(conn->app);
     }
     uint64_t spin_ns = status == GA_AGAIN ? ga_spin_begin(&conn->spin) : 0;
     if (spin_ns != 0) {
         ga_spin_end(&conn->spin, input_spin(conn, spin_ns, &status));
     }
-    completer_hand_over(&conn->completer);
+    completer_hand_over(&conn->app->completer);
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
         conn_poll(conn, &conn->transport, POLLIN);
         return GA_OK;
@@ -63,22 +63,21 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
 /* ---- frames */
 
 /* NULL: there is none, or its window is not agreed. */
-static struct server_session *conn_session(struct server_conn *conn,
-                                           const struct wire_header *header)
+static struct server_session *conn_session(struct server_app *app, const struct wire_header *header)
 {
     if (header->session == 0 || header->session > CONF_GPUS_MAX) {
         return NULL;
     }
-    struct server_session *session = conn->sessions[header->session];
+    struct server_session *session = app->sessions[header->session];
     return session != NULL && session->agreed ? session : NULL;
 }
 
 void context_switch(struct server_conn *conn, uint64_t handle)
 {
-    meter_forget(&conn->meter);
-    conn->current = ga_handle_table_find(&conn->objects.contexts, handle);
-    CUcontext real = conn->current != NULL ? conn->current->real : NULL;
-    server_check_fault(conn, conn->driver->cuCtxSetCurrent(real));
+    meter_forget(&conn->app->meter);
+    conn->app->current = ga_handle_table_find(&conn->app->objects.contexts, handle);
+    CUcontext real = conn->app->current != NULL ? conn->app->current->real : NULL;
+    server_check_fault(conn->app, conn->app->driver->cuCtxSetCurrent(real));
 }
 
 static bool context_frame(struct server_conn *conn, struct ga_reader *reader)
@@ -128,9 +127,9 @@ static bool call_lacking(struct server_conn *conn, const struct wire_header *hea
         return false;
     }
     if (api_op_set_has(&conn->silent, header->opcode)) {
-        server_async_error(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+        server_async_error(conn->app, header, CUDA_ERROR_NOT_SUPPORTED);
     } else {
-        server_reply(conn, header, CUDA_ERROR_NOT_SUPPORTED);
+        server_reply(conn->app, header, CUDA_ERROR_NOT_SUPPORTED);
     }
     return true;
 }
@@ -144,11 +143,11 @@ static bool waits_for_value(uint16_t opcode)
 static bool call_frame(struct server_conn *conn, const struct wire_header *header,
                        struct ga_reader *reader)
 {
-    conn->call = (struct server_call){.header = header,
-                                      .session = conn_session(conn, header),
-                                      .values = reader->size,
-                                      .bytes = reader->data};
-    if (conn->call.session == NULL) {
+    conn->app->call = (struct server_call){.header = header,
+                                           .session = conn_session(conn->app, header),
+                                           .values = reader->size,
+                                           .bytes = reader->data};
+    if (conn->app->call.session == NULL) {
         return false;
     }
     server_handler *handler = server_dispatch_find(header->opcode);
@@ -157,15 +156,15 @@ static bool call_frame(struct server_conn *conn, const struct wire_header *heade
         return call_lacking(conn, header);
     }
     (void)GA_FAILPOINT("backend: before a call");
-    if (conn->elsewhere) {
-        context_apply(conn, conn->current);
-        conn->elsewhere = false;
+    if (conn->app->elsewhere) {
+        context_apply(conn->app, conn->app->current);
+        conn->app->elsewhere = false;
     }
-    conn->waits_for_values = conn->waits_for_values || waits_for_value(header->opcode);
+    conn->app->waits_for_values = conn->app->waits_for_values || waits_for_value(header->opcode);
     struct call_check check;
-    call_check_begin(&check, conn->ledger);
-    bool good = handler(conn, header, reader);
-    call_check_end(&check, conn, header->opcode);
+    call_check_begin(&check, conn->app->ledger);
+    bool good = handler(conn->app, header, reader);
+    call_check_end(&check, conn->app, header->opcode);
     (void)GA_FAILPOINT("backend: after a call");
     return good;
 }
@@ -208,7 +207,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     if (!in_turn(conn, &header)) {
         return GA_INVALID;
     }
-    completer_hand_over(&conn->completer);
+    completer_hand_over(&conn->app->completer);
     GA_TRY(conn_wait_room(conn));
     struct ga_reader reader = ga_reader_of(values, bulk != 0 ? bulk : header.length);
     bool good = header.opcode < WIRE_API_FIRST ? wire_frame(conn, &header, &reader)
@@ -217,10 +216,11 @@ static enum ga_status conn_frame(struct server_conn *conn)
         return atomic_load(&conn->ended) ? GA_LOST : GA_INVALID;
     }
     frame_drop(&conn->reader);
-    ledger_moved(conn->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
+    ledger_moved(conn->app->ledger, FIGURE_FRAMES_IN, sizeof header + header.length);
     if (header.opcode != WIRE_BULK) {
         conn->bulk.next = (struct bulk_prefix){0};
-        if (rate_frame_is_due(&conn->rates, conn->ledger->quota, sizeof header + header.length)) {
+        if (rate_frame_is_due(&conn->app->rates, conn->app->ledger->quota,
+                              sizeof header + header.length)) {
             (void)rate_wait(conn);
         }
     }
@@ -230,8 +230,8 @@ static enum ga_status conn_frame(struct server_conn *conn)
 static void between_frames(struct server_conn *conn)
 {
 #ifdef GPUAAS_FAILPOINTS
-    if (conn->host->between_frames != NULL) {
-        conn->host->between_frames(conn->host->user, conn);
+    if (conn->app->host->between_frames != NULL) {
+        conn->app->host->between_frames(conn->app->host->user, conn->app);
     }
 #else
     (void)conn;
@@ -275,19 +275,19 @@ static void *conn_run(void *argument)
     struct conn_beginning beginning = *(struct conn_beginning *)argument;
     struct server_conn *conn = beginning.conn;
     free(argument);
-    ga_log_set_thread_client(conn->host->client);
+    ga_log_set_thread_client(conn->app->host->client);
     const char *why = "no session could be made";
     if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
         why = conn_serve(conn);
     }
-    completer_hand_over(&conn->completer);
+    completer_hand_over(&conn->app->completer);
     conn_flush(conn);
-    meter_end(conn);
+    meter_end(conn->app);
     atomic_store(&conn->ended, true);
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
-    bool clean = conn->host->objects_free != NULL && conn_wind_up(conn);
-    conn->host->ended(conn->host->user, why, clean);
+    bool clean = conn->app->host->objects_free != NULL && conn_wind_up(conn);
+    conn->app->host->ended(conn->app->host->user, why, clean);
     return NULL;
 }
 
@@ -297,11 +297,30 @@ void conn_end(struct server_conn *conn)
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
     send_queue_end(&conn->out);
-    completer_interrupt(&conn->completer);
+    completer_interrupt(&conn->app->completer);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
 /* NULL: no memory. */
+static struct server_app *app_make(struct server_conn *conn, const struct cuda_driver *driver,
+                                   const struct server_host *host, bool meters, bool records)
+{
+    struct server_app *app = calloc(1, sizeof *app);
+    if (app == NULL) {
+        return NULL;
+    }
+    app->conn = conn;
+    app->driver = driver;
+    app->host = host;
+    app->ledger = host->ledger;
+    objects_init(&app->objects, app->ledger);
+    image_table_init(&app->objects.images, app->ledger);
+    waiting_calls_init(&app->waiting);
+    completer_init(&app->completer, app);
+    meter_init(&app->meter, meters, records);
+    return app;
+}
+
 static struct server_conn *conn_make(const struct cuda_driver *driver,
                                      const struct server_host *host,
                                      const struct transport_conn *transport,
@@ -309,31 +328,27 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
                                      const struct channel_setup *setup)
 {
     struct server_conn *conn = calloc(1, sizeof *conn);
-    if (conn == NULL) {
+    struct server_app *app =
+        conn != NULL ? app_make(conn, driver, host, setup->meter != 0, setup->record != 0) : NULL;
+    if (app == NULL) {
+        free(conn);
         return NULL;
     }
-    conn->driver = driver;
-    conn->host = host;
-    conn->ledger = host->ledger;
+    conn->app = app;
     conn->transport = *transport;
     conn->reader = *reader;
     conn->queue_bytes = setup->session_queue_bytes;
     conn->shared_buffers.most = setup->shared_memory_bytes;
-    conn->shared_buffers.ledger = conn->ledger;
+    conn->shared_buffers.ledger = app->ledger;
     conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
-    staging_init(&conn->staging, driver, conn->ledger, conn->queue_bytes, setup->copy_overflow);
+    staging_init(&conn->staging, driver, app->ledger, conn->queue_bytes, setup->copy_overflow);
     bulk_init(&conn->bulk);
-    host_calls_init(&conn->host_calls, driver, conn->ledger);
+    host_calls_init(&conn->host_calls, driver, app->ledger);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);
     send_queue_pool_init(&conn->frames);
-    objects_init(&conn->objects, conn->ledger);
-    image_table_init(&conn->objects.images, conn->ledger);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     ga_list_init(&conn->ends);
-    waiting_calls_init(&conn->waiting);
-    completer_init(&conn->completer, conn);
-    meter_init(&conn->meter, setup->meter != 0, setup->record != 0);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (conn->wake_fd < 0) {
         conn_unmake(conn);
@@ -345,14 +360,14 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
 /* Takes `beginning` if it answers GA_OK. */
 static enum ga_status conn_threads_start(struct server_conn *conn, struct conn_beginning *beginning)
 {
-    GA_TRY(completer_start(&conn->completer));
-    enum ga_status status = output_attach(conn->host->output, &conn->output);
+    GA_TRY(completer_start(&conn->app->completer));
+    enum ga_status status = output_attach(conn->app->host->output, &conn->output);
     if (status == GA_OK && pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
-        output_detach(conn->host->output, &conn->output);
+        output_detach(conn->app->host->output, &conn->output);
         status = GA_NO_MEMORY;
     }
     if (status != GA_OK) {
-        completer_stop(&conn->completer);
+        completer_stop(&conn->app->completer);
     }
     return status;
 }
@@ -378,7 +393,7 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     conn->takes_notices = (hello->takes & HANDSHAKE_TAKES_NOTICES) != 0;
     conn->output =
         (struct kernel_output){.conn = conn, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
-    quota_listen(conn->ledger->quota, server_notice, conn);
+    quota_listen(conn->app->ledger->quota, server_notice, conn->app);
     enum ga_status status = conn_threads_start(conn, beginning);
     if (status != GA_OK) {
         free(beginning);

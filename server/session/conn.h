@@ -18,92 +18,20 @@
 #include "base/cursor.h"
 #include "base/spin.h"
 #include "server/channel.h"
-#include "server/driver/driver.h"
 #include "server/pipeline/copy_overflow.h"
 #include "server/pipeline/host_calls.h"
 #include "server/pipeline/send_queue.h"
 #include "server/pipeline/shared_buffers.h"
 #include "server/pipeline/staging.h"
+#include "server/session/app.h"
 #include "server/session/bulk.h"
-#include "server/session/completer.h"
-#include "server/session/gate.h"
 #include "server/session/kernel_output.h"
-#include "server/session/meter.h"
-#include "server/session/monitor.h"
-#include "server/session/objects.h"
-#include "server/session/ranges.h"
-#include "server/session/rate_wait.h"
-#include "server/session/waiting_calls.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
 
-/* Callbacks of the connection to its process. */
-struct server_host {
-    void *user;
-    const char *client; /* its address, for the log. NULL: as the process has it */
-    /* Uses the ticket of a SESSION_OPEN. GA_DENIED with `why`. */
-    enum ga_status (*ticket)(void *user, const struct handshake_data_hello *hello,
-                             const char **why);
-    /* The driver's ordinal of the GPU that serves the hello's device, as its ticket says; -1: not
-     * of this process. */
-    int (*ordinal)(void *user, const struct handshake_data_hello *hello);
-    /* The index of this GPU in the list that clients see, and the memory that a context on it
-     * takes, as measured. NULL: 0. */
-    uint32_t (*gpu)(void *user, int ordinal, uint64_t *context_bytes);
-    /* The session has begun: said before its client knows. May be NULL. */
-    void (*bound)(void *user, uint32_t gpu);
-    /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
-     * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
-     * too. */
-    enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
-    /* As request, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
-    void (*tell)(void *user, struct channel_request *packet, int fd);
-    /* gpuaasd keeps images of modules for their owners. */
-    bool keeps_images;
-    /* Whether bulk may be compressed. May be NULL: no. */
-    bool (*compresses)(void *user);
-    /* Makes tickets for bulk connections beside this one; how many. May be NULL: there are none. */
-    unsigned (*bulk_tickets)(void *user, const struct transport_conn *conn,
-                             struct channel_ticket made[WIRE_BULKS_MAX]);
-    struct output_redirection *output; /* what its driver prints; NULL: goes where it goes */
-    struct ledger *ledger;             /* of the application */
-    /* The gate of a new session, which lasts as long as the session. May be NULL: there are none.
-     */
-    struct gate *(*gate)(void *user, struct server_session *session);
-    /* Frees all that the application has made (calls/objects_end.h). False: some of it cannot be
-     * freed. NULL: the process ends with the connection, and nothing need be freed. */
-    bool (*objects_free)(struct server_conn *conn);
-    /* Between two frames. NULL: nothing. Only in builds for tests. */
-    void (*between_frames)(void *user, struct server_conn *conn);
-    bool shares_process; /* with other applications: its contexts are its own */
-    bool scrubs; /* memory that the driver gives may have been another application's (scrub.h) */
-    uint64_t end_ns; /* how long the end waits for the application's work */
-    /* The connection has ended; `why` in words. `clean`: nothing of it is left in the process, and
-     * conn_free may be called. Called once, by the submit thread, as its last act. */
-    void (*ended)(void *user, const char *why, bool clean);
-    uint64_t
-        client_cache; /* limit on bytes that the client caches, of each device; see conf/keys.def */
-};
-
-/* The call that is being carried out: what its handler may ask besides the arguments. */
-struct server_call {
-    const struct wire_header *header;
-    struct server_session *session;
-    size_t values;        /* bytes of values in the frame; bulk stands behind them */
-    const uint8_t *bytes; /* the values */
-};
-
-/* Kept frames are being carried out again: nobody gets an answer. */
-struct server_replay {
-    struct server_stream *stream; /* stands for the one they name, which may be gone */
-    CUresult rc;                  /* the first error */
-};
-
 struct server_conn {
-    const struct cuda_driver *driver;
-    const struct server_host *host;
-    struct ledger *ledger; /* the host's */
+    struct server_app *app; /* whose calls it carries */
     struct transport_conn transport;
     struct frame_reader reader;
     struct send_queue out;
@@ -111,37 +39,20 @@ struct server_conn {
     struct staging staging;
     struct server_bulk bulk;
     struct shared_buffers shared_buffers;
-    struct completer completer;
-    struct waiting_calls waiting;
     struct host_calls host_calls;
     struct kernel_output output;
-    struct server_objects objects;
-    struct range_table ranges;
-    struct range_table reserved; /* the program's reservations, outside of windows */
-    struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
-    bool takes_trim;                                    /* the client understands WIRE_TRIM */
-    bool takes_notices;                                 /* and WIRE_NOTICE */
+    bool takes_trim;       /* the client understands WIRE_TRIM */
+    bool takes_notices;    /* and WIRE_NOTICE */
     _Atomic bool welcomed; /* the client has been answered: before, it expects nothing else */
     char *_Atomic notice;  /* that waits for it; malloc-ed; NULL: none */
     bool lacks;            /* any of the following */
     struct api_op_set lacking, silent; /* client's calls that this build lacks */
     uint64_t calls;                    /* sequence of the last call */
-    bool gated;                        /* any session has a gate */
-    const struct gate_bell *bell;      /* of its gates; NULL: none */
-    struct meter meter;
-    struct monitor monitor;
-    struct conn_rates rates;
-    struct server_call call;
-    struct server_replay *replay; /* NULL: frames come from the client */
-    struct server_context *current;
-    bool elsewhere; /* the driver's current context is another, until the next call */
     uint64_t queue_bytes;
     struct staging_slot *shared; /* slot for small pieces, with a lease for this pointer; or NULL */
     uint32_t shared_used;
     uint64_t overflow_wait_ns;
     uint64_t still, hopeless; /* staging_moves since which no work goes on; and no room is left */
-    bool waits_for_values; /* a stream waits, or has, for a value: only a later call may end that */
-    bool overflows_not;    /* the driver cannot do what overflow needs */
     uint8_t *scratch;
     struct transport_memory scratch_lent; /* for the network card */
     uint32_t small_copies;                /* see calls/copy.c */
@@ -153,7 +64,6 @@ struct server_conn {
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;
     uint64_t end_by_ns; /* of the end: until when it waits for work; 0: the connection serves */
-    _Atomic int fault;  /* CUresult of the execution fault that condemned the process; 0: none */
     pthread_mutex_t job_lock;
     struct ga_list jobs;   /* completer_entry.base.link */
     atomic_uint job_count; /* and CONN_TAKES_TURNS */

@@ -11,7 +11,7 @@ enum ga_status conn_bulk(struct server_conn *conn, void *to, size_t size)
     while (size != 0) {
         size_t got;
         enum ga_status status =
-            frame_bulk(&conn->reader, &conn->transport, conn->call.values, at, size, &got);
+            frame_bulk(&conn->reader, &conn->transport, conn->app->call.values, at, size, &got);
         if (status == GA_OK && got == 0) {
             return GA_INVALID; /* the frame is shorter than the caller thinks */
         }
@@ -33,7 +33,7 @@ bool conn_bulk_skip(struct server_conn *conn)
 {
     uint8_t piece[4096];
     size_t left;
-    while ((left = frame_bulk_left(&conn->reader, conn->call.values)) != 0) {
+    while ((left = frame_bulk_left(&conn->reader, conn->app->call.values)) != 0) {
         if (conn_bulk(conn, piece, left < sizeof piece ? left : sizeof piece) != GA_OK) {
             return false;
         }

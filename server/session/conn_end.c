@@ -43,7 +43,7 @@ static void jobs_drop(struct server_conn *conn)
         ga_list_each (at, next, lists[i]) {
             struct completion *base = ga_container(at, struct completion, link);
             ga_list_remove(&base->link);
-            completer_entry_free(&conn->completer,
+            completer_entry_free(&conn->app->completer,
                                  ga_container(base, struct completer_entry, base));
         }
     }
@@ -57,7 +57,7 @@ static void memory_give_back(struct server_conn *conn)
         staging_give(&conn->staging, conn->shared);
         conn->shared = NULL;
     }
-    shared_buffers_fini(&conn->shared_buffers, conn->driver);
+    shared_buffers_fini(&conn->shared_buffers, conn->app->driver);
     host_calls_fini(&conn->host_calls);
     staging_clear(&conn->staging);
 }
@@ -65,22 +65,22 @@ static void memory_give_back(struct server_conn *conn)
 bool conn_wind_up(struct server_conn *conn)
 {
     (void)GA_FAILPOINT("backend: before the end of an application");
-    conn->end_by_ns = ga_clock_ns() + conn->host->end_ns;
+    conn->end_by_ns = ga_clock_ns() + conn->app->host->end_ns;
     send_queue_end(&conn->out);
     memory_unlend(conn);
     send_queue_close(&conn->out);
     conn_run_jobs(conn);
-    if (!conn->host->objects_free(conn) ||
-        waiting_calls_settle(conn, &conn->waiting.all) != GA_OK) {
+    if (!conn->app->host->objects_free(conn->app) ||
+        waiting_calls_settle(conn->app, &conn->app->waiting.all) != GA_OK) {
         return false;
     }
     (void)GA_FAILPOINT("backend: objects of an application freed");
-    waiting_calls_stop(&conn->waiting);
-    completer_stop(&conn->completer);
+    waiting_calls_stop(&conn->app->waiting);
+    completer_stop(&conn->app->completer);
     jobs_drop(conn);
     memory_give_back(conn);
-    output_detach(conn->host->output, &conn->output);
-    (void)conn->driver->cuCtxSetCurrent(NULL);
+    output_detach(conn->app->host->output, &conn->output);
+    (void)conn->app->driver->cuCtxSetCurrent(NULL);
     return true;
 }
 
@@ -99,26 +99,27 @@ static void objects_fini(struct server_objects *objects)
 
 void conn_unmake(struct server_conn *conn)
 {
-    quota_listen(conn->ledger->quota, NULL, NULL);
+    quota_listen(conn->app->ledger->quota, NULL, NULL);
     for (unsigned i = 1; i <= CONF_GPUS_MAX; i++) {
-        free(conn->sessions[i]);
+        free(conn->app->sessions[i]);
     }
-    meter_fini(&conn->meter);
-    objects_fini(&conn->objects);
-    range_table_fini(&conn->ranges);
-    range_table_fini(&conn->reserved);
-    completer_fini(&conn->completer);
+    meter_fini(&conn->app->meter);
+    objects_fini(&conn->app->objects);
+    range_table_fini(&conn->app->ranges);
+    range_table_fini(&conn->app->reserved);
+    completer_fini(&conn->app->completer);
     send_queue_fini(&conn->out);
     staging_fini(&conn->staging); /* conn_end may be called until here */
     bulk_fini(&conn->bulk);
     ga_pool_fini(&conn->frames);
-    waiting_calls_fini(&conn->waiting);
+    waiting_calls_fini(&conn->app->waiting);
     pthread_mutex_destroy(&conn->job_lock);
     if (conn->wake_fd >= 0) {
         close(conn->wake_fd);
     }
     free(conn->scratch);
     free(conn->notice);
+    free(conn->app);
     free(conn);
 }
 

@@ -15,7 +15,7 @@ void conn_flush(struct server_conn *conn)
 {
     enum ga_status status = send_queue_flush(&conn->out);
     if (status == GA_AGAIN) {
-        completer_wake(&conn->completer);
+        completer_wake(&conn->app->completer);
     } else if (status == GA_LOST) {
         atomic_store(&conn->ended, true);
     }
@@ -45,10 +45,10 @@ static void job_run(struct server_conn *conn, struct ga_list *jobs, atomic_uint 
     atomic_fetch_sub(count, 1);
     pthread_mutex_unlock(&conn->job_lock);
     if (entry->waits.make != NULL) {
-        waiting_call_made(conn, entry);
+        waiting_call_made(conn->app, entry);
     }
-    entry->job(conn, entry);
-    completer_entry_free(&conn->completer, entry);
+    entry->job(conn->app, entry);
+    completer_entry_free(&conn->app->completer, entry);
 }
 
 void conn_run_jobs(struct server_conn *conn)
@@ -57,8 +57,8 @@ void conn_run_jobs(struct server_conn *conn)
     while ((count = atomic_load(&conn->job_count)) != 0) {
         if ((count & CONN_TAKES_TURNS) != 0) {
             atomic_fetch_and(&conn->job_count, ~CONN_TAKES_TURNS);
-            meter_start(&conn->meter);
-            gates_begin(conn);
+            meter_start(&conn->app->meter);
+            gates_begin(conn->app);
             continue;
         }
         job_run(conn, &conn->jobs, &conn->job_count);
@@ -75,11 +75,11 @@ void conn_run_ends(struct server_conn *conn)
 /* How long it may sleep now; then it looks what is done on the GPUs. */
 static uint64_t conn_sleep_ns(struct server_conn *conn)
 {
-    uint64_t gate_ns = conn->gated ? gate_rest(conn) : UINT64_MAX;
+    uint64_t gate_ns = conn->app->gated ? gate_rest(conn->app) : UINT64_MAX;
     if (gate_ns != UINT64_MAX) {
         return gate_ns;
     }
-    int sleep_ms = meter_sleep_ms(conn);
+    int sleep_ms = meter_sleep_ms(conn->app);
     return sleep_ms < 0 ? UINT64_MAX : (uint64_t)sleep_ms * GA_NS_PER_MS;
 }
 
@@ -99,7 +99,7 @@ static void conn_poll_for(struct server_conn *conn, struct transport_conn *from,
 {
     struct pollfd fds[2 + TRANSPORT_POLL_MAX] = {
         {.fd = conn->wake_fd, .events = POLLIN},
-        {.fd = conn->bell != NULL ? conn->bell->fd : -1, .events = POLLIN}};
+        {.fd = conn->app->bell != NULL ? conn->app->bell->fd : -1, .events = POLLIN}};
     unsigned count = 0;
     if (from != NULL) {
         count = from->ops->poll_prepare(from, wanted, fds + 2);
@@ -117,19 +117,19 @@ static void conn_poll_for(struct server_conn *conn, struct transport_conn *from,
                                       .tv_nsec = (long)(ns % GA_NS_PER_S)};
         ready = ppoll(fds, 2 + count, ns != UINT64_MAX ? &time : NULL, NULL);
         if (ready == 0) {
-            meter_look(conn);
+            meter_look(conn->app);
             most_ns -= most_ns != UINT64_MAX ? ns : 0;
         }
     } while (ready == 0 && !over);
     if (ready > 0) {
-        meter_idle(conn); /* who is woken again and again looks, too */
+        meter_idle(conn->app); /* who is woken again and again looks, too */
     }
     if (ready > 0 && (fds[0].revents & POLLIN) != 0) {
         eventfd_t count;
         (void)!eventfd_read(conn->wake_fd, &count);
     }
     if (ready > 0 && (fds[1].revents & POLLIN) != 0) {
-        bell_take(conn->bell);
+        bell_take(conn->app->bell);
     }
 }
 
@@ -148,14 +148,14 @@ void conn_pause(struct server_conn *conn, uint64_t most_ns)
 /* How long it may wait for a condition, which no bell ends. */
 static uint64_t conn_part_ns(struct server_conn *conn, uint64_t most_ns)
 {
-    uint64_t ns = conn_sleep_ns(conn), part_ns = conn->gated ? GATE_LOOK_NS : GA_NS_PER_S;
+    uint64_t ns = conn_sleep_ns(conn), part_ns = conn->app->gated ? GATE_LOOK_NS : GA_NS_PER_S;
     part_ns = ns < part_ns ? ns : part_ns;
     return part_ns < most_ns ? part_ns : most_ns;
 }
 
 enum ga_status conn_wait_room(struct server_conn *conn)
 {
-    GA_TRY(completer_wait_room(&conn->completer));
+    GA_TRY(completer_wait_room(&conn->app->completer));
     if (!send_queue_is_full(&conn->out, conn->queue_bytes)) {
         return GA_OK;
     }
@@ -164,7 +164,7 @@ enum ga_status conn_wait_room(struct server_conn *conn)
     while (status == GA_TIMEOUT) {
         uint64_t part_ns = conn_part_ns(conn, UINT64_MAX);
         status = send_queue_wait_room(&conn->out, conn->queue_bytes, part_ns);
-        meter_look(conn);
+        meter_look(conn->app);
     }
     return status;
 }
@@ -176,7 +176,7 @@ bool conn_wait_moves(struct server_conn *conn, struct staging_moves seen, uint64
         uint64_t part_ns = conn_part_ns(conn, most_ns);
         moved = staging_wait(&conn->staging, seen, part_ns);
         most_ns -= part_ns;
-        meter_look(conn);
+        meter_look(conn->app);
     }
     return moved;
 }
@@ -188,7 +188,7 @@ bool conn_gives_up(const struct server_conn *conn)
 
 enum ga_status conn_wait(struct server_conn *conn, const bool *done)
 {
-    completer_hand_over(&conn->completer);
+    completer_hand_over(&conn->app->completer);
     for (;;) {
         conn_run_jobs(conn);
         if (*done) {

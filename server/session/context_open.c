@@ -9,9 +9,9 @@
 #include "server/session/mapped_memory.h"
 
 /* The client's primary context is the driver's, which the server may need, too. */
-static bool is_drivers_primary(const struct server_conn *conn, bool primary)
+static bool is_drivers_primary(const struct server_app *app, bool primary)
 {
-    return primary && !conn->host->shares_process;
+    return primary && !app->host->shares_process;
 }
 
 /* One that has some of the multiprocessors, which is current when it is made. */
@@ -31,13 +31,13 @@ static CUresult part_make(const struct cuda_driver *driver, const struct server_
     return rc;
 }
 
-CUresult context_real_make(struct server_conn *conn, const struct server_session *session,
+CUresult context_real_make(struct server_app *app, const struct server_session *session,
                            bool primary, const struct made_context *made, CUcontext *real,
                            uint32_t *given)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     CUcontext popped;
-    if (is_drivers_primary(conn, primary)) {
+    if (is_drivers_primary(app, primary)) {
         return driver->cuDevicePrimaryCtxRetain(real, session->real);
     }
     if (made->part) {
@@ -48,16 +48,16 @@ CUresult context_real_make(struct server_conn *conn, const struct server_session
     return CUDA_SUCCESS;
 }
 
-CUresult context_unmake(struct server_conn *conn, const struct server_session *session,
-                        bool primary, CUcontext real)
+CUresult context_unmake(struct server_app *app, const struct server_session *session, bool primary,
+                        CUcontext real)
 {
-    return is_drivers_primary(conn, primary)
-               ? conn->driver->cuDevicePrimaryCtxRelease_v2(session->real)
-               : conn->driver->cuCtxDestroy_v2(real);
+    return is_drivers_primary(app, primary)
+               ? app->driver->cuDevicePrimaryCtxRelease_v2(session->real)
+               : app->driver->cuCtxDestroy_v2(real);
 }
 
 /* Takes a context of the driver; it is ended on failure. */
-static CUresult context_enter(struct server_conn *conn, struct server_session *session,
+static CUresult context_enter(struct server_app *app, struct server_session *session,
                               uint64_t handle, uint32_t kind, struct made_context made_from,
                               CUcontext real)
 {
@@ -69,11 +69,11 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
                                            .real = real,
                                            .primary = kind == API_CONTEXT_PRIMARY,
                                            .made_from = made_from,
-                                           .null_lane = ++conn->objects.last_lane};
-        status = ga_handle_table_take(&conn->objects.contexts, handle, context);
+                                           .null_lane = ++app->objects.last_lane};
+        status = ga_handle_table_take(&app->objects.contexts, handle, context);
     }
     if (status != GA_OK) {
-        (void)context_unmake(conn, session, kind == API_CONTEXT_PRIMARY, real);
+        (void)context_unmake(app, session, kind == API_CONTEXT_PRIMARY, real);
         free(context);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -87,76 +87,76 @@ static CUresult context_enter(struct server_conn *conn, struct server_session *s
     ga_list_init(&context->greens);
     ga_list_init(&context->free_events);
     meter_context_init(&context->meter);
-    ga_list_append(&conn->objects.context_list, &context->link);
-    output_context_add(conn->host->output, &conn->output, &context->output, real);
-    context_limit_kernels(conn, context);
-    if (is_drivers_primary(conn, context->primary)) {
+    ga_list_append(&app->objects.context_list, &context->link);
+    output_context_add(app->host->output, &app->conn->output, &context->output, real);
+    context_limit_kernels(app, context);
+    if (is_drivers_primary(app, context->primary)) {
         context->kernel_memory.charged[KERNEL_MEMORY_HEAP] =
-            primary_take_over(conn->ledger, session->real);
+            primary_take_over(app->ledger, session->real);
     }
     return CUDA_SUCCESS;
 }
 
-static CUresult context_charge(struct server_conn *conn, const struct server_session *session,
+static CUresult context_charge(struct server_app *app, const struct server_session *session,
                                bool primary)
 {
-    bool shared = is_drivers_primary(conn, primary);
-    if (!shared || !primary_is_held(conn->ledger, session->real)) {
-        CU_TRY(memory_charge(conn, session, session->context_bytes));
+    bool shared = is_drivers_primary(app, primary);
+    if (!shared || !primary_is_held(app->ledger, session->real)) {
+        CU_TRY(memory_charge(app, session, session->context_bytes));
     }
     if (shared) {
-        primary_hold_charged(conn->ledger, session->real);
+        primary_hold_charged(app->ledger, session->real);
     }
     return CUDA_SUCCESS;
 }
 
-static void context_return(struct server_conn *conn, const struct server_session *session,
+static void context_return(struct server_app *app, const struct server_session *session,
                            bool primary)
 {
-    if (is_drivers_primary(conn, primary)) {
-        primary_drop(conn->ledger, session->real);
+    if (is_drivers_primary(app, primary)) {
+        primary_drop(app->ledger, session->real);
     } else {
-        ledger_return_device(conn->ledger, session->gpu, session->context_bytes);
+        ledger_return_device(app->ledger, session->gpu, session->context_bytes);
     }
 }
 
-CUresult context_make(struct server_conn *conn, struct server_session *session, uint64_t handle,
+CUresult context_make(struct server_app *app, struct server_session *session, uint64_t handle,
                       uint32_t kind, const struct made_context *made, uint32_t *given)
 {
     CUcontext real = NULL;
     bool primary = kind == API_CONTEXT_PRIMARY;
-    CU_TRY(context_charge(conn, session, primary));
-    CUresult rc = context_real_make(conn, session, primary, made, &real, given);
-    memory_answered(conn, session, session->context_bytes, rc);
+    CU_TRY(context_charge(app, session, primary));
+    CUresult rc = context_real_make(app, session, primary, made, &real, given);
+    memory_answered(app, session, session->context_bytes, rc);
     if (rc == CUDA_SUCCESS) {
-        rc = context_enter(conn, session, handle, kind, *made, real);
+        rc = context_enter(app, session, handle, kind, *made, real);
     }
     if (rc != CUDA_SUCCESS) {
-        context_return(conn, session, primary);
+        context_return(app, session, primary);
     }
     return rc;
 }
 
-CUresult context_end(struct server_conn *conn, struct server_context *context)
+CUresult context_end(struct server_app *app, struct server_context *context)
 {
     const struct server_session *session = context->session;
-    CU_TRY(context_unmake(conn, session, context->primary, context->real));
-    context_return(conn, session, context->primary);
-    bool stays = is_drivers_primary(conn, context->primary) &&
-                 primary_keep(conn->ledger, session->real, kernel_memory_bytes(context));
+    CU_TRY(context_unmake(app, session, context->primary, context->real));
+    context_return(app, session, context->primary);
+    bool stays = is_drivers_primary(app, context->primary) &&
+                 primary_keep(app->ledger, session->real, kernel_memory_bytes(context));
     if (stays) {
         context->kernel_memory = (struct kernel_memory){0};
     }
-    kernel_memory_return(conn, context);
+    kernel_memory_return(app, context);
     return CUDA_SUCCESS;
 }
 
-CUresult context_open(struct server_conn *conn, struct server_session *session,
+CUresult context_open(struct server_app *app, struct server_session *session,
                       const struct ga_context_create_args *args)
 {
     if (args->kind > API_CONTEXT_EXPLICIT) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const struct made_context made = {.flags = args->flags & CONTEXT_FLAGS};
-    return context_make(conn, session, args->context, args->kind, &made, NULL);
+    return context_make(app, session, args->context, args->kind, &made, NULL);
 }

@@ -11,27 +11,27 @@
 #include "server/session/meter_kernels.h"
 #include "server/session/peers.h"
 
-void context_apply(struct server_conn *conn, const struct server_context *context)
+void context_apply(struct server_app *app, const struct server_context *context)
 {
-    (void)conn->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
+    (void)app->driver->cuCtxSetCurrent(context != NULL ? context->real : NULL);
 }
 
-static void stream_apply_special(struct server_conn *conn, const struct server_stream *stream)
+static void stream_apply_special(struct server_app *app, const struct server_stream *stream)
 {
-    const struct server_call *call = &conn->call;
+    const struct server_call *call = &app->call;
     if (stream->green != NULL && stream->real == NULL) {
-        (void)conn->driver->cuCtxSetCurrent(stream->green->as_context);
-        conn->elsewhere = true;
+        (void)app->driver->cuCtxSetCurrent(stream->green->as_context);
+        app->elsewhere = true;
     }
     if (stream->recording != NULL && api_facts(call->header->opcode).record == API_RECORD_WORK) {
         frame_record_add(stream->recording, call->header, call->bytes, call->values);
     }
 }
 
-void stream_apply(struct server_conn *conn, const struct server_stream *stream)
+void stream_apply(struct server_app *app, const struct server_stream *stream)
 {
     if (stream->special) {
-        stream_apply_special(conn, stream);
+        stream_apply_special(app, stream);
     }
 }
 
@@ -41,10 +41,10 @@ void stream_record(struct server_stream *stream, struct frame_record *record)
     stream->special = record != NULL || (stream->green != NULL && stream->real == NULL);
 }
 
-static CUresult mark_add(struct server_conn *conn, struct server_context *context, CUstream stream,
+static CUresult mark_add(struct server_app *app, struct server_context *context, CUstream stream,
                          struct completer_entry *entry)
 {
-    CUresult rc = event_mark(&conn->completer, context, stream, &entry->events[entry->event_count]);
+    CUresult rc = event_mark(&app->completer, context, stream, &entry->events[entry->event_count]);
     entry->event_count += rc == CUDA_SUCCESS;
     return rc;
 }
@@ -65,32 +65,32 @@ static CUresult context_marks_make(struct completer_entry *entry, size_t count)
 }
 
 /* The context must be current. */
-static CUresult mark_all(struct server_conn *conn, struct server_context *context,
+static CUresult mark_all(struct server_app *app, struct server_context *context,
                          struct completer_entry *entry)
 {
-    CUresult rc = mark_add(conn, context, NULL, entry);
+    CUresult rc = mark_add(app, context, NULL, entry);
     if (rc == CUDA_SUCCESS && context->heir != NULL) {
-        rc = mark_add(conn, context, context->heir, entry);
+        rc = mark_add(app, context, context->heir, entry);
     }
     ga_list_each (at, next, &context->streams) {
         const struct server_stream *stream = ga_container(at, struct server_stream, link);
         if (rc == CUDA_SUCCESS && stream->build == NULL) { /* a capture is no work */
-            stream_apply(conn, stream);
-            rc = mark_add(conn, context, stream->real, entry);
+            stream_apply(app, stream);
+            rc = mark_add(app, context, stream->real, entry);
         }
     }
-    if (conn->elsewhere) {
-        context_apply(conn, context);
-        conn->elsewhere = false;
+    if (app->elsewhere) {
+        context_apply(app, context);
+        app->elsewhere = false;
     }
     return rc;
 }
 
-CUresult context_mark(struct server_conn *conn, struct server_context *context,
+CUresult context_mark(struct server_app *app, struct server_context *context,
                       struct completer_entry *entry)
 {
     CU_TRY(context_marks_make(entry, count_marks(context)));
-    return mark_all(conn, context, entry);
+    return mark_all(app, context, entry);
 }
 
 static bool captures(const struct server_context *context)
@@ -102,144 +102,144 @@ static bool captures(const struct server_context *context)
     return found;
 }
 
-static bool stream_idle(struct server_conn *conn, CUcontext context, CUstream stream)
+static bool stream_idle(struct server_app *app, CUcontext context, CUstream stream)
 {
-    (void)conn->driver->cuCtxSetCurrent(context);
-    return conn->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
+    (void)app->driver->cuCtxSetCurrent(context);
+    return app->driver->cuStreamQuery(stream) == CUDA_SUCCESS;
 }
 
-static bool context_idle(struct server_conn *conn, const struct server_context *context)
+static bool context_idle(struct server_app *app, const struct server_context *context)
 {
-    bool idle = !captures(context) && stream_idle(conn, context->real, CU_STREAM_LEGACY);
+    bool idle = !captures(context) && stream_idle(app, context->real, CU_STREAM_LEGACY);
     if (context->heir != NULL) {
-        idle = idle && stream_idle(conn, context->real, context->heir);
+        idle = idle && stream_idle(app, context->real, context->heir);
     }
     ga_list_each (at, next, &context->streams) {
         const struct server_stream *stream = ga_container(at, struct server_stream, link);
         bool green = stream->real == NULL;
         idle = idle &&
-               stream_idle(conn, green ? stream->green->as_context : context->real, stream->real);
+               stream_idle(app, green ? stream->green->as_context : context->real, stream->real);
     }
     return idle;
 }
 
-bool contexts_are_idle(struct server_conn *conn)
+bool contexts_are_idle(struct server_app *app)
 {
     bool idle = true;
-    ga_list_each (at, next, &conn->objects.context_list) {
-        idle = idle && context_idle(conn, ga_container(at, struct server_context, link));
+    ga_list_each (at, next, &app->objects.context_list) {
+        idle = idle && context_idle(app, ga_container(at, struct server_context, link));
     }
-    context_apply(conn, conn->current);
+    context_apply(app, app->current);
     return idle;
 }
 
 /* Whether work of the context may use what is freed of the owner's. */
-static bool may_use(const struct server_conn *conn, const struct server_context *context,
+static bool may_use(const struct server_app *app, const struct server_context *context,
                     const struct server_context *owner, bool everybody)
 {
-    return everybody || context == owner || peer_reaches(conn, context, owner);
+    return everybody || context == owner || peer_reaches(app, context, owner);
 }
 
-CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
+CUresult context_mark_users(struct server_app *app, const struct server_context *owner,
                             bool everybody, struct completer_entry *entry)
 {
     size_t count = 0, users = 0;
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *user = ga_container(at, struct server_context, link);
-        bool uses = may_use(conn, user, owner, everybody);
+        bool uses = may_use(app, user, owner, everybody);
         count += uses ? count_marks(user) : 0;
         users += uses;
     }
     entry->of_several = users > 1;
     CUresult rc = context_marks_make(entry, count);
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *user = ga_container(at, struct server_context, link);
-        if (rc == CUDA_SUCCESS && may_use(conn, user, owner, everybody)) {
-            context_apply(conn, user);
-            rc = mark_all(conn, user, entry);
+        if (rc == CUDA_SUCCESS && may_use(app, user, owner, everybody)) {
+            context_apply(app, user);
+            rc = mark_all(app, user, entry);
         }
     }
-    context_apply(conn, conn->current);
+    context_apply(app, app->current);
     return rc;
 }
 
-static void drained(struct server_conn *conn, struct completer_entry *entry)
+static void drained(struct server_app *app, struct completer_entry *entry)
 {
-    (void)conn;
+    (void)app;
     *(bool *)(uintptr_t)entry->job_values[0] = true;
 }
 
-static void given_up(struct server_conn *conn, struct completer_entry *entry)
+static void given_up(struct server_app *app, struct completer_entry *entry)
 {
-    (void)conn, (void)entry;
+    (void)app, (void)entry;
 }
 
 /* Waits for the entry, and for all that have been handed in before it and are ready. When that is
  * given up, the entry is still under way, and its job comes when nobody waits here any more. (Jobs
  * are the submit thread's, so it may change one that has not run.) */
-static enum ga_status entry_wait(struct server_conn *conn, struct completer_entry *entry)
+static enum ga_status entry_wait(struct server_app *app, struct completer_entry *entry)
 {
     bool done = false;
     entry->job = drained;
     entry->job_values[0] = (uint64_t)(uintptr_t)&done;
-    completer_add(&conn->completer, entry);
-    enum ga_status status = conn_wait(conn, &done);
+    completer_add(&app->completer, entry);
+    enum ga_status status = conn_wait(app->conn, &done);
     if (status != GA_OK) {
         entry->job = given_up;
     }
     return status;
 }
 
-static CUresult wait_drained(struct server_conn *conn, struct completer_entry *entry)
+static CUresult wait_drained(struct server_app *app, struct completer_entry *entry)
 {
-    return entry_wait(conn, entry) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    return entry_wait(app, entry) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
-enum ga_status context_quiesce(struct server_conn *conn, struct server_context *context)
+enum ga_status context_quiesce(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
     if (entry == NULL) {
         return GA_NO_MEMORY;
     }
-    CUresult rc = context_mark(conn, context, entry);
-    GA_TRY(entry_wait(conn, entry));
+    CUresult rc = context_mark(app, context, entry);
+    GA_TRY(entry_wait(app, entry));
     return rc == CUDA_SUCCESS ? GA_OK : GA_INVALID;
 }
 
-CUresult context_drain(struct server_conn *conn, struct server_context *context)
+CUresult context_drain(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = context_mark(conn, context, entry);
-    CUresult waited = wait_drained(conn, entry); /* also when marking failed */
+    CUresult rc = context_mark(app, context, entry);
+    CUresult waited = wait_drained(app, entry); /* also when marking failed */
     if (waited != CUDA_SUCCESS) {
         return waited;
     }
-    context_apply(conn, context); /* jobs have run meanwhile */
-    output_of_context(conn);      /* the driver waits for what could not be marked */
+    context_apply(app, context); /* jobs have run meanwhile */
+    output_of_context(app);      /* the driver waits for what could not be marked */
     return rc;
 }
 
-CUresult context_abandon(struct server_conn *conn, struct server_context *context)
+CUresult context_abandon(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
     atomic_store(&context->ended, true);
-    return entry != NULL ? wait_drained(conn, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    return entry != NULL ? wait_drained(app, entry) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 #if CUDA_VERSION >= 12040
-CUresult green_mark(struct server_conn *conn, const struct server_green *green,
+CUresult green_mark(struct server_app *app, const struct server_green *green,
                     struct completer_entry *entry)
 {
     struct event_ref *ref;
-    context_apply(conn, green->context); /* the event is made in it */
-    conn->elsewhere = true;
-    CU_TRY(event_take(&conn->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref));
-    CUresult rc = conn->driver->cuGreenCtxRecordEvent(green->real, ref->real);
+    context_apply(app, green->context); /* the event is made in it */
+    app->elsewhere = true;
+    CU_TRY(event_take(&app->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref));
+    CUresult rc = app->driver->cuGreenCtxRecordEvent(green->real, ref->real);
     if (rc != CUDA_SUCCESS) {
-        event_drop(&conn->completer, ref);
+        event_drop(&app->completer, ref);
         return rc;
     }
     entry->events = entry->few;
@@ -247,41 +247,41 @@ CUresult green_mark(struct server_conn *conn, const struct server_green *green,
     return CUDA_SUCCESS;
 }
 
-CUresult green_drain(struct server_conn *conn, const struct server_green *green)
+CUresult green_drain(struct server_app *app, const struct server_green *green)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
-    CUresult rc = entry != NULL ? green_mark(conn, green, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
+    CUresult rc = entry != NULL ? green_mark(app, green, entry) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&conn->completer, entry);
+        completer_entry_free(&app->completer, entry);
         return rc;
     }
-    CU_TRY(wait_drained(conn, entry));
-    (void)conn->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
-    conn->elsewhere = true;
-    output_of_context(conn);
+    CU_TRY(wait_drained(app, entry));
+    (void)app->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
+    app->elsewhere = true;
+    output_of_context(app);
     return CUDA_SUCCESS;
 }
 #endif
 
 /* ---- kernel-time */
 
-void context_limit_kernels(struct server_conn *conn, const struct server_context *context)
+void context_limit_kernels(struct server_app *app, const struct server_context *context)
 {
-    const struct quota *quota = conn->ledger->quota;
-    driver_limit_call *limit = driver_kernel_limit(conn->driver);
+    const struct quota *quota = app->ledger->quota;
+    driver_limit_call *limit = driver_kernel_limit(app->driver);
     if (quota != NULL && limit != NULL) {
         uint64_t ms = quota_limit_of(quota, LIMIT_KERNEL_TIME);
         (void)limit(context->real, ms != LIMIT_NONE ? ms : 0);
     }
 }
 
-void contexts_limit_kernels(struct server_conn *conn)
+void contexts_limit_kernels(struct server_app *app)
 {
-    if (driver_kernel_limit(conn->driver) == NULL && conn->ledger->quota != NULL) {
-        uint64_t ms = quota_limit_of(conn->ledger->quota, LIMIT_KERNEL_TIME);
-        meter_limit_kernels(&conn->meter, ms < UINT64_MAX / GA_NS_PER_MS ? ms * GA_NS_PER_MS : 0);
+    if (driver_kernel_limit(app->driver) == NULL && app->ledger->quota != NULL) {
+        uint64_t ms = quota_limit_of(app->ledger->quota, LIMIT_KERNEL_TIME);
+        meter_limit_kernels(&app->meter, ms < UINT64_MAX / GA_NS_PER_MS ? ms * GA_NS_PER_MS : 0);
     }
-    ga_list_each (at, next, &conn->objects.context_list) {
-        context_limit_kernels(conn, ga_container(at, struct server_context, link));
+    ga_list_each (at, next, &app->objects.context_list) {
+        context_limit_kernels(app, ga_container(at, struct server_context, link));
     }
 }

@@ -10,16 +10,16 @@
 
 struct completer_entry;
 struct frame_record;
-struct server_conn;
+struct server_app;
 struct server_context;
 struct server_green;
 struct server_stream;
 
-/* Makes the context (NULL: none) the driver's current one; conn->current stays the connection's. */
-void context_apply(struct server_conn *conn, const struct server_context *context);
+/* Makes the context (NULL: none) the driver's current one; app->current stays the application's. */
+void context_apply(struct server_app *app, const struct server_context *context);
 /* The current call is for this stream: makes its context current in the driver, where the stream's
  * handle does not imply it, and keeps the call, if it is captured. */
-void stream_apply(struct server_conn *conn, const struct server_stream *stream);
+void stream_apply(struct server_app *app, const struct server_stream *stream);
 /* Calls that are captured in the stream from now on are kept in the record, where there must be
  * room whenever a call comes; NULL: no more. */
 void stream_record(struct server_stream *stream, struct frame_record *record);
@@ -27,31 +27,31 @@ void stream_record(struct server_stream *stream, struct frame_record *record);
 /* Records events on all streams of the context, which must be current, and lets the entry wait for
  * them: together they cover all work of the context, that of destroyed streams included. After an
  * error the entry may have some of them. */
-CUresult context_mark(struct server_conn *conn, struct server_context *context,
+CUresult context_mark(struct server_app *app, struct server_context *context,
                       struct completer_entry *entry);
 /* As context_mark, for all contexts that may use the owner's memory: itself and those that have
  * peer access; with `everybody` all of the application. Any may be current. */
-CUresult context_mark_users(struct server_conn *conn, const struct server_context *owner,
+CUresult context_mark_users(struct server_app *app, const struct server_context *owner,
                             bool everybody, struct completer_entry *entry);
 /* Whether no context has any work, so that no call of the driver waits for some. False: perhaps. */
-bool contexts_are_idle(struct server_conn *conn);
+bool contexts_are_idle(struct server_app *app);
 /* Waits until the work of the context, which is current, is done. */
-CUresult context_drain(struct server_conn *conn, struct server_context *context);
+CUresult context_drain(struct server_app *app, struct server_context *context);
 /* As context_drain, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done,
  * as conn_wait says. GA_INVALID: the driver takes no more work, and what it has is not known. */
-GA_CHECKED enum ga_status context_quiesce(struct server_conn *conn, struct server_context *context);
+GA_CHECKED enum ga_status context_quiesce(struct server_app *app, struct server_context *context);
 /* Waits until no entry refers to the context any more: what its driver still does is told as an
  * error. */
-CUresult context_abandon(struct server_conn *conn, struct server_context *context);
+CUresult context_abandon(struct server_app *app, struct server_context *context);
 /* An event behind all that the green context has, in an entry that waits for nothing yet. */
-CUresult green_mark(struct server_conn *conn, const struct server_green *green,
+CUresult green_mark(struct server_app *app, const struct server_green *green,
                     struct completer_entry *entry);
 /* Waits for the work of a green context. */
-CUresult green_drain(struct server_conn *conn, const struct server_green *green);
+CUresult green_drain(struct server_app *app, const struct server_green *green);
 
 /* Kernels of all contexts may run for as long as the limit kernel-time says, where the driver can
  * stop them. The second one: of a context that is new. */
-void contexts_limit_kernels(struct server_conn *conn);
-void context_limit_kernels(struct server_conn *conn, const struct server_context *context);
+void contexts_limit_kernels(struct server_app *app);
+void context_limit_kernels(struct server_app *app, const struct server_context *context);
 
 #endif

@@ -82,14 +82,14 @@ static bool turn_lend(struct server_conn *conn, struct overflow_slot *slot)
                                                  TRANSPORT_OWN, &slot->lent) == GA_OK;
 }
 
-static CUresult turn_await(struct server_conn *conn, uint64_t stream,
+static CUresult turn_await(struct server_app *app, uint64_t stream,
                            const struct overflow_room *turn)
 {
     CUstream real;
-    meter_rest(conn, stream);
-    CU_TRY(server_handle_stream(conn, stream, &real));
-    CU_TRY(conn->driver->cuStreamWaitValue32_v2(real, turn->address, turn->number,
-                                                CU_STREAM_WAIT_VALUE_GEQ));
+    meter_rest(app, stream);
+    CU_TRY(server_handle_stream(app, stream, &real));
+    CU_TRY(app->driver->cuStreamWaitValue32_v2(real, turn->address, turn->number,
+                                               CU_STREAM_WAIT_VALUE_GEQ));
     overflow_awaited(turn->turn);
     return CUDA_SUCCESS;
 }
@@ -101,10 +101,10 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t la
     struct overflow_room turn;
     uint32_t most = use == ROOM_IN ? WIRE_CHUNK : OVERFLOW_BYTES;
     uint32_t part = (uint32_t)(bytes < most ? bytes : most);
-    if (conn->overflows_not || conn->current == NULL) {
+    if (conn->app->overflows_not || conn->app->current == NULL) {
         return CUDA_ERROR_NOT_READY;
     }
-    CUresult rc = overflow_room(&conn->staging, conn->current->session->real, lane, part,
+    CUresult rc = overflow_room(&conn->staging, conn->app->current->session->real, lane, part,
                                 use == ROOM_IN, &turn);
     if (rc != CUDA_SUCCESS) {
         return rc;
@@ -112,12 +112,12 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t la
     *room =
         (struct conn_room){.slot = turn.turn, .at = turn.at, .bytes = part, .aside = turn.aside};
     if (use == ROOM_STORE && !turn_lend(conn, turn.turn->of)) {
-        conn->overflows_not = true;
+        conn->app->overflows_not = true;
         rc = CUDA_ERROR_NOT_READY;
     } else if (turn.waits) {
-        rc = turn_await(conn, stream, &turn);
-        conn->overflows_not = rc == CUDA_ERROR_NOT_SUPPORTED;
-        rc = conn->overflows_not ? CUDA_ERROR_NOT_READY : rc;
+        rc = turn_await(conn->app, stream, &turn);
+        conn->app->overflows_not = rc == CUDA_ERROR_NOT_SUPPORTED;
+        rc = conn->app->overflows_not ? CUDA_ERROR_NOT_READY : rc;
     }
     if (rc != CUDA_SUCCESS) {
         conn_room_leave(conn, room);
@@ -131,7 +131,7 @@ static CUresult turn_find(struct server_conn *conn, uint64_t stream, uint64_t la
  * again. */
 bool conn_awaits_program(struct server_conn *conn)
 {
-    return conn->waits_for_values || host_calls_run(&conn->host_calls);
+    return conn->app->waits_for_values || host_calls_run(&conn->host_calls);
 }
 
 /* The user is told, and so is the log: what goes to stdio's stderr is both (kernel_output.h). */
@@ -153,12 +153,12 @@ static CUresult copy_room_give_up(struct server_conn *conn, struct staging_moves
 static CUresult copy_room_wait(struct server_conn *conn, uint64_t stream, uint64_t bytes,
                                enum conn_use use, struct conn_room *room)
 {
-    meter_rest_all(conn); /* the stream waits for room, too */
-    conn_flush(conn);     /* what is not sent may hold all of them */
+    meter_rest_all(conn->app); /* the stream waits for room, too */
+    conn_flush(conn);          /* what is not sent may hold all of them */
     if (send_queue_is_storing(&conn->out)) {
-        completer_wake(&conn->completer); /* it looks when they are free */
+        completer_wake(&conn->app->completer); /* it looks when they are free */
     }
-    uint64_t lane = stream_lane(conn, stream);
+    uint64_t lane = stream_lane(conn->app, stream);
     while (!atomic_load(&conn->ended)) {
         struct staging_moves seen = staging_moves(&conn->staging);
         if (slot_find(conn, bytes, room)) {
@@ -190,15 +190,16 @@ CUresult conn_room(struct server_conn *conn, uint64_t stream, uint64_t bytes, en
                    struct conn_room *room)
 {
     enum api_engine engine = use == ROOM_IN ? API_ENGINE_H2D : API_ENGINE_D2H;
-    if (rate_is_due(&conn->rates, conn->ledger->quota) && rate_wait(conn) &&
-        gate_enter_again(conn, engine, stream) != GA_OK) {
+    if (rate_is_due(&conn->app->rates, conn->app->ledger->quota) && rate_wait(conn) &&
+        gate_enter_again(conn->app, engine, stream) != GA_OK) {
         return CUDA_ERROR_UNKNOWN; /* the turn that the call had may be another's */
     }
     if (slot_find(conn, bytes, room)) {
         return CUDA_SUCCESS;
     }
     CU_TRY(copy_room_wait(conn, stream, bytes, use, room));
-    if (gate_enter_again(conn, engine, stream) != GA_OK) { /* nobody else waits for this room */
+    if (gate_enter_again(conn->app, engine, stream) !=
+        GA_OK) { /* nobody else waits for this room */
         conn_room_leave(conn, room);
         return CUDA_ERROR_UNKNOWN;
     }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 
@@ -13,7 +13,7 @@ CUresult event_own(struct completer *completer, struct server_context *context, 
 {
     struct event_ref *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        (void)completer->conn->driver->cuEventDestroy_v2(real);
+        (void)completer->app->driver->cuEventDestroy_v2(real);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *made = (struct event_ref){.context = context, .real = real, .flags = flags, .refs = 1};
@@ -26,7 +26,7 @@ CUresult event_new(struct completer *completer, struct server_context *context, 
                    struct event_ref **ref)
 {
     CUevent real;
-    CU_TRY(completer->conn->driver->cuEventCreate(&real, flags));
+    CU_TRY(completer->app->driver->cuEventCreate(&real, flags));
     return event_own(completer, context, flags, real, ref);
 }
 
@@ -67,7 +67,7 @@ void event_drop(struct completer *completer, struct event_ref *ref)
     }
     pthread_mutex_unlock(&completer->lock);
     if (destroy) {
-        (void)completer->conn->driver->cuEventDestroy_v2(ref->real);
+        (void)completer->app->driver->cuEventDestroy_v2(ref->real);
         free(ref);
     }
 }
@@ -77,7 +77,7 @@ CUresult event_mark(struct completer *completer, struct server_context *context,
 {
     struct event_ref *taken;
     CU_TRY(event_take(completer, context, CU_EVENT_DISABLE_TIMING, &taken));
-    CUresult rc = completer->conn->driver->cuEventRecord(taken->real, stream);
+    CUresult rc = completer->app->driver->cuEventRecord(taken->real, stream);
     if (rc != CUDA_SUCCESS) {
         event_drop(completer, taken);
         return rc;
@@ -86,33 +86,32 @@ CUresult event_mark(struct completer *completer, struct server_context *context,
     return CUDA_SUCCESS;
 }
 
-uint64_t stream_lane(struct server_conn *conn, uint64_t wire)
+uint64_t stream_lane(struct server_app *app, uint64_t wire)
 {
-    const struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
+    const struct server_stream *stream = ga_handle_table_find(&app->objects.streams, wire);
     bool legacy = wire == 0 || wire == (uint64_t)(uintptr_t)CU_STREAM_LEGACY;
-    return stream != NULL                    ? stream->lane
-           : legacy && conn->current != NULL ? conn->current->null_lane
-                                             : 0;
+    return stream != NULL                   ? stream->lane
+           : legacy && app->current != NULL ? app->current->null_lane
+                                            : 0;
 }
 
-CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
-                     uint64_t *lane)
+CUresult stream_mark(struct server_app *app, uint64_t wire, struct event_ref **ref, uint64_t *lane)
 {
     CUstream real;
-    struct server_stream *stream = ga_handle_table_find(&conn->objects.streams, wire);
-    struct server_context *context = stream != NULL ? stream->context : conn->current;
-    if (context != NULL && context != conn->current) {
-        context_apply(conn, context);
-        conn->elsewhere = true;
+    struct server_stream *stream = ga_handle_table_find(&app->objects.streams, wire);
+    struct server_context *context = stream != NULL ? stream->context : app->current;
+    if (context != NULL && context != app->current) {
+        context_apply(app, context);
+        app->elsewhere = true;
     }
-    CU_TRY(server_handle_stream(conn, wire, &real));
+    CU_TRY(server_handle_stream(app, wire, &real));
     if (context == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CUresult rc = event_mark(&conn->completer, context, real, ref);
-    if (context != conn->current) {
-        context_apply(conn, conn->current);
-        conn->elsewhere = false;
+    CUresult rc = event_mark(&app->completer, context, real, ref);
+    if (context != app->current) {
+        context_apply(app, app->current);
+        app->elsewhere = false;
     }
     *lane = stream != NULL ? stream->lane : context->null_lane;
     return rc;

@@ -9,7 +9,7 @@
 
 struct completer;
 struct event_ref;
-struct server_conn;
+struct server_app;
 struct server_context;
 
 /* A new event, never recorded, for a client's event object. */
@@ -27,10 +27,9 @@ void event_drop(struct completer *completer, struct event_ref *ref);
 CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
                     struct event_ref **ref);
 /* The lane of a stream by the client's handle; 0: there is no such stream, or no context. */
-uint64_t stream_lane(struct server_conn *conn, uint64_t wire);
+uint64_t stream_lane(struct server_app *app, uint64_t wire);
 /* Records one on a stream given by the client's handle, whatever context is current; gives its
  * lane. */
-CUresult stream_mark(struct server_conn *conn, uint64_t wire, struct event_ref **ref,
-                     uint64_t *lane);
+CUresult stream_mark(struct server_app *app, uint64_t wire, struct event_ref **ref, uint64_t *lane);
 
 #endif

@@ -16,7 +16,7 @@
 #include "api/call_info.h"
 #include "base/status.h"
 
-struct server_conn;
+struct server_app;
 struct server_session;
 
 /* A socket at which somebody rings when gates may have opened. */
@@ -30,33 +30,33 @@ struct gate_bell {
 struct gate {
     /* Waits until work for the engine may be submitted; `what`: as gate_enter has it. GA_LOST: the
      * connection has ended. */
-    enum ga_status (*enter)(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+    enum ga_status (*enter)(struct gate *gate, struct server_app *app, enum api_engine engine,
                             uint64_t what);
     /* No call is here, and the thread is to sleep: after how many ns it must be asked again;
      * UINT64_MAX: when the bell rings. May be NULL: never. */
-    uint64_t (*rest)(struct gate *gate, struct server_conn *conn);
+    uint64_t (*rest)(struct gate *gate, struct server_app *app);
     const struct gate_bell *bell; /* the same one for all gates of a connection; NULL: none */
 };
 
 /* Gives a session of the connection a gate (NULL: none), which lasts as long. Submit thread. */
-void gate_set(struct server_conn *conn, struct server_session *session, struct gate *gate);
+void gate_set(struct server_app *app, struct server_session *session, struct gate *gate);
 /* Sessions that have none get those that the host gives now. Submit thread. */
-void gates_begin(struct server_conn *conn);
-/* Asks for a call with this engine in the stream of this client's handle; only where conn->gated.
+void gates_begin(struct server_app *app);
+/* Asks for a call with this engine in the stream of this client's handle; only where app->gated.
  * `what`: the handle of the kernel's function, or of the graph, 0: neither. Generated handlers do
  * (api/gen/emit_server.py), as soon as they have the arguments. GA_LOST. */
-GA_CHECKED enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine,
+GA_CHECKED enum ga_status gate_enter(struct server_app *app, enum api_engine engine,
                                      uint64_t stream, uint64_t what);
 /* As gate_enter, for a call that has asked before, and has waited for something else since: its
  * turn may be another's. GA_LOST. */
-GA_CHECKED enum ga_status gate_enter_again(struct server_conn *conn, enum api_engine engine,
+GA_CHECKED enum ga_status gate_enter_again(struct server_app *app, enum api_engine engine,
                                            uint64_t stream);
 /* A long copy is done in parts, of this size or less, and asks for each of them: for the first one
  * its handler has. `done`: bytes before this part. GA_LOST: the connection ends. */
 #define GATE_PART_BYTES (UINT64_C(4) << 20)
-GA_CHECKED enum ga_status gate_enter_part(struct server_conn *conn, enum api_engine engine,
+GA_CHECKED enum ga_status gate_enter_part(struct server_app *app, enum api_engine engine,
                                           uint64_t stream, uint64_t done);
 /* Tells all gates that no call is here; when to do so again (see `rest`). */
-uint64_t gate_rest(struct server_conn *conn);
+uint64_t gate_rest(struct server_app *app);
 
 #endif

@@ -10,7 +10,7 @@
 #include "server/session/objects.h"
 
 struct ledger;
-struct server_conn;
+struct server_app;
 
 /* How many there are of each kind is told to the ledger's figures, and each is charged to it. */
 void objects_init(struct server_objects *objects, struct ledger *ledger);
@@ -30,20 +30,20 @@ static inline void server_stream_gone(struct server_objects *objects)
     objects->last_stream = NULL;
 }
 /* As server_stream_here, or the one that is being made again in its place. */
-struct server_stream *server_stream_find(struct server_conn *conn, uint64_t wire);
+struct server_stream *server_stream_find(struct server_app *app, uint64_t wire);
 /* Handles to objects of the driver: CUDA_ERROR_INVALID_HANDLE (a context: INVALID_CONTEXT). */
-CUresult server_handle_stream(struct server_conn *conn, uint64_t wire, CUstream *real);
-CUresult server_handle_event(struct server_conn *conn, uint64_t wire, CUevent *real);
-CUresult server_handle_context(struct server_conn *conn, uint64_t wire, CUcontext *real);
-CUresult server_handle_module(struct server_conn *conn, uint64_t wire, CUmodule *real);
-CUresult server_handle_function(struct server_conn *conn, uint64_t wire, CUfunction *real);
-CUresult server_device(struct server_conn *conn, int32_t ordinal, CUdevice *real);
+CUresult server_handle_stream(struct server_app *app, uint64_t wire, CUstream *real);
+CUresult server_handle_event(struct server_app *app, uint64_t wire, CUevent *real);
+CUresult server_handle_context(struct server_app *app, uint64_t wire, CUcontext *real);
+CUresult server_handle_module(struct server_app *app, uint64_t wire, CUmodule *real);
+CUresult server_handle_function(struct server_app *app, uint64_t wire, CUfunction *real);
+CUresult server_device(struct server_app *app, int32_t ordinal, CUdevice *real);
 /* CUDA_ERROR_INVALID_VALUE unless the bytes lie in memory of the application. */
-CUresult server_range_check(struct server_conn *conn, uint64_t address, uint64_t bytes);
+CUresult server_range_check(struct server_app *app, uint64_t address, uint64_t bytes);
 /* Puts a new object of the driver under the client's handle, or destroys it. */
-CUresult server_handle_put(struct server_conn *conn, enum ga_handle_type type, uint64_t wire,
+CUresult server_handle_put(struct server_app *app, enum ga_handle_type type, uint64_t wire,
                            void *real);
 /* The facts that a stream of the driver was made from. */
-struct made_stream stream_made_from(struct server_conn *conn, CUstream real);
+struct made_stream stream_made_from(struct server_app *app, CUstream real);
 
 #endif

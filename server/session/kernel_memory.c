@@ -4,7 +4,7 @@
 #include "api/driver_places.h"
 #include "api/extent.h"
 #include "server/driver/driver.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/mapped_memory.h"
 
 #define HEAP_BYTES_MIN  4096u
@@ -27,13 +27,12 @@ static const struct kernel_limit {
 
 /* ---- by estimate */
 
-static uint64_t kernel_threads(const struct server_conn *conn, const struct server_context *context)
+static uint64_t kernel_threads(const struct server_app *app, const struct server_context *context)
 {
     int sms = 0, threads = 0;
     CUdevice device = context->session->real;
-    (void)conn->driver->cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-                                             device);
-    (void)conn->driver->cuDeviceGetAttribute(
+    (void)app->driver->cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    (void)app->driver->cuDeviceGetAttribute(
         &threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device);
     return sms > 0 && threads > 0 ? (uint64_t)sms * (uint64_t)threads : 1;
 }
@@ -44,7 +43,7 @@ static uint64_t times(uint64_t bytes, uint64_t unit)
 }
 
 /* Above what a context takes with the limit that it began with, if the limit were `value`. */
-static uint64_t estimate(const struct server_conn *conn, const struct server_context *context,
+static uint64_t estimate(const struct server_app *app, const struct server_context *context,
                          enum kernel_memory_kind kind, uint64_t value)
 {
     CUlimit limit = kernel_limits[kind].limit;
@@ -53,14 +52,14 @@ static uint64_t estimate(const struct server_conn *conn, const struct server_con
     uint64_t unit = kernel_limits[kind].unit;
     if (changed) {
         began = context->limits[limit];
-    } else if (conn->driver->cuCtxGetLimit(&began, limit) != CUDA_SUCCESS) {
+    } else if (app->driver->cuCtxGetLimit(&began, limit) != CUDA_SUCCESS) {
         return 0;
     }
     if (kind == KERNEL_MEMORY_STACKS) {
         uint64_t local = context->kernel_memory.local_bytes;
         value = value > local ? value : local;
         value = value < STACK_BYTES_MAX ? value : STACK_BYTES_MAX;
-        unit = kernel_threads(conn, context);
+        unit = kernel_threads(app, context);
     }
     return value > began ? times(value - began, unit) : 0;
 }
@@ -82,69 +81,69 @@ static CUresult heap_counted(const struct server_context *context,
 }
 
 /* The memory that the driver has taken, or may take now. */
-static CUresult due_now(const struct server_conn *conn, const struct server_context *context,
+static CUresult due_now(const struct server_app *app, const struct server_context *context,
                         enum kernel_memory_kind kind, uint64_t *bytes)
 {
-    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    const struct cuda_driver_places *places = driver_counts(app->driver);
     size_t value;
     *bytes = 0;
     if (places != NULL) {
         return kind == KERNEL_MEMORY_HEAP ? heap_counted(context, places, bytes) : CUDA_SUCCESS;
     }
-    if (conn->driver->cuCtxGetLimit(&value, kernel_limits[kind].limit) == CUDA_SUCCESS) {
-        *bytes = estimate(conn, context, kind, value);
+    if (app->driver->cuCtxGetLimit(&value, kernel_limits[kind].limit) == CUDA_SUCCESS) {
+        *bytes = estimate(app, context, kind, value);
     }
     return CUDA_SUCCESS;
 }
 
 /* As due_now, when the limit is `value`. */
-static CUresult due_then(const struct server_conn *conn, const struct server_context *context,
+static CUresult due_then(const struct server_app *app, const struct server_context *context,
                          enum kernel_memory_kind kind, uint64_t value, uint64_t *bytes)
 {
-    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    const struct cuda_driver_places *places = driver_counts(app->driver);
     if (places == NULL) {
-        *bytes = estimate(conn, context, kind, value);
+        *bytes = estimate(app, context, kind, value);
         return CUDA_SUCCESS;
     }
-    CU_TRY(due_now(conn, context, kind, bytes));
+    CU_TRY(due_now(app, context, kind, bytes));
     *bytes = *bytes != 0 ? heap_extent(value) : 0;
     return CUDA_SUCCESS;
 }
 
 /* ---- charging */
 
-static CUresult charge_to(struct server_conn *conn, struct server_context *context,
+static CUresult charge_to(struct server_app *app, struct server_context *context,
                           enum kernel_memory_kind kind, uint64_t bytes)
 {
     uint64_t *charged = &context->kernel_memory.charged[kind];
     if (bytes > *charged) {
-        CU_TRY(memory_charge(conn, context->session, bytes - *charged));
+        CU_TRY(memory_charge(app, context->session, bytes - *charged));
     } else if (bytes < *charged) {
-        ledger_return_device(conn->ledger, context->session->gpu, *charged - bytes);
+        ledger_return_device(app->ledger, context->session->gpu, *charged - bytes);
     }
     *charged = bytes;
     return CUDA_SUCCESS;
 }
 
-static CUresult charge_up_to(struct server_conn *conn, struct server_context *context,
+static CUresult charge_up_to(struct server_app *app, struct server_context *context,
                              enum kernel_memory_kind kind, uint64_t bytes)
 {
-    return bytes > context->kernel_memory.charged[kind] ? charge_to(conn, context, kind, bytes)
+    return bytes > context->kernel_memory.charged[kind] ? charge_to(app, context, kind, bytes)
                                                         : CUDA_SUCCESS;
 }
 
-static CUresult settle(struct server_conn *conn, struct server_context *context,
+static CUresult settle(struct server_app *app, struct server_context *context,
                        enum kernel_memory_kind kind)
 {
     uint64_t bytes;
-    CU_TRY(due_now(conn, context, kind, &bytes));
-    return charge_to(conn, context, kind, bytes);
+    CU_TRY(due_now(app, context, kind, &bytes));
+    return charge_to(app, context, kind, bytes);
 }
 
-CUresult kernel_memory_settle(struct server_conn *conn, struct server_context *context)
+CUresult kernel_memory_settle(struct server_app *app, struct server_context *context)
 {
     for (unsigned kind = 0; kind < KERNEL_MEMORY_KINDS; kind++) {
-        CU_TRY(settle(conn, context, (enum kernel_memory_kind)kind));
+        CU_TRY(settle(app, context, (enum kernel_memory_kind)kind));
     }
     return CUDA_SUCCESS;
 }
@@ -158,37 +157,36 @@ uint64_t kernel_memory_bytes(const struct server_context *context)
     return bytes;
 }
 
-void kernel_memory_return(struct server_conn *conn, struct server_context *context)
+void kernel_memory_return(struct server_app *app, struct server_context *context)
 {
     for (unsigned kind = 0; kind < KERNEL_MEMORY_KINDS; kind++) {
-        (void)charge_to(conn, context, (enum kernel_memory_kind)kind, 0);
+        (void)charge_to(app, context, (enum kernel_memory_kind)kind, 0);
     }
 }
 
-CUresult kernel_memory_heap(struct server_conn *conn, struct server_context *context)
+CUresult kernel_memory_heap(struct server_app *app, struct server_context *context)
 {
     size_t value;
     uint64_t has;
-    const struct cuda_driver_places *places = driver_counts(conn->driver);
+    const struct cuda_driver_places *places = driver_counts(app->driver);
     if (places == NULL) {
         return CUDA_SUCCESS; /* it counts as taken from the beginning */
     }
     CU_TRY(heap_counted(context, places, &has));
-    CU_TRY(has == 0 ? conn->driver->cuCtxGetLimit(&value, CU_LIMIT_MALLOC_HEAP_SIZE)
-                    : CUDA_SUCCESS);
-    return has == 0 ? charge_up_to(conn, context, KERNEL_MEMORY_HEAP, heap_extent(value))
+    CU_TRY(has == 0 ? app->driver->cuCtxGetLimit(&value, CU_LIMIT_MALLOC_HEAP_SIZE) : CUDA_SUCCESS);
+    return has == 0 ? charge_up_to(app, context, KERNEL_MEMORY_HEAP, heap_extent(value))
                     : CUDA_SUCCESS;
 }
 
-CUresult kernel_memory_local(struct server_conn *conn, struct server_context *context,
+CUresult kernel_memory_local(struct server_app *app, struct server_context *context,
                              uint64_t local_bytes)
 {
     uint64_t before = context->kernel_memory.local_bytes;
-    if (local_bytes <= before || driver_counts(conn->driver) != NULL) {
+    if (local_bytes <= before || driver_counts(app->driver) != NULL) {
         return CUDA_SUCCESS;
     }
     context->kernel_memory.local_bytes = local_bytes;
-    CUresult rc = settle(conn, context, KERNEL_MEMORY_STACKS);
+    CUresult rc = settle(app, context, KERNEL_MEMORY_STACKS);
     if (rc != CUDA_SUCCESS) {
         context->kernel_memory.local_bytes = before;
     }
@@ -206,13 +204,13 @@ static enum kernel_memory_kind limit_kind(CUlimit limit)
     return kind;
 }
 
-static CUresult limit_set(const struct server_conn *conn, struct server_context *context,
+static CUresult limit_set(const struct server_app *app, struct server_context *context,
                           CUlimit limit, size_t value)
 {
     size_t before = 0;
     bool first = (unsigned)limit < CU_LIMIT_MAX && (context->limits_set >> limit & 1) == 0 &&
-                 conn->driver->cuCtxGetLimit(&before, limit) == CUDA_SUCCESS;
-    CU_TRY(conn->driver->cuCtxSetLimit(limit, value));
+                 app->driver->cuCtxGetLimit(&before, limit) == CUDA_SUCCESS;
+    CU_TRY(app->driver->cuCtxSetLimit(limit, value));
     if (first) {
         context->limits[limit] = before;
         context->limits_set |= 1u << limit;
@@ -220,17 +218,17 @@ static CUresult limit_set(const struct server_conn *conn, struct server_context 
     return CUDA_SUCCESS;
 }
 
-CUresult kernel_memory_limit(struct server_conn *conn, struct server_context *context,
-                             CUlimit limit, size_t value)
+CUresult kernel_memory_limit(struct server_app *app, struct server_context *context, CUlimit limit,
+                             size_t value)
 {
     enum kernel_memory_kind kind = limit_kind(limit);
     uint64_t bytes;
     if (kind == KERNEL_MEMORY_KINDS) {
-        return limit_set(conn, context, limit, value);
+        return limit_set(app, context, limit, value);
     }
-    CU_TRY(due_then(conn, context, kind, value, &bytes));
-    CU_TRY(charge_up_to(conn, context, kind, bytes));
-    CUresult rc = limit_set(conn, context, limit, value);
-    (void)settle(conn, context, kind);
+    CU_TRY(due_then(app, context, kind, value, &bytes));
+    CU_TRY(charge_up_to(app, context, kind, bytes));
+    CUresult rc = limit_set(app, context, limit, value);
+    (void)settle(app, context, kind);
     return rc;
 }

@@ -14,7 +14,7 @@
 
 #include "api/cuda_names.h"
 
-struct server_conn;
+struct server_app;
 struct server_context;
 
 enum kernel_memory_kind {
@@ -35,19 +35,19 @@ struct kernel_memory {
  * more than allowed; nothing has changed then. */
 
 /* cuCtxSetLimit; remembers what the limit was, for a reset. */
-CUresult kernel_memory_limit(struct server_conn *conn, struct server_context *context,
-                             CUlimit limit, size_t value);
+CUresult kernel_memory_limit(struct server_app *app, struct server_context *context, CUlimit limit,
+                             size_t value);
 /* A module is about to be loaded whose kernels may call malloc. */
-CUresult kernel_memory_heap(struct server_conn *conn, struct server_context *context);
+CUresult kernel_memory_heap(struct server_app *app, struct server_context *context);
 /* A function whose threads have so much local memory. */
-CUresult kernel_memory_local(struct server_conn *conn, struct server_context *context,
+CUresult kernel_memory_local(struct server_app *app, struct server_context *context,
                              uint64_t local_bytes);
 /* Sets the charge to the driver's present use. It may be more where an image did not tell, and then
  * may fail. */
-CUresult kernel_memory_settle(struct server_conn *conn, struct server_context *context);
+CUresult kernel_memory_settle(struct server_app *app, struct server_context *context);
 /* All that is charged. */
 uint64_t kernel_memory_bytes(const struct server_context *context);
 /* The context is no more. */
-void kernel_memory_return(struct server_conn *conn, struct server_context *context);
+void kernel_memory_return(struct server_app *app, struct server_context *context);
 
 #endif

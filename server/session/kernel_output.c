@@ -48,7 +48,7 @@ static struct kernel_output *redirection_sink(const struct output_redirection *o
 static const char *redirection_client(const struct output_redirection *output)
 {
     const struct kernel_output *sink = redirection_sink(output);
-    return sink != NULL ? sink->conn->host->client : "";
+    return sink != NULL ? sink->conn->app->host->client : "";
 }
 
 static void kernel_output_tell(struct server_conn *conn, enum wire_output to, const char *text,
@@ -242,9 +242,9 @@ void output_context_remove(struct output_redirection *output, struct output_cont
  * that drivers write in them. */
 
 /* Sends output of descriptor 1 before anything else. */
-static void kernel_output_written(struct server_conn *conn)
+static void kernel_output_written(struct server_app *app)
 {
-    struct output_redirection *output = conn->host->output;
+    struct output_redirection *output = app->host->output;
     if (output != NULL && output->pipe >= 0) {
         pthread_mutex_lock(&output->lock);
         pipe_drain(output);
@@ -252,25 +252,24 @@ static void kernel_output_written(struct server_conn *conn)
     }
 }
 
-void output_of_event(struct server_conn *conn, const struct event_ref *ref)
+void output_of_event(struct server_app *app, const struct event_ref *ref)
 {
     if (atomic_load_explicit(&ref->context->launched, memory_order_relaxed)) {
-        (void)conn->driver->cuEventSynchronize(ref->real);
-        kernel_output_written(conn);
+        (void)app->driver->cuEventSynchronize(ref->real);
+        kernel_output_written(app);
     }
 }
 
-void output_of_stream(struct server_conn *conn, const struct server_context *context,
-                      CUstream stream)
+void output_of_stream(struct server_app *app, const struct server_context *context, CUstream stream)
 {
     if (context != NULL && atomic_load_explicit(&context->launched, memory_order_relaxed)) {
-        (void)conn->driver->cuStreamSynchronize(stream);
-        kernel_output_written(conn);
+        (void)app->driver->cuStreamSynchronize(stream);
+        kernel_output_written(app);
     }
 }
 
-void output_of_context(struct server_conn *conn)
+void output_of_context(struct server_app *app)
 {
-    (void)conn->driver->cuCtxSynchronize();
-    kernel_output_written(conn);
+    (void)app->driver->cuCtxSynchronize();
+    kernel_output_written(app);
 }

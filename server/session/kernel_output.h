@@ -22,6 +22,7 @@
 #include "base/status.h"
 
 struct event_ref;
+struct server_app;
 struct server_conn;
 struct server_context;
 
@@ -66,9 +67,9 @@ void output_context_remove(struct output_redirection *output, struct output_cont
 /* Make the driver write what kernels have printed. None of them waits, because the work is done
  * already: that of the event, of the stream of the context (NULL: there is none), or of the current
  * context, unless a fault has ended it. */
-void output_of_event(struct server_conn *conn, const struct event_ref *ref);
-void output_of_stream(struct server_conn *conn, const struct server_context *context,
+void output_of_event(struct server_app *app, const struct event_ref *ref);
+void output_of_stream(struct server_app *app, const struct server_context *context,
                       CUstream stream);
-void output_of_context(struct server_conn *conn);
+void output_of_context(struct server_app *app);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/session/mapped_memory.h"
 
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/peers.h"
 #include "server/session/scrub.h"
 
@@ -13,11 +13,11 @@ static bool window_holds(const struct server_session *session, uint64_t address,
            address % session->granularity_bytes == 0 && bytes % session->granularity_bytes == 0;
 }
 
-static CUresult physical_map(struct server_conn *conn, const struct server_session *session,
+static CUresult physical_map(struct server_app *app, const struct server_session *session,
                              uint64_t address, uint64_t bytes,
                              CUmemGenericAllocationHandle physical)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     const CUmemAccessDesc access = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real},
         .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -31,51 +31,50 @@ static CUresult physical_map(struct server_conn *conn, const struct server_sessi
     return rc;
 }
 
-void memory_answered(struct server_conn *conn, const struct server_session *session, uint64_t bytes,
+void memory_answered(struct server_app *app, const struct server_session *session, uint64_t bytes,
                      CUresult rc)
 {
-    struct server_session *of = conn->sessions[session->number];
+    struct server_session *of = app->sessions[session->number];
     of->lacked_bytes = rc == CUDA_ERROR_OUT_OF_MEMORY ? bytes : 0;
     of->lacks_quota = false;
 }
 
-CUresult memory_charge(struct server_conn *conn, const struct server_session *session,
-                       uint64_t bytes)
+CUresult memory_charge(struct server_app *app, const struct server_session *session, uint64_t bytes)
 {
-    CUresult rc = ledger_charge_device(conn->ledger, session->gpu, bytes);
+    CUresult rc = ledger_charge_device(app->ledger, session->gpu, bytes);
     if (rc != CUDA_SUCCESS) {
-        memory_answered(conn, session, 0, CUDA_SUCCESS); /* who asks others must not */
-        conn->sessions[session->number]->lacks_quota = conn->ledger->quota != NULL;
+        memory_answered(app, session, 0, CUDA_SUCCESS); /* who asks others must not */
+        app->sessions[session->number]->lacks_quota = app->ledger->quota != NULL;
     }
     return rc;
 }
 
-bool memory_lacks(struct server_conn *conn, const struct server_session *session)
+bool memory_lacks(struct server_app *app, const struct server_session *session)
 {
     size_t all = 0;
     uint64_t bytes = session->lacked_bytes;
-    memory_answered(conn, session, 0, CUDA_SUCCESS);
-    return bytes != 0 && conn->driver->cuDeviceTotalMem_v2(&all, session->real) == CUDA_SUCCESS &&
+    memory_answered(app, session, 0, CUDA_SUCCESS);
+    return bytes != 0 && app->driver->cuDeviceTotalMem_v2(&all, session->real) == CUDA_SUCCESS &&
            bytes <= all;
 }
 
-CUresult memory_create(struct server_conn *conn, const struct server_session *session,
+CUresult memory_create(struct server_app *app, const struct server_session *session,
                        CUmemGenericAllocationHandle *physical, uint64_t bytes)
 {
     const CUmemAllocationProp prop = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = (CUmemAllocationHandleType)session->handle_types,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = session->real}};
-    CU_TRY(memory_charge(conn, session, bytes));
-    CUresult rc = conn->driver->cuMemCreate(physical, bytes, &prop, 0);
-    memory_answered(conn, session, bytes, rc);
+    CU_TRY(memory_charge(app, session, bytes));
+    CUresult rc = app->driver->cuMemCreate(physical, bytes, &prop, 0);
+    memory_answered(app, session, bytes, rc);
     if (rc != CUDA_SUCCESS) {
-        ledger_return_device(conn->ledger, session->gpu, bytes);
+        ledger_return_device(app->ledger, session->gpu, bytes);
     }
     return rc;
 }
 
-CUresult memory_make(struct server_conn *conn, const struct server_session *session,
+CUresult memory_make(struct server_app *app, const struct server_session *session,
                      const struct server_context *owner, uint64_t address, uint64_t bytes)
 {
     if (!window_holds(session, address, bytes)) {
@@ -87,36 +86,36 @@ CUresult memory_make(struct server_conn *conn, const struct server_session *sess
                           .owner = owner,
                           .mapped = true,
                           .session = session->number};
-    enum ga_status status = range_table_add(&conn->ranges, &range);
+    enum ga_status status = range_table_add(&app->ranges, &range);
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = memory_create(conn, session, &physical, bytes);
+    CUresult rc = memory_create(app, session, &physical, bytes);
     if (rc == CUDA_SUCCESS) {
-        rc = physical_map(conn, session, address, bytes, physical);
+        rc = physical_map(app, session, address, bytes, physical);
         if (rc == CUDA_SUCCESS) {
-            rc = scrub_memory(conn, session, owner, address, bytes);
+            rc = scrub_memory(app, session, owner, address, bytes);
             if (rc == CUDA_SUCCESS) {
-                rc = peer_open(conn, owner, address, bytes);
+                rc = peer_open(app, owner, address, bytes);
             }
             if (rc != CUDA_SUCCESS) {
-                (void)conn->driver->cuMemUnmap(address, bytes);
+                (void)app->driver->cuMemUnmap(address, bytes);
             }
         }
         if (rc != CUDA_SUCCESS) {
-            (void)conn->driver->cuMemRelease(physical);
-            ledger_return_device(conn->ledger, session->gpu, bytes);
+            (void)app->driver->cuMemRelease(physical);
+            ledger_return_device(app->ledger, session->gpu, bytes);
         }
     }
-    range_table_remove(&conn->ranges, address);
+    range_table_remove(&app->ranges, address);
     if (rc == CUDA_SUCCESS) {
         range.physical = physical;
-        (void)!range_table_add(&conn->ranges, &range); /* its place is free: it was there before */
+        (void)!range_table_add(&app->ranges, &range); /* its place is free: it was there before */
     }
     return rc;
 }
 
-CUresult memory_place(struct server_conn *conn, const struct server_session *session,
+CUresult memory_place(struct server_app *app, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
                       CUmemGenericAllocationHandle physical, uint64_t hold)
 {
@@ -131,13 +130,13 @@ CUresult memory_place(struct server_conn *conn, const struct server_session *ses
     if (!window_holds(session, address, bytes)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    enum ga_status status = range_table_add(&conn->ranges, &range);
+    enum ga_status status = range_table_add(&app->ranges, &range);
     if (status != GA_OK) {
         return status == GA_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult rc = physical_map(conn, session, address, bytes, physical);
+    CUresult rc = physical_map(app, session, address, bytes, physical);
     if (rc != CUDA_SUCCESS) {
-        range_table_remove(&conn->ranges, address);
+        range_table_remove(&app->ranges, address);
     }
     return rc;
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 #include "server/session/meter_batch.h"
@@ -28,14 +28,14 @@ struct place {
 };
 
 /* False: nowhere, or what is done there is not measured. */
-static bool place_find(struct server_conn *conn, uint64_t wire, struct place *place)
+static bool place_find(struct server_app *app, uint64_t wire, struct place *place)
 {
-    *place = (struct place){.context = conn->current};
+    *place = (struct place){.context = app->current};
     if (wire != 0 && wire != (uint64_t)(uintptr_t)CU_STREAM_LEGACY) {
-        place->stream = server_stream_here(&conn->objects, wire);
+        place->stream = server_stream_here(&app->objects, wire);
         place->context = place->stream != NULL ? place->stream->context : NULL;
     }
-    if (place->context == NULL || conn->replay != NULL) {
+    if (place->context == NULL || app->replay != NULL) {
         return false;
     }
     place->lane = place->stream != NULL ? &place->stream->meter : &place->context->meter.lane;
@@ -43,68 +43,67 @@ static bool place_find(struct server_conn *conn, uint64_t wire, struct place *pl
 }
 
 /* Records an event of the context in the stream, whatever is current. */
-static CUresult place_record(struct server_conn *conn, const struct server_context *context,
+static CUresult place_record(struct server_app *app, const struct server_context *context,
                              const struct server_stream *stream, CUevent event)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     CUstream real = stream != NULL ? stream->real : NULL;
-    bool special = stream != NULL && stream->special, elsewhere = conn->elsewhere;
+    bool special = stream != NULL && stream->special, elsewhere = app->elsewhere;
     CUcontext before = NULL;
-    if (context == conn->current && !elsewhere && !special) {
+    if (context == app->current && !elsewhere && !special) {
         return driver->cuEventRecord(event, real);
     }
     (void)driver->cuCtxGetCurrent(&before);
-    context_apply(conn, context);
+    context_apply(app, context);
     if (special) {
-        stream_apply(conn, stream);
+        stream_apply(app, stream);
     }
     CUresult rc = driver->cuEventRecord(event, real);
     (void)driver->cuCtxSetCurrent(before);
-    conn->elsewhere = elsewhere;
+    app->elsewhere = elsewhere;
     return rc;
 }
 
 /* ---- batches */
 
-static void batch_close(struct server_conn *conn, struct meter_batch *batch)
+static void batch_close(struct server_app *app, struct meter_batch *batch)
 {
-    if (place_record(conn, batch->context, batch->stream, batch->end) != CUDA_SUCCESS) {
-        meter_batch_lose(conn, batch, ga_clock_ns()); /* a fault, which the calls report */
+    if (place_record(app, batch->context, batch->stream, batch->end) != CUDA_SUCCESS) {
+        meter_batch_lose(app, batch, ga_clock_ns()); /* a fault, which the calls report */
         return;
     }
-    monitor_forget(&conn->monitor);
+    monitor_forget(&app->monitor);
     batch->after = batch->gpu->tally;
     batch->closed = true;
-    meter_share_closed(&conn->meter, batch);
-    conn->meter.open--;
+    meter_share_closed(&app->meter, batch);
+    app->meter.open--;
 }
 
-static void lane_close(struct server_conn *conn, const struct meter_lane *lane)
+static void lane_close(struct server_app *app, const struct meter_lane *lane)
 {
     if (lane->last != NULL && !lane->last->closed) {
-        batch_close(conn, lane->last);
+        batch_close(app, lane->last);
     }
 }
 
 /* Closes the batches of this context; NULL: of all. */
-static void batches_close(struct server_conn *conn, const struct server_context *context)
+static void batches_close(struct server_app *app, const struct server_context *context)
 {
-    if (conn->meter.open == 0) {
+    if (app->meter.open == 0) {
         return;
     }
-    ga_list_each (at, next, &conn->meter.batches) {
+    ga_list_each (at, next, &app->meter.batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (!batch->closed && (context == NULL || batch->context == context)) {
-            batch_close(conn, batch);
+            batch_close(app, batch);
         }
     }
 }
 
 /* There are too many batches: the last one of the lane goes on, though it may have rested. */
-static void batch_reopen(struct server_conn *conn, const struct place *place,
-                         enum gpu_engine engine)
+static void batch_reopen(struct server_app *app, const struct place *place, enum gpu_engine engine)
 {
-    struct meter *meter = &conn->meter;
+    struct meter *meter = &app->meter;
     struct meter_batch *batch = place->lane->last;
     if (batch != NULL && batch->closed && batch->engine == engine) {
         batch->closed = false;
@@ -117,14 +116,14 @@ static void batch_reopen(struct server_conn *conn, const struct place *place,
     }
 }
 
-static void batch_open(struct server_conn *conn, const struct place *place, enum gpu_engine engine)
+static void batch_open(struct server_app *app, const struct place *place, enum gpu_engine engine)
 {
-    struct meter *meter = &conn->meter;
-    struct meter_gpu *gpu = meter_gpu_find(conn, place->context->session->ordinal);
+    struct meter *meter = &app->meter;
+    struct meter_gpu *gpu = meter_gpu_find(app, place->context->session->ordinal);
     uint64_t now_ns = ga_clock_ns();
-    struct meter_batch *batch = gpu != NULL ? meter_batch_take(conn, place->context) : NULL;
+    struct meter_batch *batch = gpu != NULL ? meter_batch_take(app, place->context) : NULL;
     if (batch == NULL) {
-        batch_reopen(conn, place, engine);
+        batch_reopen(app, place, engine);
         return;
     }
     *batch = (struct meter_batch){.context = place->context,
@@ -138,7 +137,7 @@ static void batch_open(struct server_conn *conn, const struct place *place, enum
                                   .turn = meter->turn,
                                   .before = gpu->tally,
                                   .side = gpu->side};
-    if (place_record(conn, batch->context, batch->stream, batch->begin) != CUDA_SUCCESS) {
+    if (place_record(app, batch->context, batch->stream, batch->begin) != CUDA_SUCCESS) {
         ga_list_append(&place->context->meter.unused, &batch->link);
         return;
     }
@@ -187,40 +186,39 @@ static void meter_go_on(struct meter *meter, struct meter_batch *batch, enum api
 }
 
 /* Batches that have had no work for a whole turn may be done long since. */
-static void meter_turn_over(struct server_conn *conn)
+static void meter_turn_over(struct server_app *app)
 {
-    struct meter *meter = &conn->meter;
+    struct meter *meter = &app->meter;
     ga_list_each (at, next, &meter->batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (!batch->closed && batch->turn != meter->turn) {
-            batch_close(conn, batch);
+            batch_close(app, batch);
         }
     }
     meter->turn++;
-    meter_look(conn);
+    meter_look(app);
 }
 
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share)
+void meter_turn(struct server_app *app, enum api_engine engine, uint64_t stream, uint32_t share)
 {
-    struct meter *meter = &conn->meter;
+    struct meter *meter = &app->meter;
     struct place place;
     enum gpu_engine of = api_gpu_engine(engine);
     meter_forget(meter);
-    if (!place_find(conn, stream, &place) ||
-        (place.stream != NULL && place.stream->build != NULL)) {
+    if (!place_find(app, stream, &place) || (place.stream != NULL && place.stream->build != NULL)) {
         return;
     }
     const struct meter_batch *last = place.lane->last;
     if (last == NULL || last->closed || last->engine != of ||
         (meter_kernels_count(meter, of) && last->works >= meter_kernels_most(place.lane)) ||
         meter_share_splits(meter, last, share)) {
-        lane_close(conn, place.lane);
+        lane_close(app, place.lane);
         if (place.stream == NULL) { /* it waits for the others, and they for it */
-            batches_close(conn, place.context);
+            batches_close(app, place.context);
         } else {
-            lane_close(conn, &place.context->meter.lane);
+            lane_close(app, &place.context->meter.lane);
         }
-        batch_open(conn, &place, of);
+        batch_open(app, &place, of);
     }
     struct meter_batch *now = place.lane->last;
     if (meter->left == 0) {
@@ -228,7 +226,7 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
         if (now != NULL) {
             now->turn = meter->turn; /* it has work, this one */
         }
-        meter_turn_over(conn);
+        meter_turn_over(app);
         now = place.lane->last;
     }
     if (now != NULL && !now->closed) {
@@ -236,57 +234,57 @@ void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t strea
     }
 }
 
-void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint64_t bytes)
+void meter_copied(struct server_app *app, enum api_engine engine, uint64_t stream, uint64_t bytes)
 {
-    struct meter_gpu *gpu = conn->meter.gpu;
+    struct meter_gpu *gpu = app->meter.gpu;
     if (gpu != NULL) {
         gpu->copies[engine == API_ENGINE_D2H]++;
         gpu->tally.copied_bytes[engine == API_ENGINE_D2H] += bytes;
     }
-    if (bytes >= COPY_ENDS && conn->meter.open != 0) {
+    if (bytes >= COPY_ENDS && app->meter.open != 0) {
         struct place place;
-        meter_forget(&conn->meter);
-        if (place_find(conn, stream, &place)) {
-            lane_close(conn, place.lane);
+        meter_forget(&app->meter);
+        if (place_find(app, stream, &place)) {
+            lane_close(app, place.lane);
         }
-        if (conn->meter.outstanding >= LOOK_COUNT) {
-            meter_look(conn);
+        if (app->meter.outstanding >= LOOK_COUNT) {
+            meter_look(app);
         }
     }
 }
 
-void meter_rest(struct server_conn *conn, uint64_t stream)
+void meter_rest(struct server_app *app, uint64_t stream)
 {
     struct place place;
-    meter_forget(&conn->meter);
-    if (!place_find(conn, stream, &place)) {
+    meter_forget(&app->meter);
+    if (!place_find(app, stream, &place)) {
         return;
     }
     if (place.stream == NULL) {
-        batches_close(conn, place.context);
+        batches_close(app, place.context);
     } else {
-        lane_close(conn, place.lane);
-        lane_close(conn, &place.context->meter.lane);
+        lane_close(app, place.lane);
+        lane_close(app, &place.context->meter.lane);
     }
 }
 
-void meter_rest_all(struct server_conn *conn)
+void meter_rest_all(struct server_app *app)
 {
-    meter_forget(&conn->meter);
-    batches_close(conn, NULL);
+    meter_forget(&app->meter);
+    batches_close(app, NULL);
 }
 
 /* ---- ends */
 
-void meter_stream_end(struct server_conn *conn, struct server_stream *stream)
+void meter_stream_end(struct server_app *app, struct server_stream *stream)
 {
     struct meter_lane *lane = &stream->meter;
-    if (conn->meter.outstanding == 0) {
+    if (app->meter.outstanding == 0) {
         return;
     }
-    meter_forget(&conn->meter);
-    lane_close(conn, lane);
-    ga_list_each (at, next, &conn->meter.batches) {
+    meter_forget(&app->meter);
+    lane_close(app, lane);
+    ga_list_each (at, next, &app->meter.batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (batch->lane == lane) {
             batch->lane = NULL;
@@ -295,26 +293,26 @@ void meter_stream_end(struct server_conn *conn, struct server_stream *stream)
     }
 }
 
-void meter_context_end(struct server_conn *conn, struct server_context *context)
+void meter_context_end(struct server_app *app, struct server_context *context)
 {
-    meter_forget(&conn->meter);
+    meter_forget(&app->meter);
     if (!context->meter.clock.runs) {
         return;
     }
-    batches_close(conn, context);
-    meter_look(conn);
-    ga_list_each (at, next, &conn->meter.batches) {
+    batches_close(app, context);
+    meter_look(app);
+    ga_list_each (at, next, &app->meter.batches) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (batch->context == context) {
-            meter_batch_lose(conn, batch, ga_clock_ns());
+            meter_batch_lose(app, batch, ga_clock_ns());
         }
     }
     ga_list_each (at, next, &context->meter.unused) {
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         ga_list_remove(&batch->link);
-        meter_batch_destroy(conn, batch);
+        meter_batch_destroy(app, batch);
     }
-    meter_clock_end(&context->meter.clock, conn->driver);
+    meter_clock_end(&context->meter.clock, app->driver);
 }
 
 void meter_context_init(struct meter_context *context)

@@ -31,7 +31,7 @@ struct ledger;
 struct meter_batch;
 struct meter_gpu;
 struct server_context;
-struct server_conn;
+struct server_app;
 struct server_stream;
 
 /* In which context or stream a batch was begun last. */
@@ -89,33 +89,32 @@ static inline bool meter_counts(struct meter *meter, enum api_engine engine, uin
 
 /* Before work for an engine is submitted to the stream of this client's handle. `share`: how much
  * of the GPU it fills, in millionths; it counts for kernels. */
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share);
-static inline void meter_work_of(struct meter *meter, struct server_conn *conn,
+void meter_turn(struct server_app *app, enum api_engine engine, uint64_t stream, uint32_t share);
+static inline void meter_work_of(struct meter *meter, struct server_app *app,
                                  enum api_engine engine, uint64_t stream, uint32_t share)
 {
     if (!meter_counts(meter, engine, stream, share)) {
-        meter_turn(conn, engine, stream, share);
+        meter_turn(app, engine, stream, share);
     }
 }
 /* As meter_work_of, of work that may fill the GPU, as far as is known. */
-static inline void meter_work(struct meter *meter, struct server_conn *conn, enum api_engine engine,
+static inline void meter_work(struct meter *meter, struct server_app *app, enum api_engine engine,
                               uint64_t stream)
 {
-    meter_work_of(meter, conn, engine, stream, FIGURES_WHOLE);
+    meter_work_of(meter, app, engine, stream, FIGURES_WHOLE);
 }
 /* Behind a copy of so many bytes by the engine H2D or D2H: what a stream does next may wait for the
  * client. */
-void meter_copied(struct server_conn *conn, enum api_engine engine, uint64_t stream,
-                  uint64_t bytes);
+void meter_copied(struct server_app *app, enum api_engine engine, uint64_t stream, uint64_t bytes);
 /* Before a call by which the stream, or any stream, may come to wait. */
-void meter_rest(struct server_conn *conn, uint64_t stream);
-void meter_rest_all(struct server_conn *conn);
+void meter_rest(struct server_app *app, uint64_t stream);
+void meter_rest_all(struct server_app *app);
 /* Before a call that may keep the thread for long (compiling): nobody looks meanwhile, so batches
  * end, and what is known of them is told. */
-void meter_long_call(struct server_conn *conn);
+void meter_long_call(struct server_app *app);
 /* No call comes any more. Finished work is reported; work that goes on is waited for, for a moment
  * only. */
-void meter_end(struct server_conn *conn);
+void meter_end(struct server_app *app);
 /* Another context becomes current. */
 void meter_forget(struct meter *meter);
 /* From now on it measures, if it has not. */
@@ -125,18 +124,18 @@ static inline void meter_start(struct meter *meter)
     meter->on = true;
 }
 /* Looks which batches are done and tells the figures. */
-void meter_look(struct server_conn *conn);
+void meter_look(struct server_app *app);
 /* Whether some work on the GPU is known to have begun and not to be done. */
-bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu);
+bool meter_runs(const struct server_app *app, const struct meter_gpu *gpu);
 /* No call is here: ends all batches, and looks now and then, as the next call may come before the
  * thread sleeps, again and again. */
-void meter_idle(struct server_conn *conn);
+void meter_idle(struct server_app *app);
 /* As meter_idle, and returns for how long the thread may sleep; -1: for ever. Look when that time
  * is over. */
-int meter_sleep_ms(struct server_conn *conn);
+int meter_sleep_ms(struct server_app *app);
 
 /* The stream ends; and the context, which is current and has nothing to do any more. */
-void meter_stream_end(struct server_conn *conn, struct server_stream *stream);
-void meter_context_end(struct server_conn *conn, struct server_context *context);
+void meter_stream_end(struct server_app *app, struct server_stream *stream);
+void meter_context_end(struct server_app *app, struct server_context *context);
 
 #endif

@@ -31,16 +31,16 @@ struct meter_batch {
 
 /* One that is used again, or a new one; the clock of its context runs then. NULL: neither. It may
  * look which batches are done. */
-struct meter_batch *meter_batch_take(struct server_conn *conn, struct server_context *context);
+struct meter_batch *meter_batch_take(struct server_app *app, struct server_context *context);
 static inline bool meter_batch_is_single(const struct meter_batch *batch)
 {
     return batch->closed && batch->works == 1;
 }
 /* The batch is done. */
-void meter_batch_drop(struct server_conn *conn, struct meter_batch *batch);
+void meter_batch_drop(struct server_app *app, struct meter_batch *batch);
 /* Nothing more will be known of it, after a fault or with its context: it has run until now. */
-void meter_batch_lose(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns);
+void meter_batch_lose(struct server_app *app, struct meter_batch *batch, uint64_t now_ns);
 /* The batch's context is current; the batch is in no list. */
-void meter_batch_destroy(struct server_conn *conn, struct meter_batch *batch);
+void meter_batch_destroy(struct server_app *app, struct meter_batch *batch);
 
 #endif

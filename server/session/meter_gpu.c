@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/meter_batch.h"
 
 /* The row of a GPU in the figures, which an earlier session on it may have begun. With too many
@@ -21,9 +21,9 @@ static uint32_t row_find(struct figures *figures, uint32_t ordinal)
     return row;
 }
 
-struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
+struct meter_gpu *meter_gpu_find(struct server_app *app, uint32_t ordinal)
 {
-    ga_list_each (at, next, &conn->meter.gpus) {
+    ga_list_each (at, next, &app->meter.gpus) {
         struct meter_gpu *gpu = ga_container(at, struct meter_gpu, link);
         if (gpu->ordinal == ordinal) {
             return gpu;
@@ -32,11 +32,11 @@ struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal)
     struct meter_gpu *gpu = calloc(1, sizeof *gpu);
     if (gpu != NULL) {
         gpu->ordinal = ordinal;
-        gpu->records = conn->meter.records;
-        gpu->row = row_find(conn->ledger->figures, ordinal);
-        gpu->figures = &conn->ledger->figures->gpus[gpu->row];
-        gpu->times = conn->ledger->times;
-        ga_list_append(&conn->meter.gpus, &gpu->link);
+        gpu->records = app->meter.records;
+        gpu->row = row_find(app->ledger->figures, ordinal);
+        gpu->figures = &app->ledger->figures->gpus[gpu->row];
+        gpu->times = app->ledger->times;
+        ga_list_append(&app->meter.gpus, &gpu->link);
     }
     return gpu;
 }

@@ -10,7 +10,7 @@
 #include "server/figures.h"
 
 struct meter_batch;
-struct server_conn;
+struct server_app;
 
 struct meter_tally {
     uint64_t copied_bytes[2]; /* to the device, to the host */
@@ -36,7 +36,7 @@ struct meter_gpu {
 };
 
 /* The GPU of this ordinal of the driver; NULL: no memory. */
-struct meter_gpu *meter_gpu_find(struct server_conn *conn, uint32_t ordinal);
+struct meter_gpu *meter_gpu_find(struct server_app *app, uint32_t ordinal);
 /* An engine has worked from then until then, as ga_clock_ns says; for a single work, or
  * several. Not all of it is done. */
 void meter_gpu_busy(struct meter_gpu *gpu, enum gpu_engine engine, uint64_t from, uint64_t to,

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
@@ -21,26 +21,26 @@
 #define END_LOOK_NS (100 * GA_NS_PER_US)
 
 /* The driver says nothing more of events after a fault. */
-static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint64_t now_ns)
+static void batch_look(struct server_app *app, struct meter_batch *batch, uint64_t now_ns)
 {
     struct meter_clock *clock = &batch->context->meter.clock;
     uint64_t end_ns;
     CUresult rc = CUDA_SUCCESS;
     if (batch->begin_ns == 0) {
-        rc = meter_clock_read(clock, conn->driver, &batch->begin, &batch->begin_ns);
+        rc = meter_clock_read(clock, app->driver, &batch->begin, &batch->begin_ns);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = batch->closed ? meter_clock_read(clock, conn->driver, &batch->end, &end_ns)
+        rc = batch->closed ? meter_clock_read(clock, app->driver, &batch->end, &end_ns)
                            : CUDA_ERROR_NOT_READY;
     }
     if (rc == CUDA_SUCCESS) {
-        meter_kernels_learn(&conn->meter, batch, end_ns - batch->begin_ns);
+        meter_kernels_learn(&app->meter, batch, end_ns - batch->begin_ns);
         meter_clock_seen(clock, end_ns, ga_clock_ns());
         uint64_t shift = (uint64_t)clock->shift_ns;
         meter_gpu_done(batch->gpu, batch, batch->begin_ns + shift, end_ns + shift);
-        meter_batch_drop(conn, batch);
+        meter_batch_drop(app, batch);
     } else if (rc != CUDA_ERROR_NOT_READY) {
-        meter_batch_lose(conn, batch, now_ns);
+        meter_batch_lose(app, batch, now_ns);
     } else if (batch->begin_ns == 0) {
         batch->waits_ns = now_ns;
     } else {
@@ -48,19 +48,19 @@ static void batch_look(struct server_conn *conn, struct meter_batch *batch, uint
         uint64_t until_ns = now_ns - SEEN_NS;
         meter_gpu_busy(batch->gpu, batch->engine, begin_ns, until_ns, meter_batch_is_single(batch));
         meter_gpu_runs(batch->gpu, batch->engine, until_ns > begin_ns ? until_ns : begin_ns);
-        if (meter_kernels_over(&conn->meter, batch, now_ns)) {
-            server_kernel_over(conn);
+        if (meter_kernels_over(&app->meter, batch, now_ns)) {
+            server_kernel_over(app);
         }
     }
 }
 
-void meter_look(struct server_conn *conn)
+void meter_look(struct server_app *app)
 {
-    struct meter *meter = &conn->meter;
+    struct meter *meter = &app->meter;
     uint64_t now_ns = ga_clock_ns();
-    const struct server_context *current = conn->current;
+    const struct server_context *current = app->current;
     CUcontext before = NULL;
-    bool here = !conn->elsewhere, moved = false;
+    bool here = !app->elsewhere, moved = false;
     if (meter->outstanding == 0) {
         return;
     }
@@ -72,25 +72,25 @@ void meter_look(struct server_conn *conn)
         struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (!here || batch->context != current) {
             if (!moved) {
-                (void)conn->driver->cuCtxGetCurrent(&before);
+                (void)app->driver->cuCtxGetCurrent(&before);
             }
             here = moved = true;
             current = batch->context;
-            context_apply(conn, current);
+            context_apply(app, current);
         }
-        batch_look(conn, batch, now_ns);
+        batch_look(app, batch, now_ns);
     }
     if (moved) {
-        (void)conn->driver->cuCtxSetCurrent(before);
+        (void)app->driver->cuCtxSetCurrent(before);
     }
     ga_list_each (at, next, &meter->gpus) {
         meter_gpu_tell(ga_container(at, struct meter_gpu, link));
     }
 }
 
-bool meter_runs(const struct server_conn *conn, const struct meter_gpu *gpu)
+bool meter_runs(const struct server_app *app, const struct meter_gpu *gpu)
 {
-    ga_list_each (at, next, &conn->meter.batches) {
+    ga_list_each (at, next, &app->meter.batches) {
         const struct meter_batch *batch = ga_container(at, struct meter_batch, link);
         if (batch->gpu == gpu && batch->begin_ns != 0) {
             return true;
@@ -109,46 +109,46 @@ static uint32_t patience_ms(const struct meter *meter, uint64_t now_ns)
                                   : PATIENCE_MS_MAX;
 }
 
-int meter_sleep_ms(struct server_conn *conn)
+int meter_sleep_ms(struct server_app *app)
 {
-    const struct meter *meter = &conn->meter;
+    const struct meter *meter = &app->meter;
     if (meter->outstanding == 0) {
         return -1;
     }
     if (meter->open != 0) {
-        meter_rest_all(conn);
+        meter_rest_all(app);
     }
     return (int)patience_ms(meter, ga_clock_ns());
 }
 
-void meter_idle(struct server_conn *conn)
+void meter_idle(struct server_app *app)
 {
-    const struct meter *meter = &conn->meter;
+    const struct meter *meter = &app->meter;
     if (meter->open != 0) {
-        meter_rest_all(conn);
+        meter_rest_all(app);
     }
     if (meter->outstanding != 0) {
         uint64_t now_ns = ga_clock_ns();
         if (now_ns - meter->looked_ns > patience_ms(meter, now_ns) * GA_NS_PER_MS) {
-            meter_look(conn);
+            meter_look(app);
         }
     }
 }
 
-void meter_long_call(struct server_conn *conn)
+void meter_long_call(struct server_app *app)
 {
-    meter_rest_all(conn);
-    meter_look(conn);
+    meter_rest_all(app);
+    meter_look(app);
 }
 
-void meter_end(struct server_conn *conn)
+void meter_end(struct server_app *app)
 {
     const struct timespec between = {.tv_nsec = END_LOOK_NS};
     const uint64_t until = ga_clock_ns() + END_NS;
-    meter_rest_all(conn);
-    meter_look(conn);
-    while (conn->meter.outstanding != 0 && ga_clock_ns() < until) {
+    meter_rest_all(app);
+    meter_look(app);
+    while (app->meter.outstanding != 0 && ga_clock_ns() < until) {
         (void)nanosleep(&between, NULL);
-        meter_look(conn);
+        meter_look(app);
     }
 }

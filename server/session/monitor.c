@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/calls.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/meter_gpu.h"
 
 static uint64_t monitor_load(const _Atomic uint64_t *at)
@@ -110,11 +110,11 @@ static struct figures_shape *shape_find(struct figures_shape *shapes, uint64_t f
     return least;
 }
 
-static void monitor_look(struct server_conn *conn, const struct server_function *function,
+static void monitor_look(struct server_app *app, const struct server_function *function,
                          const struct ga_launch_args *args)
 {
-    struct monitor *monitor = &conn->monitor;
-    struct meter_gpu *gpu = meter_gpu_find(conn, function->module->context->session->ordinal);
+    struct monitor *monitor = &app->monitor;
+    struct meter_gpu *gpu = meter_gpu_find(app, function->module->context->session->ordinal);
     monitor_settle(monitor);
     monitor->function = function;
     memcpy(monitor->grid, args->grid, sizeof monitor->grid);
@@ -123,20 +123,20 @@ static void monitor_look(struct server_conn *conn, const struct server_function 
     monitor->share = FIGURES_WHOLE;
     monitor->shape = NULL;
     if (gpu != NULL) {
-        monitor->share = share_of(conn->driver, gpu, function, args);
+        monitor->share = share_of(app->driver, gpu, function, args);
         monitor->shape = shape_find(gpu->figures->shapes, function->handle, args);
         atomic_store_explicit(&monitor->shape->share, monitor->share, memory_order_relaxed);
     }
 }
 
-uint32_t monitor_launch(struct server_conn *conn, const struct server_function *function,
+uint32_t monitor_launch(struct server_app *app, const struct server_function *function,
                         const struct ga_launch_args *args)
 {
-    struct monitor *monitor = &conn->monitor;
+    struct monitor *monitor = &app->monitor;
     if (monitor->function != function || monitor->shared_bytes != args->shared_bytes ||
         memcmp(monitor->grid, args->grid, sizeof monitor->grid) != 0 ||
         memcmp(monitor->block, args->block, sizeof monitor->block) != 0) {
-        monitor_look(conn, function, args);
+        monitor_look(app, function, args);
     }
     monitor->launches++;
     return monitor->share;

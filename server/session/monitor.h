@@ -24,7 +24,7 @@
 
 struct figures_shape;
 struct ga_launch_args;
-struct server_conn;
+struct server_app;
 struct server_function;
 
 /* The shape of the last launch. */
@@ -41,7 +41,7 @@ struct monitor {
 void monitor_forget(struct monitor *monitor);
 /* For the launch, whose kernel's context is current: the share of the GPU that it fills, in
  * millionths. */
-uint32_t monitor_launch(struct server_conn *conn, const struct server_function *function,
+uint32_t monitor_launch(struct server_app *app, const struct server_function *function,
                         const struct ga_launch_args *args);
 
 #endif

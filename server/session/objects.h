@@ -28,7 +28,7 @@
 struct completer_entry;
 struct frame_record;
 struct gate;
-struct server_conn;
+struct server_app;
 
 /* A device of the node as the application sees it. */
 struct server_session {

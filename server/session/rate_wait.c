@@ -11,35 +11,35 @@ static uint64_t count_of(const struct server_conn *conn, enum rate_kind kind)
 {
     static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
                                      FIGURE_RDMA_IN};
-    return kind == RATE_CALLS ? conn->calls : ledger_sum(conn->ledger, in, 4);
+    return kind == RATE_CALLS ? conn->calls : ledger_sum(conn->app->ledger, in, 4);
 }
 
-static void rates_take(struct server_conn *conn, uint32_t turn)
+static void rates_take(struct server_app *app, uint32_t turn)
 {
     static const enum limit limits[RATE_KINDS] = {LIMIT_CALL_RATE, LIMIT_BANDWIDTH_IN};
-    struct conn_rates *rates = &conn->rates;
+    struct conn_rates *rates = &app->rates;
     uint64_t now = ga_clock_ns();
     rates->seen = turn;
     rates->any = false;
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
         struct rate *rate = &rates->of[kind];
-        rate_change(rate, quota_limit_of(conn->ledger->quota, limits[kind]),
-                    count_of(conn, (enum rate_kind)kind), now);
+        rate_change(rate, quota_limit_of(app->ledger->quota, limits[kind]),
+                    count_of(app->conn, (enum rate_kind)kind), now);
         rates->any = rates->any || rate->per_second != LIMIT_NONE;
     }
-    contexts_limit_kernels(conn);
+    contexts_limit_kernels(app);
 }
 
 /* False: too many have come since the last look at the clock. */
 static bool rates_are_free(struct server_conn *conn)
 {
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
-        const struct rate *rate = &conn->rates.of[kind];
+        const struct rate *rate = &conn->app->rates.of[kind];
         uint64_t more = count_of(conn, (enum rate_kind)kind) - rate->counted;
         if (rate->free != UINT64_MAX && more > rate->free) {
             return false;
         }
-        conn->rates.left[kind] = rate->free != UINT64_MAX ? rate->free - more : UINT64_MAX;
+        conn->app->rates.left[kind] = rate->free != UINT64_MAX ? rate->free - more : UINT64_MAX;
     }
     return true;
 }
@@ -47,20 +47,20 @@ static bool rates_are_free(struct server_conn *conn)
 /* Not longer than the limits are the same: whatever they are then, the next call waits for. */
 static void wait_until(struct server_conn *conn, uint64_t until)
 {
-    const struct quota *quota = conn->ledger->quota;
-    for (uint64_t now; (now = ga_clock_ns()) < until && quota_turn(quota) == conn->rates.seen &&
-                       !atomic_load(&conn->ended);) {
-        ledger_rate_waits(conn->ledger);
+    const struct quota *quota = conn->app->ledger->quota;
+    for (uint64_t now; (now = ga_clock_ns()) < until &&
+                       quota_turn(quota) == conn->app->rates.seen && !atomic_load(&conn->ended);) {
+        ledger_rate_waits(conn->app->ledger);
         conn_pause(conn, until - now < LOOK_NS ? until - now : LOOK_NS);
     }
 }
 
 bool rate_wait(struct server_conn *conn)
 {
-    struct conn_rates *rates = &conn->rates;
-    uint32_t turn = quota_turn(conn->ledger->quota);
+    struct conn_rates *rates = &conn->app->rates;
+    uint32_t turn = quota_turn(conn->app->ledger->quota);
     if (turn != rates->seen) {
-        rates_take(conn, turn);
+        rates_take(conn->app, turn);
     }
     if (!rates->any || rates_are_free(conn)) {
         return false;
@@ -73,7 +73,7 @@ bool rate_wait(struct server_conn *conn)
         rates->left[kind] = rate->free;
     }
     if (until > now) {
-        completer_hand_over(&conn->completer);
+        completer_hand_over(&conn->app->completer);
         wait_until(conn, until);
     }
     return until > now;

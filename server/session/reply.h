@@ -11,7 +11,7 @@
 #include "base/cursor.h"
 #include "server/session/completer.h"
 
-struct server_conn;
+struct server_app;
 struct wire_header;
 
 /* Returned by the handler of a call (api/server_dispatch.h) instead of the call's result. */
@@ -19,48 +19,48 @@ struct wire_header;
 #define SERVER_BROKEN   ((CUresult)-2) /* the frame makes no sense, or is lost: the end */
 
 /* Answer a call with what its handler has returned. False: the connection ends. */
-bool server_answer(struct server_conn *conn, const struct wire_header *header, CUresult rc);
-bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+bool server_answer(struct server_app *app, const struct wire_header *header, CUresult rc);
+bool server_answer_async(struct server_app *app, const struct wire_header *header, CUresult rc);
 
 /* A reply: begin, write the results if rc is CUDA_SUCCESS, end. NULL: no memory, the connection
  * ends. The reply is sent behind answers to work that has finished before it. */
-struct ga_writer *server_reply_begin(struct server_conn *conn, const struct wire_header *header,
+struct ga_writer *server_reply_begin(struct server_app *app, const struct wire_header *header,
                                      CUresult rc, size_t bound);
-void server_reply_end(struct server_conn *conn);
+void server_reply_end(struct server_app *app);
 /* A whole reply, where rc and results are known. */
-#define SERVER_REPLY_RESULTS(conn, header, name, rc, results)                                      \
+#define SERVER_REPLY_RESULTS(app, header, name, rc, results)                                       \
     do {                                                                                           \
         struct ga_writer *writer_ =                                                                \
-            server_reply_begin(conn, header, rc, name##_results_bound(results));                   \
+            server_reply_begin(app, header, rc, name##_results_bound(results));                    \
         if (writer_ != NULL && (rc) == CUDA_SUCCESS) {                                             \
             name##_results_write(writer_, results);                                                \
         }                                                                                          \
-        server_reply_end(conn);                                                                    \
+        server_reply_end(app);                                                                     \
     } while (0)
 /* A reply without results. */
-void server_reply(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+void server_reply(struct server_app *app, const struct wire_header *header, CUresult rc);
 /* Reports that a call that no thread waits for has failed, in the current context (WIRE_ERROR). */
-void server_async_error(struct server_conn *conn, const struct wire_header *header, CUresult rc);
+void server_async_error(struct server_app *app, const struct wire_header *header, CUresult rc);
 /* An entry of the completion thread for the current call. NULL: no memory. */
-struct completer_entry *server_entry_make(struct server_conn *conn, enum completer_kind kind);
+struct completer_entry *server_entry_make(struct server_app *app, enum completer_kind kind);
 /* A reply without results to the current call, once `ref` (taken over) has finished. Returns
  * SERVER_ANSWERED. */
-CUresult server_reply_after(struct server_conn *conn, struct event_ref *ref, uint64_t lane);
+CUresult server_reply_after(struct server_app *app, struct event_ref *ref, uint64_t lane);
 
 /* Whether the driver's answer condemns the process. */
 bool server_is_fault(CUresult rc);
 /* Checks a result code of the driver; tells the client of an execution fault, once. Any thread. */
-void server_check_fault(struct server_conn *conn, CUresult rc);
+void server_check_fault(struct server_app *app, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
-void server_fail(struct server_conn *conn, const char *why);
+void server_fail(struct server_app *app, const char *why);
 /* A kernel has run for longer than the limit kernel-time, and only the end of the process stops it:
  * the program gets CUDA_ERROR_LAUNCH_FAILED, and the connection ends. Submit thread. */
-void server_kernel_over(struct server_conn *conn);
+void server_kernel_over(struct server_app *app);
 /* Tells the program one line for people, if its client takes notices. `conn` is a struct
  * server_conn; any thread. */
-void server_notice(void *conn, const char *text);
+void server_notice(void *app, const char *text);
 /* As server_notice: why the connection is about to end. A client reads this before the end, however
  * late. */
-void server_end_notice(struct server_conn *conn, const char *text);
+void server_end_notice(struct server_app *app, const char *text);
 
 #endif

@@ -23,34 +23,34 @@ static CUresult memory_zero(const struct cuda_driver *driver, CUdeviceptr at, ui
 }
 
 /* Makes the device's primary context current, for memory that is no context's. */
-static CUresult scrub_enter(struct server_conn *conn, const struct server_session *session)
+static CUresult scrub_enter(struct server_app *app, const struct server_session *session)
 {
     CUcontext primary;
-    CU_TRY(conn->driver->cuDevicePrimaryCtxRetain(&primary, session->real));
-    return conn->driver->cuCtxSetCurrent(primary);
+    CU_TRY(app->driver->cuDevicePrimaryCtxRetain(&primary, session->real));
+    return app->driver->cuCtxSetCurrent(primary);
 }
 
-static void scrub_leave(struct server_conn *conn, const struct server_session *session)
+static void scrub_leave(struct server_app *app, const struct server_session *session)
 {
-    context_apply(conn, conn->current);
-    (void)conn->driver->cuDevicePrimaryCtxRelease_v2(session->real);
+    context_apply(app, app->current);
+    (void)app->driver->cuDevicePrimaryCtxRelease_v2(session->real);
 }
 
-CUresult scrub_memory(struct server_conn *conn, const struct server_session *session,
+CUresult scrub_memory(struct server_app *app, const struct server_session *session,
                       const struct server_context *context, CUdeviceptr at, uint64_t bytes)
 {
-    if (!conn->host->scrubs) {
+    if (!app->host->scrubs) {
         return CUDA_SUCCESS;
     }
     if (context != NULL) {
-        context_apply(conn, context);
-        CUresult rc = memory_zero(conn->driver, at, bytes);
-        context_apply(conn, conn->current);
+        context_apply(app, context);
+        CUresult rc = memory_zero(app->driver, at, bytes);
+        context_apply(app, app->current);
         return rc;
     }
-    CU_TRY(scrub_enter(conn, session));
-    CUresult rc = memory_zero(conn->driver, at, bytes);
-    scrub_leave(conn, session);
+    CU_TRY(scrub_enter(app, session));
+    CUresult rc = memory_zero(app->driver, at, bytes);
+    scrub_leave(app, session);
     return rc;
 }
 
@@ -75,15 +75,15 @@ static CUresult physical_zero(const struct cuda_driver *driver, CUdevice device,
     return rc;
 }
 
-CUresult scrub_physical(struct server_conn *conn, const struct server_session *session,
+CUresult scrub_physical(struct server_app *app, const struct server_session *session,
                         CUmemGenericAllocationHandle physical, uint64_t bytes)
 {
-    if (!conn->host->scrubs) {
+    if (!app->host->scrubs) {
         return CUDA_SUCCESS;
     }
-    CU_TRY(scrub_enter(conn, session));
-    CUresult rc = physical_zero(conn->driver, session->real, physical, bytes);
-    scrub_leave(conn, session);
+    CU_TRY(scrub_enter(app, session));
+    CUresult rc = physical_zero(app->driver, session->real, physical, bytes);
+    scrub_leave(app, session);
     return rc;
 }
 
@@ -155,14 +155,13 @@ static CUresult mipmap_zero(const struct cuda_driver *driver, const struct serve
     return CUDA_SUCCESS;
 }
 
-CUresult scrub_array(struct server_conn *conn, const struct server_array *array,
-                     uint64_t texel_bytes)
+CUresult scrub_array(struct server_app *app, const struct server_array *array, uint64_t texel_bytes)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
-    if (!conn->host->scrubs) {
+    if (!app->host->scrubs) {
         return CUDA_SUCCESS;
     }
     return array->mipmap != NULL
-               ? mipmap_zero(conn->driver, array, texel_bytes)
-               : array_zero(conn->driver, array->array, shape, shape->Width * texel_bytes);
+               ? mipmap_zero(app->driver, array, texel_bytes)
+               : array_zero(app->driver, array->array, shape, shape->Width * texel_bytes);
 }

@@ -12,14 +12,14 @@
 #include "server/session/conn.h"
 
 /* [at, at + bytes) of the session's device, which is this context's, or (NULL) no context's. */
-CUresult scrub_memory(struct server_conn *conn, const struct server_session *session,
+CUresult scrub_memory(struct server_app *app, const struct server_session *session,
                       const struct server_context *context, CUdeviceptr at, uint64_t bytes);
 /* Physical memory of the session's device, which is not mapped. */
-CUresult scrub_physical(struct server_conn *conn, const struct server_session *session,
+CUresult scrub_physical(struct server_app *app, const struct server_session *session,
                         CUmemGenericAllocationHandle physical, uint64_t bytes);
 /* A new array of the current context, or all levels of a new mipmapped one, as array->made_from
  * says; `texel_bytes` of each element. */
-CUresult scrub_array(struct server_conn *conn, const struct server_array *array,
+CUresult scrub_array(struct server_app *app, const struct server_array *array,
                      uint64_t texel_bytes);
 
 #endif

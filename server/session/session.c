@@ -33,30 +33,30 @@ static bool session_refuse(struct server_conn *conn, uint64_t sequence, CUresult
 }
 
 /* Tries the client's proposal; otherwise takes what the driver gives. */
-static CUresult window_reserve(struct server_conn *conn, struct server_session *session,
+static CUresult window_reserve(struct server_app *app, struct server_session *session,
                                const struct handshake_window *wanted)
 {
     CUdeviceptr got = 0;
-    CU_TRY(conn->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0));
+    CU_TRY(app->driver->cuMemAddressReserve(&got, wanted->bytes, 0, wanted->base, 0));
     session->window = (struct handshake_window){.base = got, .bytes = wanted->bytes};
     session->agreed = got == wanted->base;
     return CUDA_SUCCESS;
 }
 
-static CUresult window_release(struct server_conn *conn, struct server_session *session)
+static CUresult window_release(struct server_app *app, struct server_session *session)
 {
     CUresult rc = CUDA_SUCCESS;
     if (session->window.bytes != 0) {
-        rc = conn->driver->cuMemAddressFree(session->window.base, session->window.bytes);
+        rc = app->driver->cuMemAddressFree(session->window.base, session->window.bytes);
         session->window = (struct handshake_window){0};
     }
     session->agreed = false;
     return rc;
 }
 
-CUresult session_close(struct server_conn *conn, struct server_session *session)
+CUresult session_close(struct server_app *app, struct server_session *session)
 {
-    CUresult rc = window_release(conn, session);
+    CUresult rc = window_release(app, session);
     session->number = 0;
     return rc;
 }
@@ -72,17 +72,17 @@ static void context_wanted(struct server_conn *conn, struct server_session *sess
     }
     const struct ga_context_create_args args = {
         .context = wanted.handle, .kind = wanted.kind, .flags = wanted.flags};
-    CUresult rc = context_open(conn, session, &args);
+    CUresult rc = context_open(conn->app, session, &args);
     welcome->context_made = true;
     welcome->context_result = (int32_t)rc;
-    server_check_fault(conn, rc);
+    server_check_fault(conn->app, rc);
     if (rc != CUDA_SUCCESS || wanted.block_bytes == 0 || session->window.bytes == 0) {
         return;
     }
-    struct server_context *before = conn->current;
+    struct server_context *before = conn->app->current;
     context_switch(conn, wanted.handle);
-    if (memory_make(conn, session, conn->current, session->window.base, wanted.block_bytes) ==
-        CUDA_SUCCESS) {
+    if (memory_make(conn->app, session, conn->app->current, session->window.base,
+                    wanted.block_bytes) == CUDA_SUCCESS) {
         welcome->block_bytes = wanted.block_bytes;
     }
     context_switch(conn, before != NULL ? before->handle : 0);
@@ -94,15 +94,15 @@ static void welcomed(struct server_conn *conn)
     atomic_store(&conn->welcomed, true);
     char *notice = atomic_exchange(&conn->notice, NULL);
     if (notice != NULL) {
-        server_notice(conn, notice);
+        server_notice(conn->app, notice);
         free(notice);
     }
 }
 
-static void session_bound(const struct server_conn *conn, const struct server_session *session)
+static void session_bound(const struct server_app *app, const struct server_session *session)
 {
-    if (conn->host->bound != NULL) {
-        conn->host->bound(conn->host->user, session->gpu);
+    if (app->host->bound != NULL) {
+        app->host->bound(app->host->user, session->gpu);
     }
 }
 
@@ -120,10 +120,10 @@ static bool window_answer(struct server_conn *conn, struct server_session *sessi
                                              .window = session->window,
                                              .lacking_count = (uint32_t)count,
                                              .lacking = lacking,
-                                             .client_cache_bytes = conn->host->client_cache};
+                                             .client_cache_bytes = conn->app->host->client_cache};
     welcome.takes = conn->bulk.compresses ? HANDSHAKE_TAKES_COMPRESSED : 0;
     if (session->agreed) {
-        session_bound(conn, session);
+        session_bound(conn->app, session);
         context_wanted(conn, session, &welcome);
     }
     (void)GA_FAILPOINT("backend: session made");
@@ -152,7 +152,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
     uint64_t granularity = session->granularity_bytes;
     if (wanted->bytes > WINDOW_MAX || wanted->bytes % granularity != 0 ||
         wanted->base % granularity != 0) {
-        (void)session_close(conn, session);
+        (void)session_close(conn->app, session);
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_VALUE,
                               "the address window is no multiple of the device's granularity");
     }
@@ -161,7 +161,7 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
         session->agreed = true; /* our own proposal came back */
         return window_answer(conn, session, sequence);
     }
-    (void)window_release(conn, session);
+    (void)window_release(conn->app, session);
     if (wanted->bytes == 0 || !session->mappable) {
         return window_waive(conn, session,
                             session->mappable ? "the client has no address range free"
@@ -173,19 +173,19 @@ static bool window_round(struct server_conn *conn, struct server_session *sessio
                  (unsigned long long)(wanted->bytes >> 30), HANDSHAKE_WINDOW_ROUNDS);
         return window_waive(conn, session, reason, sequence);
     }
-    CUresult rc = window_reserve(conn, session, wanted);
+    CUresult rc = window_reserve(conn->app, session, wanted);
     if (rc != CUDA_SUCCESS) {
         snprintf(reason, sizeof reason, "no address window of %llu GiB: %s",
                  (unsigned long long)(wanted->bytes >> 30),
-                 driver_result_name(conn->driver, rc, room));
+                 driver_result_name(conn->app->driver, rc, room));
         return window_waive(conn, session, reason, sequence);
     }
     return window_answer(conn, session, sequence);
 }
 
-static CUresult session_facts(struct server_conn *conn, struct server_session *session)
+static CUresult session_facts(struct server_app *app, struct server_session *session)
 {
-    const struct cuda_driver *driver = conn->driver;
+    const struct cuda_driver *driver = app->driver;
     int posix_fd = 0, mappable = 0;
     (void)driver->cuDeviceGetAttribute(
         &mappable, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, session->real);
@@ -209,10 +209,10 @@ static CUresult session_facts(struct server_conn *conn, struct server_session *s
     return rc == CUDA_SUCCESS && granularity == 0 ? CUDA_ERROR_UNKNOWN : rc;
 }
 
-static bool device_is_open(const struct server_conn *conn, uint32_t device)
+static bool device_is_open(const struct server_app *app, uint32_t device)
 {
-    for (uint32_t i = 1; i <= CONF_GPUS_MAX && conn->sessions[i] != NULL; i++) {
-        if (conn->sessions[i]->number != 0 && conn->sessions[i]->device == device) {
+    for (uint32_t i = 1; i <= CONF_GPUS_MAX && app->sessions[i] != NULL; i++) {
+        if (app->sessions[i]->number != 0 && app->sessions[i]->device == device) {
             return true;
         }
     }
@@ -220,14 +220,14 @@ static bool device_is_open(const struct server_conn *conn, uint32_t device)
 }
 
 /* The smallest free number; 0: there is none, or no memory. */
-static uint16_t session_number_take(struct server_conn *conn)
+static uint16_t session_number_take(struct server_app *app)
 {
     for (uint16_t i = 1; i <= CONF_GPUS_MAX; i++) {
-        if (conn->sessions[i] == NULL) {
-            conn->sessions[i] = calloc(1, sizeof *conn->sessions[i]);
-            return conn->sessions[i] != NULL ? i : 0;
+        if (app->sessions[i] == NULL) {
+            app->sessions[i] = calloc(1, sizeof *app->sessions[i]);
+            return app->sessions[i] != NULL ? i : 0;
         }
-        if (conn->sessions[i]->number == 0) {
+        if (app->sessions[i]->number == 0) {
             return i;
         }
     }
@@ -238,35 +238,37 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
                   uint64_t sequence, bool admitted)
 {
     const char *why = NULL;
-    if (!admitted && conn->host->ticket(conn->host->user, hello, &why) != GA_OK) {
+    if (!admitted && conn->app->host->ticket(conn->app->host->user, hello, &why) != GA_OK) {
         return session_refuse(conn, sequence, CUDA_ERROR_NOT_PERMITTED, why);
     }
-    if (device_is_open(conn, hello->device)) {
+    if (device_is_open(conn->app, hello->device)) {
         return session_refuse(conn, sequence, CUDA_ERROR_INVALID_DEVICE,
                               "the application has this device already");
     }
-    uint16_t number = session_number_take(conn);
-    struct server_session *session = number != 0 ? conn->sessions[number] : NULL;
-    int ordinal = conn->host->ordinal(conn->host->user, hello);
+    uint16_t number = session_number_take(conn->app);
+    struct server_session *session = number != 0 ? conn->app->sessions[number] : NULL;
+    int ordinal = conn->app->host->ordinal(conn->app->host->user, hello);
     CUresult rc = CUDA_ERROR_INVALID_DEVICE;
     if (session != NULL && ordinal >= 0) {
         *session = (struct server_session){
             .device = hello->device, .ordinal = (uint32_t)ordinal, .wanted = hello->context};
-        if (conn->host->gpu != NULL) {
-            session->gpu = conn->host->gpu(conn->host->user, ordinal, &session->context_bytes);
+        if (conn->app->host->gpu != NULL) {
+            session->gpu =
+                conn->app->host->gpu(conn->app->host->user, ordinal, &session->context_bytes);
         }
-        rc = conn->driver->cuDeviceGet(&session->real, ordinal);
+        rc = conn->app->driver->cuDeviceGet(&session->real, ordinal);
     }
     if (rc == CUDA_SUCCESS) {
-        primary_know(conn->ledger, session->real, session->gpu, session->context_bytes);
-        rc = session_facts(conn, session);
+        primary_know(conn->app->ledger, session->real, session->gpu, session->context_bytes);
+        rc = session_facts(conn->app, session);
     }
     if (rc != CUDA_SUCCESS) {
         return session_refuse(conn, sequence, rc, "the device is not usable");
     }
     session->number = number;
-    gate_set(conn, session,
-             conn->host->gate != NULL ? conn->host->gate(conn->host->user, session) : NULL);
+    gate_set(conn->app, session,
+             conn->app->host->gate != NULL ? conn->app->host->gate(conn->app->host->user, session)
+                                           : NULL);
     return window_round(conn, session, &hello->window, sequence);
 }
 
@@ -278,7 +280,7 @@ bool session_window(struct server_conn *conn, const struct wire_header *header,
         header->session > CONF_GPUS_MAX) {
         return false;
     }
-    struct server_session *session = conn->sessions[header->session];
+    struct server_session *session = conn->app->sessions[header->session];
     if (session == NULL || session->number == 0 || session->agreed) {
         return false;
     }

@@ -10,6 +10,7 @@
 #include "api/handshake.h"
 #include "base/cursor.h"
 
+struct server_app;
 struct server_conn;
 struct server_session;
 struct wire_header;
@@ -20,6 +21,6 @@ bool session_open(struct server_conn *conn, const struct handshake_data_hello *h
 bool session_window(struct server_conn *conn, const struct wire_header *header,
                     struct ga_reader *reader);
 /* Gives up the window, in which nothing is mapped, and frees the number. */
-CUresult session_close(struct server_conn *conn, struct server_session *session);
+CUresult session_close(struct server_app *app, struct server_session *session);
 
 #endif

@@ -64,58 +64,57 @@ static void turn_return(struct turn_gate *gate, uint64_t grant, enum gpu_phase w
 /* ---- work in flight */
 
 /* Ends the open batches and looks which are done. NULL: nothing can be measured. */
-static struct meter_gpu *gpu_look(const struct turn_gate *gate, struct server_conn *conn)
+static struct meter_gpu *gpu_look(const struct turn_gate *gate, struct server_app *app)
 {
-    if (conn->meter.open != 0) {
-        meter_rest_all(conn);
+    if (app->meter.open != 0) {
+        meter_rest_all(app);
     }
-    meter_look(conn);
-    return meter_gpu_find(conn, gate->ordinal);
+    meter_look(app);
+    return meter_gpu_find(app, gate->ordinal);
 }
 
 /* Whether the work in flight may wait for what others have to do, by what the program has called.
  */
-static bool awaits_others(struct server_conn *conn)
+static bool awaits_others(struct server_app *app)
 {
-    return conn_awaits_program(conn) || conn->sessions[2] != NULL;
+    return conn_awaits_program(app->conn) || app->sessions[2] != NULL;
 }
 
 /* Whether none of the work in flight has been done for a while: it may wait for what others have to
  * do, or for a later call of this program, even if nobody can know (a kernel may look at memory
  * until another stream has written there). */
-static bool stands_still(struct turn_gate *gate, struct server_conn *conn,
+static bool stands_still(struct turn_gate *gate, struct server_app *app,
                          const struct meter_gpu *gpu, uint64_t now)
 {
     if (gate->in_flight != meter_gpu_outstanding(gpu)) {
         gate->in_flight = meter_gpu_outstanding(gpu);
         gate->moved_ns = now;
     }
-    return now - gate->moved_ns > (awaits_others(conn) ? horizon_ns(gate) : STILL_NS);
+    return now - gate->moved_ns > (awaits_others(app) ? horizon_ns(gate) : STILL_NS);
 }
 
 /* Work that runs is waited for, too, but not for ever: a kernel may wait for other programs. */
-static bool keeps_turn(const struct turn_gate *gate, struct server_conn *conn,
+static bool keeps_turn(const struct turn_gate *gate, struct server_app *app,
                        const struct meter_gpu *gpu, uint64_t now)
 {
     uint64_t until = atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed);
     uint64_t patience = atomic_load_explicit(&gate->grant->patience_ns, memory_order_relaxed);
-    return (now < until || now - until < patience) && !awaits_others(conn) && meter_runs(conn, gpu);
+    return (now < until || now - until < patience) && !awaits_others(app) && meter_runs(app, gpu);
 }
 
 /* Whether one more may be submitted: this batch is not full, or the one before it is done. */
-static bool batch_takes(struct turn_gate *gate, struct server_conn *conn, unsigned kind,
-                        uint64_t now)
+static bool batch_takes(struct turn_gate *gate, struct server_app *app, unsigned kind, uint64_t now)
 {
     struct turn_ahead *ahead = &gate->ahead;
     if (!turn_ahead_fits(ahead, kind)) {
-        struct meter_gpu *gpu = gpu_look(gate, conn);
+        struct meter_gpu *gpu = gpu_look(gate, app);
         const bool in_flight[2] = {gpu != NULL && gpu->outstanding[0] != 0,
                                    gpu != NULL && gpu->outstanding[1] != 0};
         bool may = gpu != NULL && turn_ahead_may_begin(ahead, kind, horizon_ns(gate), in_flight);
         if (may) {
             turn_ahead_begin(ahead, kind, horizon_ns(gate), in_flight, gpu->any.length);
             gpu->side = ahead->side;
-        } else if (gpu == NULL || stands_still(gate, conn, gpu, now)) {
+        } else if (gpu == NULL || stands_still(gate, app, gpu, now)) {
             turn_ahead_go_on(ahead, kind, horizon_ns(gate));
         } else {
             return false;
@@ -126,15 +125,15 @@ static bool batch_takes(struct turn_gate *gate, struct server_conn *conn, unsign
 }
 
 /* Whether the turn need not wait for work in flight. */
-static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint64_t now)
+static bool work_is_over(struct turn_gate *gate, struct server_app *app, uint64_t now)
 {
-    const struct meter_gpu *gpu = gpu_look(gate, conn);
+    const struct meter_gpu *gpu = gpu_look(gate, app);
     if (gate->open != 0) { /* until now nobody has waited, and nobody has looked */
         gate->open = 0;
         gate->in_flight = UINT32_MAX;
     }
     if (gpu == NULL || meter_gpu_outstanding(gpu) == 0 ||
-        (stands_still(gate, conn, gpu, now) && !keeps_turn(gate, conn, gpu, now))) {
+        (stands_still(gate, app, gpu, now) && !keeps_turn(gate, app, gpu, now))) {
         return true;
     }
     atomic_store_explicit(&gate->request->looked_ns, now, memory_order_relaxed);
@@ -144,7 +143,7 @@ static bool work_is_over(struct turn_gate *gate, struct server_conn *conn, uint6
 /* ---- the gate */
 
 /* With a turn, for this phase and by the clock. Whether a work may go through. */
-static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, unsigned kind,
+static bool turn_passes(struct turn_gate *gate, struct server_app *app, unsigned kind,
                         uint64_t grant, uint64_t now)
 {
     if ((grant_what(grant) & GRANT_FREE) != 0) {
@@ -155,7 +154,7 @@ static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, unsign
     if (gate->ahead.left_ns > horizon_ns(gate)) { /* it was free before */
         turn_ahead_end(&gate->ahead);
     }
-    if (!batch_takes(gate, conn, kind, now)) {
+    if (!batch_takes(gate, app, kind, now)) {
         return false;
     }
     gate->open = (grant_what(grant) & GRANT_ALONE) != 0 ? grant : 0;
@@ -164,7 +163,7 @@ static bool turn_passes(struct turn_gate *gate, struct server_conn *conn, unsign
 
 /* One look. True: the work may go through. Else `*wait_ns`: until the next look, 0: at once;
  * UINT64_MAX: until the bell rings. */
-static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gpu_phase phase,
+static bool turn_look(struct turn_gate *gate, struct server_app *app, enum gpu_phase phase,
                       unsigned kind, uint64_t *wait_ns)
 {
     uint64_t grant = grant_read(gate), now = ga_clock_ns();
@@ -176,11 +175,11 @@ static bool turn_look(struct turn_gate *gate, struct server_conn *conn, enum gpu
     } else if ((grant_what(grant) >> phase & 1) == 0) {
         turn_return(gate, grant, phase);
     } else if (is_timely(gate, grant, now)) {
-        if (turn_passes(gate, conn, kind, grant, now)) {
+        if (turn_passes(gate, app, kind, grant, now)) {
             return true;
         }
         *wait_ns = look_ns(gate);
-    } else if (work_is_over(gate, conn, now)) {
+    } else if (work_is_over(gate, app, now)) {
         turn_return(gate, grant, phase);
     } else {
         *wait_ns = look_ns(gate);
@@ -197,22 +196,22 @@ static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
                  atomic_load_explicit(&gate->grant->since_ns, memory_order_relaxed), ga_clock_ns());
 }
 
-static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn,
+static enum ga_status turn_wait(struct turn_gate *gate, struct server_app *app,
                                 enum api_engine engine, unsigned kind)
 {
     enum gpu_phase phase = gpu_phase_of(api_gpu_engine(engine));
-    uint64_t wait_ns, wanted_ns = conn->meter.records ? ga_clock_ns() : 0;
+    uint64_t wait_ns, wanted_ns = app->meter.records ? ga_clock_ns() : 0;
     bool waited = false;
     gate->idle_ns = 0;
-    while (!turn_look(gate, conn, phase, kind, &wait_ns)) {
-        completer_hand_over(&conn->completer);
-        if (conn_gives_up(conn)) {
+    while (!turn_look(gate, app, phase, kind, &wait_ns)) {
+        completer_hand_over(&app->completer);
+        if (conn_gives_up(app->conn)) {
             return GA_LOST;
         }
         if (wait_ns != 0) {
             waited = true;
             gate->waits = true;
-            conn_pause(conn, wait_ns);
+            conn_pause(app->conn, wait_ns);
             gate->waits = false;
         }
     }
@@ -223,20 +222,20 @@ static enum ga_status turn_wait(struct turn_gate *gate, struct server_conn *conn
     return GA_OK;
 }
 
-static enum ga_status turn_enter(struct gate *base, struct server_conn *conn,
-                                 enum api_engine engine, uint64_t what)
+static enum ga_status turn_enter(struct gate *base, struct server_app *app, enum api_engine engine,
+                                 uint64_t what)
 {
     struct turn_gate *gate = ga_container(base, struct turn_gate, base);
     unsigned kind = turn_ahead_kind(engine, what);
     if (grant_read(gate) == gate->open && turn_ahead_fits(&gate->ahead, kind)) {
         return GA_OK;
     }
-    return turn_wait(gate, conn, engine, kind);
+    return turn_wait(gate, app, engine, kind);
 }
 
 /* While others wait, it looks closely when its work is done, and then does not keep its turn for
  * long. */
-static uint64_t turn_rest(struct gate *base, struct server_conn *conn)
+static uint64_t turn_rest(struct gate *base, struct server_app *app)
 {
     struct turn_gate *gate = ga_container(base, struct turn_gate, base);
     uint64_t grant = grant_read(gate), now = ga_clock_ns();
@@ -244,7 +243,7 @@ static uint64_t turn_rest(struct gate *base, struct server_conn *conn)
         (grant_what(grant) & (GRANT_ALONE | GRANT_FREE)) != 0) {
         return UINT64_MAX;
     }
-    if (!work_is_over(gate, conn, now)) {
+    if (!work_is_over(gate, app, now)) {
         gate->idle_ns = 0;
         return look_ns(gate);
     }

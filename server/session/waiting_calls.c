@@ -20,13 +20,13 @@ void waiting_calls_fini(struct waiting_calls *calls)
     pthread_cond_destroy(&calls->news);
 }
 
-static void call_make(struct server_conn *conn, struct completer_entry *entry)
+static void call_make(struct server_app *app, struct completer_entry *entry)
 {
     const struct waiting_call *call = &entry->waits;
     if (call->in != NULL) {
-        (void)conn->driver->cuCtxSetCurrent(call->in);
+        (void)app->driver->cuCtxSetCurrent(call->in);
     }
-    CUresult rc = call->make(conn->driver, call->object);
+    CUresult rc = call->make(app->driver, call->object);
     entry->rc = entry->rc == CUDA_SUCCESS ? rc : entry->rc;
 }
 
@@ -34,9 +34,9 @@ static void call_make(struct server_conn *conn, struct completer_entry *entry)
 
 static void *waiting_calls_run(void *argument)
 {
-    struct server_conn *conn = argument;
-    struct waiting_calls *calls = &conn->waiting;
-    ga_log_set_thread_client(conn->host->client);
+    struct server_app *app = argument;
+    struct waiting_calls *calls = &app->waiting;
+    ga_log_set_thread_client(app->host->client);
     pthread_mutex_lock(&calls->lock);
     for (;;) {
         while (ga_list_empty(&calls->queue) && !calls->ended) {
@@ -52,9 +52,9 @@ static void *waiting_calls_run(void *argument)
         ga_list_remove(&base->link);
         calls->queued--;
         pthread_mutex_unlock(&calls->lock);
-        call_make(conn, entry);
-        (void)conn->driver->cuCtxSetCurrent(NULL); /* it may end before the next call */
-        conn_add_job(conn, entry);
+        call_make(app, entry);
+        (void)app->driver->cuCtxSetCurrent(NULL); /* it may end before the next call */
+        conn_add_job(app->conn, entry);
         pthread_mutex_lock(&calls->lock);
     }
     pthread_mutex_unlock(&calls->lock);
@@ -62,24 +62,24 @@ static void *waiting_calls_run(void *argument)
 }
 
 /* Whether there is a thread for one more call, or will be. With the lock. */
-static bool thread_for_call(struct server_conn *conn)
+static bool thread_for_call(struct server_app *app)
 {
-    struct waiting_calls *calls = &conn->waiting;
+    struct waiting_calls *calls = &app->waiting;
     if (calls->queued < calls->idle || calls->started == WAITING_CALLS_THREADS) {
         return true;
     }
-    if (ga_thread_start(&calls->threads[calls->started], waiting_calls_run, conn) != GA_OK) {
+    if (ga_thread_start(&calls->threads[calls->started], waiting_calls_run, app) != GA_OK) {
         return calls->started != 0;
     }
     calls->started++;
     return true;
 }
 
-static bool call_queue(struct server_conn *conn, struct completer_entry *entry)
+static bool call_queue(struct server_app *app, struct completer_entry *entry)
 {
-    struct waiting_calls *calls = &conn->waiting;
+    struct waiting_calls *calls = &app->waiting;
     pthread_mutex_lock(&calls->lock);
-    bool taken = thread_for_call(conn);
+    bool taken = thread_for_call(app);
     if (taken) {
         ga_list_append(&calls->queue, &entry->base.link);
         calls->queued++;
@@ -91,7 +91,7 @@ static bool call_queue(struct server_conn *conn, struct completer_entry *entry)
 
 /* ---- the submit thread's side */
 
-void waiting_call_make(struct server_conn *conn, struct server_context *context,
+void waiting_call_make(struct server_app *app, struct server_context *context,
                        struct completer_entry *entry)
 {
     struct waiting_call *call = &entry->waits;
@@ -100,18 +100,18 @@ void waiting_call_make(struct server_conn *conn, struct server_context *context,
         call->count = &context->waiting;
         context->waiting.under_way++;
     }
-    conn->waiting.all.under_way++;
-    bool idle = !conn->host->shares_process && contexts_are_idle(conn);
-    if (!idle && call_queue(conn, entry)) {
+    app->waiting.all.under_way++;
+    bool idle = !app->host->shares_process && contexts_are_idle(app);
+    if (!idle && call_queue(app, entry)) {
         return;
     }
     if (!idle) {
         ga_warn("no thread can be started for a call that may wait: other calls wait with it");
-        conn_flush(conn);
+        conn_flush(app->conn);
     }
-    call_make(conn, entry); /* there is nothing to wait for */
-    context_apply(conn, conn->current);
-    conn_add_job(conn, entry);
+    call_make(app, entry); /* there is nothing to wait for */
+    context_apply(app, app->current);
+    conn_add_job(app->conn, entry);
 }
 
 static void count_down(struct waiting_count *count)
@@ -119,18 +119,18 @@ static void count_down(struct waiting_count *count)
     count->none = --count->under_way == 0;
 }
 
-void waiting_call_made(struct server_conn *conn, struct completer_entry *entry)
+void waiting_call_made(struct server_app *app, struct completer_entry *entry)
 {
-    count_down(&conn->waiting.all);
+    count_down(&app->waiting.all);
     if (entry->waits.count != NULL) {
         count_down(entry->waits.count);
     }
 }
 
-enum ga_status waiting_calls_settle(struct server_conn *conn, struct waiting_count *count)
+enum ga_status waiting_calls_settle(struct server_app *app, struct waiting_count *count)
 {
     count->none = count->under_way == 0;
-    return conn_wait(conn, &count->none);
+    return conn_wait(app->conn, &count->none);
 }
 
 void waiting_calls_stop(struct waiting_calls *calls)

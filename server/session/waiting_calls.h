@@ -20,7 +20,7 @@
 
 struct completer_entry;
 struct cuda_driver;
-struct server_conn;
+struct server_app;
 struct server_context;
 
 /* More calls that wait at once wait for each other. */
@@ -54,13 +54,12 @@ void waiting_calls_init(struct waiting_calls *calls);
 /* Makes the call of the entry, a job, whose `rc` becomes its result if it is CUDA_SUCCESS; then the
  * job is run. Takes the entry. `context`: whose object it is, which does not end before; NULL: it
  * is no context's, and `in` of the call stands. Submit thread. */
-void waiting_call_make(struct server_conn *conn, struct server_context *context,
+void waiting_call_make(struct server_app *app, struct server_context *context,
                        struct completer_entry *entry);
 /* Its job is about to run. Submit thread. */
-void waiting_call_made(struct server_conn *conn, struct completer_entry *entry);
+void waiting_call_made(struct server_app *app, struct completer_entry *entry);
 /* Waits until all calls that are counted have been made, and their jobs run, as conn_wait does. */
-GA_CHECKED enum ga_status waiting_calls_settle(struct server_conn *conn,
-                                               struct waiting_count *count);
+GA_CHECKED enum ga_status waiting_calls_settle(struct server_app *app, struct waiting_count *count);
 /* Ends the threads, when no call is under way. */
 void waiting_calls_stop(struct waiting_calls *calls);
 void waiting_calls_fini(struct waiting_calls *calls);

@@ -7,18 +7,18 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "api/wire.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/handles.h"
 #include "server/session/reply.h"
 
-bool launch(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader);
+bool launch(struct server_app *app, const struct wire_header *header, struct ga_reader *reader);
 
 #ifdef LAUNCH
 
 #include LAUNCH
-bool launch(struct server_conn *conn, const struct wire_header *header, struct ga_reader *reader)
+bool launch(struct server_app *app, const struct wire_header *header, struct ga_reader *reader)
 {
-    return handle_ga_launch(conn, header, reader);
+    return handle_ga_launch(app, header, reader);
 }
 
 #else
@@ -29,40 +29,40 @@ void ga_launch_args_read(struct ga_reader *r, struct ga_launch_args *to)
     memset(to, 0, sizeof *to);
 }
 
-CUresult server_do_ga_launch(struct server_conn *conn, const struct ga_launch_args *args)
+CUresult server_do_ga_launch(struct server_app *app, const struct ga_launch_args *args)
 {
-    return conn != NULL && args != NULL ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    return app != NULL && args != NULL ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }
 
 /* Functions that are not called without a policy */
 
-enum ga_status gate_enter(struct server_conn *conn, enum api_engine engine, uint64_t stream,
+enum ga_status gate_enter(struct server_app *app, enum api_engine engine, uint64_t stream,
                           uint64_t what)
 {
-    (void)conn, (void)engine, (void)stream, (void)what;
+    (void)app, (void)engine, (void)stream, (void)what;
     abort();
 }
 
-void meter_turn(struct server_conn *conn, enum api_engine engine, uint64_t stream, uint32_t share)
+void meter_turn(struct server_app *app, enum api_engine engine, uint64_t stream, uint32_t share)
 {
-    (void)conn, (void)engine, (void)stream, (void)share;
+    (void)app, (void)engine, (void)stream, (void)share;
     abort();
 }
 
-bool server_answer_async(struct server_conn *conn, const struct wire_header *header, CUresult rc)
+bool server_answer_async(struct server_app *app, const struct wire_header *header, CUresult rc)
 {
-    (void)conn, (void)header, (void)rc;
+    (void)app, (void)header, (void)rc;
     abort();
 }
 
 int main(int argc, char **argv)
 {
-    static struct server_conn conn; /* no meter, no gate */
+    static struct server_app app; /* no meter, no gate */
     static const struct wire_header header;
     long launches = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     for (long i = 0; i < launches; i++) {
         struct ga_reader reader = ga_reader_of("", 0);
-        if (!launch(&conn, &header, &reader)) {
+        if (!launch(&app, &header, &reader)) {
             return 1;
         }
     }

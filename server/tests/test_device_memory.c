@@ -252,12 +252,14 @@ static const struct wire_header header = {.session = 1};
 static void start(void)
 {
     conn = calloc(1, sizeof *conn);
-    conn->driver = &driver;
-    conn->host = &host;
-    conn->ledger = &fake_ledger;
-    objects_init(&conn->objects, &fake_ledger);
-    completer_init(&conn->completer, conn);
-    waiting_calls_init(&conn->waiting);
+    conn->app = calloc(1, sizeof *conn->app);
+    conn->app->conn = conn;
+    conn->app->driver = &driver;
+    conn->app->host = &host;
+    conn->app->ledger = &fake_ledger;
+    objects_init(&conn->app->objects, &fake_ledger);
+    completer_init(&conn->app->completer, conn->app);
+    waiting_calls_init(&conn->app->waiting);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = -1;
@@ -265,19 +267,20 @@ static void start(void)
         .number = 1, .agreed = true, .mappable = true, .granularity_bytes = 1u << 21};
     context = (struct server_context){.session = &session};
     ga_list_init(&context.arrays);
-    conn->sessions[1] = conn->call.session = &session;
-    conn->call.header = &header;
-    conn->current = &context;
+    conn->app->sessions[1] = conn->app->call.session = &session;
+    conn->app->call.header = &header;
+    conn->app->current = &context;
 }
 
 static void stop(void)
 {
-    ga_handle_table_fini(&conn->objects.arrays);
-    ga_handle_table_fini(&conn->objects.mipmaps);
-    ga_handle_table_fini(&conn->objects.physicals);
-    range_table_fini(&conn->ranges);
-    completer_fini(&conn->completer);
-    waiting_calls_fini(&conn->waiting);
+    ga_handle_table_fini(&conn->app->objects.arrays);
+    ga_handle_table_fini(&conn->app->objects.mipmaps);
+    ga_handle_table_fini(&conn->app->objects.physicals);
+    range_table_fini(&conn->app->ranges);
+    completer_fini(&conn->app->completer);
+    waiting_calls_fini(&conn->app->waiting);
+    free(conn->app);
     free(conn);
 }
 
@@ -340,12 +343,12 @@ static void check(CUresult (*make)(void), uint64_t bytes, CUresult (*end)(void))
 
 static CUresult end_range(void)
 {
-    return memory_free(conn, BASE);
+    return memory_free(conn->app, BASE);
 }
 
 static CUresult make_block(void)
 {
-    return memory_make(conn, &session, &context, BASE, BYTES);
+    return memory_make(conn->app, &session, &context, BASE, BYTES);
 }
 
 Test(device_memory, blocks_of_the_window)
@@ -358,7 +361,7 @@ static CUresult make_allocation(void)
 {
     const struct ga_memory_allocate_args args = {.bytes = BYTES};
     struct ga_memory_allocate_results results;
-    return server_do_ga_memory_allocate(conn, &args, &results);
+    return server_do_ga_memory_allocate(conn->app, &args, &results);
 }
 
 Test(device_memory, allocations_without_a_window)
@@ -371,13 +374,13 @@ static const uint64_t physical = (uint64_t)GA_HANDLE_PHYSICAL << 56 | UINT64_C(1
 static CUresult make_physical(void)
 {
     const struct ga_physical_create_args args = {.physical = physical, .bytes = BYTES};
-    return server_do_ga_physical_create(conn, &args);
+    return server_do_ga_physical_create(conn->app, &args);
 }
 
 static CUresult end_physical(void)
 {
     const struct ga_physical_release_args args = {.physical = physical};
-    return server_do_ga_physical_release(conn, &args);
+    return server_do_ga_physical_release(conn->app, &args);
 }
 
 Test(device_memory, allocations_without_an_address)
@@ -395,19 +398,20 @@ static CUresult make_array(void)
                                               .height = 50,
                                               .format = CU_AD_FORMAT_HALF,
                                               .channels = 4};
-    return server_do_ga_array_create(conn, &args);
+    return server_do_ga_array_create(conn->app, &args);
 }
 
 static CUresult end_array(void)
 {
-    return array_free(conn, ga_handle_table_find(&conn->objects.arrays, array_handle));
+    return array_free(conn->app, ga_handle_table_find(&conn->app->objects.arrays, array_handle));
 }
 
 Test(device_memory, arrays)
 {
     check_part(make_array, 832 * 56, 100 * 50 * 2 * 4, end_array);
     cr_assert_eq(make_array(), CUDA_SUCCESS);
-    const struct server_array *array = ga_handle_table_find(&conn->objects.arrays, array_handle);
+    const struct server_array *array =
+        ga_handle_table_find(&conn->app->objects.arrays, array_handle);
     const CUDA_ARRAY3D_DESCRIPTOR *shape = &array->made_from.shape;
     cr_assert(shape->Width == 100 && shape->Height == 50 && shape->Depth == 0 &&
                   shape->Format == CU_AD_FORMAT_HALF && shape->NumChannels == 4 &&
@@ -424,19 +428,20 @@ static CUresult make_mipmap(void)
                                                .format = CU_AD_FORMAT_FLOAT,
                                                .channels = 1,
                                                .levels = 4};
-    return server_do_ga_mipmap_create(conn, &args);
+    return server_do_ga_mipmap_create(conn->app, &args);
 }
 
 static CUresult end_mipmap(void)
 {
-    return array_free(conn, ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle));
+    return array_free(conn->app, ga_handle_table_find(&conn->app->objects.mipmaps, mipmap_handle));
 }
 
 Test(device_memory, mipmapped_arrays_with_all_levels)
 {
     check_part(make_mipmap, 4 * 512, (8 * 4 + 4 * 2 + 2 + 1) * 4, end_mipmap);
     cr_assert_eq(make_mipmap(), CUDA_SUCCESS);
-    const struct server_array *mipmap = ga_handle_table_find(&conn->objects.mipmaps, mipmap_handle);
+    const struct server_array *mipmap =
+        ga_handle_table_find(&conn->app->objects.mipmaps, mipmap_handle);
     cr_assert(mipmap->made_from.shape.Width == 8 && mipmap->made_from.levels == 4);
     cr_assert_eq(end_mipmap(), CUDA_SUCCESS);
 }
@@ -447,20 +452,20 @@ static CUresult make_large(uint64_t bytes)
 {
     const struct ga_memory_allocate_args args = {.bytes = bytes};
     struct ga_memory_allocate_results results;
-    return server_do_ga_memory_allocate(conn, &args, &results);
+    return server_do_ga_memory_allocate(conn->app, &args, &results);
 }
 
 static void expect_lack(CUresult (*make)(void), CUresult (*end)(void))
 {
-    cr_assert_not(memory_lacks(conn, &session), "nothing has been refused");
+    cr_assert_not(memory_lacks(conn->app, &session), "nothing has been refused");
     calls_left = 0;
     cr_assert_eq(make(), CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert(memory_lacks(conn, &session));
-    cr_assert_not(memory_lacks(conn, &session), "one refusal, one lack");
+    cr_assert(memory_lacks(conn->app, &session));
+    cr_assert_not(memory_lacks(conn->app, &session), "one refusal, one lack");
     cr_assert_eq(make(), CUDA_ERROR_OUT_OF_MEMORY);
     calls_left = -1;
     cr_assert_eq(make(), CUDA_SUCCESS);
-    cr_assert_not(memory_lacks(conn, &session), "it has got it meanwhile");
+    cr_assert_not(memory_lacks(conn->app, &session), "it has got it meanwhile");
     cr_assert_eq(end(), CUDA_SUCCESS);
 }
 
@@ -478,10 +483,10 @@ Test(device_memory, it_does_not_lack_what_no_one_could_give)
 {
     calls_left = 0;
     cr_assert_eq(make_large(4 * BYTES), CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert(memory_lacks(conn, &session));
+    cr_assert(memory_lacks(conn->app, &session));
     cr_assert_eq(make_large(4 * BYTES + 1), CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert_not(memory_lacks(conn, &session), "the device is smaller");
+    cr_assert_not(memory_lacks(conn->app, &session), "the device is smaller");
     fake_ledger.most[FIGURE_DEVICE_BYTES] = BYTES - 1;
     cr_assert_eq(make_allocation(), CUDA_ERROR_OUT_OF_MEMORY);
-    cr_assert_not(memory_lacks(conn, &session), "it is its own limit");
+    cr_assert_not(memory_lacks(conn->app, &session), "it is its own limit");
 }

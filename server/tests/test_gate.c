@@ -7,7 +7,7 @@
 
 #include "api/calls.h"
 #include "api/server_dispatch.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/handles.h"
 
 enum { IDLE = 1, ELSEWHERE, CAPTURES };
@@ -19,12 +19,12 @@ struct counting_gate {
     enum ga_status answer;
 };
 
-static enum ga_status count(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+static enum ga_status count(struct gate *gate, struct server_app *app, enum api_engine engine,
                             uint64_t what)
 {
     (void)what;
     struct counting_gate *counting = (struct counting_gate *)gate;
-    (void)conn;
+    (void)app;
     counting->entered++;
     counting->engine = engine;
     return counting->answer;
@@ -38,7 +38,7 @@ static struct server_context contexts[2] = {{.session = &sessions[0]}, {.session
 static struct server_stream streams[] = {[IDLE] = {.context = &contexts[0]},
                                          [ELSEWHERE] = {.context = &contexts[1]},
                                          [CAPTURES] = {.context = &contexts[0]}};
-static struct server_conn *conn;
+static struct server_app *app;
 
 static uint64_t stream(uint32_t which)
 {
@@ -47,24 +47,24 @@ static uint64_t stream(uint32_t which)
 
 static void start(void)
 {
-    conn = calloc(1, sizeof *conn);
+    app = calloc(1, sizeof *app);
     ledger_init(&ledger, &figures);
-    objects_init(&conn->objects, &ledger);
+    objects_init(&app->objects, &ledger);
     for (uint32_t i = IDLE; i <= CAPTURES; i++) {
-        cr_assert_eq(ga_handle_table_take(&conn->objects.streams, stream(i), &streams[i]), GA_OK);
+        cr_assert_eq(ga_handle_table_take(&app->objects.streams, stream(i), &streams[i]), GA_OK);
     }
     streams[CAPTURES].build = (void *)&streams; /* whatever it is */
-    conn->sessions[1] = &sessions[0];
-    conn->sessions[2] = &sessions[1];
-    conn->current = &contexts[0];
-    gate_set(conn, &sessions[0], &one.base);
-    gate_set(conn, &sessions[1], &other.base);
+    app->sessions[1] = &sessions[0];
+    app->sessions[2] = &sessions[1];
+    app->current = &contexts[0];
+    gate_set(app, &sessions[0], &one.base);
+    gate_set(app, &sessions[1], &other.base);
 }
 
 static void stop(void)
 {
-    ga_handle_table_fini(&conn->objects.streams);
-    free(conn);
+    ga_handle_table_fini(&app->objects.streams);
+    free(app);
 }
 
 TestSuite(gate, .init = start, .fini = stop);
@@ -80,7 +80,7 @@ static void handle(uint16_t op, uint64_t wire)
     }
     for (size_t bytes = 16; bytes <= sizeof words; bytes += 16) {
         struct ga_reader args = ga_reader_of((const uint8_t *)words, bytes);
-        cr_assert(!server_dispatch_find(op)(conn, &header, &args));
+        cr_assert(!server_dispatch_find(op)(app, &header, &args));
     }
 }
 
@@ -94,12 +94,12 @@ static void handle_launch(uint64_t wire)
     ga_launch_args_write(&writer, &launch);
     ga_writer_finish(&writer);
     struct ga_reader args = ga_reader_of(bytes, writer.at);
-    cr_assert(!server_dispatch_find(API_OP_ga_launch)(conn, &header, &args));
+    cr_assert(!server_dispatch_find(API_OP_ga_launch)(app, &header, &args));
 }
 
 static enum ga_status enter(uint64_t wire)
 {
-    return gate_enter(conn, API_ENGINE_COMPUTE, wire, 0);
+    return gate_enter(app, API_ENGINE_COMPUTE, wire, 0);
 }
 
 static bool names_a_stream(const char *name)
@@ -150,11 +150,11 @@ Test(gate, what_is_captured_is_no_work)
 
 Test(gate, the_legacy_stream_is_that_of_the_current_context)
 {
-    conn->current = &contexts[1];
+    app->current = &contexts[1];
     cr_assert_eq(enter(0), GA_OK);
     cr_assert_eq(enter((uintptr_t)CU_STREAM_LEGACY), GA_OK);
     cr_assert(one.entered == 0 && other.entered == 2);
-    conn->current = NULL;
+    app->current = NULL;
     cr_assert_eq(enter(0), GA_OK, "the call itself will say so");
     cr_assert_eq(enter(stream(7)), GA_OK);
     cr_assert(one.entered == 0 && other.entered == 2);
@@ -162,13 +162,13 @@ Test(gate, the_legacy_stream_is_that_of_the_current_context)
 
 Test(gate, a_session_may_have_none)
 {
-    cr_assert(conn->gated);
-    gate_set(conn, &sessions[0], NULL);
-    cr_assert(conn->gated);
+    cr_assert(app->gated);
+    gate_set(app, &sessions[0], NULL);
+    cr_assert(app->gated);
     cr_assert_eq(enter(stream(IDLE)), GA_OK);
     cr_assert_eq(one.entered, 0);
-    gate_set(conn, &sessions[1], NULL);
-    cr_assert(!conn->gated, "nobody is asked at all");
+    gate_set(app, &sessions[1], NULL);
+    cr_assert(!app->gated, "nobody is asked at all");
 }
 
 Test(gate, an_end_at_the_gate_is_the_call_s)

@@ -102,7 +102,7 @@ static enum ga_status fake_request(void *user, struct channel_request *packet, i
 
 static const struct server_host host = {.request = fake_request};
 static struct quota quota;
-static struct server_conn *conn;
+static struct server_app *app;
 static struct server_session session;
 static struct server_context context;
 
@@ -113,11 +113,13 @@ static void start(void)
     const struct quota_host nobody = {.user = NULL};
     quota_init(&quota, &told, &nobody);
     fake_ledger.quota = &quota;
-    conn = calloc(1, sizeof *conn);
-    conn->driver = &driver;
-    conn->host = &host;
-    conn->ledger = &fake_ledger;
-    objects_init(&conn->objects, &fake_ledger);
+    app = calloc(1, sizeof *app);
+    app->conn = calloc(1, sizeof *app->conn);
+    app->conn->app = app;
+    app->driver = &driver;
+    app->host = &host;
+    app->ledger = &fake_ledger;
+    objects_init(&app->objects, &fake_ledger);
     session = (struct server_session){.number = 1,
                                       .agreed = true,
                                       .mappable = true,
@@ -125,15 +127,16 @@ static void start(void)
                                       .handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                       .window = {.base = BASE, .bytes = 16 * BYTES}};
     context = (struct server_context){.session = &session};
-    conn->sessions[1] = conn->call.session = &session;
-    conn->current = &context;
+    app->sessions[1] = app->call.session = &session;
+    app->current = &context;
 }
 
 static void stop(void)
 {
-    ga_handle_table_fini(&conn->objects.physicals);
-    range_table_fini(&conn->ranges);
-    free(conn);
+    ga_handle_table_fini(&app->objects.physicals);
+    range_table_fini(&app->ranges);
+    free(app->conn);
+    free(app);
 }
 
 TestSuite(ipc_memory, .init = start, .fini = stop);
@@ -142,8 +145,8 @@ static CUresult share_block(void)
 {
     const struct ga_ipc_share_args args = {.address = BASE, .bytes = BYTES};
     struct ga_ipc_share_results results;
-    cr_assert_eq(memory_make(conn, &session, &context, BASE, BYTES), CUDA_SUCCESS);
-    return server_do_ga_ipc_share(conn, &args, &results);
+    cr_assert_eq(memory_make(app, &session, &context, BASE, BYTES), CUDA_SUCCESS);
+    return server_do_ga_ipc_share(app, &args, &results);
 }
 
 static CUresult share_physical(void)
@@ -151,19 +154,19 @@ static CUresult share_physical(void)
     const struct ga_physical_create_args made = {.physical = HANDLE, .bytes = BYTES};
     const struct ga_physical_share_args args = {.physical = HANDLE};
     struct ga_physical_share_results results;
-    cr_assert_eq(server_do_ga_physical_create(conn, &made), CUDA_SUCCESS);
-    return server_do_ga_physical_share(conn, &args, &results);
+    cr_assert_eq(server_do_ga_physical_create(app, &made), CUDA_SUCCESS);
+    return server_do_ga_physical_share(app, &args, &results);
 }
 
 static CUresult free_block(void)
 {
-    return memory_free(conn, BASE);
+    return memory_free(app, BASE);
 }
 
 static CUresult free_physical(void)
 {
     const struct ga_physical_release_args args = {.physical = HANDLE};
-    return server_do_ga_physical_release(conn, &args);
+    return server_do_ga_physical_release(app, &args);
 }
 
 static void expect_charged(uint64_t figure, uint64_t lent)

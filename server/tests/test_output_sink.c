@@ -35,7 +35,8 @@ static void start(void *(*context_of)(void))
     output.context_of = context_of;
     for (unsigned i = 0; i < 2; i++) {
         conns[i] = calloc(1, sizeof *conns[i]);
-        conns[i]->host = &hosts[i];
+        conns[i]->app = calloc(1, sizeof *conns[i]->app);
+        conns[i]->app->host = &hosts[i];
         conns[i]->output = (struct kernel_output){.conn = conns[i], .taken = true};
         send_queue_init(&conns[i]->out, &nowhere, &staging);
     }

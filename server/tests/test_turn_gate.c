@@ -37,21 +37,23 @@ static void start(void)
     our_bell = ends[0];
     bell = (struct gate_bell){.fd = ends[1]};
     conn = calloc(1, sizeof *conn);
-    conn->host = &host;
-    conn->ledger = &fake_ledger;
+    conn->app = calloc(1, sizeof *conn->app);
+    conn->app->conn = conn;
+    conn->app->host = &host;
+    conn->app->ledger = &fake_ledger;
     send_queue_init(&conn->out, &nowhere, &conn->staging);
     staging_init(&conn->staging, NULL, &fake_ledger, 1 << 20, 0);
     pthread_mutex_init(&conn->job_lock, NULL);
     pthread_mutex_init(&conn->host_calls.lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    completer_init(&conn->completer, conn);
-    meter_init(&conn->meter, true, false);
-    conn->sessions[1] = &session;
+    completer_init(&conn->app->completer, conn->app);
+    meter_init(&conn->app->meter, true, false);
+    conn->app->sessions[1] = &session;
     turn_gate_init(&session.turn, &request, &grant, &bell, 0);
-    gate_set(conn, &session, &session.turn.base);
+    gate_set(conn->app, &session, &session.turn.base);
     gate = session.gate;
-    gpu = meter_gpu_find(conn, 0);
+    gpu = meter_gpu_find(conn->app, 0);
     cr_assert_not_null(gpu);
     grant.horizon_ns = 4 * GA_NS_PER_MS;
     grant.hold_ns = GA_NS_PER_MS / 2;
@@ -61,12 +63,13 @@ static void start(void)
 static void stop(void)
 {
     fake_ledger.quota = NULL;
-    meter_fini(&conn->meter);
-    completer_fini(&conn->completer);
+    meter_fini(&conn->app->meter);
+    completer_fini(&conn->app->completer);
     send_queue_fini(&conn->out);
     close(conn->wake_fd);
     close(bell.fd);
     close(our_bell);
+    free(conn->app);
     free(conn);
 }
 
@@ -87,7 +90,7 @@ static bool has_rung(void)
 
 static enum ga_status enter(enum api_engine engine)
 {
-    return gate->enter(gate, conn, engine, 0);
+    return gate->enter(gate, conn->app, engine, 0);
 }
 
 /* ---- gpuaasd, which waits for what the session says, and then grants that */
@@ -154,7 +157,7 @@ Test(turn_gate, alone_or_free_it_asks_nobody)
     for (unsigned i = 0; i < 10000; i++) {
         cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
     }
-    cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "nor does it return the turn");
+    cr_assert_eq(gate->rest(gate, conn->app), UINT64_MAX, "nor does it return the turn");
     give(1, GRANT_ALL | GRANT_FREE, 0);
     for (unsigned i = 0; i < 10000; i++) {
         cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
@@ -196,16 +199,16 @@ Test(turn_gate, who_has_nothing_to_do_returns_its_turn_while_others_wait)
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
     meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
-    uint64_t ns = gate->rest(gate, conn);
+    uint64_t ns = gate->rest(gate, conn->app);
     cr_assert(ns != UINT64_MAX && request.word == grant_word(0, GPU_PHASE_DFL),
               "work is in flight");
     meter_gpu_end(gpu, gpu->side);
-    while ((ns = gate->rest(gate, conn)) != UINT64_MAX) {
+    while ((ns = gate->rest(gate, conn->app)) != UINT64_MAX) {
         cr_assert_leq(ns, grant.hold_ns);
     }
     cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     cr_assert(has_rung());
-    cr_assert_eq(gate->rest(gate, conn), UINT64_MAX, "once");
+    cr_assert_eq(gate->rest(gate, conn->app), UINT64_MAX, "once");
 }
 
 /* ---- limits make the program wait, and nobody else */
@@ -215,9 +218,9 @@ static struct quota quota;
 static void limit_calls(uint64_t per_second)
 {
     fake_ledger.quota = &quota;
-    conn->rates.any = true;
-    conn->rates.of[RATE_CALLS] = (struct rate){.per_second = per_second};
-    conn->rates.of[RATE_IN] = (struct rate){.per_second = UINT64_MAX, .free = UINT64_MAX};
+    conn->app->rates.any = true;
+    conn->app->rates.of[RATE_CALLS] = (struct rate){.per_second = per_second};
+    conn->app->rates.of[RATE_IN] = (struct rate){.per_second = UINT64_MAX, .free = UINT64_MAX};
 }
 
 Test(turn_gate, who_waits_for_a_limit_returns_its_turn)
@@ -238,10 +241,10 @@ Test(turn_gate, some_calls_need_no_look_at_a_limit)
 {
     unsigned passed = 0;
     limit_calls(1000);
-    cr_assert(rate_frame_is_due(&conn->rates, &quota, 100), "nobody has looked yet");
+    cr_assert(rate_frame_is_due(&conn->app->rates, &quota, 100), "nobody has looked yet");
     conn->calls = 1;
     cr_assert(!rate_wait(conn));
-    while (!rate_frame_is_due(&conn->rates, &quota, 100)) {
+    while (!rate_frame_is_due(&conn->app->rates, &quota, 100)) {
         conn->calls++;
         passed++;
     }
@@ -254,14 +257,14 @@ Test(turn_gate, bytes_that_come_beside_frames_are_looked_at)
 {
     uint64_t began = ga_clock_ns();
     limit_calls(UINT64_MAX);
-    conn->rates.of[RATE_IN] = (struct rate){.per_second = 1000000};
+    conn->app->rates.of[RATE_IN] = (struct rate){.per_second = 1000000};
     ledger_moved(&fake_ledger, FIGURE_FRAMES_IN, 100);
     cr_assert(!rate_wait(conn));
-    cr_assert(!rate_frame_is_due(&conn->rates, &quota, 20000));
-    cr_assert(rate_frame_is_due(&conn->rates, &quota, 40000), "more than half of the burst");
+    cr_assert(!rate_frame_is_due(&conn->app->rates, &quota, 20000));
+    cr_assert(rate_frame_is_due(&conn->app->rates, &quota, 40000), "more than half of the burst");
     ledger_moved(&fake_ledger, FIGURE_SHARED_IN, 400000);
-    rate_look_soon(&conn->rates);
-    cr_assert(rate_frame_is_due(&conn->rates, &quota, 100));
+    rate_look_soon(&conn->app->rates);
+    cr_assert(rate_frame_is_due(&conn->app->rates, &quota, 100));
     cr_assert(rate_wait(conn));
     cr_assert_geq(ga_clock_ns() - began, 250 * GA_NS_PER_MS);
 }
@@ -296,7 +299,7 @@ Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
     struct server_context context = {.session = &session};
     struct conn_room room;
     pthread_t thread;
-    conn->current = &context;
+    conn->app->current = &context;
     limit_calls(100);
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_H2D), GA_OK);
@@ -305,7 +308,7 @@ Test(turn_gate, a_copy_that_has_waited_for_a_limit_asks_again)
     cr_assert_eq(conn_room(conn, 0, 64, ROOM_IN, &room), CUDA_ERROR_UNKNOWN);
     cr_assert_eq(request.word, grant_word(1, GPU_PHASE_H2D));
     cr_assert_eq(pthread_join(thread, NULL), 0);
-    conn->current = NULL;
+    conn->app->current = NULL;
 }
 
 /* ---- and so does whoever waits for room, which the program or the GPU may not make for long */
@@ -345,7 +348,7 @@ Test(turn_gate, who_waits_for_a_slot_returns_its_turn_and_asks_again)
     struct server_context context = {.session = &session};
     struct conn_room room;
     pthread_t thread;
-    conn->current = &context;
+    conn->app->current = &context;
     give(1, GRANT_ALL, ga_clock_ns() + HOUR);
     cr_assert_eq(enter(API_ENGINE_D2H), GA_OK);
     cr_assert_eq(pthread_create(&thread, NULL, give_slot_when_returned, &slot), 0);
@@ -354,7 +357,7 @@ Test(turn_gate, who_waits_for_a_slot_returns_its_turn_and_asks_again)
     cr_assert_eq(grant.word, grant_word(2, GRANT_ALL), "it has a turn again");
     cr_assert_eq(pthread_join(thread, NULL), 0);
     conn_room_leave(conn, &room);
-    conn->current = NULL;
+    conn->app->current = NULL;
 }
 
 static void *limit_change(void *argument)
@@ -372,16 +375,16 @@ Test(turn_gate, who_waits_for_a_limit_hears_that_it_has_changed)
     conn->calls = 3600; /* for an hour, else */
     cr_assert_eq(pthread_create(&thread, NULL, limit_change, NULL), 0);
     (void)rate_wait(conn);
-    cr_assert(rate_is_due(&conn->rates, &quota));
+    cr_assert(rate_is_due(&conn->app->rates, &quota));
     cr_assert_eq(pthread_join(thread, NULL), 0);
 }
 
 /* Batches in flight are looked at meanwhile, more and more seldom. */
 Test(turn_gate, a_pause_ends_in_time_whatever_is_in_flight)
 {
-    conn->meter.outstanding = 1;
+    conn->app->meter.outstanding = 1;
     conn_pause(conn, 300 * GA_NS_PER_MS);
-    conn->meter.outstanding = 0;
+    conn->app->meter.outstanding = 0;
 }
 
 Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
@@ -392,10 +395,10 @@ Test(turn_gate, work_that_waits_for_the_program_does_not_keep_the_turn)
     meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
     uint64_t until = ga_clock_ns() + 50 * GA_NS_PER_MS;
     while (ga_clock_ns() < until) { /* a kernel that takes long does */
-        cr_assert_neq(gate->rest(gate, conn), UINT64_MAX);
+        cr_assert_neq(gate->rest(gate, conn->app), UINT64_MAX);
     }
-    conn->waits_for_values = true;
-    while (gate->rest(gate, conn) != UINT64_MAX) {
+    conn->app->waits_for_values = true;
+    while (gate->rest(gate, conn->app) != UINT64_MAX) {
     }
     cr_assert_eq(request.word, grant_word(1, GPU_PHASE_DFL));
     meter_gpu_end(gpu, gpu->side);
@@ -410,9 +413,9 @@ Test(turn_gate, work_that_runs_keeps_the_turn_for_some_patience)
     give(1, GRANT_ALL | GRANT_ALONE, 0);
     cr_assert_eq(enter(API_ENGINE_COMPUTE), GA_OK);
     meter_gpu_begin(gpu, GPU_COMPUTE, ga_clock_ns());
-    ga_list_append(&conn->meter.batches, &batch.link);
+    ga_list_append(&conn->app->meter.batches, &batch.link);
     give(1, GRANT_ALL, until);
-    while (gate->rest(gate, conn) != UINT64_MAX) {
+    while (gate->rest(gate, conn->app) != UINT64_MAX) {
         cr_assert_lt(ga_clock_ns() - until, HOUR);
         cr_assert_geq(request.looked_ns, until);
     }

@@ -67,22 +67,24 @@ static struct server_context *contexts[2];
 static void start(void)
 {
     conn = calloc(1, sizeof *conn);
-    conn->driver = &driver;
-    conn->host = &host;
-    conn->ledger = &fake_ledger;
-    objects_init(&conn->objects, &fake_ledger);
+    conn->app = calloc(1, sizeof *conn->app);
+    conn->app->conn = conn;
+    conn->app->driver = &driver;
+    conn->app->host = &host;
+    conn->app->ledger = &fake_ledger;
+    objects_init(&conn->app->objects, &fake_ledger);
     send_queue_init(&conn->out, &nowhere, &conn->staging);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    completer_init(&conn->completer, conn);
-    cr_assert_eq(completer_start(&conn->completer), GA_OK);
+    completer_init(&conn->app->completer, conn->app);
+    cr_assert_eq(completer_start(&conn->app->completer), GA_OK);
     for (uintptr_t i = 0; i < 2; i++) {
         contexts[i] = calloc(1, sizeof *contexts[i]);
         contexts[i]->real = (CUcontext)(i + 1);
         ga_list_init(&contexts[i]->streams);
         ga_list_init(&contexts[i]->free_events);
-        ga_list_append(&conn->objects.context_list, &contexts[i]->link);
+        ga_list_append(&conn->app->objects.context_list, &contexts[i]->link);
     }
 }
 
@@ -102,16 +104,17 @@ static void context_free(unsigned i)
 
 static void stop(void)
 {
-    completer_stop(&conn->completer);
+    completer_stop(&conn->app->completer);
     for (unsigned i = 0; i < 2; i++) {
         if (contexts[i] != NULL) {
             context_free(i);
         }
     }
     cr_assert_eq(atomic_load(&events), 0, "no event is left, nor destroyed twice");
-    completer_fini(&conn->completer);
+    completer_fini(&conn->app->completer);
     send_queue_fini(&conn->out);
     close(conn->wake_fd);
+    free(conn->app);
     free(conn);
 }
 
@@ -141,9 +144,9 @@ Test(waits, one_that_is_given_up_writes_nowhere)
 {
     (void)fake_set(contexts[0]->real);
     atomic_store(&conn->ended, true);
-    cr_assert_eq(context_quiesce(conn, contexts[0]), GA_LOST);
+    cr_assert_eq(context_quiesce(conn->app, contexts[0]), GA_LOST);
     atomic_store(&is_done[0], true);
-    completer_wake(&conn->completer);
+    completer_wake(&conn->app->completer);
     jobs_await();
     cr_assert_eq(jobs_run_over(16384), 0, "its job has written into the frame of another function");
 }
@@ -153,9 +156,9 @@ Test(waits, one_that_is_out_of_time_writes_nowhere)
     (void)fake_set(contexts[0]->real);
     atomic_store(&conn->ended, true);
     conn->end_by_ns = 1;
-    cr_assert_eq(context_quiesce(conn, contexts[0]), GA_TIMEOUT);
+    cr_assert_eq(context_quiesce(conn->app, contexts[0]), GA_TIMEOUT);
     atomic_store(&is_done[0], true);
-    completer_wake(&conn->completer);
+    completer_wake(&conn->app->completer);
     jobs_await();
     cr_assert_eq(jobs_run_over(16384), 0, "its job has written into the frame of another function");
 }
@@ -163,7 +166,7 @@ Test(waits, one_that_is_out_of_time_writes_nowhere)
 static unsigned told;
 static CUresult told_rc;
 
-static void tell(struct server_conn *of, struct completer_entry *entry)
+static void tell(struct server_app *of, struct completer_entry *entry)
 {
     (void)of;
     told++;
@@ -173,10 +176,11 @@ static void tell(struct server_conn *of, struct completer_entry *entry)
 /* An entry that waits for both contexts. */
 static void wait_for_both(void)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry =
+        completer_entry_make(&conn->app->completer, COMPLETER_JOB, 0, 0);
     entry->job = tell;
-    cr_assert_eq(context_mark_users(conn, contexts[0], true, entry), CUDA_SUCCESS);
-    completer_add(&conn->completer, entry);
+    cr_assert_eq(context_mark_users(conn->app, contexts[0], true, entry), CUDA_SUCCESS);
+    completer_add(&conn->app->completer, entry);
 }
 
 /* `ending` ends, whose work is done, while the other one works. */
@@ -187,12 +191,12 @@ static void one_ends(unsigned ending)
         wait_for_both();
     }
     atomic_store(&is_done[ending], true);
-    cr_assert_eq(context_abandon(conn, contexts[ending]), CUDA_SUCCESS);
+    cr_assert_eq(context_abandon(conn->app, contexts[ending]), CUDA_SUCCESS);
     context_free(ending);
     usleep(20000); /* the thread looks at what is left */
     cr_assert_eq(told, 0);
     atomic_store(&is_done[other], true);
-    completer_wake(&conn->completer);
+    completer_wake(&conn->app->completer);
     while (told != 10) {
         jobs_await();
         conn_run_jobs(conn);
@@ -212,12 +216,13 @@ Test(waits, the_second_of_two_contexts_ends)
 
 Test(waits, a_context_that_ends_with_work_is_told)
 {
-    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry =
+        completer_entry_make(&conn->app->completer, COMPLETER_JOB, 0, 0);
     entry->job = tell;
     (void)fake_set(contexts[0]->real);
-    cr_assert_eq(context_mark(conn, contexts[0], entry), CUDA_SUCCESS);
-    completer_add(&conn->completer, entry);
-    cr_assert_eq(context_abandon(conn, contexts[0]), CUDA_SUCCESS);
+    cr_assert_eq(context_mark(conn->app, contexts[0], entry), CUDA_SUCCESS);
+    completer_add(&conn->app->completer, entry);
+    cr_assert_eq(context_abandon(conn->app, contexts[0]), CUDA_SUCCESS);
     cr_assert_eq(told, 1);
     cr_assert_eq(told_rc, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }

@@ -30,9 +30,10 @@ static bool settled; /* nothing runs any more; under softgpu's lock */
 static struct server_conn *gated; /* of the last call that did */
 static uint64_t passed;           /* its number */
 
-static enum ga_status pass(struct gate *gate, struct server_conn *conn, enum api_engine engine,
+static enum ga_status pass(struct gate *gate, struct server_app *app, enum api_engine engine,
                            uint64_t what)
 {
+    struct server_conn *conn = app->conn;
     (void)gate, (void)what;
     bool copies = engine == API_ENGINE_H2D || engine == API_ENGINE_D2H;
     FUZZ_CHECK(engine != API_ENGINE_NONE && (copies || passed != conn->calls));
@@ -149,7 +150,7 @@ static enum ga_status some_images(void *user, struct channel_request *packet, in
 
 static struct figures figures;
 static struct ledger ledger;
-static bool all_free(struct server_conn *conn);
+static bool all_free(struct server_app *app);
 static const struct server_host host = {.ticket = every_ticket,
                                         .ordinal = same_ordinal,
                                         .objects_free = all_free,
@@ -255,7 +256,7 @@ static void driver_settle(void)
 /* Waits until the completion thread has sent all that was handed to it, and its jobs are done. */
 static void completer_settle(struct server_conn *conn)
 {
-    while (!completer_is_idle(&conn->completer)) {
+    while (!completer_is_idle(&conn->app->completer)) {
         conn_run_jobs(conn);
         usleep(20);
     }
@@ -278,15 +279,15 @@ static void figures_check(const struct server_conn *conn)
     }
 }
 
-static bool all_free(struct server_conn *conn)
+static bool all_free(struct server_app *app)
 {
     driver_settle();
-    completer_settle(conn);
-    atomic_store(&conn->fault, 0);
-    fuzz_made_from_check(conn, &softgpu);
-    FUZZ_CHECK(objects_end(conn));
-    FUZZ_CHECK(conn->ranges.count == 0 && conn->reserved.count == 0);
-    figures_check(conn);
+    completer_settle(app->conn);
+    atomic_store(&app->fault, 0);
+    fuzz_made_from_check(app, &softgpu);
+    FUZZ_CHECK(objects_end(app));
+    FUZZ_CHECK(app->ranges.count == 0 && app->reserved.count == 0);
+    figures_check(app->conn);
     return true;
 }
 

@@ -64,9 +64,9 @@ static void array_check(const struct cuda_driver *driver, const struct server_ar
     }
 }
 
-void fuzz_made_from_check(struct server_conn *conn, const struct cuda_driver *driver)
+void fuzz_made_from_check(struct server_app *app, const struct cuda_driver *driver)
 {
-    ga_list_each (at, next, &conn->objects.context_list) {
+    ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         FUZZ_CHECK(driver->cuCtxSetCurrent(context->real) == CUDA_SUCCESS);
         ga_list_each (stream, after, &context->streams) {
@@ -76,5 +76,5 @@ void fuzz_made_from_check(struct server_conn *conn, const struct cuda_driver *dr
             array_check(driver, ga_container(array, struct server_array, link));
         }
     }
-    (void)driver->cuCtxSetCurrent(conn->current != NULL ? conn->current->real : NULL);
+    (void)driver->cuCtxSetCurrent(app->current != NULL ? app->current->real : NULL);
 }

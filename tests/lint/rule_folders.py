@@ -26,7 +26,7 @@ LARGER = {
     "server/backend": (30, FLAT),
     "server/calls": (46, CALLS),
     "server/control": (73, FLAT),
-    "server/session": (74, FLAT),
+    "server/session": (76, FLAT),
     "sim": (38, FLAT),
     "softgpu/calls": (38, CALLS),
     "softgpu/exec": (97, TABLE),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An application in a backend process: what its calls work on. It is what is made again on another
+ * GPU or in another process, and what shares a process with others; its connection (conn.h) only
+ * carries its calls. All of it belongs to the submit thread. */
+#ifndef SERVER_SESSION_APP_H
+#define SERVER_SESSION_APP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/wire.h"
+#include "server/driver/driver.h"
+#include "server/session/completer.h"
+#include "server/session/gate.h"
+#include "server/session/host.h"
+#include "server/session/meter.h"
+#include "server/session/monitor.h"
+#include "server/session/objects.h"
+#include "server/session/ranges.h"
+#include "server/session/rate_wait.h"
+#include "server/session/waiting_calls.h"
+
+struct server_conn;
+
+/* The call that is being carried out: what its handler may ask besides the arguments. */
+struct server_call {
+    const struct wire_header *header;
+    struct server_session *session;
+    size_t values;        /* bytes of values in the frame; bulk stands behind them */
+    const uint8_t *bytes; /* the values */
+};
+
+/* Kept frames are being carried out again: nobody gets an answer. */
+struct server_replay {
+    struct server_stream *stream; /* stands for the one they name, which may be gone */
+    CUresult rc;                  /* the first error */
+};
+
+struct server_app {
+    struct server_conn *conn; /* by which its calls come */
+    const struct cuda_driver *driver;
+    const struct server_host *host;
+    struct ledger *ledger; /* the host's */
+    struct server_objects objects;
+    struct range_table ranges;
+    struct range_table reserved; /* the program's reservations, outside of windows */
+    struct server_session *sessions[CONF_GPUS_MAX + 1]; /* by number, from 1; NULL: never used */
+    struct server_call call;
+    struct server_replay *replay; /* NULL: frames come from the client */
+    struct server_context *current;
+    bool elsewhere;        /* the driver's current context is another, until the next call */
+    bool waits_for_values; /* a stream waits, or has, for a value: only a later call may end that */
+    bool overflows_not;    /* the driver cannot do what overflow needs */
+    bool gated;            /* any session has a gate */
+    const struct gate_bell *bell; /* of its gates; NULL: none */
+    struct meter meter;
+    struct monitor monitor;
+    struct conn_rates rates;
+    struct completer completer;
+    struct waiting_calls waiting;
+    _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
+};
+
+#endif
