@@ -38,16 +38,17 @@ function(gpuaas_unit_test name)
         FAIL_REGULAR_EXPRESSION "ERROR: LeakSanitizer")
 endfunction()
 
-# gpuaas_test_takes(SECONDS [COMPUTES] tests...): so long by itself, with sanitizers; ctest begins
-# with the longest. Tests wait about half of their time, so run_tests (scripts/lib.sh) gives ctest
-# two places for each processor; those that compute most of it take both.
+# gpuaas_test_takes(SECONDS [COMPUTES] tests...): so long beside others, with sanitizers; ctest
+# begins with the longest. A test uses a third of a processor on average and waits else: run_tests
+# (scripts/lib.sh) gives ctest three places for each processor, of which tests that compute most of
+# the time take all three.
 function(gpuaas_test_takes seconds)
     cmake_parse_arguments(T "COMPUTES" "" "" ${ARGN})
     foreach(name ${T_UNPARSED_ARGUMENTS})
         if(TEST ${name}) # builds lack some
             set_tests_properties(${name} PROPERTIES COST ${seconds})
             if(T_COMPUTES)
-                set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+                set_tests_properties(${name} PROPERTIES PROCESSORS 3)
             endif()
         endif()
     endforeach()

@@ -34,6 +34,12 @@ elseif(GPUAAS_SANITIZE STREQUAL "thread")
     add_link_options(-fsanitize=thread)
 endif()
 
+if(GPUAAS_SANITIZE STREQUAL "address")
+    # Sanitizers describe each check and each variable by addresses. In a program that may begin
+    # anywhere, each process corrects 150000 of them as it starts, and tests start thousands.
+    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+endif()
+
 if(GPUAAS_SANITIZE STREQUAL "none")
     # See gpuaas_optimize_whole: gcc would do it wherever it links what has been compiled for it.
     add_link_options($<$<NOT:$<BOOL:$<TARGET_PROPERTY:GPUAAS_WHOLE>>>:-fno-lto>)

@@ -76,14 +76,14 @@ configure_and_build() {
         cmake --build "build/$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }
 
-# run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary. Twice as many at once as there
-# are processors, because tests wait half of their time (gpuaas_test_takes); not with
+# run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary. Three times as many at once as
+# there are processors, because tests wait two thirds of their time (gpuaas_test_takes); not with
 # ThreadSanitizer, under which they compute.
 run_tests() {
     local preset=$1 jobs
     shift
     jobs=$(build_jobs)
-    [ "$preset" = tsan ] || jobs=$((2 * jobs))
+    [ "$preset" = tsan ] || jobs=$((3 * jobs))
     ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" "$@"
 }
 

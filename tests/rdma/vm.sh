@@ -17,7 +17,7 @@
 # ends of a connection use; for what stands between them it has 10.77.0.2. The kernel's package is
 # only unpacked, into GPUAAS_RDMA_VM (~/.cache/gpuaas-rdma-vm).
 set -u
-seconds=120 boot_seconds=60 only_prepare="" environment=()
+seconds=120 boot_seconds=120 only_prepare="" environment=()
 format=2 # of what is kept; another number: it is made anew
 PATH=$PATH:/usr/sbin:/sbin
 
