@@ -26,6 +26,7 @@ from lib import harness  # noqa: E402
 from lib.harness import Failure, expect, wait_until  # noqa: E402, F401
 
 CLEAN_SECONDS = 15
+BYSTANDER_PAUSE_MS = 50
 VICTIM_SECONDS = 60  # documented is 30; the rest is for a busy machine
 
 ANY = object()
@@ -98,8 +99,14 @@ def run_steps(build, servers, rounds=1, seconds=VICTIM_SECONDS):
                                seconds)
 
 
-def start_steps(build, servers, rounds=1, **env):
-    return harness.Process([build.program("steps"), str(rounds)], build.remote(servers, **env))
+def start_steps(build, servers, rounds=1, pause_ms=0, **env):
+    return harness.Process([build.program("steps"), str(rounds), str(pause_ms)],
+                           build.remote(servers, **env))
+
+
+def start_bystander(build, server):
+    """Calls, copies and compares until SIGTERM, with pauses: what it computes costs others."""
+    return start_steps(build, [server], rounds=0, pause_ms=BYSTANDER_PAUSE_MS)
 
 
 @contextlib.contextmanager

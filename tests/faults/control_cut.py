@@ -100,7 +100,7 @@ def relayed(build, config=None):
 @contextlib.contextmanager
 def alone(build, server, relay, reset=False):
     """A program that computes, whose control connection has been cut, and its backend process."""
-    program = check.start_steps(build, [relay], rounds=0)
+    program = check.start_bystander(build, relay)
     try:
         program.wait_for_line("started", 60)
         backends = server.backends()

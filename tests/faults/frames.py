@@ -36,11 +36,14 @@ ALWAYS = {"out": ("cut", "twice", "swap", "long"), "in": ("cut", "long")}
 @contextlib.contextmanager
 def neighbour(build, server):
     """A program that computes all the while and compares."""
-    with harness.running([build.program("steps"), "0"], build.remote([server])) as program:
+    program = check.start_bystander(build, server)
+    try:
         program.wait_for_line("started", 60)
         yield
         program.kill(15)
         expect(check.victim_result(program) == 0, program.report())
+    finally:
+        program.end()
 
 
 def result_of(build, server, faults):

@@ -24,7 +24,7 @@ def expect_719(victim):
 
 def test_backend(build):
     with harness.serving(build) as server:
-        bystander = check.start_steps(build, [server], rounds=0)
+        bystander = check.start_bystander(build, server)
         try:
             bystander.wait_for_line("started", 60)
             checker = Checker(build, server, clients=1)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps [ROUNDS]: each kind of call once and again, and every byte checked. A helper of the fault
-// tests, which kill things meanwhile. It never hangs on purpose and never guesses: it ends with
-// PASSED, or with "error CODE NAME: CALL" (exit status 3) for the first call that failed, or with
-// FAILED and status 1 when a result is wrong. ROUNDS 0: until SIGTERM.
+// steps [ROUNDS [PAUSE_MS]]: each kind of call once and again, and every byte checked. A helper of
+// the fault tests, which kill things meanwhile. It never hangs on purpose and never guesses: it
+// ends with PASSED, or with "error CODE NAME: CALL" (exit status 3) for the first call that failed,
+// or with FAILED and status 1 when a result is wrong. ROUNDS 0: until SIGTERM. PAUSE_MS: behind
+// each round, for programs that only have to be there.
 #include <csignal>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "check_driver.h"
@@ -147,6 +149,7 @@ static void end(Steps &s)
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
+    int pause_ms = argc > 2 ? atoi(argv[2]) : 0;
     struct sigaction action = {};
     action.sa_handler = [](int) { ending = 1; };
     sigaction(SIGTERM, &action, nullptr);
@@ -159,6 +162,8 @@ int main(int argc, char **argv)
             printf("started\n");
             fflush(stdout);
         }
+        if (pause_ms != 0 && !ending)
+            usleep(pause_ms * 1000);
     }
     end(s);
     return passed();
