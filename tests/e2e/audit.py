@@ -144,8 +144,7 @@ def test_or_only_loses_lines(build):
 
 def test_what_cannot_be_opened(build):
     with scratch() as folder, audited(build, folder) as log:
-        config = harness.configuration(1).replace(
-            "[server]\n", f"[server]\naudit_log = {log.folder}\n", 1)
+        config = harness.configuration(1, keys=[f"audit_log = {log.folder}"])
         with scratch() as other:
             path = os.path.join(other, "second.conf")
             with open(path, "w", encoding="ascii") as file:
@@ -161,7 +160,7 @@ def test_what_others_could_change(build):
         path = os.path.join(folder, "first.conf")
         keys = f"audit_log = {folder}/audit\nadmin_socket = {folder}/admin.sock\n"
         with open(path, "w", encoding="ascii") as file:
-            file.write(harness.configuration(1).replace("[server]\n", f"[server]\n{keys}", 1))
+            file.write(harness.configuration(1, keys=[keys]))
 
         def refused(*words):
             said = harness.run([build.path("bin", "gpuaasd"), "--config", path, *words],

@@ -258,7 +258,7 @@ def test_words_of_the_configuration(build):
     for more, words in (("auth = on\n", "auth: on: it needs store = "),
                         ("auth = on\nstore = relative.db\n", "an absolute path"),
                         ("auth = on\nstore = /nonexistent/store.db\n", "[server] store: ")):
-        config = harness.configuration(1).replace("[server]\n", "[server]\n" + more, 1)
+        config = harness.configuration(1, keys=[more])
         server = harness.Server(build, config=config)
         try:
             status = server.wait(harness.START_SECONDS)

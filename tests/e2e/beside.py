@@ -27,11 +27,10 @@ SECONDS = 240
 
 
 def configuration(folder, name):
-    keys = f"capability = {capabilities(name)[-1]}\npolicy = {POLICIES[0]}\n"
-    keys += f"sms = {PARTS[name]}\n" if name in PARTS else ""
-    lines = harness.configuration(2).splitlines(keepends=True)
-    text = "".join(line + (keys if line.startswith("driver") else "") for line in lines)
-    return text.replace("[server]\n", f"[server]\nadmin_socket = {folder}/admin.sock\n")
+    gpu_keys = [f"capability = {capabilities(name)[-1]}", f"policy = {POLICIES[0]}"]
+    if name in PARTS:
+        gpu_keys.append(f"sms = {PARTS[name]}")
+    return harness.configuration(2, keys=[f"admin_socket = {folder}/admin.sock"], gpu_keys=gpu_keys)
 
 
 def test_program(build, name, policies):

@@ -9,8 +9,7 @@ PROGRAMS = ("large_copies", "async_d2h", "caller_memory", "threads_copies")
 
 
 def configuration(connections):
-    return harness.configuration(1).replace("[server]\n",
-                                            f"[server]\nbulk_connections = {connections}\n", 1)
+    return harness.configuration(1, keys=[f"bulk_connections = {connections}"])
 
 
 def device_line(process):

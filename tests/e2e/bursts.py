@@ -60,18 +60,13 @@ def burst(build, server, count, busy):
 
 
 def test_a_server_that_is_busy_is_waited_for(build):
-    with harness.serving(build, config=with_lines(harness.configuration(1),
-                                                  "spare_backends = 4")) as server:
+    with harness.serving(build, gpus=1, keys=["spare_backends = 4"]) as server:
         burst(build, server, 4, busy=True)
 
 
 def test_many_start_at_once(build):
     with harness.serving(build) as server:
         burst(build, server, PROGRAMS, busy=False)
-
-
-def with_lines(config, *lines):
-    return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ from lib.harness import expect, wait_until
 
 
 def serving(build, seats):
-    config = harness.configuration(1).replace("[server]", "[server]\nspare_backends = 0")
-    return harness.serving(build, config=config, extra={"GPUAAS_TEST_SEATS": str(seats)})
+    return harness.serving(build, gpus=1, keys=["spare_backends = 0"],
+                           extra={"GPUAAS_TEST_SEATS": str(seats)})
 
 
 def expect_nothing(build, server):

@@ -11,9 +11,8 @@ PROGRAMS = ("large_copies", "async_d2h", "caller_memory")
 
 
 def configuration(compression, connections=0):
-    return harness.configuration(1).replace("[server]\n",
-                                            f"[server]\ncompression = {compression}\n"
-                                            f"bulk_connections = {connections}\n", 1)
+    return harness.configuration(1, keys=[f"compression = {compression}",
+                                          f"bulk_connections = {connections}"])
 
 
 def compressed(build, server, program, **extra):

@@ -31,8 +31,8 @@ def holds(pid):
 
 
 def spare_serving(build, seats):
-    config = harness.configuration(1).replace("[server]", "[server]\nspare_backends = 0")
-    return harness.serving(build, config=config, extra={"GPUAAS_TEST_SEATS": str(seats)})
+    return harness.serving(build, gpus=1, keys=["spare_backends = 0"],
+                           extra={"GPUAAS_TEST_SEATS": str(seats)})
 
 
 def leave(build, server, arguments, seconds):

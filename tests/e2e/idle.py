@@ -13,8 +13,8 @@ IDLE = "has used nothing for idle_timeout_s"
 
 
 def configuration(host="127.0.0.1", port=0):
-    return harness.configuration(1, host).replace(f"{host}:0", f"{host}:{port}").replace(
-        "[server]", "[server]\nidle_timeout_s = 1\nticket_s = 1")
+    keys = ["idle_timeout_s = 1", "ticket_s = 1"]
+    return harness.configuration(1, host, keys).replace(f"{host}:0", f"{host}:{port}")
 
 
 def own_host():

@@ -15,10 +15,6 @@ MIB = 20
 FEW = 64 << 10  # bytes that the second start may send, all in all
 
 
-def with_lines(config, *lines):
-    return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
-
-
 def sent(build, env, mib=MIB, times=1):
     """Bytes that load_image sends to backend processes."""
     env = {**env, "GPUAAS_TRACE": "summary"}
@@ -46,7 +42,7 @@ def kept(server):
 
 def test_a_user_over_shared_memory(build):
     name = f"gpuaas-images-{os.getpid()}"
-    config = with_lines(harness.configuration(1), f"listen = shm:{name}")
+    config = harness.configuration(1, keys=[f"listen = shm:{name}"])
     with harness.serving(build, config=config) as server:
         env = {**build.remote([server], GPUAAS_TRANSPORT="auto"), "GPUAAS_SERVERS": f"shm:{name}"}
         expect_sent(build, env, True, "the first start")
@@ -59,9 +55,8 @@ def test_a_user_over_shared_memory(build):
 
 def test_a_client_certificate(build):
     authority = harness.authority()
-    config = harness.with_tls(harness.configuration(1))
-    with harness.serving(build, config=with_lines(config, f"tls_client_ca = {authority.ca}")) \
-            as server:
+    config = harness.configuration(1, keys=[f"tls_client_ca = {authority.ca}"])
+    with harness.serving(build, config=harness.with_tls(config)) as server:
         def of(name):
             cert, key = authority.sign(name, "DNS:client")
             return build.remote([server], GPUAAS_TRANSPORT="tls", GPUAAS_CA=authority.ca,
@@ -86,14 +81,14 @@ def test_nobody_in_particular(build):
 
 
 def test_a_server_that_keeps_nothing(build):
-    config = with_lines(harness.configuration(1), "image_store = 0")
+    config = harness.configuration(1, keys=["image_store = 0"])
     with harness.serving(build, config=config) as server:
         env = build.remote([server])
         expect(sent(build, env, times=2) >= 2 * MIB << 20, "each time all of it is due")
 
 
 def test_larger_than_the_store(build):
-    config = with_lines(harness.configuration(1), "image_store = 10MiB")
+    config = harness.configuration(1, keys=["image_store = 10MiB"])
     with harness.serving(build, config=config) as server:
         env = build.remote([server])
         expect(sent(build, env, times=2) >= 2 * MIB << 20, "it is not kept")

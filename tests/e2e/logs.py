@@ -36,8 +36,8 @@ def json_record(line):
 
 def records_of(build, log_format, parse):
     """All that a server says of a program."""
-    config = harness.configuration(1).replace("[server]\n", "[server]\nlog_level = debug\n"
-                                              f"log_format = {log_format}\n") + TALKS
+    config = harness.configuration(1, keys=["log_level = debug",
+                                            f"log_format = {log_format}"]) + TALKS
     with harness.serving(build, config=config) as server:
         env = build.remote([server])
         program = harness.run([build.program("says_where")], env, status=None)

@@ -18,13 +18,8 @@ from lib.player import Player
 from lib.turn_taker import turn_takers
 
 
-def with_lines(config, *lines):
-    return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
-
-
 def serving(build, *more, gpus=2):
-    return harness.serving(build, config=with_lines(harness.configuration(gpus),
-                                                    "http = 127.0.0.1:0", "node = n1", *more))
+    return harness.serving(build, gpus=gpus, keys=["http = 127.0.0.1:0", "node = n1", *more])
 
 
 def test_answers(build):
@@ -82,7 +77,7 @@ def test_all_are_documented(build):
 
 
 def test_scheduling(build):
-    config = with_lines(harness.configuration(1), "http = 127.0.0.1:0") + "policy = rr\n"
+    config = harness.configuration(1, keys=["http = 127.0.0.1:0"]) + "policy = rr\n"
     with harness.serving(build, config=config) as server, \
             turn_takers(build, server, ["calls"]) as (player,):
         found = metrics_of(place_of(server))
@@ -229,7 +224,8 @@ def test_draining(build):
 def test_certificate_that_ends_soon(build):
     cert, key = harness.authority().sign("soon", "IP:127.0.0.1", 1)
     config = re.sub(r"(?m)^tls_(cert|key) = .*\n", "", harness.with_tls(harness.configuration(1)))
-    config = with_lines(config, "http = 127.0.0.1:0", f"tls_cert = {cert}", f"tls_key = {key}")
+    config = harness.with_keys(config, "http = 127.0.0.1:0", f"tls_cert = {cert}",
+                               f"tls_key = {key}")
     with harness.serving(build, config=config) as server:
         status, text, _ = get(place_of(server), "/readyz")
         expect(status == 503 and f"not certificate: {cert} ends in 2" in text and
@@ -299,7 +295,7 @@ def test_words_of_the_configuration(build):
                              ("0.0.0.0:9954", "a loopback address and a port"),
                              ("gpu1:9954", "a loopback address and a port"),
                              ("127.0.0.1:x", "[server] http: ")):
-            config = with_lines(harness.configuration(1), f"http = {value}")
+            config = harness.configuration(1, keys=[f"http = {value}"])
             server = harness.Server(build, config=config)
             try:
                 expect(server.wait(30) == 1 and words in server.err.text, server.report())

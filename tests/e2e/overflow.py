@@ -16,9 +16,8 @@ TOLD = "copies get error 2 (out of memory): what waits behind streams that stand
 
 
 def configuration(kept_mib=KEPT, wait_s=1):
-    return harness.configuration(1).replace(
-        "[server]\n", f"[server]\ncopy_overflow = {kept_mib}MiB\n"
-        f"copy_overflow_wait_s = {wait_s}\n", 1)
+    return harness.configuration(1, keys=[f"copy_overflow = {kept_mib}MiB",
+                                          f"copy_overflow_wait_s = {wait_s}"])
 
 
 def overflow(build, server, *arguments):

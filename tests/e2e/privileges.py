@@ -35,7 +35,7 @@ def score(pid):
 
 
 def configured(*keys, gpus=1):
-    return harness.configuration(gpus).replace("[server]", "\n".join(["[server]", *keys]), 1)
+    return harness.configuration(gpus, keys=keys)
 
 
 def as_root(test):

@@ -30,11 +30,8 @@ def run_local(build, name, capability):
 
 
 def run_remote(build, name, capability):
-    lines = harness.configuration(2).splitlines(keepends=True)
-    keys = f"capability = {capability}\n"
-    keys += f"sms = {PARTS[name]}\n" if name in PARTS else ""
-    config = "".join(line + (keys if line.startswith("driver") else "") for line in lines)
-    with harness.serving(build, config=config) as server:
+    keys = [f"capability = {capability}", *([f"sms = {PARTS[name]}"] if name in PARTS else [])]
+    with harness.serving(build, gpu_keys=keys) as server:
         traces = harness.Traces(server)
         run_both(build, name, build.remote([server]),
                  build.remote([server], GPUAAS_TRANSPORT="auto"))

@@ -35,10 +35,9 @@ VARYING = {"events_across", "stream_attributes"}
 
 
 def configuration(name):
-    keys = f"capability = {capabilities(name)[-1]}\n"
-    keys += f"sms = {PARTS[name]}\n" if name in PARTS else ""
-    lines = harness.configuration(2).splitlines(keepends=True)
-    return "".join(line + (keys if line.startswith("driver") else "") for line in lines)
+    keys = [f"capability = {capabilities(name)[-1]}"]
+    return harness.configuration(2, gpu_keys=[*keys, f"sms = {PARTS[name]}"] if name in PARTS
+                                 else keys)
 
 
 class Plan:

@@ -53,16 +53,14 @@ def test_chosen_device(build):
 
 
 def test_without_spares(build):
-    config = harness.configuration(1).replace("[gpu.0]", "spare_backends = 0\n[gpu.0]")
-    with harness.serving(build, config=config) as server:
+    with harness.serving(build, gpus=1, keys=["spare_backends = 0"]) as server:
         connect, run = round_trips(build, server, "vector_add")
         expect((connect, run) <= (TO_CONNECT, OF_A_PROGRAM), f"{connect} and {run} round trips")
 
 
 def test_ticket_that_was_asked_for_too_early(build):
     """A program that asks for devices long before it uses one gets another ticket."""
-    config = harness.configuration(1).replace("[gpu.0]", "ticket_s = 1\n[gpu.0]")
-    with harness.serving(build, config=config) as server:
+    with harness.serving(build, gpus=1, keys=["ticket_s = 1"]) as server:
         process = harness.run([sys.executable, "-c", LATE_USE],
                               build.remote([server], GPUAAS_TRACE="summary"))
         expect(process.out.text == "0 0", f"the device is usable\n{process.report()}")

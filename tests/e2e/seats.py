@@ -24,8 +24,7 @@ TOGETHER = [
 
 @contextlib.contextmanager
 def one_process(build, extra=None):
-    config = harness.configuration(2).replace("[server]", "[server]\nspare_backends = 0")
-    with harness.serving(build, config=config,
+    with harness.serving(build, keys=["spare_backends = 0"],
                          extra={"GPUAAS_TEST_SEATS": str(SEATS), **(extra or {})}) as server:
         yield server
 

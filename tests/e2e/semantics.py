@@ -229,9 +229,7 @@ print(cuda.cuStreamSynchronize(stream()), cuda.cuStreamQuery(stream()),
 def test_what_was_refused(build):
     """semantics S37: every call that needs it says why it was refused, not that it does not know
     it."""
-    config = harness.configuration(1).replace(
-        "[server]\n", "[server]\napplication_host_memory = 64MiB\n", 1)
-    with harness.serving(build, config=config) as server:
+    with harness.serving(build, gpus=1, keys=["application_host_memory = 64MiB"]) as server:
         process = harness.run([sys.executable, "-c", REFUSED], build.remote([server]))
         expect(process.out.text == " ".join(8 * "2"), process.report())
 

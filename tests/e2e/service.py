@@ -40,10 +40,6 @@ class Manager:
         return wait_until(found, 20, f"{pattern} among {self.told[after:]}")
 
 
-def with_lines(config, *lines):
-    return config.replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
-
-
 def rewrite(server, config):
     """SIGHUP with another configuration. The lines that it has logged about it."""
     before = len(server.err.lines)
@@ -111,24 +107,24 @@ def test_reload(build):
             config = f.read()
         program.wait_for_line("started", 60)
         server.wait_spares()
-        said = rewrite(server, with_lines(config, "spare_backends = 2"))
+        said = rewrite(server, harness.with_keys(config, "spare_backends = 2"))
         expect("a restart needs" not in said, said)
         server.spares_wanted = 2
         server.wait_spares()
-        said = rewrite(server, with_lines(config, "clients = 7", "listen = tcp://127.0.0.2:0")
-                       + "sms = 3\n")
+        more = harness.with_keys(config, "clients = 7", "listen = tcp://127.0.0.2:0")
+        said = rewrite(server, more + "sms = 3\n")
         expect("a restart needs: listen, clients, [gpu.N]" in said, said)
         server.spares_wanted = 1
         server.wait_spares()
         said = rewrite(server, config + "colour = red\n")
         expect(": [gpu.0] colour: there is no such key" in said and "nothing has changed" in said,
                said)
-        said = rewrite(server, with_lines(config, "listen = tcp://0.0.0.0:0"))
+        said = rewrite(server, harness.with_keys(config, "listen = tcp://0.0.0.0:0"))
         expect("insecure = yes" in said and "nothing has changed" in said, said)
         os.unlink(server.config)
         server.kill(signal.SIGHUP)
         server.wait_for_line("No such file", 20, server.err)
-        rewrite(server, with_lines(config, "log_level = error"))
+        rewrite(server, harness.with_keys(config, "log_level = error"))
         expect(program.running(), program.report())
         harness.run_passing([build.program("hello")], build.remote([server]))
         expect("hello" not in "\n".join(server.err.lines[-3:]), "the log level holds")
@@ -168,7 +164,7 @@ def told(program, words):
 
 def test_drain(build):
     """SIGTERM with drain_s: who is there goes on and is told, nobody else comes in."""
-    config = with_lines(harness.configuration(1), "drain_s = 300")
+    config = harness.configuration(1, keys=["drain_s = 300"])
     with harness.serving(build, config=config) as server:
         env = build.remote([server])
         with harness.running([build.program("endless"), "idle"], env) as program:
@@ -185,15 +181,14 @@ def test_drain(build):
 
 
 def test_drain_of_nobody(build):
-    with harness.serving(build, config=with_lines(harness.configuration(1),
-                                                  "drain_s = 300")) as server:
+    with harness.serving(build, gpus=1, keys=["drain_s = 300"]) as server:
         server.kill(signal.SIGTERM)
         expect(server.wait(20) == 0, server.report())
 
 
 def test_end_of_draining(build):
     """At the deadline programs get error 719 and the reason."""
-    config = with_lines(harness.configuration(1), "drain_s = 1")
+    config = harness.configuration(1, keys=["drain_s = 1"])
     with harness.serving(build, config=config) as server, \
             harness.running([build.program("endless"), "kernel"],
                             build.remote([server])) as program:
@@ -206,7 +201,7 @@ def test_end_of_draining(build):
 
 
 def test_second_signal(build):
-    config = with_lines(harness.configuration(1), "drain_s = 300")
+    config = harness.configuration(1, keys=["drain_s = 300"])
     with harness.serving(build, config=config) as server, \
             harness.running([build.program("endless"), "kernel"],
                             build.remote([server])) as program:

@@ -46,8 +46,7 @@ def test_tcp_when_rdma_cannot_be(build):
 
 
 def test_tcp_when_the_operator_says_so(build):
-    config = harness.configuration(1).replace("[server]\n", "[server]\nshm = no\n", 1)
-    with harness.serving(build, config=config) as server:
+    with harness.serving(build, gpus=1, keys=["shm = no"]) as server:
         transport, _ = traced(build, server, GPUAAS_TRANSPORT="auto")
         expect(transport == "tcp", f"over {transport}")
 
@@ -61,10 +60,8 @@ def made(build, server, transport):
 
 def test_pinned_memory_is_shared(build):
     """semantics S121: as much as the operator allows, and never over TCP."""
-    for line, shared in (("", True), ("shared_memory = 0\n", False),
-                         ("shared_memory = 2MiB\n", True)):
-        config = harness.configuration(1).replace("[server]\n", "[server]\n" + line, 1)
-        with harness.serving(build, config=config) as server:
+    for line, shared in (("", True), ("shared_memory = 0", False), ("shared_memory = 2MiB", True)):
+        with harness.serving(build, gpus=1, keys=[line]) as server:
             counts = made(build, server, "auto")
             expect(bool(counts) == shared, f"with {line or 'nothing'}: {counts}")
             expect(line or not made(build, server, "tcp"), "over TCP memory is not shared")

@@ -40,8 +40,8 @@ def devices_of(build, servers):
 
 
 def pooled(node, gpus, host):
-    lines = "[server]\npool = one-pool\n" + (f"node = {node}\n" if node else "")
-    return harness.configuration(gpus, host).replace("[server]\n", lines)
+    keys = ["pool = one-pool", *([f"node = {node}"] if node else [])]
+    return harness.configuration(gpus, host, keys)
 
 
 def test_two_nodes_of_one_pool(build):
@@ -68,9 +68,9 @@ def test_nodes_of_one_name(build):
 
 def test_one_that_is_silent(build):
     """semantics S148: Who uses managed memory of the other one goes on, and the first, later."""
-    config = harness.configuration(1).replace("[server]\n", "[server]\ndead_after_s = 120\n")
-    with harness.serving(build, config=config) as first, \
-            harness.serving(build, config=config) as second:
+    keys = ["dead_after_s = 120"]
+    with harness.serving(build, gpus=1, keys=keys) as first, \
+            harness.serving(build, gpus=1, keys=keys) as second:
         env = build.remote([first, second], GPUAAS_DEAD_AFTER="120")
         program = harness.Process([build.program("one_silent")], env, stdin=subprocess.PIPE)
         try:

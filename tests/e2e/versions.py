@@ -28,9 +28,8 @@ class OldServer(harness.Server):
 
     def __init__(self, build, gpus=1, host="127.0.0.1"):
         driver = build.path("lib", "softgpu", "libcuda.so.1")
-        config = harness.configuration(gpus, host).replace(
-            "driver = soft", f"driver = soft\ndriver_path = {driver}")
-        super().__init__(build, config=config, program=released(build, "bin", "gpuaasd"))
+        super().__init__(build, gpus, host, gpu_keys=[f"driver_path = {driver}"],
+                         program=released(build, "bin", "gpuaasd"))
 
 
 def test_old_client_and_new_server(build):

@@ -11,7 +11,7 @@ from lib.harness import expect, wait_until
 
 
 def with_spares(count):
-    return harness.configuration(1).replace("[gpu.0]", f"spare_backends = {count}\n[gpu.0]")
+    return harness.configuration(1, keys=[f"spare_backends = {count}"])
 
 
 def start_idle(build, server):

@@ -126,7 +126,7 @@ def test_small_pieces(build):
 
 
 def bulk_configuration():
-    return harness.configuration(2).replace("[server]\n", "[server]\nbulk_connections = 3\n", 1)
+    return harness.configuration(2, keys=["bulk_connections = 3"])
 
 
 def test_bulk_connections(build):

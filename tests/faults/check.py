@@ -121,7 +121,7 @@ def explained(what):
 def without_spares(gpus=2):
     """The configuration for tests that arm a failpoint for the next backend process: a spare has
     started before."""
-    return harness.configuration(gpus).replace("[server]", "[server]\nspare_backends = 0")
+    return harness.configuration(gpus, keys=["spare_backends = 0"])
 
 
 def own_host():

@@ -134,7 +134,7 @@ def test_how_it_was_lost_is_counted(build):
     def closed(place, reason):
         return metrics_of(place)[f'gpuaas_sessions_closed_total{{reason="{reason}"}}']
 
-    config = harness.configuration(1).replace("[server]\n", "[server]\nhttp = 127.0.0.1:0\n", 1)
+    config = harness.configuration(1, keys=["http = 127.0.0.1:0"])
     with relayed(build, config) as (server, relay):
         place, counts = place_of(server), {"reset": 0, "client_exit": 0}
         for reset, reason in ((True, "reset"), (False, "client_exit")):
@@ -204,7 +204,7 @@ def test_gpuaasd_ends(build):
 def test_it_is_one_of_the_clients(build):
     """Programs count for `clients`, so that nobody gets more processes by closing the
     connection."""
-    config = harness.configuration(1).replace("[server]", "[server]\nclients = 1")
+    config = harness.configuration(1, keys=["clients = 1"])
     with relayed(build, config) as (server, relay):
         with alone(build, server, relay) as (program, _):
             late = harness.run([build.program("vector_add")], build.remote([server]), status=None)

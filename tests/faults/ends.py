@@ -38,8 +38,7 @@ def kill_at(build, server, fuse, point):
 @contextlib.contextmanager
 def warm(build, extra=None):
     """A server whose only backend process has served some, and serves nobody now."""
-    config = harness.configuration(1).replace("[server]", "[server]\nspare_backends = 0")
-    with harness.serving(build, config=config,
+    with harness.serving(build, gpus=1, keys=["spare_backends = 0"],
                          extra={"GPUAAS_TEST_SEATS": str(SEATS), **(extra or {})}) as server:
         for _ in range(3):
             harness.run_passing([build.program("leaves"), "1"], build.remote([server]))

@@ -153,10 +153,9 @@ def test_every_door_of_gpuaasd(build):
     """Descriptors run out at each door of gpuaasd, by strangers there, or at another one: it lives
     and does not spin, and all doors work again when the strangers have gone."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-doors-") as folder:
-        config = harness.configuration(1).replace(
-            "[server]", f"[server]\nhttp = 127.0.0.1:0\nadmin_socket = {folder}/admin.sock\n"
-                        f"store = {folder}/store.db")
-        with harness.serving(build, config=config) as server:
+        keys = ["http = 127.0.0.1:0", f"admin_socket = {folder}/admin.sock",
+                f"store = {folder}/store.db"]
+        with harness.serving(build, gpus=1, keys=keys) as server:
             doors = Doors(build, server, folder)
             for _, use in doors.all:
                 use()
@@ -184,9 +183,7 @@ def test_every_door_of_gpuaasd(build):
 def limitable():
     """The configuration for tests that limit a backend process: in a container root may not limit
     the processes of others."""
-    text = harness.configuration(2)
-    root = os.geteuid() == 0
-    return text.replace("[server]", "[server]\nbackend_user = root") if root else text
+    return harness.configuration(2, keys=["backend_user = root"] if os.geteuid() == 0 else [])
 
 
 def test_descriptors_of_a_backend(build):

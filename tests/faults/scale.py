@@ -21,9 +21,9 @@ KIB_OF_A_CLIENT = 24  # a sanitizer keeps more
 CLEAN_SECONDS = 60
 
 
-def configuration(clients, more=""):
-    return harness.configuration(2).replace(
-        "[server]", f"[server]\nclients = {clients}\nhandshake_timeout_s = 120\n{more}")
+def configuration(clients, *more):
+    return harness.configuration(2, keys=[f"clients = {clients}", "handshake_timeout_s = 120",
+                                          *more])
 
 
 def resident_kib(pid):

@@ -27,8 +27,7 @@ STATES = {"idle": ["endless", "idle"],  # nothing is due
 
 
 def configuration(dead_after=DEAD_AFTER):
-    return harness.configuration(1).replace("data_ports = 0",
-                                            f"data_ports = 0\ndead_after_s = {dead_after}")
+    return harness.configuration(1, keys=[f"dead_after_s = {dead_after}"])
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ def serving(build, **options):
 
 
 def configuration(*lines):
-    return harness.configuration(1).replace("[server]\n", "\n".join(["[server]", *lines, ""]), 1)
+    return harness.configuration(1, keys=lines)
 
 
 def traced(build, server, program="vector_add", prefix=(), **extra):

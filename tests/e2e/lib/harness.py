@@ -294,11 +294,11 @@ def alive(pid):
 class Server(Process):
     """A gpuaasd in the foreground, with its configuration in a folder of its own."""
 
-    def __init__(self, build, gpus=2, host=HOST, config=None, program=None,
+    def __init__(self, build, gpus=2, host=HOST, keys=(), gpu_keys=(), config=None, program=None,
                  extra=None, prefix=()):
         self.folder = tempfile.TemporaryDirectory(prefix="gpuaas-e2e-")
         self.config = os.path.join(self.folder.name, "gpuaasd.conf")
-        text = config if config is not None else configuration(gpus, host)
+        text = config if config is not None else configuration(gpus, host, keys, gpu_keys)
         text = with_consent(with_tls(text) if TRANSPORT == "tls" else text)
         self.store = os.path.join(self.folder.name, "store.db")
         text = text.replace("store = STORE", f"store = {self.store}")
@@ -349,14 +349,20 @@ class Server(Process):
             expect(complaint not in self.err.text, f"{self}: {complaint}\n{self.report()}")
 
 
-def configuration(gpus, host=HOST):
-    lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0", *PATIENT]
+def configuration(gpus, host=HOST, keys=(), gpu_keys=()):
+    """`keys`: further lines of [server]; `gpu_keys`: further lines of each [gpu.N]."""
+    lines = ["[server]", f"listen = tcp://{host}:0", "data_ports = 0", *PATIENT, *keys]
     if SHARED_MEMORY is not None:
         lines.append(f"shared_memory = {SHARED_MEMORY}")
     for number in range(gpus):
         lines += [f"[gpu.{number}]", "driver = soft", f"name = Soft {host} {number}",
-                  f"memory = {1 + number}GiB"]
+                  f"memory = {1 + number}GiB", *gpu_keys]
     return "\n".join(lines) + "\n"
+
+
+def with_keys(config, *keys):
+    """The configuration, with further lines of [server] in front of the others."""
+    return config.replace("[server]\n", "\n".join(["[server]", *keys, ""]), 1)
 
 
 @contextlib.contextmanager

@@ -10,10 +10,9 @@ class Guarded(harness.Server):
 
     def __init__(self, build, scheme="tcp", more="", gpus=1, **options):
         self.build = build
-        config = harness.configuration(gpus)
+        config = harness.configuration(gpus, keys=["auth = on", "store = STORE", more])
         if scheme == "tls":
             config = harness.with_tls(config)
-        config = config.replace("[server]\n", f"[server]\nauth = on\nstore = STORE\n{more}", 1)
         super().__init__(build, config=config, **options)
 
     def change(self, *words, status=0):
