@@ -17,8 +17,8 @@
 #include "server/admin/admin_memory.h"
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/access.h"
 #include "server/control/audit.h"
+#include "server/control/authentication.h"
 
 /* An admin may stay connected and say nothing (`top` between two turns, a script); a request that
  * has begun must end, and a reply must be taken. */
@@ -141,7 +141,7 @@ static enum ga_status conn_deny(struct admin_conn *conn, const char *message)
 {
     const struct admin_peer *peer = &conn->peer;
     bool remote = admin_is_remote(peer);
-    audit_no_admin(conn->control,
+    audit_no_admin(&conn->control->access.audit,
                    &(struct audit_change){.who = peer->name,
                                           .credential = remote ? peer->credential : NULL,
                                           .address = remote ? peer->address : NULL,
@@ -212,7 +212,7 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
 {
     struct control *control = conn->admin->control;
     size_t size = (size_t)(end - conn->buffer);
-    if (conn->grant != NULL && !access_admin_still(control, conn->grant)) {
+    if (conn->grant != NULL && !authentication_holds(&control->access, conn->grant)) {
         return conn_deny(conn, "your certificate has ended or was revoked, or gpuaasd cannot look "
                                "that up: its log says");
     }

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "server/admin/admin_memory.h"
 #include "server/control/audit.h"
+#include "server/control/control.h"
 
 #define TEXT(name)                                                                                 \
     {                                                                                              \
@@ -297,7 +298,7 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
     char *arguments = json_dumps(call->arguments, JSON_COMPACT);
     char *before = verb_text_of(call, "before", "after");
     char *after = verb_text_of(call, "after", "before");
-    audit_changed(call->control,
+    audit_changed(&call->control->access.audit,
                   &(struct audit_change){
                       .who = call->peer->name,
                       .credential = admin_is_remote(call->peer) ? call->peer->credential : NULL,

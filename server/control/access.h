@@ -1,53 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of tenants and credentials as gpuaasd uses it: admission, and whether admitted programs
- * may still run.
- *
- * Note: changes are found in the store itself, whoever has made them: an admin over the socket, or
- * another program. Within ACCESS_TURN_MS programs whose right has ended are ended, too. */
+/* Who may come in, as the store of tenants says; and that those who are in are looked at again
+ * when it has changed. Everybody is asked by authentication.h. */
 #ifndef SERVER_CONTROL_ACCESS_H
 #define SERVER_CONTROL_ACCESS_H
 
-#include <stdbool.h>
 #include <stdint.h>
+#include <uv.h>
 
 #include "auth/auth.h"
 #include "base/status.h"
+#include "conf/conf.h"
+#include "server/control/audit.h"
+#include "server/control/certificates.h"
+#include "server/control/credential_ends.h"
+#include "server/storage/storage.h"
 #include "server/tenants/tenant.h"
-#include "transport/transport.h"
 
 #define ACCESS_TURN_MS 1000
 
-struct control;
-struct control_application;
+/* What a room above does for those who are in. */
+struct access_watcher {
+    /* The store has changed: looks at all whose right may have changed. Another status than GA_OK:
+     * the store fails, and the watcher is called again. */
+    enum ga_status (*changed)(struct access_watcher *watcher);
+};
 
+struct access {
+    uv_loop_t *loop;
+    const struct conf *conf;
+    struct storage *storage;
+    struct access_watcher *watcher; /* NULL: there is none */
+    struct auth *auth;
+    uint64_t changes; /* of the store, as they have been looked at */
+    uint64_t slow_ns; /* see authentication_slow_wait_ns */
+    uint64_t refusals[AUTH_REASON_COUNT];
+    struct audit audit;
+    struct certificates certificates;
+    struct credential_ends credential_ends;
+    uv_timer_t timer;
+};
+
+/* All is borrowed. */
+void access_init(struct access *access, uv_loop_t *loop, const struct conf *conf,
+                 struct storage *storage, struct access_watcher *watcher);
 /* Begins to use the store, which is open. An error has been logged. */
-GA_CHECKED enum ga_status access_open(struct control *control);
-void access_close(struct control *control);
+GA_CHECKED enum ga_status access_open(struct access *access);
+void access_close(struct access *access);
+
+/* The store as it is now, which may have been opened anew. An error with `why`. */
+GA_CHECKED enum ga_status access_store(struct access *access, struct store **store, char *why,
+                                       size_t why_size);
+/* It has failed; logged once. */
+void access_store_failed(struct access *access, const char *why);
 
 /* The terms of a tenant of the store. */
 struct tenant_terms access_terms(const struct store_tenant *tenant);
 /* The terms of the tenant "default", whose everybody is with auth = off. */
-struct tenant_terms access_everybody(struct control *control);
-
-/* Asks whether the client that has greeted by this connection, with this token (NULL: none), may
- * come in. With auth = off nobody is asked: not to be called then. GA_DENIED and others with
- * `refusal`. */
-GA_CHECKED enum ga_status access_ask(struct control *control, const struct transport_conn *conn,
-                                     const char *address, const char *token,
-                                     struct auth_grant *grant, struct auth_refusal *refusal);
-/* As access_ask, for an administrator, whose certificate is looked at before a token. */
-GA_CHECKED enum ga_status access_ask_admin(struct control *control,
-                                           const struct transport_conn *conn, const char *address,
-                                           const char *token, struct auth_grant *grant,
-                                           struct auth_refusal *refusal);
-/* Whether what an administrator was granted holds: it has neither ended nor been revoked. */
-bool access_admin_still(struct control *control, struct auth_grant *grant);
-/* Whether the TLS handshake of a connection from this source has to wait for its turn among those
- * that are slow: the source has failed shortly before. */
-bool access_is_slow(const struct control *control, const struct transport_conn *conn);
-/* 0: one of them may go on now. Otherwise how long it is until one may. */
-uint64_t access_slow_wait_ns(struct control *control);
-/* Looks at once whether the store has changed: to be called after a change. */
-void access_look(struct control *control);
+struct tenant_terms access_everybody(struct access *access);
 
 #endif

@@ -7,6 +7,7 @@
 #include "api/cuda_names.h"
 #include "server/control/access.h"
 #include "server/control/audit.h"
+#include "server/control/authentication.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -49,7 +50,7 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
         return admission_no_memory(refusal);
     }
     bool good = again || (tenant_admits(tenant, client->application, refusal) &&
-                          audit_lets_in(client->control, refusal));
+                          audit_lets_in(&client->control->access.audit, refusal));
     if (good && !again && !control_application_admit(client->application, tenant)) {
         good = refusal_set(refusal, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
                            "this program is connected already: is this server named twice?");
@@ -81,11 +82,11 @@ static bool terms_find(struct control_client *client, const char *token, struct 
     struct auth_grant grant;
     struct auth_refusal refused;
     if (!control->conf->server.auth) {
-        *terms = access_everybody(control);
+        *terms = access_everybody(&control->access);
         return true;
     }
-    enum ga_status status =
-        access_ask(control, &client->conn, control_client_address(client), token, &grant, &refused);
+    enum ga_status status = authentication_ask(
+        &control->access, &client->conn, control_client_address(client), token, &grant, &refused);
     if (status != GA_OK) {
         return refusal_set(refusal, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED, "%s",
                            refused.why);

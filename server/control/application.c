@@ -139,6 +139,24 @@ static void application_hear(struct control_application *application)
     }
 }
 
+static struct audit_program audit_program_of(const struct control_application *application)
+{
+    return (struct audit_program){.id = application->id,
+                                  .tenant = control_application_tenant(application),
+                                  .user = application->user,
+                                  .label = application->label,
+                                  .address = application->address,
+                                  .transport = application->way};
+}
+
+static void application_audit_close(const struct control_application *application)
+{
+    const struct audit_program program = audit_program_of(application);
+    audit_closes(&application->control->access.audit, &program,
+                 ga_clock_ns() - application->began_ns,
+                 application->dismissed_ns != 0 ? application->dismissed_why : "ended");
+}
+
 void control_application_end(struct control_application *application)
 {
     control_application_keep(application);
@@ -155,7 +173,7 @@ void control_application_end(struct control_application *application)
         }
         ga_list_remove(&application->link);
         if (application->session) {
-            audit_closes(application);
+            application_audit_close(application);
             application->control->closed[application->closes]++;
         }
         tenant_leave(application);
@@ -441,7 +459,8 @@ void control_application_refused(const struct control_application *application,
         totals_refused(&application->control->usage.totals, control_application_tenant(application),
                        refusal->limit);
     }
-    audit_turned_away(application, refusal);
+    const struct audit_program program = audit_program_of(application);
+    audit_turned_away(&application->control->access.audit, &program, refusal);
 }
 
 static void session_begin(struct control_application *application)
@@ -450,7 +469,8 @@ static void session_begin(struct control_application *application)
     application->session = true;
     tenant_session_begin(application);
     totals_session(&application->control->usage.totals, application->tenant->terms.name);
-    if (!audit_opens(application, &refusal)) {
+    const struct audit_program program = audit_program_of(application);
+    if (!audit_opens(&application->control->access.audit, &program, &refusal)) {
         application->control->refused[refusal.reason]++;
         dismiss_application(application, APPLICATION_KILLED, refusal.result, refusal.why);
     }

@@ -9,8 +9,6 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
 #include "server/tenants/refusal.h"
 
 #define AUDIT_TURN_MS 1000
@@ -25,93 +23,89 @@ static int64_t wall_ms(void)
 }
 
 /* Logs when it begins to fail, and when it works again. `why` NULL: it works. */
-static void audit_tell(struct control *control, const char *why)
+static void audit_tell(struct audit *audit, const char *why)
 {
-    char *is = control->audit_wrong;
+    char *is = audit->wrong;
     if (why != NULL && is[0] == 0) {
         ga_error("%s%s", why,
-                 control->conf->server.audit_full ? "; nobody new is let in (audit_full = deny)"
-                                                  : "; lines are lost (audit_full = drop)");
+                 audit->conf->server.audit_full ? "; nobody new is let in (audit_full = deny)"
+                                                : "; lines are lost (audit_full = drop)");
     } else if (why == NULL && is[0] != 0) {
         ga_info("the audit log is written again");
     }
-    snprintf(is, sizeof control->audit_wrong, "%s", why != NULL ? why : "");
+    snprintf(is, sizeof audit->wrong, "%s", why != NULL ? why : "");
 }
 
-/* Reports at once that lines were not written; that it works again, when audit_turn has seen
- * that. */
-static void audit_look(struct control *control)
+/* What was not written is told at once; that it works again, when audit_turn has seen that. */
+static void audit_look(struct audit *audit)
 {
-    if (!auth_audit_works(control->audit)) {
-        audit_tell(control, auth_audit_why(control->audit));
+    if (!auth_audit_works(audit->log)) {
+        audit_tell(audit, auth_audit_why(audit->log));
     }
 }
 
 /* A disk without room is found before a line is lost there. */
 static void audit_turn(uv_timer_t *timer)
 {
-    struct control *control = timer->data;
-    const char *folder = control->conf->server.audit_log;
-    char why[sizeof control->audit_wrong];
-    bool works = auth_audit_tick(control->audit, wall_ms());
+    struct audit *audit = timer->data;
+    const char *folder = audit->conf->server.audit_log;
+    char why[sizeof audit->wrong];
+    bool works = auth_audit_tick(audit->log, wall_ms());
     enum ga_disk_state disk = ga_disk_look(folder, AUDIT_ROOM_BYTES, NULL);
     snprintf(why, sizeof why, "the audit log %.300s: its disk is %s", folder,
              disk == GA_DISK_FULL ? "full: make room there" : "read-only: mount it for writing");
-    audit_tell(control, !works                  ? auth_audit_why(control->audit)
-                        : disk != GA_DISK_TAKES ? why
-                                                : NULL);
+    audit_tell(audit, !works ? auth_audit_why(audit->log) : disk != GA_DISK_TAKES ? why : NULL);
 }
 
-const char *audit_wrong(const struct control *control)
+const char *audit_wrong(const struct audit *audit)
 {
-    return control->audit_wrong[0] != 0 ? control->audit_wrong : NULL;
+    return audit->wrong[0] != 0 ? audit->wrong : NULL;
 }
 
-static void audit_line(struct control *control, const char *event, const struct auth_field *fields,
+static void audit_line(struct audit *audit, const char *event, const struct auth_field *fields,
                        size_t count, bool durable)
 {
-    enum ga_status status =
-        auth_audit_write(control->audit, wall_ms(), event, fields, count, durable);
+    enum ga_status status = auth_audit_write(audit->log, wall_ms(), event, fields, count, durable);
     (void)status; /* audit_look tells */
-    audit_look(control);
+    audit_look(audit);
 }
 
-enum ga_status audit_start(struct control *control)
+enum ga_status audit_start(struct audit *audit, uv_loop_t *loop)
 {
-    const char *folder = control->conf->server.audit_log;
+    const char *folder = audit->conf->server.audit_log;
     char why[700];
     if (folder[0] == 0) {
         return GA_OK;
     }
-    enum ga_status status = auth_audit_open(folder, wall_ms(), &control->audit, why, sizeof why);
+    enum ga_status status = auth_audit_open(folder, wall_ms(), &audit->log, why, sizeof why);
     if (status != GA_OK) {
         ga_error("[server] audit_log: %s", why);
         return status;
     }
-    control->audit_timer.data = control;
-    (void)uv_timer_init(&control->loop, &control->audit_timer);
-    uv_unref((uv_handle_t *)&control->audit_timer);
-    (void)uv_timer_start(&control->audit_timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
-    audit_line(control, "server.start",
-               (struct auth_field[]){AUTH_TEXT("node", control->conf->server.node),
+    audit->timer.data = audit;
+    (void)uv_timer_init(loop, &audit->timer);
+    uv_unref((uv_handle_t *)&audit->timer);
+    (void)uv_timer_start(&audit->timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
+    audit_line(audit, "server.start",
+               (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node),
                                      AUTH_TEXT("version", GPUAAS_VERSION)},
                2, true);
     return GA_OK;
 }
 
-void audit_end(struct control *control)
+void audit_end(struct audit *audit)
 {
-    if (control->audit == NULL) {
+    if (audit->log == NULL) {
         return;
     }
-    audit_line(control, "server.end",
-               (struct auth_field[]){AUTH_TEXT("node", control->conf->server.node)}, 1, true);
-    uv_close((uv_handle_t *)&control->audit_timer, NULL);
-    auth_audit_close(control->audit);
-    control->audit = NULL;
+    audit_line(audit, "server.end",
+               (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node)}, 1, true);
+    uv_close((uv_handle_t *)&audit->timer, NULL);
+    auth_audit_close(audit->log);
+    audit->log = NULL;
 }
 
-void audit_granted(struct control *control, const char *address, const struct auth_grant *grant)
+void audit_granted(struct audit *audit, const char *address, const struct auth_grant *grant)
 {
     static const char *const ways[] = {
         [AUTH_BY_TOKEN] = "token",
@@ -119,7 +113,7 @@ void audit_granted(struct control *control, const char *address, const struct au
         [AUTH_BY_UID] = "uid",
         [AUTH_BY_GID] = "gid",
     };
-    if (control->audit == NULL) {
+    if (audit->log == NULL) {
         return;
     }
     bool local = grant->by == AUTH_BY_UID || grant->by == AUTH_BY_GID;
@@ -131,12 +125,12 @@ void audit_granted(struct control *control, const char *address, const struct au
         AUTH_TEXT("tenant", grant->tenant.name),
         AUTH_TEXT(grant->admin ? "admin" : "user", grant->user),
     };
-    audit_line(control, "auth.ok", fields, sizeof fields / sizeof *fields, false);
+    audit_line(audit, "auth.ok", fields, sizeof fields / sizeof *fields, false);
 }
 
-void audit_refused(struct control *control, const char *address, const struct auth_refusal *refusal)
+void audit_refused(struct audit *audit, const char *address, const struct auth_refusal *refusal)
 {
-    if (control->audit == NULL || refusal->reason == AUTH_PENALTY) {
+    if (audit->log == NULL || refusal->reason == AUTH_PENALTY) {
         return; /* what is not looked at says nothing new */
     }
     struct auth_field fields[] = {
@@ -145,43 +139,41 @@ void audit_refused(struct control *control, const char *address, const struct au
         AUTH_TEXT("detail", refusal->detail),
     };
     enum ga_status status =
-        auth_audit_write_failure(control->audit, AUTH_AUDIT_STRANGERS, wall_ms(), "auth.fail",
-                                 fields, sizeof fields / sizeof *fields);
+        auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(), "auth.fail", fields,
+                                 sizeof fields / sizeof *fields);
     (void)status; /* audit_look tells */
-    audit_look(control);
+    audit_look(audit);
 }
 
-static void audit_id(const struct control_application *application, char id[33])
+static void audit_id(const struct audit_program *program, char id[33])
 {
     for (int i = 0; i < 16; i++) {
-        snprintf(id + (size_t)2 * (unsigned)i, 3, "%02x", application->id[i]);
+        snprintf(id + (size_t)2 * (unsigned)i, 3, "%02x", program->id[i]);
     }
 }
 
-bool audit_opens(const struct control_application *application, struct refusal *refusal)
+bool audit_opens(struct audit *audit, const struct audit_program *program, struct refusal *refusal)
 {
-    struct control *control = application->control;
     char id[33];
-    if (control->audit == NULL) {
+    if (audit->log == NULL) {
         return true;
     }
-    audit_id(application, id);
+    audit_id(program, id);
     struct auth_field fields[] = {
         AUTH_TEXT("session", id),
-        AUTH_TEXT("tenant", application->tenant->terms.name),
-        AUTH_TEXT("user", application->user),
-        AUTH_TEXT("program", application->label),
-        AUTH_TEXT("address", application->address),
-        AUTH_TEXT("transport", application->way),
+        AUTH_TEXT("tenant", program->tenant),
+        AUTH_TEXT("user", program->user),
+        AUTH_TEXT("program", program->label),
+        AUTH_TEXT("address", program->address),
+        AUTH_TEXT("transport", program->transport),
     };
-    audit_line(control, "session.open", fields, sizeof fields / sizeof *fields, false);
-    return audit_lets_in(control, refusal);
+    audit_line(audit, "session.open", fields, sizeof fields / sizeof *fields, false);
+    return audit_lets_in(audit, refusal);
 }
 
-bool audit_lets_in(const struct control *control, struct refusal *refusal)
+bool audit_lets_in(const struct audit *audit, struct refusal *refusal)
 {
-    if (control->audit == NULL || !control->conf->server.audit_full ||
-        control->audit_wrong[0] == 0) {
+    if (audit->log == NULL || !audit->conf->server.audit_full || audit->wrong[0] == 0) {
         return true;
     }
     return refusal_set(refusal, REFUSAL_AUDIT, CUDA_ERROR_NOT_PERMITTED,
@@ -189,48 +181,47 @@ bool audit_lets_in(const struct control *control, struct refusal *refusal)
                        "audit log; its log says why");
 }
 
-void audit_turned_away(const struct control_application *application, const struct refusal *refusal)
+void audit_turned_away(struct audit *audit, const struct audit_program *program,
+                       const struct refusal *refusal)
 {
-    struct control *control = application->control;
-    if (control->audit == NULL) {
+    if (audit->log == NULL) {
         return;
     }
     struct auth_field fields[8] = {
-        AUTH_TEXT("tenant", control_application_tenant(application)),
+        AUTH_TEXT("tenant", program->tenant),
         AUTH_TEXT("reason", refusal_word(refusal->reason)),
         AUTH_TEXT("detail", refusal->why),
-        AUTH_TEXT("user", application->user),
-        AUTH_TEXT("program", application->label),
-        AUTH_TEXT("address", application->address),
-        AUTH_TEXT("transport", application->way),
+        AUTH_TEXT("user", program->user),
+        AUTH_TEXT("program", program->label),
+        AUTH_TEXT("address", program->address),
+        AUTH_TEXT("transport", program->transport),
     };
     size_t count = 7;
     if (refusal->reason == REFUSAL_LIMIT) {
         fields[count++] = AUTH_TEXT("limit", limits_table[refusal->limit].key);
     }
-    enum ga_status status = auth_audit_write_failure(control->audit, AUTH_AUDIT_PROGRAMS, wall_ms(),
+    enum ga_status status = auth_audit_write_failure(audit->log, AUTH_AUDIT_PROGRAMS, wall_ms(),
                                                      "session.refused", fields, count);
     (void)status; /* audit_look tells */
-    audit_look(control);
+    audit_look(audit);
 }
 
-void audit_closes(const struct control_application *application)
+void audit_closes(struct audit *audit, const struct audit_program *program, uint64_t lived_ns,
+                  const char *reason)
 {
-    struct control *control = application->control;
     char id[33];
-    if (control->audit == NULL) {
+    if (audit->log == NULL) {
         return;
     }
-    audit_id(application, id);
-    uint64_t lived_ns = ga_clock_ns() - application->began_ns;
+    audit_id(program, id);
     struct auth_field fields[] = {
         AUTH_TEXT("session", id),
-        AUTH_TEXT("tenant", application->tenant->terms.name),
-        AUTH_TEXT("user", application->user),
+        AUTH_TEXT("tenant", program->tenant),
+        AUTH_TEXT("user", program->user),
         AUTH_NUMBER("wall_ms", (int64_t)(lived_ns / GA_NS_PER_MS)),
-        AUTH_TEXT("reason", application->dismissed_ns != 0 ? application->dismissed_why : "ended"),
+        AUTH_TEXT("reason", reason),
     };
-    audit_line(control, "session.close", fields, sizeof fields / sizeof *fields, false);
+    audit_line(audit, "session.close", fields, sizeof fields / sizeof *fields, false);
 }
 
 /* Those that are there; how many. */
@@ -258,36 +249,36 @@ static size_t change_fields(const struct audit_change *change, struct auth_field
     return count;
 }
 
-void audit_changed(struct control *control, const struct audit_change *change)
+void audit_changed(struct audit *audit, const struct audit_change *change)
 {
     struct auth_field fields[9];
-    if (control->audit != NULL) {
-        audit_line(control, change->error == NULL ? "admin.change" : "admin.refused", fields,
+    if (audit->log != NULL) {
+        audit_line(audit, change->error == NULL ? "admin.change" : "admin.refused", fields,
                    change_fields(change, fields), true);
     }
 }
 
-void audit_admin_refused(struct control *control, const char *address,
+void audit_admin_refused(struct audit *audit, const char *address,
                          const struct auth_refusal *refusal)
 {
     char error[sizeof refusal->detail + 40];
     snprintf(error, sizeof error, "%s: %s", auth_reason_name(refusal->reason), refusal->detail);
-    audit_no_admin(control, &(struct audit_change){
-                                .who = "unknown",
-                                .credential = refusal->credential[0] ? refusal->credential : NULL,
-                                .address = address,
-                                .error = error});
+    audit_no_admin(audit, &(struct audit_change){
+                              .who = "unknown",
+                              .credential = refusal->credential[0] ? refusal->credential : NULL,
+                              .address = address,
+                              .error = error});
 }
 
-void audit_no_admin(struct control *control, const struct audit_change *change)
+void audit_no_admin(struct audit *audit, const struct audit_change *change)
 {
     struct auth_field fields[9];
-    control->admins_refused++;
-    if (control->audit != NULL) {
+    audit->admins_refused++;
+    if (audit->log != NULL) {
         enum ga_status status =
-            auth_audit_write_failure(control->audit, AUTH_AUDIT_STRANGERS, wall_ms(),
-                                     "admin.refused", fields, change_fields(change, fields));
+            auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(), "admin.refused",
+                                     fields, change_fields(change, fields));
         (void)status; /* audit_look tells */
-        audit_look(control);
+        audit_look(audit);
     }
 }

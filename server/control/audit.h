@@ -9,39 +9,53 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
 
 #include "auth/auth.h"
 #include "base/status.h"
+#include "conf/conf.h"
 
-struct control;
-struct control_application;
 struct refusal;
 
-/* An error has been logged. */
-GA_CHECKED enum ga_status audit_start(struct control *control);
-void audit_end(struct control *control);
+struct audit {
+    const struct conf *conf;
+    struct auth_audit *log; /* NULL: none is written */
+    char wrong[700];        /* why lines cannot be written; "": they can */
+    uint64_t admins_refused;
+    uv_timer_t timer;
+};
 
-/* A connection is authenticated. `address`: its place. */
-void audit_granted(struct control *control, const char *address, const struct auth_grant *grant);
+/* An error has been logged. */
+GA_CHECKED enum ga_status audit_start(struct audit *audit, uv_loop_t *loop);
+void audit_end(struct audit *audit);
+
+/* Somebody has said who he is. `address`: where he is. */
+void audit_granted(struct audit *audit, const char *address, const struct auth_grant *grant);
 /* Somebody was refused; a storm of these is not written line by line. */
-void audit_refused(struct control *control, const char *address,
-                   const struct auth_refusal *refusal);
-/* As audit_refused, for a connection that wanted to administer; also if it shows again what was
- * refused before. */
-void audit_admin_refused(struct control *control, const char *address,
+void audit_refused(struct audit *audit, const char *address, const struct auth_refusal *refusal);
+/* The same for who wanted to administer; also if he shows again what was refused before. */
+void audit_admin_refused(struct audit *audit, const char *address,
                          const struct auth_refusal *refusal);
 /* Why lines cannot be written; NULL: they can, or none are wanted. */
-const char *audit_wrong(const struct control *control);
+const char *audit_wrong(const struct audit *audit);
+
+/* A program that has said who it is. */
+struct audit_program {
+    const uint8_t *id; /* 16 bytes, of its application */
+    const char *tenant, *user, *label, *address, *transport;
+};
 /* Whether a program may be let in. False, with `refusal`: not while nothing can be written. */
-GA_CHECKED bool audit_lets_in(const struct control *control, struct refusal *refusal);
-/* The session of an application has begun. False, with `refusal`: it must not, since that cannot be
- * written. */
-GA_CHECKED bool audit_opens(const struct control_application *application, struct refusal *refusal);
-/* An authenticated program was refused; a storm of these is not written line by line. */
-void audit_turned_away(const struct control_application *application,
+GA_CHECKED bool audit_lets_in(const struct audit *audit, struct refusal *refusal);
+/* Its session has begun. False, with `refusal`: it must not, since that cannot be written. */
+GA_CHECKED bool audit_opens(struct audit *audit, const struct audit_program *program,
+                            struct refusal *refusal);
+/* It was refused; a storm of these is not written line by line. */
+void audit_turned_away(struct audit *audit, const struct audit_program *program,
                        const struct refusal *refusal);
-/* The application has ended. */
-void audit_closes(const struct control_application *application);
+/* Its session has ended, after so long. */
+void audit_closes(struct audit *audit, const struct audit_program *program, uint64_t lived_ns,
+                  const char *reason);
 
 /* An admin's request, done or tried. Texts may be NULL: there is none. */
 struct audit_change {
@@ -49,10 +63,10 @@ struct audit_change {
     const char *credential, *address; /* of an admin over the network */
     int64_t pid;                      /* of the others */
 };
-/* The line is on the disk when this returns, if it can be. */
-void audit_changed(struct control *control, const struct audit_change *change);
+/* It is on the disk when this returns, if it can be. */
+void audit_changed(struct audit *audit, const struct audit_change *change);
 /* Somebody who may not administer has tried to (`who` and `error` at least); a storm of these is
  * not written line by line. */
-void audit_no_admin(struct control *control, const struct audit_change *change);
+void audit_no_admin(struct audit *audit, const struct audit_change *change);
 
 #endif

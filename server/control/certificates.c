@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/moment.h"
-#include "server/control/control.h"
+#include "conf/conf.h"
 
 #define DAY_S  INT64_C(86400)
 #define HOUR_S INT64_C(3600)
@@ -89,28 +89,28 @@ bool certificates_usable(const struct conf_server *server, enum certificates_kin
            !validity_write(certificates_path(server, kind), kind, &validity, 0, why, why_size);
 }
 
-void certificates_loaded(struct control *control, const struct conf_server *server)
+void certificates_loaded(struct certificates *certificates, const struct conf_server *server)
 {
-    control->certificates = (struct certificates){.told = {0}};
+    *certificates = (struct certificates){.told = {0}};
     for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
         struct transport_validity validity;
         if (validity_read(server, (enum certificates_kind)kind, &validity)) {
-            control->certificates.of[kind] = validity;
+            certificates->of[kind] = validity;
         }
     }
-    certificates_look(control);
+    certificates_look(certificates, server);
 }
 
-void certificates_look(struct control *control)
+void certificates_look(struct certificates *certificates, const struct conf_server *server)
 {
     int64_t now = (int64_t)time(NULL);
     for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
-        const struct transport_validity *of = &control->certificates.of[kind];
-        int64_t *told = &control->certificates.told[kind];
+        const struct transport_validity *of = &certificates->of[kind];
+        int64_t *told = &certificates->told[kind];
         char why[600];
         bool crossed = *told < of->until && of->until <= now; /* it has ended since */
         if (of->until != 0 && (crossed || now - *told >= DAY_S) &&
-            validity_write(certificates_path(&control->conf->server, (enum certificates_kind)kind),
+            validity_write(certificates_path(server, (enum certificates_kind)kind),
                            (enum certificates_kind)kind, of, SOON_S, why, sizeof why)) {
             ga_log_write(NULL, of->until <= now ? GA_LOG_ERROR : GA_LOG_WARN, NULL,
                          "[server] %s: %s", kinds[kind].key, why);
@@ -119,9 +119,10 @@ void certificates_look(struct control *control)
     }
 }
 
-bool certificates_wrong(const struct control *control, char *why, size_t why_size)
+bool certificates_wrong(const struct certificates *certificates, const struct conf_server *server,
+                        char *why, size_t why_size)
 {
-    const struct transport_validity *of = &control->certificates.of[CERTIFICATE_SERVER];
-    return of->until != 0 && validity_write(control->conf->server.tls_cert, CERTIFICATE_SERVER, of,
-                                            LAST_S, why, why_size);
+    const struct transport_validity *of = &certificates->of[CERTIFICATE_SERVER];
+    return of->until != 0 &&
+           validity_write(server->tls_cert, CERTIFICATE_SERVER, of, LAST_S, why, why_size);
 }

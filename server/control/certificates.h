@@ -11,7 +11,6 @@
 
 #include "transport/transport.h"
 
-struct control;
 struct conf_server;
 
 enum certificates_kind { CERTIFICATE_SERVER, CERTIFICATE_CLIENT_CA, CERTIFICATE_KINDS };
@@ -29,10 +28,11 @@ const char *certificates_path(const struct conf_server *server, enum certificate
 bool certificates_usable(const struct conf_server *server, enum certificates_kind kind,
                          const char **key, char *why, size_t why_size);
 /* The files have just been loaded. */
-void certificates_loaded(struct control *control, const struct conf_server *server);
+void certificates_loaded(struct certificates *certificates, const struct conf_server *server);
 /* To be called each second: tells the log what ends soon, and what has ended. */
-void certificates_look(struct control *control);
-/* Says what is wrong with the server's own; false: it is valid for longer than a day. */
-bool certificates_wrong(const struct control *control, char *why, size_t why_size);
+void certificates_look(struct certificates *certificates, const struct conf_server *server);
+/* What is wrong with the server's own; false: it is valid for longer than a day. */
+bool certificates_wrong(const struct certificates *certificates, const struct conf_server *server,
+                        char *why, size_t why_size);
 
 #endif

@@ -2,10 +2,10 @@
 /* The dialogue with one client: HELLO, then an OPEN for each device it wants to use.
  *
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
- * one message; and it may have to go when there are many (client_limits.h). client_open.c carries
- * an OPEN out. */
-#include "server/control/access.h"
+ * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
+ * client_open.c. */
 #include "server/control/admission.h"
+#include "server/control/authentication.h"
 #include "server/control/client_admin.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"
@@ -450,7 +450,7 @@ static struct control_client *control_client_make(struct control *control,
     client->control = control;
     client->conn = *conn;
     client->tls = tls;
-    client->limited.is_slow = tls && access_is_slow(control, conn);
+    client->limited.is_slow = tls && authentication_is_slow(&control->access, conn);
     client->handles = 1;
     client->poll.data = client;
     ga_list_init(&client->beside);

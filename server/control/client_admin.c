@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "api/cuda_names.h"
-#include "server/control/access.h"
 #include "server/control/audit.h"
+#include "server/control/authentication.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 
@@ -51,13 +51,13 @@ void client_admin_greet(struct control_client *client, const struct handshake_he
     }
     if (!client->tls || admin_room(client->control) == NULL) {
         static const char why[] = "administration over the network needs tls://";
-        audit_no_admin(client->control,
+        audit_no_admin(&client->control->access.audit,
                        &(struct audit_change){.who = "unknown", .address = address, .error = why});
         control_client_refuse_as(client, sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_SUPPORTED, why);
         return;
     }
-    if (access_ask_admin(client->control, &client->conn, address, hello->token, &grant, &refusal) !=
-        GA_OK) {
+    if (authentication_ask_admin(&client->control->access, &client->conn, address, hello->token,
+                                 &grant, &refusal) != GA_OK) {
         control_client_refuse_as(client, sequence, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED,
                                  client_admin_why(&refusal));
         return;

@@ -4,7 +4,7 @@
 #include "server/control/client_steps.h"
 
 #include "base/clock.h"
-#include "server/control/access.h"
+#include "server/control/authentication.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 
@@ -28,7 +28,7 @@ static struct pending_entry *steps_next_slow(struct control *control)
     if (!pending_table_has_slow(table)) {
         return NULL;
     }
-    uint64_t wait_ns = access_slow_wait_ns(control);
+    uint64_t wait_ns = authentication_slow_wait_ns(&control->access);
     if (wait_ns != 0) {
         (void)uv_timer_start(&control->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1, 0);
         return NULL;

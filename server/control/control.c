@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/control/access.h"
 #include "server/control/application.h"
-#include "server/control/audit.h"
 #include "server/control/client.h"
 #include "server/control/dismiss.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
+#include "server/control/revocation.h"
 #include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
 #include "server/storage/storage.h"
@@ -170,8 +169,8 @@ static enum ga_status control_start(struct control *control)
 {
     GA_TRY(storage_start(&control->storage));
     GA_TRY(accounting_start(&control->usage));
-    GA_TRY(access_open(control));
-    GA_TRY(audit_start(control));
+    GA_TRY(access_open(&control->access));
+    GA_TRY(audit_start(&control->access.audit, &control->loop));
     GA_TRY(control_listen(control));
     for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
         GA_TRY((*at)->start(control));
@@ -267,6 +266,8 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     }
     processes_init(&control.processes, &control.loop, conf);
     sharing_init(&control.sharing);
+    control.access_watcher.changed = revocation_look;
+    access_init(&control.access, &control.loop, conf, &control.storage, &control.access_watcher);
     usage_init(&control.usage, &control.processes, &control.storage);
     tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
                       &tenant_application_hooks);
@@ -297,14 +298,14 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     drain_fini(&control);
     dismiss_fini(&control);
     notify_fini(&control.notify);
-    access_close(&control);
+    access_close(&control.access);
     control_clients_fini(&control);
-    audit_end(&control);
+    audit_end(&control.access.audit);
     tenant_table_fini(&control.tenants);
     processes_fini(&control.processes);
     accounting_stop(&control.usage);
     usage_fini(&control.usage);
-    credential_ends_fini(&control);
+    credential_ends_fini(&control.access.credential_ends);
     storage_end(&control.storage);
     if (control.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         scheduling_stop(&control.processes);

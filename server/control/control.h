@@ -7,13 +7,11 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "auth/auth.h"
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/control/accept_pause.h"
-#include "server/control/certificates.h"
+#include "server/control/access.h"
 #include "server/control/closes.h"
-#include "server/control/credential_ends.h"
 #include "server/control/drain.h"
 #include "server/control/notify.h"
 #include "server/tenants/refusal.h"
@@ -72,25 +70,17 @@ struct control {
     struct ga_list claims_line;  /* struct claims_place, the first one first (claims.h) */
     struct ga_number_map applications_by_number;
     struct tenant_table tenants;
-    struct auth *auth; /* who may come in (access.h) */
-    uint64_t changes;  /* of the store, as they have been looked at */
     struct storage storage;
-    uint64_t slow_ns; /* see access_slow_wait_ns */
-    uint64_t refusals[AUTH_REASON_COUNT];
-    uint64_t refused[REFUSAL_COUNT]; /* programs, by the reason */
-    uint64_t admins_refused;
-    struct credential_ends credential_ends;
+    struct access access; /* who may come in */
+    struct access_watcher access_watcher;
+    uint64_t refused[REFUSAL_COUNT];     /* programs, by the reason */
     uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
-    uv_timer_t access_timer;
-    struct auth_audit *audit; /* NULL: none is written (audit.h) */
-    char audit_wrong[700];    /* why lines cannot be written; "": they can */
-    uv_timer_t audit_timer;
-    uint32_t client_count;        /* that have greeted */
-    uint32_t images_most;         /* that are kept, as far as descriptors allow */
-    uint32_t pending_most;        /* that have not, as far as descriptors allow */
-    struct control_limit pending; /* those that have not */
-    struct control_limit idle;    /* those that have, and use nothing */
-    struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
+    uint32_t client_count;               /* that have greeted */
+    uint32_t images_most;                /* that are kept, as far as descriptors allow */
+    uint32_t pending_most;               /* that have not, as far as descriptors allow */
+    struct control_limit pending;        /* those that have not */
+    struct control_limit idle;           /* those that have, and use nothing */
+    struct workers workers;              /* for steps of TLS handshakes (client_steps.h) */
     uv_poll_t steps;
     uv_timer_t slow_steps; /* until it is time for one */
     uv_check_t accepts;    /* behind all other events of a turn of the loop */
@@ -98,7 +88,6 @@ struct control {
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
-    struct certificates certificates;
     struct backend_process *probes[DEVICES_DRIVERS];
     struct drain drain;    /* of the node */
     uv_timer_t drains;     /* while any goes on */

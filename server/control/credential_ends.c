@@ -5,16 +5,14 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "server/control/control.h"
 
 #define CHANGED_NS (5 * GA_NS_PER_S) /* not more often than that */
 #define EVERY_NS   (600 * GA_NS_PER_S)
 
 struct credential_ends_job {
     uv_work_t work;
-    struct control *control; /* NULL: nobody waits for it any more */
-    const char *path;        /* of the store */
+    struct credential_ends *ends; /* NULL: nobody waits for it any more */
+    const char *path;             /* of the store */
     size_t count;
     struct store_credential_end rows[CREDENTIAL_ENDS_MAX];
 };
@@ -44,8 +42,8 @@ static void ends_work(uv_work_t *work)
 static void ends_worked(uv_work_t *work, int status)
 {
     struct credential_ends_job *job = work->data;
-    if (job->control != NULL) {
-        struct credential_ends *ends = &job->control->credential_ends;
+    struct credential_ends *ends = job->ends;
+    if (ends != NULL) {
         ends->job = NULL;
         struct store_credential_end *rows =
             job->count != 0 && status == 0 ? calloc(job->count, sizeof *rows) : NULL;
@@ -59,11 +57,11 @@ static void ends_worked(uv_work_t *work, int status)
     free(job);
 }
 
-void credential_ends_ask(struct control *control)
+void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, const char *path,
+                         uint64_t changes)
 {
-    struct credential_ends *ends = &control->credential_ends;
     uint64_t now = ga_clock_ns();
-    uint64_t wait_ns = ends->changes != control->changes ? CHANGED_NS : EVERY_NS;
+    uint64_t wait_ns = ends->changes != changes ? CHANGED_NS : EVERY_NS;
     if (ends->job != NULL || (ends->asked_ns != 0 && now - ends->asked_ns < wait_ns)) {
         return;
     }
@@ -72,22 +70,21 @@ void credential_ends_ask(struct control *control)
         return; /* the next time */
     }
     ends->asked_ns = now;
-    ends->changes = control->changes;
-    job->control = control;
-    job->path = storage_path(&control->storage);
+    ends->changes = changes;
+    job->ends = ends;
+    job->path = path;
     job->work.data = job;
-    if (uv_queue_work(&control->loop, &job->work, ends_work, ends_worked) == 0) {
+    if (uv_queue_work(loop, &job->work, ends_work, ends_worked) == 0) {
         ends->job = job;
     } else {
         free(job);
     }
 }
 
-void credential_ends_fini(struct control *control)
+void credential_ends_fini(struct credential_ends *ends)
 {
-    struct credential_ends *ends = &control->credential_ends;
     if (ends->job != NULL) {
-        ends->job->control = NULL;
+        ends->job->ends = NULL;
     }
     free(ends->rows);
     *ends = (struct credential_ends){.asked_ns = UINT64_MAX};

@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <uv.h>
 
 #include "store/store.h"
 
 /* Series of each kind: those that end first. */
 #define CREDENTIAL_ENDS_MAX 500u
 
-struct control;
 struct credential_ends_job;
 
 struct credential_ends {
@@ -22,9 +22,11 @@ struct credential_ends {
     struct credential_ends_job *job; /* NULL: none is on its way */
 };
 
-/* Asks anew if it is time for it; what is there stays until the answer comes. */
-void credential_ends_ask(struct control *control);
+/* Asks the store at `path`, which counts so many changes, anew if it is time for it; what is there
+ * stays until the answer comes. `path` lives as long as the loop. */
+void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, const char *path,
+                         uint64_t changes);
 /* Answers that come later are thrown away. */
-void credential_ends_fini(struct control *control);
+void credential_ends_fini(struct credential_ends *ends);
 
 #endif

@@ -100,7 +100,7 @@ enum ga_status control_listeners_renew(struct control *control, const struct con
             GA_TRY(listener->ops->renew(listener, &secret, why, why_size));
         }
     }
-    certificates_loaded(control, fresh);
+    certificates_loaded(&control->access.certificates, fresh);
     return GA_OK;
 }
 
@@ -152,7 +152,7 @@ enum ga_status control_listen(struct control *control)
             plain_note(listener->url, &address);
         }
     }
-    certificates_loaded(control, server);
+    certificates_loaded(&control->access.certificates, server);
     return GA_OK;
 }
 

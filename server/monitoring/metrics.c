@@ -134,7 +134,7 @@ static void credentials_write(const struct control *control, FILE *out)
     static const char *const helps[] = {
         "When the youngest credential of a holder was made.",
         "When the last credential of a holder ends, of those that end first."};
-    const struct credential_ends *ends = &control->credential_ends;
+    const struct credential_ends *ends = &control->access.credential_ends;
     for (unsigned i = 0; i < 2; i++) {
         metrics_family(out, names[i], "gauge", helps[i]);
         for (size_t at = 0; at < ends->count; at++) {
@@ -174,7 +174,7 @@ static void certificates_write(const struct control *control, FILE *out)
     for (unsigned i = 0; i < 2; i++) {
         metrics_family(out, names[i], "gauge", helps[i]);
         for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
-            const struct transport_validity *of = &control->certificates.of[kind];
+            const struct transport_validity *of = &control->access.certificates.of[kind];
             if (of->until != 0) {
                 fprintf(out, "%s{certificate=\"%s\"} %" PRId64 "\n", names[i],
                         certificates_word((enum certificates_kind)kind),
@@ -188,14 +188,14 @@ static void audit_write(const struct control *control, FILE *out)
 {
     metrics_family(out, "gpuaas_audit_writable", "gauge",
                    "1 if lines of the audit log can be written.");
-    if (control->audit != NULL) {
-        fprintf(out, "gpuaas_audit_writable %d\n", audit_wrong(control) == NULL);
+    if (control->access.audit.log != NULL) {
+        fprintf(out, "gpuaas_audit_writable %d\n", audit_wrong(&control->access.audit) == NULL);
     }
     metrics_family(out, "gpuaas_audit_lost_lines_total", "counter",
                    "Lines of the audit log that could not be written.");
-    if (control->audit != NULL) {
+    if (control->access.audit.log != NULL) {
         fprintf(out, "gpuaas_audit_lost_lines_total %" PRIu64 "\n",
-                auth_audit_lost(control->audit));
+                auth_audit_lost(control->access.audit.log));
     }
 }
 
@@ -219,13 +219,13 @@ static void endings_write(const struct control *control, FILE *out)
                 refusal_word((enum refusal_reason)i), control->refused[i]);
     }
     metrics_family(out, "gpuaas_admin_refusals_total", "counter",
-                   "Refused attempts to administer.");
-    fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n", control->admins_refused);
+                   "Who tried to administer, and may not.");
+    fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n", control->access.audit.admins_refused);
     metrics_family(out, "gpuaas_auth_failures_total", "counter",
                    "Refused credentials, by the reason.");
     for (unsigned i = 0; i < AUTH_REASON_COUNT; i++) {
         fprintf(out, "gpuaas_auth_failures_total{reason=\"%s\"} %" PRIu64 "\n",
-                auth_reason_name((enum auth_reason)i), control->refusals[i]);
+                auth_reason_name((enum auth_reason)i), control->access.refusals[i]);
     }
 }
 

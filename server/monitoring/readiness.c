@@ -62,20 +62,21 @@ static bool condition_store(const struct control *control, struct condition *con
 /* With audit_full = drop programs come in without it: a metric says that lines are lost. */
 static bool condition_audit(const struct control *control, struct condition *condition)
 {
-    const char *why = audit_wrong(control);
+    const char *why = audit_wrong(&control->access.audit);
     if (why != NULL && control->conf->server.audit_full) {
         condition_fail(condition, "%s", why);
     }
-    return control->audit != NULL;
+    return control->access.audit.log != NULL;
 }
 
 static bool condition_certificate(const struct control *control, struct condition *condition)
 {
     char why[600];
-    if (certificates_wrong(control, why, sizeof why)) {
+    if (certificates_wrong(&control->access.certificates, &control->conf->server, why,
+                           sizeof why)) {
         condition_fail(condition, "%s", why);
     }
-    return control->certificates.of[CERTIFICATE_SERVER].until != 0;
+    return control->access.certificates.of[CERTIFICATE_SERVER].until != 0;
 }
 
 static const struct {

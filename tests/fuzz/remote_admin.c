@@ -103,7 +103,7 @@ void remote_admin_init(struct control *control)
 
 void remote_admin_begin(struct control *control)
 {
-    FUZZ_CHECK(auth_open(control->storage.store, &control->auth) == GA_OK);
+    FUZZ_CHECK(auth_open(control->storage.store, &control->access.auth) == GA_OK);
     uv_ref((uv_handle_t *)&control->steps); /* the loop turns although nobody listens */
 }
 
@@ -115,5 +115,5 @@ void remote_admin_end(struct control *control)
     uv_unref((uv_handle_t *)&control->steps);
     admin_conn_close_all(control->admin);
     FUZZ_CHECK(control->admin->local_count + control->admin->remote_count == 0);
-    auth_close(control->auth);
+    auth_close(control->access.auth);
 }

@@ -49,6 +49,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     processes_init(&control.processes, &control.loop, control.conf);
     sharing_init(&control.sharing);
     control.storage.conf = &conf;
+    access_init(&control.access, &control.loop, &conf, &control.storage, NULL);
     usage_init(&control.usage, &control.processes, &control.storage);
     tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
                       &tenant_application_hooks);
