@@ -13,12 +13,12 @@
 
 #include "api/admin.h"
 #include "base/log.h"
+#include "server/access/audit.h"
+#include "server/access/authentication.h"
 #include "server/admin/admin.h"
 #include "server/admin/admin_memory.h"
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/audit.h"
-#include "server/control/authentication.h"
 
 /* An admin may stay connected and say nothing (`top` between two turns, a script); a request that
  * has begun must end, and a reply must be taken. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
+#include "server/access/access.h"
 #include "server/admin/admin_tenants.h"
-#include "server/control/access.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "server/access/audit.h"
 #include "server/admin/admin_memory.h"
-#include "server/control/audit.h"
 #include "server/control/control.h"
 
 #define TEXT(name)                                                                                 \

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
-#include "server/control/access.h"
-#include "server/control/audit.h"
-#include "server/control/authentication.h"
+#include "server/access/access.h"
+#include "server/access/audit.h"
+#include "server/access/authentication.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"

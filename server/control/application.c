@@ -8,7 +8,7 @@
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
-#include "server/control/audit.h"
+#include "server/access/audit.h"
 #include "server/control/claims.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"

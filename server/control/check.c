@@ -14,7 +14,7 @@
 #include "api/wire.h"
 #include "auth/auth.h"
 #include "base/private_file.h"
-#include "server/control/certificates.h"
+#include "server/access/certificates.h"
 #include "server/control/http_door.h"
 #include "server/control/identity.h"
 

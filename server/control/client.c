@@ -4,8 +4,8 @@
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
+#include "server/access/authentication.h"
 #include "server/control/admission.h"
-#include "server/control/authentication.h"
 #include "server/control/client_admin.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "api/cuda_names.h"
-#include "server/control/audit.h"
-#include "server/control/authentication.h"
+#include "server/access/audit.h"
+#include "server/access/authentication.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 

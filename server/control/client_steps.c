@@ -4,7 +4,7 @@
 #include "server/control/client_steps.h"
 
 #include "base/clock.h"
-#include "server/control/authentication.h"
+#include "server/access/authentication.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 

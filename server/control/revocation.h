@@ -4,7 +4,7 @@
 #ifndef SERVER_CONTROL_REVOCATION_H
 #define SERVER_CONTROL_REVOCATION_H
 
-#include "server/control/access.h"
+#include "server/access/access.h"
 
 /* `changed` of a struct access_watcher. */
 enum ga_status revocation_look(struct access_watcher *watcher);

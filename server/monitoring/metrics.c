@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/disk.h"
-#include "server/control/audit.h"
+#include "server/access/audit.h"
 #include "server/control/control.h"
 #include "server/monitoring/metrics_format.h"
 #include "server/monitoring/readiness.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/control/audit.h"
+#include "server/access/audit.h"
 #include "server/control/control.h"
 
 __attribute__((format(printf, 2, 3))) static void condition_fail(struct condition *condition,

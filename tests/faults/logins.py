@@ -22,7 +22,7 @@ FULL = bool(os.environ.get("GPUAAS_TEST_FULL"))
 ALL, ALL_SECONDS = 10000, 60
 LOGINS, SECONDS = (ALL, ALL_SECONDS) if FULL else (600, 4)
 SOURCES = 256
-# TLS handshakes with addresses that fail: server/control/access.c
+# TLS handshakes with addresses that fail: server/access/authentication.c
 SLOW_BURST, SLOW_EACH_SECOND = 64, 40
 STARTS = 7
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

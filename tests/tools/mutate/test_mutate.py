@@ -178,7 +178,7 @@ class Choosing(unittest.TestCase):
 
     def test_tests_that_look_come_first(self):
         state = campaign.State()
-        state.sites = {1: Site("server/control/audit.c", 0, 9, 1, KINDS[0], "x")}
+        state.sites = {1: Site("server/access/audit.c", 0, 9, 1, KINDS[0], "x")}
         state.tests = {name: {"seconds": seconds, "verdict": verdict, "reached": reached}
                        for name, seconds, verdict, reached in (
                            ("e2e.remote.fills", 1, "passed", [1]),

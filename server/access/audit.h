@@ -4,8 +4,8 @@
  *
  * Note: with audit_full = deny nobody new is let in while it cannot be written. Programs that run
  * are never touched; it is tried again every second. */
-#ifndef SERVER_CONTROL_AUDIT_H
-#define SERVER_CONTROL_AUDIT_H
+#ifndef SERVER_ACCESS_AUDIT_H
+#define SERVER_ACCESS_AUDIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Authentication: what a connection has proved, or a token says, against the store. Each answer is
  * counted and written to the audit log. */
-#ifndef SERVER_CONTROL_AUTHENTICATION_H
-#define SERVER_CONTROL_AUTHENTICATION_H
+#ifndef SERVER_ACCESS_AUTHENTICATION_H
+#define SERVER_ACCESS_AUTHENTICATION_H
 
 #include <stdbool.h>
 #include <stdint.h>

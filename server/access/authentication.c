@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/authentication.h"
+#include "server/access/authentication.h"
 
 #include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/access.h"
+#include "server/access/access.h"
 
 /* TLS handshakes with sources that fail: so many at once, and then one each so often. */
 #define SLOW_BURST    64u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may come in, as the store of tenants says; and that those who are in are looked at again
  * when it has changed. Everybody is asked by authentication.h. */
-#ifndef SERVER_CONTROL_ACCESS_H
-#define SERVER_CONTROL_ACCESS_H
+#ifndef SERVER_ACCESS_ACCESS_H
+#define SERVER_ACCESS_ACCESS_H
 
 #include <stdint.h>
 #include <uv.h>
@@ -10,9 +10,9 @@
 #include "auth/auth.h"
 #include "base/status.h"
 #include "conf/conf.h"
-#include "server/control/audit.h"
-#include "server/control/certificates.h"
-#include "server/control/credential_ends.h"
+#include "server/access/audit.h"
+#include "server/access/certificates.h"
+#include "server/access/credential_ends.h"
 #include "server/storage/storage.h"
 #include "server/tenants/tenant.h"
 

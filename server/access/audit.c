@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/audit.h"
+#include "server/access/audit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

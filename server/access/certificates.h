@@ -2,8 +2,8 @@
 /* How long the certificates that gpuaasd uses are valid: its own ([server] tls_cert), and those of
  * the authorities of clients (tls_client_ca). One that is not valid is refused at the start and by
  * a reload; one that ends soon is told in the log each day. */
-#ifndef SERVER_CONTROL_CERTIFICATES_H
-#define SERVER_CONTROL_CERTIFICATES_H
+#ifndef SERVER_ACCESS_CERTIFICATES_H
+#define SERVER_ACCESS_CERTIFICATES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/certificates.h"
+#include "server/access/certificates.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/credential_ends.h"
+#include "server/access/credential_ends.h"
 
 #include <stdlib.h>
 #include <time.h>

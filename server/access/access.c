@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/access.h"
+#include "server/access/access.h"
 
 #include <stdio.h>
 #include <string.h>

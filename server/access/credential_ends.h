@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When credentials were made and end, for /metrics: the store is asked in a thread of libuv's pool,
  * when it has changed, because there may be very many. */
-#ifndef SERVER_CONTROL_CREDENTIAL_ENDS_H
-#define SERVER_CONTROL_CREDENTIAL_ENDS_H
+#ifndef SERVER_ACCESS_CREDENTIAL_ENDS_H
+#define SERVER_ACCESS_CREDENTIAL_ENDS_H
 
 #include <stddef.h>
 #include <stdint.h>
