@@ -243,6 +243,24 @@ static enum ga_status control_identity(struct control *control)
     return status;
 }
 
+static void control_rooms_init(struct control *control)
+{
+    processes_init(&control->processes, &control->loop, control->conf);
+    sharing_init(&control->sharing);
+    control->access_watcher.changed = revocation_look;
+    access_init(&control->access, &control->loop, control->conf, &control->storage,
+                &control->access_watcher);
+    usage_init(&control->usage, &control->processes, &control->storage);
+    tenant_table_init(&control->tenants, &control->loop, &control->processes.devices,
+                      &control->usage, &tenant_application_hooks);
+    images_bound(&control->processes.images, control->images_most);
+    control->processes.emptied = control_emptied;
+    (void)uv_check_init(&control->loop, &control->accepts);
+    notify_init(&control->notify, &control->loop);
+    drain_init(control);
+    dismiss_init(control);
+}
+
 int control_run(const char *file, struct conf *conf, const struct control_part *const *parts)
 {
     static struct control control;
@@ -264,19 +282,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         ga_error("no memory, or no event loop");
         return 1;
     }
-    processes_init(&control.processes, &control.loop, conf);
-    sharing_init(&control.sharing);
-    control.access_watcher.changed = revocation_look;
-    access_init(&control.access, &control.loop, conf, &control.storage, &control.access_watcher);
-    usage_init(&control.usage, &control.processes, &control.storage);
-    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
-                      &tenant_application_hooks);
-    images_bound(&control.processes.images, control.images_most);
-    control.processes.emptied = control_emptied;
-    (void)uv_check_init(&control.loop, &control.accepts);
-    notify_init(&control.notify, &control.loop);
-    drain_init(&control);
-    dismiss_init(&control);
+    control_rooms_init(&control);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
         control.signals[i].data = &control;

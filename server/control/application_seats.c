@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The seats of an application in backend processes, and what it does when they say something. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/cuda_names.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/control/application.h"
+#include "server/control/claims.h"
+#include "server/control/client_open.h"
+#include "server/control/client_state.h"
+#include "server/control/control.h"
+#include "server/control/seat.h"
+
+/* It has lost a seat. */
+static void application_alone_look(struct control_application *application)
+{
+    if (application->alone && !control_application_has_seat(application)) {
+        control_application_end(application);
+    }
+}
+
+static void seat_forget(struct control_application *application, const struct seat *seat)
+{
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (application->seats[i] == seat) {
+            application->seats[i] = NULL;
+        }
+    }
+    drain_look(application->control);
+}
+
+void control_application_abandon(struct control_application *application, struct seat *seat)
+{
+    seat_forget(application, seat);
+    seat_leave(seat);
+}
+
+/* Whether any open of it waits for this seat; for any, if that is NULL. */
+static bool is_waited_for(const struct control_application *application, const struct seat *seat)
+{
+    bool waits = false;
+    ga_list_each (at, next, &application->clients) {
+        waits =
+            waits || control_client_waits(ga_container(at, struct control_client, beside), seat);
+    }
+    return waits;
+}
+
+/* Answers the opens that waited for this seat; `reason` NULL: it is ready. */
+static void clients_answer(struct control_application *application, struct seat *seat,
+                           int32_t result, const char *reason)
+{
+    ga_list_each (at, next, &application->clients) {
+        control_client_answer(ga_container(at, struct control_client, beside), seat, result,
+                              reason);
+    }
+}
+
+/* Any of them may be closed by it, and the application end with the last one. */
+static void clients_flush(struct control_application *application)
+{
+    control_application_keep(application);
+    ga_list_each (at, next, &application->clients) {
+        (void)control_client_flush(ga_container(at, struct control_client, beside));
+    }
+    control_application_drop(application);
+}
+
+/* The opens that wait for it wait for another one. */
+static void seat_replace(struct control_application *application, struct seat *seat)
+{
+    char why[300];
+    if (is_waited_for(application, seat) &&
+        control_application_start(application, seat->process->driver, why, sizeof why) != GA_OK) {
+        clients_answer(application, seat, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    }
+    control_application_abandon(application, seat);
+    application_alone_look(application);
+}
+
+static void application_packet(struct seat *seat, const union channel_packet *packet)
+{
+    struct control_application *application = seat->application;
+    switch (packet->kind) {
+    case CHANNEL_READY:
+        clients_answer(application, seat, 0, NULL);
+        break;
+    case CHANNEL_FAILED:
+        clients_answer(application, seat, packet->failed.result, packet->failed.reason);
+        break;
+    case CHANNEL_BOUND:
+        (void)control_application_began(application, ga_clock_ns());
+        return;
+    case CHANNEL_VOID:
+        if (!claims_doubted(seat)) {
+            control_applications_open_again(application->control);
+            return;
+        }
+        seat_replace(application, seat);
+        break;
+    case CHANNEL_SERVED:
+        if (application->alone && !application->alone_told) {
+            application->alone_told = true;
+            ga_info_of(application->address,
+                       "%s: goes on without its control connection, which has ended",
+                       application->label);
+        }
+        return;
+    case CHANNEL_IDLE:
+        if (packet->idle.tickets == seat->tickets_sent && !is_waited_for(application, NULL)) {
+            control_application_abandon(application, seat);
+            application_alone_look(application);
+            break; /* it may have become idle */
+        }
+        return;
+    default:
+        return;
+    }
+    clients_flush(application);
+}
+
+static void application_room(struct seat *seat)
+{
+    clients_answer(seat->application, seat, 0, NULL);
+    clients_flush(seat->application);
+}
+
+/* The opens that waited for it wait for another one if it was a spare that has not answered. */
+static void application_seat_ended(struct seat *seat, const char *why)
+{
+    struct control_application *application = seat->application;
+    char none[300];
+    bool silent = seat->prompt && !seat->ready;
+    if (application->dismissed_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
+        application->closes = APPLICATION_CRASHES;
+    } else if (atomic_load(&seat->usage.figures->silent) != 0) {
+        control_application_lost(application, APPLICATION_SILENT);
+    }
+    if (silent && is_waited_for(application, seat)) {
+        enum ga_status status =
+            control_application_start(application, seat->process->driver, none, sizeof none);
+        why = status == GA_OK ? why : none;
+    }
+    clients_answer(application, seat, CUDA_ERROR_DEVICE_UNAVAILABLE, why);
+    seat_forget(application, seat);
+    clients_flush(application);
+    application_alone_look(application);
+}
+
+static const struct seat_events application_events = {
+    .packet = application_packet, .room = application_room, .ended = application_seat_ended};
+
+enum ga_status control_application_start(struct control_application *application,
+                                         enum conf_driver driver, char *why, size_t why_size)
+{
+    struct control *control = application->control;
+    struct warm_pool *pool = &control->processes.warm_pools[driver];
+    struct backend_process *process;
+    struct seat *seat;
+    enum ga_status status;
+    bool last;
+    do { /* a spare may be dying: then the next one */
+        last = pool->count == 0;
+        GA_TRY(warm_pool_take(pool, &process, why, why_size));
+        status = seat_take(process, application, control->conf->server.open_timeout_s,
+                           &application_events, &seat);
+        if (status != GA_OK && backend_process_seats(process) == 0) {
+            backend_process_end(process); /* it belongs to nobody */
+        }
+    } while (status != GA_OK && !last);
+    if (status != GA_OK) {
+        snprintf(why, why_size,
+                 status == GA_NO_MEMORY ? "no memory"
+                                        : "a backend process died while it was started");
+        return status;
+    }
+    application->seats[driver] = seat;
+    return GA_OK;
+}
+
+bool control_application_open_again(struct control_application *application)
+{
+    bool waits = false;
+    ga_list_each (at, next, &application->clients) {
+        waits = waits ||
+                control_client_waits_for_claims(ga_container(at, struct control_client, beside));
+    }
+    if (!waits) {
+        return false;
+    }
+    control_application_keep(application);
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        struct seat *seat = application->seats[i];
+        if (seat != NULL && seat->ready) {
+            clients_answer(application, seat, 0, NULL);
+        }
+    }
+    clients_flush(application);
+    control_application_drop(application);
+    return true;
+}
