@@ -11,7 +11,9 @@
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
+#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/turns/scheduler.h"
 
 /* It has lost a seat. */
 static void application_alone_look(struct control_application *application)
@@ -149,8 +151,64 @@ static void application_seat_ended(struct seat *seat, const char *why)
     application_alone_look(application);
 }
 
-static const struct seat_events application_events = {
-    .packet = application_packet, .room = application_room, .ended = application_seat_ended};
+static uint64_t application_seat_began(const struct seat *seat, uint64_t now)
+{
+    return control_application_began(seat->application, now);
+}
+
+static uint64_t application_terms(const struct seat *seat, struct scheduler_terms *terms)
+{
+    *terms = scheduling_terms_of(seat->application);
+    return scheduling_tenant_of(seat->application);
+}
+
+static const char *application_reason(const struct seat *seat)
+{
+    return seat->application->dismissed_why;
+}
+
+static void application_seat_gone(struct seat *seat, bool claimed)
+{
+    if (claimed) {
+        control_applications_open_again(seat->application->control);
+    }
+    control_application_drop(seat->application);
+}
+
+static const struct seat_events application_events = {.packet = application_packet,
+                                                      .room = application_room,
+                                                      .ended = application_seat_ended,
+                                                      .began_ns = application_seat_began,
+                                                      .terms = application_terms,
+                                                      .reason = application_reason,
+                                                      .gone = application_seat_gone};
+
+/* The application has a use for each seat. */
+static enum ga_status application_take(struct control_application *application,
+                                       struct backend_process *process, struct seat **out)
+{
+    struct control *control = application->control;
+    const struct seat_application of = {.id = application->id,
+                                        .address = application->address,
+                                        .label = application->label,
+                                        .program = application->program,
+                                        .user = application->user,
+                                        .host = application->host,
+                                        .tls = application->tls,
+                                        .tenant = application->tenant,
+                                        .member = application->member,
+                                        .owner = &application->owner,
+                                        .shown = &application->shown,
+                                        .counted = &application->counted};
+    control_application_keep(application);
+    enum ga_status status =
+        seat_take(&control->seats, process, application, &of, control->conf->server.open_timeout_s,
+                  &application_events, out);
+    if (status == GA_NO_MEMORY) {
+        control_application_drop(application);
+    }
+    return status;
+}
 
 enum ga_status control_application_start(struct control_application *application,
                                          enum conf_driver driver, char *why, size_t why_size)
@@ -164,8 +222,7 @@ enum ga_status control_application_start(struct control_application *application
     do { /* a spare may be dying: then the next one */
         last = pool->count == 0;
         GA_TRY(warm_pool_take(pool, &process, why, why_size));
-        status = seat_take(process, application, control->conf->server.open_timeout_s,
-                           &application_events, &seat);
+        status = application_take(application, process, &seat);
         if (status != GA_OK && backend_process_seats(process) == 0) {
             backend_process_end(process); /* it belongs to nobody */
         }

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/control/seat_turns.h"
 #include "server/control/status_sink.h"
 #include "server/processes/backend_process.h"
 #include "server/turns/scheduler.h"
@@ -43,7 +43,7 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
         const struct status_gpu gpu = {.uuid = use.device->facts.uuid,
                                        .use = &use,
                                        .turns =
-                                           scheduling_look(seat, use.gpu, &turns) ? &turns : NULL};
+                                           seat_turns_look(seat, use.gpu, &turns) ? &turns : NULL};
         sink->gpu(sink->user, status, &gpu);
     }
 }

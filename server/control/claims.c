@@ -4,22 +4,16 @@
 #include <stdlib.h>
 
 #include "base/failpoint.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
 #include "server/control/seat.h"
-#include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
-#include "server/tenants/refusal.h"
-#include "server/tenants/tenant.h"
+#include "server/processes/processes.h"
 
-#define ANSWER_NS (2 * GA_NS_PER_S)  /* a process answers at once, or is in trouble */
-#define LINE_NS   (20 * GA_NS_PER_S) /* clients wait for 30 s */
+#define ANSWER_NS (2 * GA_NS_PER_S) /* a process answers at once, or is in trouble */
 
 enum ga_status claims_room(struct seat *seat)
 {
     if (seat->claims == NULL) {
-        const struct devices *devices = &seat->application->control->processes.devices;
-        seat->claims = calloc(devices->visible_count, sizeof *seat->claims);
+        seat->claims = calloc(seat->process->room->devices.visible_count, sizeof *seat->claims);
     }
     return seat->claims != NULL ? GA_OK : GA_NO_MEMORY;
 }
@@ -53,16 +47,19 @@ static void claim_void(struct seat *seat, uint32_t gpu, uint64_t now)
     }
 }
 
-/* The claims in the way; `silent`: a process has been asked in vain. */
-struct in_way {
-    bool any, silent;
-};
-
-/* Claims of a seat that its application has given up go with it, soon. */
-static void claims_void(struct seat *seat, uint32_t only, uint64_t now, struct in_way *found)
+void claims_void(struct seat *seat, uint64_t now)
 {
-    for (uint32_t gpu = 0; gpu < seat->application->control->processes.devices.visible_count;
-         gpu++) {
+    for (uint32_t gpu = 0; gpu < seat->process->room->devices.visible_count; gpu++) {
+        if (gpu_set_has(seat->claimed, gpu)) {
+            claim_void(seat, gpu, now);
+        }
+    }
+}
+
+/* What a seat has that was given up by its application goes with it, soon. */
+void claims_clear(struct seat *seat, uint32_t only, uint64_t now, struct claims_in_way *found)
+{
+    for (uint32_t gpu = 0; gpu < seat->process->room->devices.visible_count; gpu++) {
         if (!gpu_set_has(seat->claimed, gpu) || (only != UINT32_MAX && only != gpu)) {
             continue;
         }
@@ -75,63 +72,9 @@ static void claims_void(struct seat *seat, uint32_t only, uint64_t now, struct i
     }
 }
 
-static bool keeps_away(const struct tenant *tenant, const struct tenant *other)
-{
-    return tenant != other && (tenant->terms.isolation == ISOLATION_EXCLUSIVE ||
-                               other->terms.isolation == ISOLATION_EXCLUSIVE);
-}
-
-/* Others' claims that are in the way of this application; they are taken back. */
-static struct in_way claims_in_the_way(const struct control_application *application, uint32_t gpu,
-                                       bool limited, uint64_t now)
-{
-    const struct tenant *tenant = application->tenant;
-    struct in_way found = {.any = false};
-    ga_list_each (at, next, &application->control->processes.processes) {
-        struct backend_process *process = ga_container(at, struct backend_process, link);
-        for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
-            struct seat *seat = seat_in(process, i);
-            const struct control_application *other = seat != NULL ? seat->application : NULL;
-            if (other == NULL || other == application || !gpu_set_any(seat->claimed)) {
-                continue;
-            }
-            if (other->tenant == tenant && limited) {
-                claims_void(seat, UINT32_MAX, now, &found);
-            } else if (keeps_away(tenant, other->tenant)) {
-                claims_void(seat, gpu, now, &found);
-            }
-        }
-    }
-    return found;
-}
-
-bool claims_any(const struct control_application *application)
-{
-    bool any = false;
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        const struct seat *seat = application->seats[i];
-        any = any || (seat != NULL && gpu_set_any(seat->claimed));
-    }
-    return any;
-}
-
-void claims_take_back(const struct control_application *application)
-{
-    const uint32_t gpus = application->control->processes.devices.visible_count;
-    uint64_t now = ga_clock_ns();
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        struct seat *seat = application->seats[i];
-        for (uint32_t gpu = 0; seat != NULL && gpu < gpus; gpu++) {
-            if (gpu_set_has(seat->claimed, gpu)) {
-                claim_void(seat, gpu, now);
-            }
-        }
-    }
-}
-
 bool claims_doubted(const struct seat *seat)
 {
-    uint64_t ticket_ns = seat->application->control->conf->server.ticket_s * GA_NS_PER_S;
+    uint64_t ticket_ns = seat->process->room->conf->server.ticket_s * GA_NS_PER_S;
     return seat->bound_ns == 0 && ga_clock_ns() - seat->usage.taken_ns > ticket_ns;
 }
 
@@ -150,73 +93,4 @@ void claims_answered(struct seat *seat, const struct channel_claim *packet)
     } else if ((int32_t)(packet->tickets - claim->ticket) >= 0 && !claims_doubted(seat)) {
         gpu_set_remove(seat->claimed, packet->gpu);
     }
-}
-
-/* ---- the line */
-
-/* Whether a claim of this application would be in the way of the one that stands there. */
-static bool place_minds(const struct claims_place *place,
-                        const struct control_application *application, uint32_t gpu)
-{
-    const struct tenant *tenant = place->application->tenant;
-    return place->application != application &&
-           (tenant == application->tenant
-                ? place->limited
-                : place->gpu == gpu && keeps_away(tenant, application->tenant));
-}
-
-/* Anybody before this place; who has none comes last. */
-static bool anybody_minds(const struct control_application *application, uint32_t gpu,
-                          const struct claims_place *own)
-{
-    bool minds = false;
-    ga_list_each (at, next, &application->control->claims_line) {
-        const struct claims_place *place = ga_container(at, struct claims_place, link);
-        if (place == own || minds) {
-            break;
-        }
-        minds = place_minds(place, application, gpu);
-    }
-    return minds;
-}
-
-void claims_leave(struct claims_place *place)
-{
-    if (place->application != NULL) {
-        ga_list_remove(&place->link);
-        place->application = NULL;
-    }
-}
-
-enum ga_status claims_ask(const struct control_application *application, uint32_t gpu,
-                          struct claims_place *place)
-{
-    struct refusal unused;
-    struct control *control = application->control;
-    uint64_t now = ga_clock_ns();
-    bool mine = place->application != NULL && place->gpu == gpu;
-    bool limited = !tenant_may_open(application, gpu, true, &unused);
-    bool behind = anybody_minds(application, gpu, mine ? place : NULL);
-    struct in_way found = {.any = false};
-    if (!behind) {
-        found = claims_in_the_way(application, gpu, limited, now);
-    }
-    if (!behind && !found.any) {
-        return GA_OK;
-    }
-    if (place->application == NULL) {
-        *place = (struct claims_place){
-            .application = application, .gpu = gpu, .until_ns = now + LINE_NS};
-        ga_list_append(&control->claims_line, &place->link);
-        mine = true;
-    }
-    if (mine) {
-        place->limited = limited;
-        if (found.silent || now > place->until_ns) {
-            claims_leave(place);
-            return GA_DENIED;
-        }
-    }
-    tenant_wait(application->tenant);
-    return GA_AGAIN;
 }

@@ -12,11 +12,13 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "server/control/claims.h"
+#include "server/control/claims_line.h"
 #include "server/control/client_state.h"
 #include "server/control/gpu_time.h"
 #include "server/control/occupancy.h"
 #include "server/control/placement.h"
 #include "server/control/seat.h"
+#include "server/control/seat_turns.h"
 #include "server/control/tenant_applications.h"
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
@@ -59,7 +61,8 @@ static bool open_has_time(struct control_client *client, const struct control_cl
 /* The GPU for the device that it opens. False: there is none, and the client has been told. */
 static bool open_place(struct control_client *client, struct control_client_open *open)
 {
-    const struct node_view node = occupancy_view(client->control, client->application->tenant);
+    const struct node_view node =
+        occupancy_view(&client->control->processes, client->application->tenant);
     const struct control_application *application = client->application;
     uint32_t device =
         open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
@@ -86,7 +89,7 @@ static enum ga_status open_decide(struct control_client *client, struct control_
     if (place->application != NULL && place->gpu == open->gpu && !open->in_line) {
         return GA_AGAIN; /* behind the one that stands there */
     }
-    const struct node_view node = occupancy_view(client->control, application->tenant);
+    const struct node_view node = occupancy_view(&client->control->processes, application->tenant);
     if (!placement_allows(&node, open->gpu)) {
         open_refuse_taken(client, open);
         return GA_DENIED;

@@ -4,7 +4,7 @@
 #define SERVER_CONTROL_CLIENT_STATE_H
 
 #include "server/control/application.h"
-#include "server/control/claims.h"
+#include "server/control/claims_line.h"
 #include "server/control/client.h"
 #include "server/control/client_send.h"
 #include "server/pending.h"

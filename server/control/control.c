@@ -246,11 +246,11 @@ static enum ga_status control_identity(struct control *control)
 static void control_rooms_init(struct control *control)
 {
     processes_init(&control->processes, &control->loop, control->conf);
-    sharing_init(&control->sharing);
     control->access_watcher.changed = revocation_look;
     access_init(&control->access, &control->loop, control->conf, &control->storage,
                 &control->access_watcher);
     usage_init(&control->usage, &control->processes, &control->storage);
+    seats_init(&control->seats, &control->usage);
     tenant_table_init(&control->tenants, &control->loop, &control->processes.devices,
                       &control->usage, &tenant_application_hooks);
     images_bound(&control->processes.images, control->images_most);

@@ -14,7 +14,7 @@
 #include "server/control/closes.h"
 #include "server/control/drain.h"
 #include "server/control/notify.h"
-#include "server/control/sharing.h"
+#include "server/control/seat.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
 #include "server/storage/storage.h"
@@ -64,7 +64,7 @@ struct control {
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
     struct processes processes;
-    struct sharing sharing;      /* what applications share */
+    struct seats seats;
     struct ga_list clients;      /* struct control_client */
     struct ga_list applications; /* struct control_application, those that are admitted */
     struct ga_list claims_line;  /* struct claims_place, the first one first (claims.h) */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/claims.h"
+#include "server/control/claims_line.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/scheduling_terms.h"

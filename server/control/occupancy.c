@@ -2,16 +2,15 @@
 #include "server/control/occupancy.h"
 
 #include "api/cuda_names.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
 #include "server/control/seat.h"
+#include "server/processes/processes.h"
 #include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
 
 static void seat_view(const struct seat *seat, const struct tenant *tenant, struct node_view *node)
 {
-    const struct tenant *other = seat->application->tenant;
-    if (other == NULL || other == tenant) {
+    const struct tenant *other = seat->of.tenant;
+    if (other == tenant) {
         return;
     }
     for (unsigned i = 0; i < GPU_SET_WORDS; i++) {
@@ -20,11 +19,11 @@ static void seat_view(const struct seat *seat, const struct tenant *tenant, stru
     }
 }
 
-struct node_view occupancy_view(const struct control *control, const struct tenant *tenant)
+struct node_view occupancy_view(const struct processes *processes, const struct tenant *tenant)
 {
-    struct node_view node = {.gpu_count = control->processes.devices.visible_count,
+    struct node_view node = {.gpu_count = processes->devices.visible_count,
                              .isolation = tenant->terms.isolation};
-    ga_list_each (at, next, &control->processes.processes) {
+    ga_list_each (at, next, &processes->processes) {
         const struct backend_process *process = ga_container(at, struct backend_process, link);
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
             const struct seat *seat = seat_in(process, i);

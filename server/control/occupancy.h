@@ -9,12 +9,12 @@
 
 #include "server/control/placement.h"
 
-struct control;
+struct processes;
 struct refusal;
 struct tenant;
 
 /* The node as an application of this tenant finds it. */
-struct node_view occupancy_view(const struct control *control, const struct tenant *tenant);
+struct node_view occupancy_view(const struct processes *processes, const struct tenant *tenant);
 /* Why placement_pick has answered PLACEMENT_TAKEN. */
 void occupancy_refusal(const struct tenant *tenant, struct refusal *refusal);
 

@@ -4,7 +4,6 @@
 
 #include "api/cuda_names.h"
 #include "base/log.h"
-#include "server/control/application.h"
 #include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
@@ -45,7 +44,7 @@ static bool serves_tenant(const struct backend_process *process, const struct te
     bool serves = false;
     for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
         const struct seat *seat = seat_in(process, i);
-        serves = serves || (seat != NULL && seat->application->tenant == tenant);
+        serves = serves || (seat != NULL && seat->of.tenant == tenant);
     }
     return serves;
 }
@@ -58,8 +57,7 @@ static bool reclaim_others(const struct seat *seat, uint32_t gpu, bool tenant_al
     bool pending = false;
     ga_list_each (at, next, &asker->room->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
-        bool asks = tenant_alone ? serves_tenant(process, seat->application->tenant)
-                                 : uses_gpu(process, gpu);
+        bool asks = tenant_alone ? serves_tenant(process, seat->of.tenant) : uses_gpu(process, gpu);
         if (process == asker || !asks || process->ending || process->fd < 0) {
             continue;
         }
@@ -93,10 +91,10 @@ void reclaim_answer(struct seat *seat, struct channel_request *packet)
         return;
     }
     if (start && !has_a_turn(asker, now)) {
-        ga_warn_of(seat->application->address,
+        ga_warn_of(seat->of.address,
                    "%s lacks memory of a GPU more often than %u times in %u s: others are asked to "
                    "give memory back no more often",
-                   seat->application->label, RECLAIM_BURST,
+                   seat->of.label, RECLAIM_BURST,
                    (unsigned)(RECLAIM_BURST * RECLAIM_EVERY_NS / GA_NS_PER_S));
         return;
     }

@@ -5,7 +5,7 @@
 
 #include "api/cuda_names.h"
 #include "server/control/application.h"
-#include "server/control/claims.h"
+#include "server/control/claims_line.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/tenants/member.h"

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/seat.h"
 #include "server/turns/scheduler.h"
 #include "server/turns/scheduling.h"
 
@@ -61,10 +60,4 @@ void scheduling_tenant_changed(struct tenant *tenant)
     if (control->processes.scheduler != NULL) {
         scheduler_terms_change(control->processes.scheduler, tenant->terms.number, &terms);
     }
-}
-
-bool scheduling_look(const struct seat *seat, uint32_t gpu, struct scheduler_session *session)
-{
-    return seat->process->turns != NULL &&
-           scheduler_session_look(seat->process->turns, seat->number, gpu, session);
 }

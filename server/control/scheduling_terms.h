@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler's facts about tenants: the tenant of an application, and that tenant's terms; and
- * its facts about a seat. */
+/* What the scheduler is told of tenants: whose an application is, and what is agreed on with its
+ * tenant. */
 #ifndef SERVER_CONTROL_SCHEDULING_TERMS_H
 #define SERVER_CONTROL_SCHEDULING_TERMS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct control_application;
-struct scheduler_session;
 struct scheduler_terms;
-struct seat;
 struct tenant;
 
 /* The tenant of an application, for the scheduler: its number in the store, so that no new session
@@ -20,9 +17,5 @@ uint64_t scheduling_tenant_of(const struct control_application *application);
 struct scheduler_terms scheduling_terms_of(const struct control_application *application);
 /* A tenant is here, or has other terms, or is throttled or no more. */
 void scheduling_tenant_changed(struct tenant *tenant);
-
-/* The scheduler's facts about a seat on a GPU of the list that clients see. False: it takes no
- * turns there. */
-bool scheduling_look(const struct seat *seat, uint32_t gpu, struct scheduler_session *session);
 
 #endif

@@ -10,16 +10,17 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/application.h"
 #include "server/control/claims.h"
-#include "server/control/control.h"
 #include "server/control/reclaim.h"
-#include "server/control/scheduling_terms.h"
 #include "server/control/seat_lending.h"
+#include "server/control/seat_turns.h"
 #include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
 #include "server/turns/scheduler.h"
+#include "server/processes/processes.h"
+#include "server/tenants/tenant.h"
 #include "server/usage/accounting.h"
+#include "server/usage/gpu_times.h"
 
 #define READY_MS 3000  /* of a warm process, which takes milliseconds */
 #define END_MS   10000 /* of an application whose process goes on */
@@ -27,6 +28,12 @@
 
 /* The process may have been silent so often: its application may just be ending. */
 #define SILENCES_MAX 3
+
+void seats_init(struct seats *seats, struct usage *usage)
+{
+    seats->usage = usage;
+    sharing_init(&seats->sharing);
+}
 
 static struct seat *seat_of(struct process_seat *base)
 {
@@ -49,8 +56,8 @@ static void seat_fail(struct seat *seat, const char *what)
 {
     struct backend_process *process = seat->process;
     snprintf(process->why, sizeof process->why, "the backend process %s", what);
-    ga_warn_of(seat->application->address, "backend process %d of %s %s", process->child.pid,
-               seat->application->label, what);
+    ga_warn_of(seat->of.address, "backend process %d of %s %s", process->child.pid, seat->of.label,
+               what);
     backend_process_kill(process);
 }
 
@@ -68,17 +75,17 @@ static void seat_not_ended(uv_timer_t *timer)
 /* GA_OK: it is told now, or when there is room. */
 static enum ga_status coming_tell(struct seat *seat)
 {
-    const struct control_application *application = seat->application;
+    const struct seat_application *of = &seat->of;
     struct channel_application packet = {
-        .kind = CHANNEL_APPLICATION, .seat = seat->number, .tls = application->tls};
-    memcpy(packet.id, application->id, sizeof packet.id);
-    memcpy(packet.bind_host, application->host, sizeof packet.bind_host);
-    memcpy(packet.client, application->address, sizeof packet.client);
-    packet.tenant = application->tenant->number;
-    memcpy(packet.tenant_name, application->tenant->terms.name, sizeof packet.tenant_name);
-    memcpy(packet.user, application->user, sizeof packet.user);
-    packet.shown = application->shown;
-    packet.began_ns = control_application_began(seat->application, ga_clock_ns());
+        .kind = CHANNEL_APPLICATION, .seat = seat->number, .tls = of->tls};
+    memcpy(packet.id, of->id, sizeof packet.id);
+    snprintf(packet.bind_host, sizeof packet.bind_host, "%s", of->host);
+    snprintf(packet.client, sizeof packet.client, "%s", of->address);
+    packet.tenant = of->tenant->number;
+    memcpy(packet.tenant_name, of->tenant->terms.name, sizeof packet.tenant_name);
+    snprintf(packet.user, sizeof packet.user, "%s", of->user);
+    packet.shown = *of->shown;
+    packet.began_ns = seat->events->began_ns(seat, ga_clock_ns());
     lender_tell(&seat->lender, &packet);
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;
@@ -110,7 +117,7 @@ static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint
  * has. */
 static const char *seat_end_reason(const struct seat *seat, const char *why)
 {
-    const char *dismissed = seat->application->dismissed_why;
+    const char *dismissed = seat->events->reason(seat);
     bool ended = seat->left || strcmp(why, "exit status 0") == 0;
     return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
 }
@@ -120,21 +127,19 @@ static void fault_look(const struct seat *seat)
 {
     uint32_t fault = atomic_load_explicit(&seat->usage.figures->fault, memory_order_relaxed);
     if (seat->tickets_sent != 0) { /* else it has used no GPU */
-        health_session_ended(&seat->application->control->processes, seat->process->driver,
-                             fault != 0);
+        health_session_ended(seat->process->room, seat->process->driver, fault != 0);
     }
 }
 
 static void seat_end(struct seat *seat, const char *why)
 {
-    struct control_application *application = seat->application;
     gpu_times_seat_ends(&seat->usage);
     accounting_seat_ended(&seat->usage, seat_end_reason(seat, why));
     gpu_times_seat_ended(&seat->usage);
     fault_look(seat);
     bool claimed = gpu_set_any(seat->claimed);
     seat->process->seats[seat->number] = NULL;
-    sharing_share_end(&application->control->sharing, &seat->share);
+    sharing_share_end(&seat->room->sharing, &seat->share);
     lender_seat_end(&seat->lender);
     if (seat->process->turns != NULL) {
         scheduler_seat_end(seat->process->turns, seat->number);
@@ -144,22 +149,7 @@ static void seat_end(struct seat *seat, const char *why)
         seat->events->ended(seat, why);
     }
     uv_close((uv_handle_t *)&seat->timer, seat_closed);
-    if (claimed) {
-        control_applications_open_again(application->control);
-    }
-    control_application_drop(application);
-}
-
-enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)
-{
-    const struct control_application *application = seat->application;
-    const struct device *device = devices_visible(&application->control->processes.devices, gpu);
-    const struct scheduler_terms terms = scheduling_terms_of(application);
-    return seat->process->turns == NULL
-               ? GA_OK
-               : scheduler_session_begin(seat->process->turns, seat->number, gpu, device->ordinal,
-                                         seat->usage.figures, scheduling_tenant_of(application),
-                                         &terms);
+    seat->events->gone(seat, claimed);
 }
 
 enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
@@ -170,7 +160,7 @@ enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
 uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
 {
     /* For the data connection, and as long again for the side connection. */
-    uint64_t ticket_s = seat->application->control->conf->server.ticket_s;
+    uint64_t ticket_s = seat->process->room->conf->server.ticket_s;
     uint64_t latest = seat->usage.taken_ns + 2 * ticket_s * GA_NS_PER_S;
     return seat->bound_ns != 0 ? seat->bound_ns : latest < now ? latest : 0;
 }
@@ -253,7 +243,7 @@ static void seat_room(struct process_seat *base)
 
 static void bound_take(struct seat *seat, uint32_t gpu)
 {
-    if (gpu < seat->application->control->processes.devices.visible_count) {
+    if (gpu < seat->process->room->devices.visible_count) {
         seat->bound_ns = seat->bound_ns != 0 ? seat->bound_ns : ga_clock_ns();
         claims_bound(seat, gpu);
     }
@@ -289,13 +279,12 @@ static void seat_packet(struct process_seat *base, const union channel_packet *p
 static bool seat_request(struct process_seat *base, struct channel_request *packet, int *fd)
 {
     struct seat *seat = seat_of(base);
-    struct control *control = seat->application->control;
     if (packet->verb == CHANNEL_IMAGE_KEEP || packet->verb == CHANNEL_IMAGE_FIND) {
-        const struct owner *owner = &seat->application->owner;
-        return images_answer(&control->processes.images, seat->left ? NULL : owner, packet, fd);
+        const struct owner *owner = seat->of.owner;
+        return images_answer(&seat->process->room->images, seat->left ? NULL : owner, packet, fd);
     }
     if (!reclaim_is(packet) && !lender_is(packet)) {
-        sharing_take(&control->sharing, &seat->share, packet, *fd);
+        sharing_take(&seat->room->sharing, &seat->share, packet, *fd);
         *fd = -1;
         return false;
     }
@@ -330,7 +319,7 @@ static enum ga_status seat_turns(struct process_seat *base)
 static void seat_closing(struct process_seat *base)
 {
     struct seat *seat = seat_of(base);
-    sharing_share_close(&seat->application->control->sharing, &seat->share);
+    sharing_share_close(&seat->room->sharing, &seat->share);
 }
 
 static const struct process_seat_ops seat_ops = {.packet = seat_packet,
@@ -340,31 +329,32 @@ static const struct process_seat_ops seat_ops = {.packet = seat_packet,
                                                  .closing = seat_closing,
                                                  .ended = seat_ended};
 
-enum ga_status seat_take(struct backend_process *process, struct control_application *application,
+enum ga_status seat_take(struct seats *room, struct backend_process *process,
+                         struct control_application *application, const struct seat_application *of,
                          unsigned timeout_s, const struct seat_events *events, struct seat **out)
 {
     struct seat *seat = calloc(1, sizeof *seat);
     if (seat == NULL) {
         return GA_NO_MEMORY;
     }
-    *seat = (struct seat){
-        .base = {.ops = &seat_ops, .client = application->address, .label = application->label},
-        .process = process,
-        .number = backend_process_seat_free(process),
-        .events = events,
-        .application = application,
-        .prompt = process->warm};
+    *seat = (struct seat){.base = {.ops = &seat_ops, .client = of->address, .label = of->label},
+                          .process = process,
+                          .number = backend_process_seat_free(process),
+                          .room = room,
+                          .events = events,
+                          .application = application,
+                          .of = *of,
+                          .prompt = process->warm};
     seat_usage_begin(seat);
     seat_lending_init(seat);
     if (lender_seat_begin(&seat->lender) != GA_OK) {
         free(seat);
         return GA_NO_MEMORY;
     }
-    sharing_share_init(&seat->share, application->tenant->number, seat->number, share_send,
-                       share_charge, seat);
+    sharing_share_init(&seat->share, of->tenant->number, seat->number, share_send, share_charge,
+                       seat);
     seat->timer.data = seat;
     (void)uv_timer_init(process->room->loop, &seat->timer);
-    control_application_keep(application);
     process->seats[seat->number] = &seat->base;
     gpu_times_seat_taken(&seat->usage);
     accounting_seat_taken(&seat->usage);

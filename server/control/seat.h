@@ -19,25 +19,60 @@
 
 struct claim;
 struct control_application;
+struct owner;
+struct scheduler_terms;
 struct seat;
 
-/* Callbacks to the application that has the seat; none after it has left. */
+/* What all seats share. */
+struct seats {
+    struct usage *usage;
+    struct sharing sharing; /* what applications let each other use */
+};
+
+/* An application, as its seats know it. All is borrowed, and there as long as a seat of it is. */
+struct seat_application {
+    const uint8_t *id;           /* 16 bytes */
+    const char *address, *label; /* for the log: where it is; program and pid */
+    const char *program, *user;
+    const char *host; /* of this node, as it has reached it */
+    bool tls;         /* its data is encrypted */
+    struct tenant *tenant;
+    struct member *member;      /* NULL: no user is known */
+    const struct owner *owner;  /* of what it sends */
+    const struct limits *shown; /* what it is told of them */
+    bool *counted;              /* of usage_seat.h */
+};
+
+/* Callbacks to the application that has the seat. */
 struct seat_events {
-    /* A packet about the application came: READY, SERVED, FAILED, IDLE. */
+    /* None of these after it has left.
+     *
+     * A packet about the application came: READY, SERVED, FAILED, IDLE. */
     void (*packet)(struct seat *seat, const union channel_packet *packet);
     /* There is room again in the process's channel, after seat_send has found none. */
     void (*room)(struct seat *seat);
-    /* The application or the process has ended; `why` in words. The last call. */
+    /* The application or the process has ended; `why` in words. */
     void (*ended)(struct seat *seat, const char *why);
+
+    /* When the first session of its application has begun; 0: not yet. */
+    uint64_t (*began_ns)(const struct seat *seat, uint64_t now);
+    /* For the scheduler: whose its sessions are, and what is agreed on with that tenant. */
+    uint64_t (*terms)(const struct seat *seat, struct scheduler_terms *terms);
+    /* Why its application has been ended; "": it has not. */
+    const char *(*reason)(const struct seat *seat);
+    /* The seat is no more; `claimed`: it had claims. The last call. */
+    void (*gone)(struct seat *seat, bool claimed);
 };
 
 struct seat {
     struct process_seat base; /* what its process knows of it */
     struct backend_process *process;
     uint32_t number; /* among the seats of the process */
+    struct seats *room;
     const struct seat_events *events;
-    struct control_application *application;
-    bool left;   /* the application does not use it any more */
+    struct control_application *application; /* of rooms above */
+    struct seat_application of;              /* the same, as far as this room knows it */
+    bool left;                               /* the application does not use it any more */
     bool untold; /* the channel was full: the process does not know yet that it comes, or leaves */
     bool prompt; /* its process was warm when it got it, so it is READY at once, or does not answer
                   */
@@ -64,14 +99,15 @@ struct seat {
     uv_timer_t timer;
 };
 
+void seats_init(struct seats *seats, struct usage *usage);
+
 /* Gives the application a seat in the process, which has one free: it must be READY within
- * timeout_s, one of a warm process within 3 s. GA_LOST: the process is dying. */
-GA_CHECKED enum ga_status seat_take(struct backend_process *process,
-                                    struct control_application *application, unsigned timeout_s,
+ * timeout_s, one of a warm process within 3 s. GA_LOST: the process is dying, and `gone` is called
+ * when it has died. GA_NO_MEMORY: there is no seat. */
+GA_CHECKED enum ga_status seat_take(struct seats *room, struct backend_process *process,
+                                    struct control_application *application,
+                                    const struct seat_application *of, unsigned timeout_s,
                                     const struct seat_events *events, struct seat **out);
-/* Its application may open this GPU, an index into the list that clients see: a session on it needs
- * turns, if there is a policy. */
-GA_CHECKED enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu);
 /* Sends a packet to the process. GA_AGAIN: the channel is full; `room` is called when it is not.
  * GA_LOST: the process is dying. */
 GA_CHECKED enum ga_status seat_send(struct seat *seat, const void *packet, size_t size);

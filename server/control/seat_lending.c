@@ -2,7 +2,6 @@
 #include "server/control/seat_lending.h"
 
 #include "base/list.h"
-#include "server/control/application.h"
 #include "server/control/seat.h"
 
 static bool lending_send(struct lender_seat *lender, const void *packet, size_t size)
@@ -23,14 +22,14 @@ static const struct lender_seat_ops lending_ops = {.send = lending_send, .tell =
 
 void seat_lending_init(struct seat *seat)
 {
-    const struct control_application *application = seat->application;
+    const struct seat_application *of = &seat->of;
     const struct figures_page *figures = seat->process->figures;
     seat->lender = (struct lender_seat){.ops = &lending_ops,
-                                        .tenant = application->tenant,
-                                        .member = application->member,
+                                        .tenant = of->tenant,
+                                        .member = of->member,
                                         .number = seat->number,
                                         .figures = &figures->seats[seat->number],
                                         .memory = figures->memory[seat->number],
-                                        .client = application->address,
-                                        .label = application->label};
+                                        .client = of->address,
+                                        .label = of->label};
 }

@@ -5,7 +5,7 @@
 
 struct seat;
 
-/* Its process, number and application are known. */
+/* Its process, room, number and application are known. */
 void seat_lending_init(struct seat *seat);
 
 #endif

@@ -3,10 +3,9 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "server/control/application.h"
-#include "server/control/control.h"
-#include "server/control/scheduling_terms.h"
 #include "server/control/seat.h"
+#include "server/control/seat_turns.h"
+#include "server/tenants/tenant.h"
 #include "server/turns/scheduler.h"
 
 static const struct seat *seat_using(const struct usage_seat *usage)
@@ -27,7 +26,7 @@ static const struct figures_memory *usage_taken(const struct usage_seat *usage, 
 static uint64_t usage_waited_ns(const struct usage_seat *usage, uint32_t gpu)
 {
     struct scheduler_session turns;
-    return scheduling_look(seat_using(usage), gpu, &turns) ? turns.account.waited_ns : 0;
+    return seat_turns_look(seat_using(usage), gpu, &turns) ? turns.account.waited_ns : 0;
 }
 
 static void usage_shared(const struct usage_seat *usage, uint32_t gpu,
@@ -46,17 +45,17 @@ static const struct usage_seat_ops usage_ops = {.began_ns = usage_began_ns,
 
 void seat_usage_begin(struct seat *seat)
 {
-    struct control_application *application = seat->application;
+    const struct seat_application *of = &seat->of;
     const struct figures_page *figures = seat->process->figures;
-    seat->usage = (struct usage_seat){.room = &application->control->usage,
+    seat->usage = (struct usage_seat){.room = seat->room->usage,
                                       .ops = &usage_ops,
-                                      .tenant_number = application->tenant->terms.number,
-                                      .tenant = application->tenant->terms.name,
-                                      .user = application->user,
-                                      .program = application->program,
-                                      .id = application->id,
-                                      .isolation = application->tenant->terms.isolation,
-                                      .counted = &application->counted,
+                                      .tenant_number = of->tenant->terms.number,
+                                      .tenant = of->tenant->terms.name,
+                                      .user = of->user,
+                                      .program = of->program,
+                                      .id = of->id,
+                                      .isolation = of->tenant->terms.isolation,
+                                      .counted = of->counted,
                                       .driver = seat->process->driver,
                                       .taken_ns = ga_clock_ns(),
                                       .ready = &seat->ready,

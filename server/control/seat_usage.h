@@ -5,7 +5,7 @@
 
 struct seat;
 
-/* Its process, number and application are known; it has been taken now. */
+/* Its process, room, number and application are known; it has been taken now. */
 void seat_usage_begin(struct seat *seat);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
-#include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/seat.h"
 #include "server/control/seat_lending.h"
@@ -24,7 +23,6 @@ static struct tenant *tenant;
 static struct figures_page pages[SEATS];
 static struct process {
     struct backend_process process;
-    struct control_application application;
     struct seat seat;
     int theirs; /* end of its channel */
 } all[SEATS];
@@ -45,9 +43,8 @@ static void start(void)
         cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
         made->process = (struct backend_process){.fd = ends[0], .figures = &pages[i]};
         made->theirs = ends[1];
-        made->application = (struct control_application){.tenant = tenant, .address = "test"};
         made->seat = (struct seat){.process = &made->process,
-                                   .application = &made->application,
+                                   .of = {.tenant = tenant, .address = "test"},
                                    .usage.figures = &pages[i].seats[0]};
         seat_lending_init(&made->seat);
         cr_assert_eq(lender_seat_begin(&made->seat.lender), GA_OK);

@@ -15,7 +15,6 @@
 
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
-#include "server/control/application.h"
 #include "server/control/control.h"
 #include "server/control/seat.h"
 #include "server/control/seat_lending.h"
@@ -37,7 +36,6 @@ static struct member *member; /* of the last process's program */
 static struct figures_page pages[SEATS];
 static struct process {
     struct backend_process process;
-    struct control_application application;
     struct seat seat;
     struct quota quota; /* at its end, like: */
     struct channel_queue queue;
@@ -109,11 +107,10 @@ static void process_begin(struct process *at)
     *at = (struct process){.process = {.fd = (int)i, .figures = &pages[i]}};
     channel_queue_init(&at->process.queue, 256, 256);
     channel_queue_init(&at->queue, UINT32_MAX, 0);
-    at->application = (struct control_application){.tenant = tenant, .address = "test"};
-    at->application.member = i + 1 == SEATS ? member : NULL;
-    at->seat = (struct seat){.process = &at->process,
-                             .application = &at->application,
-                             .usage.figures = &pages[i].seats[0]};
+    at->seat = (struct seat){
+        .process = &at->process,
+        .of = {.tenant = tenant, .member = i + 1 == SEATS ? member : NULL, .address = "test"},
+        .usage.figures = &pages[i].seats[0]};
     seat_lending_init(&at->seat);
     cr_assert_eq(lender_seat_begin(&at->seat.lender), GA_OK);
     lender_tell(&at->seat.lender, &told);
@@ -315,7 +312,7 @@ static uint64_t taken_by(const struct member *of, enum channel_lent kind, uint32
     for (unsigned i = 0; i < SEATS; i++) {
         for (uint32_t at = 0; at < now.gpus; at++) {
             bool counts =
-                (of == NULL || all[i].application.member == of) && (gpu == UINT32_MAX || gpu == at);
+                (of == NULL || all[i].seat.of.member == of) && (gpu == UINT32_MAX || gpu == at);
             sum += counts ? all[i].taken[kind][at] : 0;
         }
     }
@@ -333,7 +330,7 @@ static bool fits_in(const struct lending_account *account, const struct member *
 
 static bool fits(const struct process *at, enum channel_lent kind, uint32_t gpu, uint64_t amount)
 {
-    const struct member *of = at->application.member;
+    const struct member *of = at->seat.of.member;
     return fits_in(&tenant->lender.account, NULL, kind, gpu, amount) &&
            (of == NULL || fits_in(&of->account, of, kind, gpu, amount));
 }
@@ -353,7 +350,7 @@ static uint64_t room_in(const struct lending_account *account, const struct memb
  * each process has been passed the tenant's memory. */
 static void expect_room(struct process *at, uint32_t gpu, bool told)
 {
-    const struct member *of = at->application.member;
+    const struct member *of = at->seat.of.member;
     for (unsigned i = 0; i < 3; i++) {
         uint64_t due = room_in(&tenant->lender.account, NULL, gpu);
         uint64_t own = of != NULL ? room_in(&of->account, of, gpu) : due;

@@ -3,28 +3,24 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/control/application.h"
-#include "server/control/control.h"
 #include "server/control/occupancy.h"
 #include "server/tenants/refusal.h"
 #include "server/control/seat.h"
+#include "server/processes/processes.h"
 #include "server/tenants/tenant.h"
 
-static struct control control;
+static struct processes processes;
 static struct tenant mine, other;
-static struct control_application my_program, other_program;
 static struct seat my_seat, other_seat;
 static struct backend_process process;
 
 static void setup(void)
 {
-    control.processes.devices.visible_count = 80;
-    ga_list_init(&control.processes.processes);
-    ga_list_append(&control.processes.processes, &process.link);
-    my_program.tenant = &mine;
-    other_program.tenant = &other;
-    my_seat.application = &my_program;
-    other_seat.application = &other_program;
+    processes.devices.visible_count = 80;
+    ga_list_init(&processes.processes);
+    ga_list_append(&processes.processes, &process.link);
+    my_seat.of.tenant = &mine;
+    other_seat.of.tenant = &other;
     process.seats[0] = &my_seat.base;
     process.seats[CHANNEL_SEATS - 1] = &other_seat.base;
 }
@@ -33,7 +29,7 @@ TestSuite(occupancy, .init = setup);
 
 static uint32_t pick(uint32_t device)
 {
-    const struct node_view node = occupancy_view(&control, &mine);
+    const struct node_view node = occupancy_view(&processes, &mine);
     return placement_pick(&node, device);
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
-#include "server/control/application.h"
 #include "server/control/reclaim.h"
 #include "server/control/seat.h"
 #include "server/processes/backend_process.h"
@@ -18,7 +17,6 @@
 #define OTHERS 3
 
 static struct processes room;
-static struct control_application application = {.address = "127.0.0.1:1", .label = "a test"};
 static struct process {
     struct backend_process process;
     struct seat seat;
@@ -31,7 +29,7 @@ static void add(struct process *made, uint32_t gpu)
     cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     *made = (struct process){.process = {.room = &room, .fd = ends[0]}, .theirs = ends[1]};
     made->seat.process = &made->process;
-    made->seat.application = &application;
+    made->seat.of = (struct seat_application){.address = "127.0.0.1:1", .label = "a test"};
     made->seat.gpus[gpu / 64] = UINT64_C(1) << gpu % 64;
     made->process.seats[0] = &made->seat.base;
     ga_list_append(&room.processes, &made->process.link);

@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
-    sharing_init(&control.sharing);
+    seats_init(&control.seats, &control.usage);
     control.storage.conf = &conf;
     access_init(&control.access, &control.loop, &conf, &control.storage, NULL);
     usage_init(&control.usage, &control.processes, &control.storage);
