@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory and events of other programs on the same server (server/control/sharing.h). A handle is
- * the key that gpuaasd has made for what is shared, and which part of its mapping an allocation is.
+/* Memory and events of other programs on the same server (server/sharing/sharing_registry.h). A
+ * handle is the key that gpuaasd has made for what is shared, and which part of its mapping an
+ * allocation is.
  *
  * Opened memory lies in the session's window where the allocator reserves room for the mapping, at
  * one address on both ends as all memory does; the allocator itself knows nothing of it. */

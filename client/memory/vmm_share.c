@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of other programs of this machine: exported as a descriptor of a file without a name,
- * which may be passed on and holds the key that gpuaasd has made (server/control/sharing.h).
+ * which may be passed on and holds the key that gpuaasd has made
+ * (server/sharing/sharing_registry.h).
  *
  * What a reader would get wrong: a descriptor holds the memory. As nobody counts descriptors, each
  * that a program gets has a lock that is the kernel's (an open file description's) and is gone with

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of device memory that an application lets others use, by the keys of the sharing
- * registry (server/control/sharing.h). They stay in the backend process that has made them, and
- * gpuaasd fetches one when somebody opens it, so what an application shares uses up its own
- * descriptors and nobody else's.
+ * registry (server/sharing/sharing_registry.h). They stay in the backend process that has made
+ * them, and gpuaasd fetches one when somebody opens it, so what an application shares uses up its
+ * own descriptors and nobody else's.
  *
  * Under the backend's ticket_lock: the submit thread adds and withdraws, the thread that reads the
  * channel looks up. */

@@ -9,11 +9,11 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/access/audit.h"
-#include "server/control/claims.h"
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
-#include "server/control/seat.h"
 #include "server/control/tenant_applications.h"
+#include "server/seats/claims.h"
+#include "server/seats/seat.h"
 #include "server/tenants/member.h"
 
 /* ---- life */

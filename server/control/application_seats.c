@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/claims.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 #include "server/control/scheduling_terms.h"
-#include "server/control/seat.h"
+#include "server/seats/claims.h"
+#include "server/seats/seat.h"
 #include "server/turns/scheduler.h"
 
 /* It has lost a seat. */

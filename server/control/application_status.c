@@ -3,10 +3,10 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/control.h"
-#include "server/control/seat.h"
-#include "server/control/seat_turns.h"
 #include "server/control/status_sink.h"
 #include "server/processes/backend_process.h"
+#include "server/seats/seat.h"
+#include "server/seats/seat_turns.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/seat_use.h"
 

@@ -2,11 +2,11 @@
 #include "server/control/claims_line.h"
 
 #include "server/control/application.h"
-#include "server/control/claims.h"
 #include "server/control/control.h"
-#include "server/control/seat.h"
 #include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
+#include "server/seats/claims.h"
+#include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
 

@@ -11,15 +11,15 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/claims.h"
 #include "server/control/claims_line.h"
 #include "server/control/client_state.h"
 #include "server/control/gpu_time.h"
-#include "server/control/occupancy.h"
-#include "server/control/placement.h"
-#include "server/control/seat.h"
-#include "server/control/seat_turns.h"
 #include "server/control/tenant_applications.h"
+#include "server/placement/occupancy.h"
+#include "server/placement/placement.h"
+#include "server/seats/claims.h"
+#include "server/seats/seat.h"
+#include "server/seats/seat_turns.h"
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
 {

@@ -10,7 +10,7 @@
 #include "server/control/application.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 
 #define TURN_MS     100
 #define SESSIONS_NS (1500 * GA_NS_PER_MS) /* until its backend processes end */

@@ -11,7 +11,7 @@
 #include "server/control/control.h"
 #include "server/control/dismiss.h"
 #include "server/control/notify.h"
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
 
 #define NOTIFY_MS 5000 /* systemd waits on, as long as it hears */

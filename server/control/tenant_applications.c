@@ -7,10 +7,10 @@
 #include "server/control/application.h"
 #include "server/control/gpu_time.h"
 #include "server/control/scheduling_terms.h"
-#include "server/control/seat.h"
 #include "server/control/status_sink.h"
 #include "server/control/time_limits.h"
 #include "server/processes/devices.h"
+#include "server/seats/seat.h"
 #include "server/tenants/member.h"
 #include "server/tenants/refusal.h"
 

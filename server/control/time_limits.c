@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "server/control/application.h"
 #include "server/control/dismiss.h"
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 #include "server/tenants/member.h"
 
 /* The process, which looks every second, has had its time to say why and to end. */

@@ -3,7 +3,7 @@
 #include "server/monitoring/process_status.h"
 
 #include "server/control/application.h"
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 
 static void one_status(const struct backend_process *process, const struct seat *seat,
                        const struct status_sink *sink)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
-#include "server/control/sharing.h"
+#include "server/sharing/sharing_registry.h"
 
 static struct sharing registry;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/cuda_names.h"
-#include "server/control/sharing.h"
+#include "server/sharing/sharing_registry.h"
 #include "server/tests/sharing_processes.h"
 
 TestSuite(held_memory, .init = setup, .fini = teardown);

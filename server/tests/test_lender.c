@@ -10,9 +10,9 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/control/control.h"
-#include "server/control/seat.h"
-#include "server/control/seat_lending.h"
 #include "server/processes/backend_process.h"
+#include "server/seats/seat.h"
+#include "server/seats/seat_lending.h"
 #include "server/tenants/lender_rates.h"
 
 #define SEATS 3

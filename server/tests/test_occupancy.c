@@ -3,10 +3,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/control/occupancy.h"
-#include "server/tenants/refusal.h"
-#include "server/control/seat.h"
+#include "server/placement/occupancy.h"
 #include "server/processes/processes.h"
+#include "server/seats/seat.h"
+#include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
 
 static struct processes processes;

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
-#include "server/control/reclaim.h"
-#include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
+#include "server/seats/reclaim.h"
+#include "server/seats/seat.h"
 
 #define OTHERS 3
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/cuda_names.h"
-#include "server/control/sharing.h"
+#include "server/sharing/sharing_registry.h"
 #include "server/tests/sharing_processes.h"
 
 TestSuite(sharing, .init = setup, .fini = teardown);

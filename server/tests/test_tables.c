@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "server/backend/tickets.h"
-#include "server/control/placement.h"
+#include "server/placement/placement.h"
 #include "server/session/ranges.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The seat of an application in a backend process, as far as its usage goes. Rooms above have the
- * whole seat (server/control/seat.h). */
+ * whole seat (server/seats/seat.h). */
 #ifndef SERVER_USAGE_USAGE_SEAT_H
 #define SERVER_USAGE_USAGE_SEAT_H
 

@@ -249,11 +249,11 @@ class Statics(RuleTest):
     def test_nouns(self):
         text = "static int {0}(int a,\n               int b)\n{{\n    return a;\n}}\n"
         self.write("softgpu/find_ticket.c", text.format("find") + text.format("ticket_find"))
-        self.keeps(rule_statics, "server/control/sharing.c", text.format("sharing_find"))
+        self.keeps(rule_statics, "server/sharing/sharing_registry.c", text.format("sharing_find"))
         self.keeps(rule_statics, "server/backend/tickets.c", text.format("ticket_find"))
-        self.keeps(rule_statics, "server/control/sharing.c", text.format("find")[7:])
+        self.keeps(rule_statics, "server/sharing/sharing_registry.c", text.format("find")[7:])
         self.keeps(rule_statics, "server/tests/test_sharing.c", text.format("find"))
-        self.breaks(rule_statics, "server/control/sharing.c", text.format("find"),
+        self.breaks(rule_statics, "server/sharing/sharing_registry.c", text.format("find"),
                     "softgpu/find_ticket.c")
         self.breaks(rule_statics, "base/log_line.c", "static int find(int a) { return a; }\n",
                     "base/log_line.c:1: find")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a seat that the room of tenants gets. */
-#ifndef SERVER_CONTROL_SEAT_LENDING_H
-#define SERVER_CONTROL_SEAT_LENDING_H
+/* What the room of tenants is told of a seat. */
+#ifndef SERVER_SEATS_SEAT_LENDING_H
+#define SERVER_SEATS_SEAT_LENDING_H
 
 struct seat;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/seat_turns.h"
+#include "server/seats/seat_turns.h"
 
-#include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
+#include "server/seats/seat.h"
 #include "server/turns/scheduler.h"
 
 enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu)

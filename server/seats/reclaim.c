@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passing on requests to return cached memory. */
-#include "server/control/reclaim.h"
+#include "server/seats/reclaim.h"
 
 #include "api/cuda_names.h"
 #include "base/log.h"
-#include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
+#include "server/seats/seat.h"
 
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* who has not answered by then does not count any more */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/held_memory.h"
+#include "server/sharing/held_memory.h"
 
 #include <stdlib.h>
 

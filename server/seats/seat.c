@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 
 #include <unistd.h>
 
@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/claims.h"
-#include "server/control/reclaim.h"
-#include "server/control/seat_lending.h"
-#include "server/control/seat_turns.h"
-#include "server/control/seat_usage.h"
 #include "server/processes/backend_process.h"
-#include "server/turns/scheduler.h"
 #include "server/processes/processes.h"
+#include "server/seats/claims.h"
+#include "server/seats/reclaim.h"
+#include "server/seats/seat_lending.h"
+#include "server/seats/seat_turns.h"
+#include "server/seats/seat_usage.h"
 #include "server/tenants/tenant.h"
+#include "server/turns/scheduler.h"
 #include "server/usage/accounting.h"
 #include "server/usage/gpu_times.h"
 

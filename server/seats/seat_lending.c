@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/seat_lending.h"
+#include "server/seats/seat_lending.h"
 
 #include "base/list.h"
-#include "server/control/seat.h"
+#include "server/seats/seat.h"
 
 static bool lending_send(struct lender_seat *lender, const void *packet, size_t size)
 {

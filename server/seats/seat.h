@@ -3,18 +3,18 @@
  *
  * What a reader would get wrong: a seat outlives the application's use of it, until the process has
  * reported the end of the application, or has died. */
-#ifndef SERVER_CONTROL_SEAT_H
-#define SERVER_CONTROL_SEAT_H
+#ifndef SERVER_SEATS_SEAT_H
+#define SERVER_SEATS_SEAT_H
 
 #include <stdbool.h>
 #include <uv.h>
 
 #include "server/channel.h"
 #include "server/gpu_set.h"
-#include "server/tenants/lender.h"
-#include "server/control/reclaim.h"
-#include "server/control/sharing.h"
 #include "server/processes/backend_process.h"
+#include "server/seats/reclaim.h"
+#include "server/sharing/sharing_registry.h"
+#include "server/tenants/lender.h"
 #include "server/usage/usage_seat.h"
 
 struct claim;

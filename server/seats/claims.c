@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/claims.h"
+#include "server/seats/claims.h"
 
 #include <stdlib.h>
 
 #include "base/failpoint.h"
-#include "server/control/seat.h"
 #include "server/processes/backend_process.h"
 #include "server/processes/processes.h"
+#include "server/seats/seat.h"
 
 #define ANSWER_NS (2 * GA_NS_PER_S) /* a process answers at once, or is in trouble */
 

@@ -4,10 +4,10 @@
  * Note: an application uses a GPU from when it has opened it, as its backend process says, until
  * that process has ended, also while it is ending: until then its work may run. Before it has a
  * claim (claims.h). */
-#ifndef SERVER_CONTROL_OCCUPANCY_H
-#define SERVER_CONTROL_OCCUPANCY_H
+#ifndef SERVER_PLACEMENT_OCCUPANCY_H
+#define SERVER_PLACEMENT_OCCUPANCY_H
 
-#include "server/control/placement.h"
+#include "server/placement/placement.h"
 
 struct processes;
 struct refusal;

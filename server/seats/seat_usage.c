@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/seat_usage.h"
+#include "server/seats/seat_usage.h"
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "server/control/seat.h"
-#include "server/control/seat_turns.h"
+#include "server/seats/seat.h"
+#include "server/seats/seat_turns.h"
 #include "server/tenants/tenant.h"
 #include "server/turns/scheduler.h"
 

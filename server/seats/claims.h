@@ -10,8 +10,8 @@
  *
  * Note: what a process answers is a stranger's word, as is all that it does with its GPUs
  * (docs/isolation.md), and not taken for ever (claims_doubted). */
-#ifndef SERVER_CONTROL_CLAIMS_H
-#define SERVER_CONTROL_CLAIMS_H
+#ifndef SERVER_SEATS_CLAIMS_H
+#define SERVER_SEATS_CLAIMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

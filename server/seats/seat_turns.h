@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The seat of an application, as far as its sessions take turns on the GPUs. `gpu` is an index into
  * the list that clients see. */
-#ifndef SERVER_CONTROL_SEAT_TURNS_H
-#define SERVER_CONTROL_SEAT_TURNS_H
+#ifndef SERVER_SEATS_SEAT_TURNS_H
+#define SERVER_SEATS_SEAT_TURNS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which GPU of this node serves a device that an application opens. Pure: it decides from what it
  * is given, and knows no clock, no process and no connection. */
-#ifndef SERVER_CONTROL_PLACEMENT_H
-#define SERVER_CONTROL_PLACEMENT_H
+#ifndef SERVER_PLACEMENT_PLACEMENT_H
+#define SERVER_PLACEMENT_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

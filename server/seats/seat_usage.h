@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a seat that the room of usage gets. */
-#ifndef SERVER_CONTROL_SEAT_USAGE_H
-#define SERVER_CONTROL_SEAT_USAGE_H
+/* What the room of usage is told of a seat. */
+#ifndef SERVER_SEATS_SEAT_USAGE_H
+#define SERVER_SEATS_SEAT_USAGE_H
 
 struct seat;
 

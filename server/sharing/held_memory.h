@@ -8,8 +8,8 @@
  *
  * Figures of applications are a stranger's: one that says too little is charged too little, as with
  * its own memory. */
-#ifndef SERVER_CONTROL_HELD_MEMORY_H
-#define SERVER_CONTROL_HELD_MEMORY_H
+#ifndef SERVER_SHARING_HELD_MEMORY_H
+#define SERVER_SHARING_HELD_MEMORY_H
 
 #include <stdint.h>
 

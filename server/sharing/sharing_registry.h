@@ -14,14 +14,14 @@
  * applications that share much use up no descriptors but their own.
  *
  * An entry lives until its owner withdraws it, or ends in whatever way. */
-#ifndef SERVER_CONTROL_SHARING_H
-#define SERVER_CONTROL_SHARING_H
+#ifndef SERVER_SHARING_SHARING_REGISTRY_H
+#define SERVER_SHARING_SHARING_REGISTRY_H
 
 #include <stdint.h>
 
 #include "base/list.h"
 #include "server/channel.h"
-#include "server/control/held_memory.h"
+#include "server/sharing/held_memory.h"
 
 struct sharing {
     struct ga_list entries; /* struct sharing_entry */

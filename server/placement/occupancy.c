@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/occupancy.h"
+#include "server/placement/occupancy.h"
 
 #include "api/cuda_names.h"
-#include "server/control/seat.h"
 #include "server/processes/processes.h"
+#include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
 

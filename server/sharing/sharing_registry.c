@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of what applications share. */
-#include "server/control/sharing.h"
+#include "server/sharing/sharing_registry.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/placement.h"
+#include "server/placement/placement.h"
 
 bool placement_allows(const struct node_view *node, uint32_t gpu)
 {
