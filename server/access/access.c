@@ -10,9 +10,9 @@ static void access_turn(uv_timer_t *timer);
 static void access_ends_ask(struct access *access);
 
 void access_init(struct access *access, uv_loop_t *loop, const struct conf *conf,
-                 struct storage *storage, struct access_watcher *watcher)
+                 struct storage *storage)
 {
-    *access = (struct access){.loop = loop, .conf = conf, .storage = storage, .watcher = watcher};
+    *access = (struct access){.loop = loop, .conf = conf, .storage = storage};
     access->audit.conf = conf;
 }
 

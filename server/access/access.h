@@ -29,7 +29,7 @@ struct access {
     uv_loop_t *loop;
     const struct conf *conf;
     struct storage *storage;
-    struct access_watcher *watcher; /* NULL: there is none */
+    struct access_watcher *watcher; /* set by it; NULL: there is none */
     struct auth *auth;
     uint64_t changes; /* of the store, as they have been looked at */
     uint64_t slow_ns; /* see authentication_slow_wait_ns */
@@ -42,7 +42,7 @@ struct access {
 
 /* All is borrowed. */
 void access_init(struct access *access, uv_loop_t *loop, const struct conf *conf,
-                 struct storage *storage, struct access_watcher *watcher);
+                 struct storage *storage);
 /* Begins to use the store, which is open. An error has been logged. */
 GA_CHECKED enum ga_status access_open(struct access *access);
 void access_close(struct access *access);

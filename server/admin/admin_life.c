@@ -32,7 +32,7 @@ static json_t *drain_record(const struct control *control, uint32_t gpu)
 {
     json_t *record = json_object();
     admin_set(record, "gpu", gpu != DRAIN_NODE ? json_integer(gpu) : json_null());
-    admin_set_drain(record, drain_of(control, gpu));
+    admin_set_drain(record, drain_of(&control->applications, gpu));
     return record;
 }
 
@@ -41,7 +41,7 @@ static enum admin_code drain_place(struct admin_call *call, uint32_t *gpu)
 {
     uint64_t number = admin_number(call, "gpu", DRAIN_NODE);
     *gpu = (uint32_t)number;
-    if (!call->control->serving) {
+    if (!call->control->processes.serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
     if (number != DRAIN_NODE && number >= call->control->processes.devices.visible_count) {
@@ -68,7 +68,9 @@ enum admin_code admin_verb_drain(struct admin_call *call)
                        reason[0] == 0 ? "a reason must be given" : "the deadline is too far away");
     } else if (!call->dry_run) {
         code = admin_status_code(
-            call, drain_begin(call->control, gpu, reason, deadline_s, why, sizeof why), why);
+            call,
+            drain_begin(&call->control->applications, gpu, reason, deadline_s, why, sizeof why),
+            why);
     }
     json_t *after = drain_record(call->control, gpu);
     if (call->dry_run) {
@@ -88,8 +90,9 @@ enum admin_code admin_verb_undrain(struct admin_call *call)
         return code;
     }
     json_t *before = drain_record(call->control, gpu);
-    if (!call->dry_run && drain_of(call->control, gpu)->state != DRAIN_NONE) {
-        code = admin_status_code(call, drain_end(call->control, gpu, why, sizeof why), why);
+    if (!call->dry_run && drain_of(&call->control->applications, gpu)->state != DRAIN_NONE) {
+        code = admin_status_code(
+            call, drain_end(&call->control->applications, gpu, why, sizeof why), why);
     }
     json_t *after = drain_record(call->control, gpu);
     if (call->dry_run) {

@@ -46,10 +46,10 @@ enum admin_code admin_verb_health(struct admin_call *call)
     for (unsigned i = 0; i < control->listener_count; i++) {
         (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
     }
-    admin_set_drain(call->result, drain_of(control, DRAIN_NODE));
-    if (control->stopping || !control->serving) {
+    admin_set_drain(call->result, drain_of(&control->applications, DRAIN_NODE));
+    if (control->stopping || !control->processes.serving) {
         admin_set_text(call->result, "state", control->stopping ? "stopping" : "starting");
-    } else if (drain_of(control, DRAIN_NODE)->state == DRAIN_NONE) {
+    } else if (drain_of(&control->applications, DRAIN_NODE)->state == DRAIN_NONE) {
         admin_set_text(call->result, "state", "serving");
     }
     admin_set_flag(call->result, "ready", readiness_look(control, health_condition, problems));
@@ -60,7 +60,7 @@ enum admin_code admin_verb_health(struct admin_call *call)
     admin_set_number(call->result, "pid", (uint64_t)getpid());
     admin_set(call->result, "listeners", listeners);
     admin_set_number(call->result, "gpus", control->processes.devices.visible_count);
-    admin_set_number(call->result, "gpus_left_out", control->serving ? unknown : 0);
+    admin_set_number(call->result, "gpus_left_out", control->processes.serving ? unknown : 0);
     admin_set_number(call->result, "gpus_failed", failed);
     status_collect(control, &sink);
     return ADMIN_OK;
@@ -116,7 +116,10 @@ static json_t *node_gpu_of(const struct control *control, const struct device *d
     admin_set_number(gpu, "section", device->gpu->number);
     admin_set_text(gpu, "uuid", device->known ? uuid : NULL);
     admin_set_text(gpu, "model", device->known ? device->facts.name : NULL);
-    admin_set_text(gpu, "state", device->known ? "ready" : control->serving ? "lost" : "starting");
+    admin_set_text(gpu, "state",
+                   device->known                ? "ready"
+                   : control->processes.serving ? "lost"
+                                                : "starting");
     admin_set_text(gpu, "health", !device->known ? NULL : device->health.failed ? "failed" : "ok");
     admin_set_text(gpu, "health_reason", device->health.reason);
     admin_set(gpu, "memory_total_bytes",
@@ -136,8 +139,8 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
     status_collect(control, &sink);
     for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
         json_t *gpu = node_gpu_of(control, devices_visible(&control->processes.devices, i));
-        if (control->serving) {
-            admin_set_drain(gpu, drain_of(control, i));
+        if (control->processes.serving) {
+            admin_set_drain(gpu, drain_of(&control->applications, i));
         }
         admin_set_number(gpu, "gpu", i);
         admin_set_number(gpu, "sessions", use.sessions[i]);

@@ -75,7 +75,7 @@ static enum admin_code policy_gpu(struct admin_call *call, uint32_t *gpu)
 {
     uint64_t number = admin_number(call, "gpu", 0);
     uint64_t wanted = admin_number(call, "generation", STORE_ANY_GENERATION);
-    if (!call->control->serving) {
+    if (!call->control->processes.serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
     if (number >= call->control->processes.devices.visible_count) {

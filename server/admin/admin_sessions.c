@@ -228,7 +228,7 @@ static enum admin_code session_find(struct admin_call *call, struct control_appl
     }
     status_collect(call->control, &sink);
     if (search.found == 1) {
-        *found = control_application_find(call->control, search.id);
+        *found = control_application_find(&call->control->applications, search.id);
         *session = search.session;
         return ADMIN_OK;
     }

@@ -70,7 +70,7 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
     const struct tenant_terms terms = access_terms(tenant);
-    tenant_renew(&call->control->tenants, &terms);
+    tenant_renew(&call->control->applications.tenants, &terms);
 }
 
 void admin_limits_warn(struct admin_call *call, const char *who, const struct limits *limits,
@@ -271,7 +271,7 @@ static unsigned tenant_sessions_end(struct admin_call *call, const struct store_
 {
     struct control *control = call->control;
     unsigned count = 0;
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &control->applications.all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (application->tenant->terms.number == tenant->number) {
@@ -290,7 +290,8 @@ static unsigned tenant_sessions_end(struct admin_call *call, const struct store_
 
 static unsigned tenant_sessions_count(struct admin_call *call, const struct store_tenant *tenant)
 {
-    const struct tenant *here = tenant_known(&call->control->tenants, tenant->number, tenant->name);
+    const struct tenant *here =
+        tenant_known(&call->control->applications.tenants, tenant->number, tenant->name);
     return here != NULL ? here->application_count : 0;
 }
 

@@ -62,7 +62,7 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     struct sums sums = {.tenant_number = tenant->number, .use = use};
     const struct status_sink sink = {.user = &sums, .application = sums_add};
     *use = (struct admin_tenant_use){0};
-    if (tenant_known(&call->control->tenants, tenant->number, tenant->name) !=
+    if (tenant_known(&call->control->applications.tenants, tenant->number, tenant->name) !=
         NULL) { /* most of them are not */
         status_collect(call->control, &sink);
     }

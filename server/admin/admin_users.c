@@ -209,9 +209,10 @@ static void user_limits_warn(struct admin_call *call, struct store *store,
                              const struct store_user *user)
 {
     struct store_tenant of;
-    const struct tenant *tenant = store_tenant_get(store, user->tenant, &of) == GA_OK
-                                      ? tenant_known(&call->control->tenants, of.number, of.name)
-                                      : NULL;
+    const struct tenant *tenant =
+        store_tenant_get(store, user->tenant, &of) == GA_OK
+            ? tenant_known(&call->control->applications.tenants, of.number, of.name)
+            : NULL;
     const struct member *member = tenant != NULL ? member_known(tenant, user->name) : NULL;
     if (member != NULL) {
         const struct admin_tenant_use use = {

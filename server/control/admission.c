@@ -8,6 +8,7 @@
 #include "server/access/access.h"
 #include "server/access/audit.h"
 #include "server/access/authentication.h"
+#include "server/control/client_application.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
@@ -36,12 +37,12 @@ static bool member_take(struct control_application *application, struct tenant *
 static bool tenant_takes(struct control_client *client, const struct tenant_terms *terms,
                          struct refusal *refusal)
 {
-    struct tenant *tenant = tenant_find(&client->control->tenants, terms);
+    struct tenant *tenant = tenant_find(&client->control->applications.tenants, terms);
     if (tenant == NULL) {
         return admission_no_memory(refusal);
     }
-    bool again = control_client_rejoin(client, tenant);
-    if (!again && drain_refuses(client->control, DRAIN_NODE, refusal)) {
+    bool again = client_application_rejoin(client, tenant);
+    if (!again && drain_refuses(&client->control->applications, DRAIN_NODE, refusal)) {
         tenant_drop(tenant);
         return false;
     }

@@ -9,7 +9,7 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/access/audit.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/dismiss.h"
 #include "server/control/tenant_applications.h"
 #include "server/seats/claims.h"
@@ -34,7 +34,7 @@ static void host_of(const char *url, char host[CONF_TEXT_MAX])
     }
 }
 
-struct control_application *control_application_make(struct control *control,
+struct control_application *control_application_make(struct applications *room,
                                                      const struct handshake_hello *hello,
                                                      const struct transport_conn *conn,
                                                      const char *address, bool tls)
@@ -44,7 +44,7 @@ struct control_application *control_application_make(struct control *control,
     if (made == NULL) {
         return NULL;
     }
-    *made = (struct control_application){.control = control,
+    *made = (struct control_application){.room = room,
                                          .owner = owner_of(conn, hello->application),
                                          .tls = tls,
                                          .way = tls               ? "tls"
@@ -73,10 +73,11 @@ static uint64_t application_number(const uint8_t *id)
     return number;
 }
 
-struct control_application *control_application_find(struct control *control, const uint8_t id[16])
+struct control_application *control_application_find(struct applications *room,
+                                                     const uint8_t id[16])
 {
     const struct ga_number_node *node =
-        ga_number_map_find(&control->applications_by_number, application_number(id));
+        ga_number_map_find(&room->by_number, application_number(id));
     struct control_application *found =
         node != NULL ? ga_container(node, struct control_application, known) : NULL;
     return found != NULL && memcmp(found->id, id, sizeof found->id) == 0 ? found : NULL;
@@ -84,15 +85,15 @@ struct control_application *control_application_find(struct control *control, co
 
 bool control_application_admit(struct control_application *application, struct tenant *tenant)
 {
-    struct control *control = application->control;
+    struct applications *room = application->room;
     if (!application->observer) { /* which may become another application of the same id */
-        if (control_application_find(control, application->id) != NULL) {
+        if (control_application_find(room, application->id) != NULL) {
             return false;
         }
-        ga_number_map_add(&control->applications_by_number, &application->known,
+        ga_number_map_add(&room->by_number, &application->known,
                           application_number(application->id));
     }
-    ga_list_append(&control->applications, &application->link);
+    ga_list_append(&room->all, &application->link);
     tenant_join(tenant, application);
     application->admitted = true;
     return true;
@@ -121,7 +122,7 @@ static void application_not_alone(struct control_application *application)
 {
     if (application->alone) {
         application->alone = false;
-        application->control->alone_count--;
+        application->room->alone_count--;
         control_application_drop(application);
     }
 }
@@ -150,8 +151,7 @@ static struct audit_program audit_program_of(const struct control_application *a
 static void application_audit_close(const struct control_application *application)
 {
     const struct audit_program program = audit_program_of(application);
-    audit_closes(&application->control->access.audit, &program,
-                 ga_clock_ns() - application->began_ns,
+    audit_closes(&application->room->access->audit, &program, ga_clock_ns() - application->began_ns,
                  application->dismissed_ns != 0 ? application->dismissed_why : "ended");
 }
 
@@ -166,27 +166,26 @@ void control_application_end(struct control_application *application)
     }
     if (application->admitted) {
         if (!application->observer) {
-            ga_number_map_remove(&application->control->applications_by_number,
-                                 &application->known);
+            ga_number_map_remove(&application->room->by_number, &application->known);
         }
         ga_list_remove(&application->link);
         if (application->session) {
             application_audit_close(application);
-            application->control->closed[application->closes]++;
+            application->room->closed[application->closes]++;
         }
         tenant_leave(application);
         application->admitted = false;
         if (!owner_lasts(&application->owner)) {
-            images_forget(&application->control->processes.images, &application->owner);
+            images_forget(&application->room->processes->images, &application->owner);
         }
     }
     application_not_alone(application);
     control_application_drop(application); /* the last: it may have been the last use */
 }
 
-void control_applications_end(struct control *control)
+void control_applications_end(struct applications *room)
 {
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &room->all) {
         control_application_end(ga_container(at, struct control_application, link));
     }
 }
@@ -207,19 +206,19 @@ static bool seat_goes_on(const struct seat *seat)
 
 void control_application_left(struct control_application *application)
 {
-    struct control *control = application->control;
+    struct applications *room = application->room;
     bool alone = false;
     application_hear(application);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         alone = alone || seat_goes_on(application->seats[i]);
     }
-    if (!alone || control->stopping || !application->admitted) {
+    if (!alone || room->stopping || !application->admitted) {
         control_application_end(application);
         return;
     }
     application->alone = true;
     application->alone_told = false;
-    control->alone_count++;
+    room->alone_count++;
     control_application_keep(application);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         struct seat *seat = application->seats[i];
@@ -256,7 +255,7 @@ control_application_rejoin(const struct control_application *application,
                            const struct tenant *tenant)
 {
     struct control_application *known =
-        control_application_find(application->control, application->id);
+        control_application_find(application->room, application->id);
     if (known == NULL || !known->alone || known->tls != application->tls ||
         known->tenant != tenant || !owner_same(&known->owner, &application->owner)) {
         return NULL;
@@ -285,11 +284,11 @@ void control_application_refused(const struct control_application *application,
                                  const struct refusal *refusal)
 {
     if (refusal->reason == REFUSAL_LIMIT) {
-        totals_refused(&application->control->usage.totals, control_application_tenant(application),
+        totals_refused(&application->room->usage->totals, control_application_tenant(application),
                        refusal->limit);
     }
     const struct audit_program program = audit_program_of(application);
-    audit_turned_away(&application->control->access.audit, &program, refusal);
+    audit_turned_away(&application->room->access->audit, &program, refusal);
 }
 
 static void session_begin(struct control_application *application)
@@ -297,10 +296,10 @@ static void session_begin(struct control_application *application)
     struct refusal refusal;
     application->session = true;
     tenant_session_begin(application);
-    totals_session(&application->control->usage.totals, application->tenant->terms.name);
+    totals_session(&application->room->usage->totals, application->tenant->terms.name);
     const struct audit_program program = audit_program_of(application);
-    if (!audit_opens(&application->control->access.audit, &program, &refusal)) {
-        application->control->refused[refusal.reason]++;
+    if (!audit_opens(&application->room->access->audit, &program, &refusal)) {
+        application->room->refused[refusal.reason]++;
         dismiss_application(application, APPLICATION_KILLED, refusal.result, refusal.why);
     }
 }
@@ -317,9 +316,9 @@ uint64_t control_application_began(struct control_application *application, uint
     return application->began_ns;
 }
 
-void control_applications_open_again(struct control *control)
+void control_applications_open_again(struct applications *room)
 {
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &room->all) {
         (void)control_application_open_again(ga_container(at, struct control_application, link));
     }
 }

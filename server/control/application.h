@@ -18,15 +18,37 @@
 #include "server/processes/devices.h"
 #include "server/processes/owner.h"
 
-struct control;
+struct applications;
 struct seat;
 struct refusal;
 struct status_sink;
 
+/* A control connection of an application, as the application knows it. Rooms above have the whole
+ * client. */
+struct application_client;
+
+struct application_client_ops {
+    /* Whether an open of it waits for this seat; for any, if that is NULL. */
+    bool (*waits)(const struct application_client *client, const struct seat *seat);
+    /* Whether an open of it waits for others' claims. */
+    bool (*waits_for_claims)(const struct application_client *client);
+    /* Answers the opens that waited for this seat; `reason` NULL: it is ready. Flush next. */
+    void (*answer)(struct application_client *client, struct seat *seat, int32_t result,
+                   const char *reason);
+    /* Sends what is queued. The client may be closed by it, and the application end. */
+    void (*flush)(struct application_client *client);
+    void (*close)(struct application_client *client);
+};
+
+struct application_client {
+    const struct application_client_ops *ops;
+    struct ga_list beside; /* of the application's */
+};
+
 struct control_application {
     struct ga_list link;         /* of all that are admitted */
     struct ga_number_node known; /* of the same, by number */
-    struct control *control;
+    struct applications *room;
     struct owner owner;
     struct tenant *tenant;            /* a use of it; NULL: it is not admitted yet */
     struct ga_list fellow;            /* of the tenant's applications */
@@ -55,14 +77,14 @@ struct control_application {
     struct limits shown;      /* of its tenant, as they were when it was admitted */
     uint32_t *gpus; /* that it sees, by its own numbers: indexes into the list of gpuaasd */
     uint32_t gpu_count;
-    struct ga_list clients;              /* struct control_client, by `beside` */
+    struct ga_list clients;              /* struct application_client, by `beside` */
     struct seat *seats[DEVICES_DRIVERS]; /* in a backend process; NULL: none */
     unsigned users;                      /* connections, seats, and code that works with it */
 };
 
 /* An application that says this `hello` by a connection from `address`; nobody finds it yet. The
  * caller has a use of it. NULL: no memory. */
-struct control_application *control_application_make(struct control *control,
+struct control_application *control_application_make(struct applications *room,
                                                      const struct handshake_hello *hello,
                                                      const struct transport_conn *conn,
                                                      const char *address, bool tls);
@@ -81,8 +103,8 @@ void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
-/* Ends all applications that are left without control connections. */
-void control_applications_end(struct control *control);
+/* The same for all that are left without control connections. */
+void control_applications_end(struct applications *room);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
 struct control_application *
@@ -105,16 +127,17 @@ bool control_application_has_seat(const struct control_application *application)
 uint64_t control_application_began(struct control_application *application, uint64_t now);
 /* Its opens that wait for others' claims are decided again. Whether any still waits. It may end. */
 bool control_application_open_again(struct control_application *application);
-/* As control_application_open_again, for all. */
-void control_applications_open_again(struct control *control);
+/* The same for all. */
+void control_applications_open_again(struct applications *room);
 /* Whether it has had a ticket of the GPU, an index into the list that clients see. */
 bool control_application_uses(const struct control_application *application, uint32_t gpu);
 /* Leaves a seat of its, which serves it no more. */
 void control_application_abandon(struct control_application *application, struct seat *seat);
 
 /* The one of this id that is admitted; NULL: none. */
-struct control_application *control_application_find(struct control *control, const uint8_t id[16]);
+struct control_application *control_application_find(struct applications *room,
+                                                     const uint8_t id[16]);
 /* Tells the sink each application. */
-void control_application_status(const struct control *control, const struct status_sink *sink);
+void control_application_status(const struct applications *room, const struct status_sink *sink);
 
 #endif

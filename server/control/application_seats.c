@@ -7,9 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/client_open.h"
-#include "server/control/client_state.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/scheduling_terms.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"
@@ -30,7 +28,7 @@ static void seat_forget(struct control_application *application, const struct se
             application->seats[i] = NULL;
         }
     }
-    drain_look(application->control);
+    drain_look(application->room);
 }
 
 void control_application_abandon(struct control_application *application, struct seat *seat)
@@ -39,13 +37,18 @@ void control_application_abandon(struct control_application *application, struct
     seat_leave(seat);
 }
 
+static struct application_client *client_at(struct ga_list *link)
+{
+    return ga_container(link, struct application_client, beside);
+}
+
 /* Whether any open of it waits for this seat; for any, if that is NULL. */
 static bool is_waited_for(const struct control_application *application, const struct seat *seat)
 {
     bool waits = false;
     ga_list_each (at, next, &application->clients) {
-        waits =
-            waits || control_client_waits(ga_container(at, struct control_client, beside), seat);
+        const struct application_client *client = client_at(at);
+        waits = waits || client->ops->waits(client, seat);
     }
     return waits;
 }
@@ -55,8 +58,8 @@ static void clients_answer(struct control_application *application, struct seat 
                            int32_t result, const char *reason)
 {
     ga_list_each (at, next, &application->clients) {
-        control_client_answer(ga_container(at, struct control_client, beside), seat, result,
-                              reason);
+        struct application_client *client = client_at(at);
+        client->ops->answer(client, seat, result, reason);
     }
 }
 
@@ -65,7 +68,8 @@ static void clients_flush(struct control_application *application)
 {
     control_application_keep(application);
     ga_list_each (at, next, &application->clients) {
-        (void)control_client_flush(ga_container(at, struct control_client, beside));
+        struct application_client *client = client_at(at);
+        client->ops->flush(client);
     }
     control_application_drop(application);
 }
@@ -97,7 +101,7 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
         return;
     case CHANNEL_VOID:
         if (!claims_doubted(seat)) {
-            control_applications_open_again(application->control);
+            control_applications_open_again(application->room);
             return;
         }
         seat_replace(application, seat);
@@ -170,7 +174,7 @@ static const char *application_reason(const struct seat *seat)
 static void application_seat_gone(struct seat *seat, bool claimed)
 {
     if (claimed) {
-        control_applications_open_again(seat->application->control);
+        control_applications_open_again(seat->application->room);
     }
     control_application_drop(seat->application);
 }
@@ -187,7 +191,7 @@ static const struct seat_events application_events = {.packet = application_pack
 static enum ga_status application_take(struct control_application *application,
                                        struct backend_process *process, struct seat **out)
 {
-    struct control *control = application->control;
+    struct applications *room = application->room;
     const struct seat_application of = {.id = application->id,
                                         .address = application->address,
                                         .label = application->label,
@@ -201,9 +205,8 @@ static enum ga_status application_take(struct control_application *application,
                                         .shown = &application->shown,
                                         .counted = &application->counted};
     control_application_keep(application);
-    enum ga_status status =
-        seat_take(&control->seats, process, application, &of, control->conf->server.open_timeout_s,
-                  &application_events, out);
+    enum ga_status status = seat_take(&room->seats, process, application, &of,
+                                      room->conf->server.open_timeout_s, &application_events, out);
     if (status == GA_NO_MEMORY) {
         control_application_drop(application);
     }
@@ -213,8 +216,8 @@ static enum ga_status application_take(struct control_application *application,
 enum ga_status control_application_start(struct control_application *application,
                                          enum conf_driver driver, char *why, size_t why_size)
 {
-    struct control *control = application->control;
-    struct warm_pool *pool = &control->processes.warm_pools[driver];
+    struct applications *room = application->room;
+    struct warm_pool *pool = &room->processes->warm_pools[driver];
     struct backend_process *process;
     struct seat *seat;
     enum ga_status status;
@@ -241,8 +244,8 @@ bool control_application_open_again(struct control_application *application)
 {
     bool waits = false;
     ga_list_each (at, next, &application->clients) {
-        waits = waits ||
-                control_client_waits_for_claims(ga_container(at, struct control_client, beside));
+        const struct application_client *client = client_at(at);
+        waits = waits || client->ops->waits_for_claims(client);
     }
     if (!waits) {
         return false;

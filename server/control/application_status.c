@@ -2,7 +2,7 @@
 /* Reports of what applications have and use. */
 #include "base/clock.h"
 #include "server/control/application.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/status_sink.h"
 #include "server/processes/backend_process.h"
 #include "server/seats/seat.h"
@@ -48,9 +48,9 @@ static void seat_status_gpus(const struct seat *seat, const struct status_applic
     }
 }
 
-void control_application_status(const struct control *control, const struct status_sink *sink)
+void control_application_status(const struct applications *room, const struct status_sink *sink)
 {
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &room->all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (application->observer) {

@@ -2,7 +2,7 @@
 #include "server/control/claims_line.h"
 
 #include "server/control/application.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
 #include "server/seats/claims.h"
@@ -26,7 +26,7 @@ static struct claims_in_way claims_in_the_way(const struct control_application *
 {
     const struct tenant *tenant = application->tenant;
     struct claims_in_way found = {.any = false};
-    ga_list_each (at, next, &application->control->processes.processes) {
+    ga_list_each (at, next, &application->room->processes->processes) {
         struct backend_process *process = ga_container(at, struct backend_process, link);
         for (unsigned i = 0; i < CHANNEL_SEATS; i++) {
             struct seat *seat = seat_in(process, i);
@@ -82,7 +82,7 @@ static bool anybody_minds(const struct control_application *application, uint32_
                           const struct claims_place *own)
 {
     bool minds = false;
-    ga_list_each (at, next, &application->control->claims_line) {
+    ga_list_each (at, next, &application->room->claims_line) {
         const struct claims_place *place = ga_container(at, struct claims_place, link);
         if (place == own || minds) {
             break;
@@ -104,7 +104,7 @@ enum ga_status claims_ask(const struct control_application *application, uint32_
                           struct claims_place *place)
 {
     struct refusal unused;
-    struct control *control = application->control;
+    struct applications *room = application->room;
     uint64_t now = ga_clock_ns();
     bool mine = place->application != NULL && place->gpu == gpu;
     bool limited = !tenant_may_open(application, gpu, true, &unused);
@@ -119,7 +119,7 @@ enum ga_status claims_ask(const struct control_application *application, uint32_
     if (place->application == NULL) {
         *place = (struct claims_place){
             .application = application, .gpu = gpu, .until_ns = now + LINE_NS};
-        ga_list_append(&control->claims_line, &place->link);
+        ga_list_append(&room->claims_line, &place->link);
         mine = true;
     }
     if (mine) {

@@ -7,6 +7,7 @@
 #include "server/access/authentication.h"
 #include "server/control/admission.h"
 #include "server/control/client_admin.h"
+#include "server/control/client_application.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
@@ -30,8 +31,6 @@ static void control_client_ready(uv_poll_t *poll, int status, int events);
 enum ga_status control_clients_init(struct control *control)
 {
     ga_list_init(&control->clients);
-    ga_list_init(&control->applications);
-    ga_list_init(&control->claims_line);
     GA_TRY(control_limits_init(control));
     enum ga_status status = control_steps_init(control);
     if (status != GA_OK) {
@@ -74,25 +73,6 @@ const char *control_client_label(const struct control_client *client)
     return client->application != NULL ? client->application->label : "an unknown client";
 }
 
-static void application_join(struct control_client *client, struct control_application *application)
-{
-    client->application = application;
-    ga_list_append(&application->clients, &client->beside);
-}
-
-static void application_leave(struct control_client *client)
-{
-    struct control_application *application = client->application;
-    client->application = NULL;
-    if (application != NULL) {
-        ga_list_remove(&client->beside);
-        if (ga_list_empty(&application->clients)) {
-            control_application_left(application);
-        }
-        control_application_drop(application);
-    }
-}
-
 void control_client_close(struct control_client *client)
 {
     if (client->state != CLIENT_NEW && !client->taken) {
@@ -105,7 +85,7 @@ void control_client_close(struct control_client *client)
     }
     control_client_uncount(client);
     claims_leave(&client->place);
-    application_leave(client);
+    client_application_leave(client);
     (void)uv_poll_stop(&client->poll);
     uv_close((uv_handle_t *)&client->poll, control_client_handle_closed);
     if (!client->stepping && !client->taken) {
@@ -179,7 +159,7 @@ void control_client_refuse(struct control_client *client, uint64_t sequence,
 {
     ga_warn_of(control_client_address(client), "%s: refused: %s", control_client_label(client),
                refusal->why);
-    client->control->refused[refusal->reason]++;
+    client->control->applications.refused[refusal->reason]++;
     if (client->application != NULL && refusal->reason != REFUSAL_CREDENTIAL) {
         control_application_refused(client->application, refusal);
     }
@@ -221,20 +201,6 @@ static void control_client_welcome(struct control_client *client)
     control_client_out_end(&client->out, WIRE_WELCOME, 0);
 }
 
-bool control_client_rejoin(struct control_client *client, const struct tenant *tenant)
-{
-    struct control_application *made = client->application;
-    struct control_application *known = control_application_rejoin(made, tenant);
-    if (known == NULL) {
-        return false;
-    }
-    ga_list_remove(&client->beside);
-    control_application_drop(made);
-    application_join(client, known);
-    ga_info_of(control_client_address(client), "%s: connected again", known->label);
-    return true;
-}
-
 bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
                             uint64_t sequence)
 {
@@ -265,14 +231,15 @@ static bool client_greets(struct control_client *client, const struct wire_heade
         client_admin_greet(client, &hello, header->sequence);
         return true;
     }
-    struct control_application *application = control_application_make(
-        client->control, &hello, &client->conn, control_client_address(client), client->tls);
+    struct control_application *application =
+        control_application_make(&client->control->applications, &hello, &client->conn,
+                                 control_client_address(client), client->tls);
     if (application == NULL) {
         control_client_refuse_as(client, header->sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
                                  "no memory");
         return true;
     }
-    application_join(client, application);
+    client_application_join(client, application);
     if (!control_client_version(client, &hello, header->sequence)) {
         return true;
     }
@@ -453,7 +420,7 @@ static struct control_client *control_client_make(struct control *control,
     client->limited.is_slow = tls && authentication_is_slow(&control->access, conn);
     client->handles = 1;
     client->poll.data = client;
-    ga_list_init(&client->beside);
+    client_application_init(client);
     ga_list_append(&control->clients, &client->link);
     (void)uv_poll_start(&client->poll, UV_READABLE, control_client_ready);
     return client;

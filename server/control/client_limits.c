@@ -165,7 +165,8 @@ static struct control_client *greedy_client(const struct control_client *pending
 bool control_client_admit(struct control_client *client)
 {
     struct control *control = client->control;
-    if (control->client_count + control->alone_count >= control->conf->server.clients) {
+    if (control->client_count + control->applications.alone_count >=
+        control->conf->server.clients) {
         struct pending_entry *idle = pending_table_victim(&control->idle.table);
         struct control_client *gone = idle != NULL ? limited_client(idle) : greedy_client(client);
         if (gone == NULL) {

@@ -174,11 +174,6 @@ bool control_client_waits(const struct control_client *client, const struct seat
     return waits;
 }
 
-bool control_client_waits_for_claims(const struct control_client *client)
-{
-    return client->place.application != NULL;
-}
-
 void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
                            const char *reason)
 {
@@ -266,9 +261,9 @@ static bool open_refused(struct control_client *client, const struct control_cli
         return true;
     }
     bool here = control_application_has_seat(application);
-    if ((!here && drain_refuses(client->control, DRAIN_NODE, &refusal)) ||
+    if ((!here && drain_refuses(&client->control->applications, DRAIN_NODE, &refusal)) ||
         (!control_application_uses(application, wanted->gpu) &&
-         (drain_refuses(client->control, wanted->gpu, &refusal) ||
+         (drain_refuses(&client->control->applications, wanted->gpu, &refusal) ||
           health_refuses(client->control, wanted->gpu, &refusal)))) {
         refusal.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
         control_client_refuse(client, wanted->sequence, &refusal);

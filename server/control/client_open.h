@@ -10,8 +10,6 @@ bool control_client_open(struct control_client *client, const struct wire_header
                          struct ga_reader *reader);
 /* Whether an OPEN of it waits for this seat of its application; for any, if that is NULL. */
 bool control_client_waits(const struct control_client *client, const struct seat *seat);
-/* Whether an OPEN of it waits for others' claims. */
-bool control_client_waits_for_claims(const struct control_client *client);
 /* Answers the opens that waited for this seat; `reason` NULL: it is ready. Flush next. */
 void control_client_answer(struct control_client *client, struct seat *seat, int32_t result,
                            const char *reason);

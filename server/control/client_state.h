@@ -25,7 +25,7 @@ struct control_client {
     struct ga_list link;
     struct control *control;
     struct control_application *application; /* NULL: it has not said which */
-    struct ga_list beside;                   /* of the application's */
+    struct application_client base;          /* what the application knows of it */
     struct transport_conn conn;
     bool tls;
     uv_poll_t poll;
@@ -57,9 +57,6 @@ void control_client_close(struct control_client *client);
 void control_client_release(struct control_client *client);
 /* Sends what is queued; false: the client has been closed. */
 bool control_client_flush(struct control_client *client);
-/* Lets it join its application, which has gone on without a control connection. False: there is no
- * such one of this tenant. */
-bool control_client_rejoin(struct control_client *client, const struct tenant *tenant);
 /* Whether it speaks our protocol; otherwise it has been refused. */
 bool control_client_version(struct control_client *client, const struct handshake_hello *hello,
                             uint64_t sequence);

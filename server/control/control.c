@@ -14,12 +14,9 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/client.h"
-#include "server/control/dismiss.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
-#include "server/control/revocation.h"
-#include "server/control/tenant_applications.h"
 #include "server/processes/backend_process.h"
 #include "server/storage/storage.h"
 #include "server/turns/scheduling.h"
@@ -30,6 +27,7 @@ void control_end(struct control *control, int exit_status)
 {
     bool again = control->stopping;
     control->stopping = true;
+    control->applications.stopping = true;
     control->exit_status = again ? control->exit_status : exit_status;
     notify_stopping(&control->notify);
     control_listeners_close(control);
@@ -39,7 +37,7 @@ void control_end(struct control *control, int exit_status)
         }
     }
     control_client_close_all(control);
-    control_applications_end(control);
+    control_applications_end(&control->applications);
     processes_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
         uv_stop(&control->loop);
@@ -76,13 +74,15 @@ static void control_signalled(uv_signal_t *signal, int number)
         return;
     }
     uint32_t drain_s = number == SIGTERM ? control->conf->server.drain_s : 0;
-    if (control->serving && !control->stopping && !control->drain.ends) {
+    if (control->processes.serving && !control->stopping &&
+        !control->applications.drains.node.ends) {
         if (drain_s != 0) {
             ga_info("%s: applications may go on for %u s", strsignal(number), drain_s);
         } else {
             ga_info("%s: ending", strsignal(number));
         }
-        drain_and_stop(control, "the server is being stopped", drain_s);
+        notify_stopping(&control->notify);
+        drain_and_stop(&control->applications, "the server is being stopped", drain_s);
         return;
     }
     ga_info("%s: %s", strsignal(number), control->stopping ? "ending at once" : "ending");
@@ -131,7 +131,6 @@ static void control_serve(struct control *control)
         return;
     }
     processes_begin(&control->processes);
-    control->serving = true;
     control_accept_start(control);
     notify_ready(&control->notify);
 }
@@ -243,22 +242,44 @@ static enum ga_status control_identity(struct control *control)
     return status;
 }
 
+/* ---- draining */
+
+static struct control *control_of(struct applications *room)
+{
+    return ga_container(room, struct control, applications);
+}
+
+static void control_status(struct applications *room, const char *line)
+{
+    notify_status(&control_of(room)->notify, line);
+}
+
+static void control_goes_on(struct applications *room, uint64_t usec)
+{
+    notify_extend(&control_of(room)->notify, usec);
+}
+
+static void control_drained(struct applications *room)
+{
+    control_end(control_of(room), 0);
+}
+
+static const struct drain_hooks control_drain_hooks = {
+    .status = control_status, .goes_on = control_goes_on, .emptied = control_drained};
+
+/* ---- the beginning and the end */
+
 static void control_rooms_init(struct control *control)
 {
     processes_init(&control->processes, &control->loop, control->conf);
-    control->access_watcher.changed = revocation_look;
-    access_init(&control->access, &control->loop, control->conf, &control->storage,
-                &control->access_watcher);
+    access_init(&control->access, &control->loop, control->conf, &control->storage);
     usage_init(&control->usage, &control->processes, &control->storage);
-    seats_init(&control->seats, &control->usage);
-    tenant_table_init(&control->tenants, &control->loop, &control->processes.devices,
-                      &control->usage, &tenant_application_hooks);
+    applications_init(&control->applications, &control->processes, &control->usage,
+                      &control->access, &control_drain_hooks);
     images_bound(&control->processes.images, control->images_most);
     control->processes.emptied = control_emptied;
     (void)uv_check_init(&control->loop, &control->accepts);
     notify_init(&control->notify, &control->loop);
-    drain_init(control);
-    dismiss_init(control);
 }
 
 int control_run(const char *file, struct conf *conf, const struct control_part *const *parts)
@@ -301,13 +322,11 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
             (*at)->end(&control);
         }
     }
-    drain_fini(&control);
-    dismiss_fini(&control);
     notify_fini(&control.notify);
     access_close(&control.access);
     control_clients_fini(&control);
     audit_end(&control.access.audit);
-    tenant_table_fini(&control.tenants);
+    applications_fini(&control.applications);
     processes_fini(&control.processes);
     accounting_stop(&control.usage);
     usage_fini(&control.usage);

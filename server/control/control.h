@@ -7,19 +7,14 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/access/access.h"
 #include "server/control/accept_pause.h"
-#include "server/control/closes.h"
-#include "server/control/drain.h"
+#include "server/control/applications.h"
 #include "server/control/notify.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
-#include "server/seats/seat.h"
 #include "server/storage/storage.h"
-#include "server/tenants/refusal.h"
-#include "server/tenants/tenant.h"
 #include "server/usage/usage.h"
 #include "server/workers.h"
 #include "transport/transport.h"
@@ -64,40 +59,28 @@ struct control {
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
     struct processes processes;
-    struct seats seats;
-    struct ga_list clients;      /* struct control_client */
-    struct ga_list applications; /* struct control_application, those that are admitted */
-    struct ga_list claims_line;  /* struct claims_place, the first one first (claims.h) */
-    struct ga_number_map applications_by_number;
-    struct tenant_table tenants;
+    struct ga_list clients; /* struct control_client */
+    struct applications applications;
     struct storage storage;
-    struct access access; /* who may come in */
-    struct access_watcher access_watcher;
-    uint64_t refused[REFUSAL_COUNT];     /* programs, by the reason */
-    uint64_t closed[APPLICATION_CLOSES]; /* sessions, by the reason */
-    uint32_t client_count;               /* that have greeted */
-    uint32_t images_most;                /* that are kept, as far as descriptors allow */
-    uint32_t pending_most;               /* that have not, as far as descriptors allow */
-    struct control_limit pending;        /* those that have not */
-    struct control_limit idle;           /* those that have, and use nothing */
-    struct workers workers;              /* for steps of TLS handshakes (client_steps.h) */
+    struct access access;         /* who may come in */
+    uint32_t client_count;        /* that have greeted */
+    uint32_t images_most;         /* that are kept, as far as descriptors allow */
+    uint32_t pending_most;        /* that have not, as far as descriptors allow */
+    struct control_limit pending; /* those that have not */
+    struct control_limit idle;    /* those that have, and use nothing */
+    struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
     uv_poll_t steps;
     uv_timer_t slow_steps; /* until it is time for one */
     uv_check_t accepts;    /* behind all other events of a turn of the loop */
-    uint32_t alone_count;  /* applications without a control connection */
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
     struct backend_process *probes[DEVICES_DRIVERS];
-    struct drain drain;    /* of the node */
-    uv_timer_t drains;     /* while any goes on */
-    uv_timer_t dismissals; /* while any application is dismissed */
     struct notify notify;
     uv_signal_t signals[4];
     const struct control_part *const *parts; /* ended by NULL */
     struct usage usage;
     struct admin *admin; /* of the admin room */
-    bool serving;        /* the drivers are known */
     bool stopping;
     int exit_status;
 };

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/client_state.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/seats/seat.h"
 
 #define TURN_MS     100
@@ -48,7 +47,8 @@ static void connections_end(struct control_application *application)
 {
     control_application_keep(application);
     ga_list_each (at, next, &application->clients) {
-        control_client_close(ga_container(at, struct control_client, beside));
+        struct application_client *client = ga_container(at, struct application_client, beside);
+        client->ops->close(client);
     }
     control_application_end(application);
     control_application_drop(application);
@@ -56,10 +56,10 @@ static void connections_end(struct control_application *application)
 
 static void dismiss_turn(uv_timer_t *timer)
 {
-    struct control *control = timer->data;
+    struct applications *room = timer->data;
     uint64_t now_ns = ga_clock_ns();
     bool any = false;
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &room->all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (application->dismissed_ns == 0) {
@@ -81,7 +81,7 @@ static void dismiss_turn(uv_timer_t *timer)
 void dismiss_application(struct control_application *application, enum application_closes closes,
                          int32_t result, const char *why)
 {
-    struct control *control = application->control;
+    struct applications *room = application->room;
     if (application->dismissed_ns != 0) {
         return;
     }
@@ -91,17 +91,17 @@ void dismiss_application(struct control_application *application, enum applicati
     application->dismissed_result = result;
     snprintf(application->dismissed_why, sizeof application->dismissed_why, "%s", why);
     dismiss_send(application, WIRE_NOTICE_END, why);
-    (void)uv_timer_start(&control->dismissals, dismiss_turn, TURN_MS, TURN_MS);
+    (void)uv_timer_start(&room->dismissals, dismiss_turn, TURN_MS, TURN_MS);
 }
 
-void dismiss_init(struct control *control)
+void dismiss_init(struct applications *room)
 {
-    control->dismissals.data = control;
-    (void)uv_timer_init(&control->loop, &control->dismissals);
-    uv_unref((uv_handle_t *)&control->dismissals);
+    room->dismissals.data = room;
+    (void)uv_timer_init(room->loop, &room->dismissals);
+    uv_unref((uv_handle_t *)&room->dismissals);
 }
 
-void dismiss_fini(struct control *control)
+void dismiss_fini(struct applications *room)
 {
-    uv_close((uv_handle_t *)&control->dismissals, NULL);
+    uv_close((uv_handle_t *)&room->dismissals, NULL);
 }

@@ -7,11 +7,11 @@
 
 #include "server/control/closes.h"
 
-struct control;
+struct applications;
 struct control_application;
 
-void dismiss_init(struct control *control);
-void dismiss_fini(struct control *control);
+void dismiss_init(struct applications *room);
+void dismiss_fini(struct applications *room);
 
 /* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */
 void dismiss_note(struct control_application *application, const char *text);

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "server/control/application.h"
 #include "server/control/claims_line.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/dismiss.h"
 #include "server/control/scheduling_terms.h"
 #include "server/tenants/member.h"

@@ -6,7 +6,7 @@
 #include "api/cuda_names.h"
 #include "server/control/application.h"
 #include "server/control/claims_line.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/control/dismiss.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
@@ -17,9 +17,9 @@
 static enum ga_status application_look(struct control_application *application)
 {
     struct auth_refusal refusal;
-    struct control *control = application->control;
+    struct applications *room = application->room;
     struct auth_grant *grant = application->grant;
-    enum ga_status status = auth_still(control->access.auth, grant, &refusal);
+    enum ga_status status = auth_still(room->access->auth, grant, &refusal);
     if (status == GA_DENIED) {
         dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, refusal.why);
         return GA_OK;
@@ -29,7 +29,7 @@ static enum ga_status application_look(struct control_application *application)
     }
     const struct tenant_terms terms = access_terms(&grant->tenant);
     memcpy(application->tenant->terms.name, terms.name, sizeof terms.name); /* it may be renamed */
-    tenant_renew(&control->tenants, &terms);
+    tenant_renew(&room->tenants, &terms);
     if (application->member != NULL) {
         member_limit(application->member, &grant->limits);
     }
@@ -41,9 +41,9 @@ static enum ga_status application_look(struct control_application *application)
 
 enum ga_status revocation_look(struct access_watcher *watcher)
 {
-    struct control *control = ga_container(watcher, struct control, access_watcher);
+    struct applications *room = ga_container(watcher, struct applications, watcher);
     enum ga_status status = GA_OK;
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &room->all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (application->grant != NULL && status == GA_OK) {

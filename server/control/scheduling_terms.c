@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/control/application.h"
-#include "server/control/control.h"
+#include "server/control/applications.h"
 #include "server/turns/scheduler.h"
 #include "server/turns/scheduling.h"
 
@@ -35,29 +35,29 @@ static struct scheduler_terms terms_of(const struct tenant *tenant)
 
 uint64_t scheduling_tenant_of(const struct control_application *application)
 {
-    bool known = application->control->conf->server.auth;
+    bool known = application->room->conf->server.auth;
     return known ? application->tenant->terms.number : ALONE | application->alone_number;
 }
 
 struct scheduler_terms scheduling_terms_of(const struct control_application *application)
 {
-    bool known = application->control->conf->server.auth;
+    bool known = application->room->conf->server.auth;
     return known ? terms_of(application->tenant)
                  : (struct scheduler_terms){.weight = WEIGHT_DEFAULT};
 }
 
 void scheduling_tenant_changed(struct tenant *tenant)
 {
-    struct control *control = ga_container(tenant->table, struct control, tenants);
+    struct applications *room = ga_container(tenant->table, struct applications, tenants);
     const struct scheduler_terms terms = terms_of(tenant);
-    if (!control->serving || !control->conf->server.auth) {
+    if (!room->processes->serving || !room->conf->server.auth) {
         return;
     }
-    if (tenant_is_capped(tenant) && scheduling_begin_late(&control->processes) != GA_OK) {
+    if (tenant_is_capped(tenant) && scheduling_begin_late(room->processes) != GA_OK) {
         ga_error("tenant %s: no memory or descriptors for scheduling: its caps do not hold",
                  tenant->terms.name);
     }
-    if (control->processes.scheduler != NULL) {
-        scheduler_terms_change(control->processes.scheduler, tenant->terms.number, &terms);
+    if (room->processes->scheduler != NULL) {
+        scheduler_terms_change(room->processes->scheduler, tenant->terms.number, &terms);
     }
 }

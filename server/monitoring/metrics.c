@@ -19,7 +19,7 @@
 
 static const char *state_of(const struct control *control, const struct device *device)
 {
-    const struct drain *node = &control->drain, *own = &device->drain;
+    const struct drain *node = &control->applications.drains.node, *own = &device->drain;
     const struct drain *drain = own->state != DRAIN_NONE ? own : node;
     return device->health.failed        ? "failed"
            : drain->state == DRAIN_NONE ? "ready"
@@ -73,7 +73,7 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
     }
     metrics_family(out, "gpuaas_gpus_left_out", "gauge",
                    "GPUs of the configuration that their driver does not show.");
-    fprintf(out, "gpuaas_gpus_left_out %u\n", control->serving ? lost : 0);
+    fprintf(out, "gpuaas_gpus_left_out %u\n", control->processes.serving ? lost : 0);
 }
 
 static void metrics_scheduling_write(const struct control *control, FILE *out)
@@ -210,13 +210,13 @@ static void endings_write(const struct control *control, FILE *out)
                    "Programs that are not connected any more, by the reason.");
     for (unsigned i = 0; i < APPLICATION_CLOSES; i++) {
         fprintf(out, "gpuaas_sessions_closed_total{reason=\"%s\"} %" PRIu64 "\n", reasons[i],
-                control->closed[i]);
+                control->applications.closed[i]);
     }
     metrics_family(out, "gpuaas_refusals_total", "counter",
                    "Refusals of authenticated programs, by reason.");
     for (unsigned i = 0; i < REFUSAL_COUNT; i++) {
         fprintf(out, "gpuaas_refusals_total{reason=\"%s\"} %" PRIu64 "\n",
-                refusal_word((enum refusal_reason)i), control->refused[i]);
+                refusal_word((enum refusal_reason)i), control->applications.refused[i]);
     }
     metrics_family(out, "gpuaas_admin_refusals_total", "counter",
                    "Who tried to administer, and may not.");
@@ -291,7 +291,7 @@ void metrics_write(struct control *control, FILE *out)
     metrics_family(out, "gpuaas_build_info", "gauge", "The version.");
     fputs("gpuaas_build_info{version=\"" GPUAAS_VERSION "\"} 1\n", out);
     metrics_family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
-    fprintf(out, "gpuaas_up %d\n", control->serving);
+    fprintf(out, "gpuaas_up %d\n", control->processes.serving);
     ready_metrics_write(control, out);
     metrics_gpus_write(control, out);
     metrics_memory_write(control, out);

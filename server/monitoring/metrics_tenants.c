@@ -99,14 +99,14 @@ static struct tenants_sums tenants_sum(const struct control *control)
     const struct status_sink sink = {
         .user = &all, .application = metrics_sums_add, .gpu = metrics_sums_turns};
     uint32_t most = control->usage.totals.count;
-    ga_list_each (at, next, &control->tenants.all) {
+    ga_list_each (at, next, &control->applications.tenants.all) {
         most++;
     }
     all.each = calloc((size_t)most + 1, sizeof *all.each);
     if (all.each == NULL) {
         return all;
     }
-    ga_list_each (at, next, &control->tenants.all) {
+    ga_list_each (at, next, &control->applications.tenants.all) {
         const struct tenant *tenant = ga_container(at, struct tenant, link);
         if (metrics_sums_of(&all, tenant->terms.name) == NULL) {
             struct tenant_sums *sums = metrics_sums_begin(&all, tenant->terms.name);

@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) static void condition_fail(struct conditio
 
 static bool condition_serving(const struct control *control, struct condition *condition)
 {
-    if (control->stopping || !control->serving) {
+    if (control->stopping || !control->processes.serving) {
         condition_fail(condition, "%s",
                        control->stopping ? "it is ending" : "the drivers are being opened");
     }
@@ -31,8 +31,8 @@ static bool condition_serving(const struct control *control, struct condition *c
 
 static bool condition_taking(const struct control *control, struct condition *condition)
 {
-    if (control->drain.state != DRAIN_NONE) {
-        condition_fail(condition, "drained: %s", control->drain.reason);
+    if (control->applications.drains.node.state != DRAIN_NONE) {
+        condition_fail(condition, "drained: %s", control->applications.drains.node.reason);
     }
     return true;
 }

@@ -15,10 +15,10 @@ void status_collect(const struct control *control, const struct status_sink *sin
 {
     uint32_t spares = 0, applications = 0, sessions = 0;
     if (sink->application != NULL) {
-        control_application_status(control, sink);
+        control_application_status(&control->applications, sink);
     }
     if (sink->tenant != NULL) {
-        tenant_status(&control->tenants, sink);
+        tenant_status(&control->applications.tenants, sink);
     }
     if (sink->client != NULL) {
         control_client_status(control, sink);
@@ -29,7 +29,7 @@ void status_collect(const struct control *control, const struct status_sink *sin
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         spares += control->processes.warm_pools[i].count;
     }
-    ga_list_each (at, next, &control->applications) {
+    ga_list_each (at, next, &control->applications.all) {
         const struct control_application *application =
             ga_container(at, struct control_application, link);
         applications += !application->observer;

@@ -100,7 +100,7 @@ static void check_due(uv_timer_t *timer)
     struct health_check *check = timer->data;
     struct processes *room = check->room;
     enum conf_driver driver = (enum conf_driver)(check - room->health);
-    if (check->process != NULL || !room->checks || room->conf->server.health_check_s == 0) {
+    if (check->process != NULL || !room->serving || room->conf->server.health_check_s == 0) {
         return;
     }
     check->faults = 0;
@@ -119,7 +119,7 @@ static void check_due(uv_timer_t *timer)
 
 static void check_later(struct health_check *check, uint64_t in_ms)
 {
-    if (check->room->checks && check->room->conf->server.health_check_s != 0 &&
+    if (check->room->serving && check->room->conf->server.health_check_s != 0 &&
         !uv_is_active((uv_handle_t *)&check->timer)) {
         (void)uv_timer_start(&check->timer, check_due, in_ms, 0);
     }
@@ -165,7 +165,7 @@ void health_fini(struct processes *room)
 
 void health_stop(struct processes *room)
 {
-    room->checks = false;
+    room->serving = false;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         struct health_check *check = &room->health[i];
         (void)uv_timer_stop(&check->timer);

@@ -19,7 +19,7 @@ void processes_begin(struct processes *processes)
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         warm_pool_start(&processes->warm_pools[driver], processes, (enum conf_driver)driver);
     }
-    processes->checks = true;
+    processes->serving = true;
 }
 
 void processes_end(struct processes *processes, bool at_once)

@@ -39,7 +39,7 @@ struct processes {
     struct images images; /* what their applications have sent */
     struct warm_pool warm_pools[DEVICES_DRIVERS];
     struct health_check health[DEVICES_DRIVERS];
-    bool checks;                           /* of GPUs may begin */
+    bool serving;                          /* the GPUs are known */
     struct scheduler *scheduler;           /* of their sessions; NULL: there is no policy */
     const struct process_turns_ops *turns; /* with a scheduler */
     uint32_t seats;                        /* applications that a process serves at once */

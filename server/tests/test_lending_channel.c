@@ -198,7 +198,7 @@ static void limits_change(void)
         own.of[kinds[i]] = any(2) == 0 ? LIMIT_NONE : (1 + any(300)) * unit;
     }
     limits_stricter(&terms.limits, &own, &stricter);
-    tenant_renew(&control.tenants, &terms);
+    tenant_renew(&control.applications.tenants, &terms);
     member_limit(member, &stricter);
 }
 
@@ -406,10 +406,10 @@ static void play(unsigned seed)
     struct tenant_terms terms = tenant_default();
     chance = seed;
     (void)uv_loop_init(&control.loop);
-    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
-                      NULL);
+    tenant_table_init(&control.applications.tenants, &control.loop, &control.processes.devices,
+                      &control.usage, NULL);
     control.processes.devices.visible_count = now.gpus;
-    tenant = tenant_find(&control.tenants, &terms);
+    tenant = tenant_find(&control.applications.tenants, &terms);
     member = member_find(tenant, "ana", &terms.limits);
     for (unsigned i = 0; i < SEATS; i++) {
         to_gpuaasd[i].packets = calloc(now.room, sizeof(union lent_packet));

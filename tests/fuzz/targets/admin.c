@@ -7,9 +7,6 @@
 #include "server/admin/admin_verb.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
-#include "server/control/dismiss.h"
-#include "server/control/drain.h"
-#include "server/control/tenant_applications.h"
 #include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -35,12 +32,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
-    seats_init(&control.seats, &control.usage);
     control.storage.conf = &conf;
-    access_init(&control.access, &control.loop, &conf, &control.storage, NULL);
+    access_init(&control.access, &control.loop, &conf, &control.storage);
     usage_init(&control.usage, &control.processes, &control.storage);
-    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
-                      &tenant_application_hooks);
+    applications_init(&control.applications, &control.processes, &control.usage, &control.access,
+                      NULL);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");
@@ -48,9 +44,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     devices_publish(&control.processes.devices);
     control.file = "/nonexistent/gpuaasd.conf"; /* reload finds nothing */
     control.notify.fd = -1;
-    control.serving = true;
-    drain_init(&control);
-    dismiss_init(&control);
+    control.processes.serving = true;
     FUZZ_CHECK(store_open(":memory:", &control.storage.store, why, sizeof why) == GA_OK);
     store_tenant_init(&tenant, "a");
     FUZZ_CHECK(store_tenant_put(control.storage.store, &tenant, STORE_NEW) == GA_OK);

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
-#include "server/control/tenant_applications.h"
 #include "server/usage/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -47,12 +46,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
-    seats_init(&control.seats, &control.usage);
     control.storage.conf = &conf;
-    access_init(&control.access, &control.loop, &conf, &control.storage, NULL);
+    access_init(&control.access, &control.loop, &conf, &control.storage);
     usage_init(&control.usage, &control.processes, &control.storage);
-    tenant_table_init(&control.tenants, &control.loop, &control.processes.devices, &control.usage,
-                      &tenant_application_hooks);
+    applications_init(&control.applications, &control.processes, &control.usage, &control.access,
+                      NULL);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
@@ -281,7 +279,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     remote_admin_end(&control);
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
     FUZZ_CHECK(control.processes.count == 0 && control.client_count == 0 &&
-               ga_list_empty(&control.clients) && ga_list_empty(&control.applications));
+               ga_list_empty(&control.clients) && ga_list_empty(&control.applications.all));
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&clients[i]);
     }
