@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
+#include "server/applications/drain.h"
 #include "server/control/control.h"
-#include "server/control/drain.h"
 #include "server/control/reload.h"
 
 static const char *drain_word(const struct drain *drain)

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "server/admin/admin_verb.h"
+#include "server/applications/drain.h"
 #include "server/control/control.h"
-#include "server/control/drain.h"
 #include "server/monitoring/readiness.h"
 #include "server/monitoring/status.h"
 

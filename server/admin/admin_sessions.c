@@ -12,9 +12,9 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/application.h"
+#include "server/applications/application.h"
+#include "server/applications/terminate.h"
 #include "server/control/control.h"
-#include "server/control/dismiss.h"
 #include "server/monitoring/status.h"
 
 #define ID_BYTES      16u
@@ -265,7 +265,7 @@ enum admin_code admin_verb_session_kill(struct admin_call *call)
         char why[ADMIN_WHY_MAX];
         snprintf(why, sizeof why, "an administrator (%s) has ended it%s%s", call->peer->name,
                  reason != NULL ? ": " : "", reason != NULL ? reason : "");
-        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
+        terminate_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
     }
     return ADMIN_OK;
 }

@@ -10,9 +10,9 @@
 #include "api/cuda_names.h"
 #include "server/access/access.h"
 #include "server/admin/admin_tenants.h"
-#include "server/control/application.h"
+#include "server/applications/application.h"
+#include "server/applications/terminate.h"
 #include "server/control/control.h"
-#include "server/control/dismiss.h"
 #include "server/tenants/tenant.h"
 #include "server/turns/scheduling.h"
 
@@ -281,7 +281,8 @@ static unsigned tenant_sessions_end(struct admin_call *call, const struct store_
                 snprintf(why, sizeof why,
                          "an administrator (%s) has ended the tenant %s's sessions: %s",
                          call->peer->name, tenant->name, reason);
-                dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, why);
+                terminate_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED,
+                                      why);
             }
         }
     }

@@ -5,6 +5,7 @@
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
 #include "server/access/authentication.h"
+#include "server/applications/status_sink.h"
 #include "server/control/admission.h"
 #include "server/control/client_admin.h"
 #include "server/control/client_application.h"
@@ -12,7 +13,6 @@
 #include "server/control/client_open.h"
 #include "server/control/client_state.h"
 #include "server/control/client_steps.h"
-#include "server/control/status_sink.h"
 
 #include <errno.h>
 #include <poll.h>

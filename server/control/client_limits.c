@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
+#include "server/applications/application.h"
 #include "server/control/client_state.h"
 #include "server/control/control.h"
 

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/control/claims_line.h"
+#include "server/applications/claims_line.h"
+#include "server/applications/gpu_time.h"
+#include "server/applications/tenant_applications.h"
 #include "server/control/client_state.h"
-#include "server/control/gpu_time.h"
-#include "server/control/tenant_applications.h"
 #include "server/placement/occupancy.h"
 #include "server/placement/placement.h"
 #include "server/seats/claims.h"
@@ -251,9 +251,9 @@ static bool open_refused(struct control_client *client, const struct control_cli
 {
     const struct control_application *application = client->application;
     struct refusal refusal;
-    if (application->dismissed_ns != 0) {
+    if (application->terminated_ns != 0) {
         control_client_refuse_as(client, wanted->sequence, REFUSAL_ENDED,
-                                 application->dismissed_result, application->dismissed_why);
+                                 application->terminated_result, application->terminated_why);
         return true;
     }
     if (is_suspended(application, &refusal)) {

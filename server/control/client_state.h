@@ -3,8 +3,8 @@
 #ifndef SERVER_CONTROL_CLIENT_STATE_H
 #define SERVER_CONTROL_CLIENT_STATE_H
 
-#include "server/control/application.h"
-#include "server/control/claims_line.h"
+#include "server/applications/application.h"
+#include "server/applications/claims_line.h"
 #include "server/control/client.h"
 #include "server/control/client_send.h"
 #include "server/pending.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/control/application.h"
+#include "server/applications/application.h"
 #include "server/control/client.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"

@@ -9,8 +9,8 @@
 
 #include "conf/conf.h"
 #include "server/access/access.h"
+#include "server/applications/applications.h"
 #include "server/control/accept_pause.h"
-#include "server/control/applications.h"
 #include "server/control/notify.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"

@@ -2,7 +2,7 @@
 /* Reports about backend processes. */
 #include "server/monitoring/process_status.h"
 
-#include "server/control/application.h"
+#include "server/applications/application.h"
 #include "server/seats/seat.h"
 
 static void one_status(const struct backend_process *process, const struct seat *seat,

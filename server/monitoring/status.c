@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "server/control/application.h"
+#include "server/applications/application.h"
+#include "server/applications/tenant_applications.h"
 #include "server/control/client.h"
 #include "server/control/control.h"
-#include "server/control/tenant_applications.h"
 #include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
 

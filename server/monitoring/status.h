@@ -3,7 +3,7 @@
 #ifndef SERVER_MONITORING_STATUS_H
 #define SERVER_MONITORING_STATUS_H
 
-#include "server/control/status_sink.h"
+#include "server/applications/status_sink.h"
 
 struct control;
 

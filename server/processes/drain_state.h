@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a GPU, or the node, is being drained (server/control/drain.h). */
+/* Whether a GPU, or the node, is being drained (server/applications/drain.h). */
 #ifndef SERVER_PROCESSES_DRAIN_STATE_H
 #define SERVER_PROCESSES_DRAIN_STATE_H
 

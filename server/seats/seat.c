@@ -117,9 +117,9 @@ static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint
  * has. */
 static const char *seat_end_reason(const struct seat *seat, const char *why)
 {
-    const char *dismissed = seat->events->reason(seat);
+    const char *terminated = seat->events->reason(seat);
     bool ended = seat->left || strcmp(why, "exit status 0") == 0;
-    return dismissed[0] != 0 ? dismissed : ended ? "the program has ended" : why;
+    return terminated[0] != 0 ? terminated : ended ? "the program has ended" : why;
 }
 
 /* Reads the errors that its process reports. */

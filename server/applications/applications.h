@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The applications of gpuaasd: what this room knows. Control connections, of the room above, tell
  * it of them and hear of them by a table (application.h). */
-#ifndef SERVER_CONTROL_APPLICATIONS_H
-#define SERVER_CONTROL_APPLICATIONS_H
+#ifndef SERVER_APPLICATIONS_APPLICATIONS_H
+#define SERVER_APPLICATIONS_APPLICATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #include "base/number_map.h"
 #include "conf/conf.h"
 #include "server/access/access.h"
-#include "server/control/closes.h"
-#include "server/control/drain.h"
+#include "server/applications/close_reason.h"
+#include "server/applications/drain.h"
 #include "server/processes/processes.h"
 #include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
@@ -37,7 +37,7 @@ struct applications {
     uint32_t alone_count;                /* those without a control connection */
     bool stopping;                       /* gpuaasd ends */
     struct drains drains;
-    uv_timer_t dismissals; /* while any is dismissed */
+    uv_timer_t terminations; /* while any is terminated */
 };
 
 /* All but `applications` is borrowed, and there when it is. */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note: a program is told first, and ends its connections by itself; one that does not is ended a
  * moment later. If they ended at once, it might notice that before it has read why. */
-#include "server/control/dismiss.h"
+#include "server/applications/terminate.h"
 
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/applications.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
 #include "server/seats/seat.h"
 
 #define TURN_MS     100
 #define SESSIONS_NS (1500 * GA_NS_PER_MS) /* until its backend processes end */
 #define CONTROL_NS  (2 * GA_NS_PER_S)     /* and its control connections */
 
-static void dismiss_send(struct control_application *application, uint32_t notice, const char *text)
+static void terminate_send(struct control_application *application, uint32_t notice,
+                           const char *text)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         struct seat *seat = application->seats[i];
@@ -28,9 +29,9 @@ static void dismiss_send(struct control_application *application, uint32_t notic
     }
 }
 
-void dismiss_note(struct control_application *application, const char *text)
+void application_notice(struct control_application *application, const char *text)
 {
-    dismiss_send(application, WIRE_NOTICE_NOTE, text);
+    terminate_send(application, WIRE_NOTICE_NOTE, text);
 }
 
 static void sessions_end(struct control_application *application)
@@ -54,7 +55,7 @@ static void connections_end(struct control_application *application)
     control_application_drop(application);
 }
 
-static void dismiss_turn(uv_timer_t *timer)
+static void terminate_turn(uv_timer_t *timer)
 {
     struct applications *room = timer->data;
     uint64_t now_ns = ga_clock_ns();
@@ -62,14 +63,14 @@ static void dismiss_turn(uv_timer_t *timer)
     ga_list_each (at, next, &room->all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
-        if (application->dismissed_ns == 0) {
+        if (application->terminated_ns == 0) {
             continue;
         }
         any = true;
-        if (now_ns - application->dismissed_ns >= SESSIONS_NS) {
+        if (now_ns - application->terminated_ns >= SESSIONS_NS) {
             sessions_end(application);
         }
-        if (now_ns - application->dismissed_ns >= CONTROL_NS) {
+        if (now_ns - application->terminated_ns >= CONTROL_NS) {
             connections_end(application);
         }
     }
@@ -78,30 +79,30 @@ static void dismiss_turn(uv_timer_t *timer)
     }
 }
 
-void dismiss_application(struct control_application *application, enum application_closes closes,
-                         int32_t result, const char *why)
+void terminate_application(struct control_application *application, enum application_closes closes,
+                           int32_t result, const char *why)
 {
     struct applications *room = application->room;
-    if (application->dismissed_ns != 0) {
+    if (application->terminated_ns != 0) {
         return;
     }
     ga_warn_of(application->address, "%s: ended: %s", application->label, why);
-    application->dismissed_ns = ga_clock_ns();
+    application->terminated_ns = ga_clock_ns();
     application->closes = closes;
-    application->dismissed_result = result;
-    snprintf(application->dismissed_why, sizeof application->dismissed_why, "%s", why);
-    dismiss_send(application, WIRE_NOTICE_END, why);
-    (void)uv_timer_start(&room->dismissals, dismiss_turn, TURN_MS, TURN_MS);
+    application->terminated_result = result;
+    snprintf(application->terminated_why, sizeof application->terminated_why, "%s", why);
+    terminate_send(application, WIRE_NOTICE_END, why);
+    (void)uv_timer_start(&room->terminations, terminate_turn, TURN_MS, TURN_MS);
 }
 
-void dismiss_init(struct applications *room)
+void terminate_init(struct applications *room)
 {
-    room->dismissals.data = room;
-    (void)uv_timer_init(room->loop, &room->dismissals);
-    uv_unref((uv_handle_t *)&room->dismissals);
+    room->terminations.data = room;
+    (void)uv_timer_init(room->loop, &room->terminations);
+    uv_unref((uv_handle_t *)&room->terminations);
 }
 
-void dismiss_fini(struct applications *room)
+void terminate_fini(struct applications *room)
 {
-    uv_close((uv_handle_t *)&room->dismissals, NULL);
+    uv_close((uv_handle_t *)&room->terminations, NULL);
 }

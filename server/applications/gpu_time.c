@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/gpu_time.h"
+#include "server/applications/gpu_time.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/claims_line.h"
-#include "server/control/applications.h"
-#include "server/control/dismiss.h"
-#include "server/control/scheduling_terms.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/claims_line.h"
+#include "server/applications/scheduling_terms.h"
+#include "server/applications/terminate.h"
 #include "server/tenants/member.h"
 #include "server/tenants/refusal.h"
 #include "server/usage/accounting.h"
@@ -116,7 +116,7 @@ static void time_is_up(const struct tenant *tenant, const struct member *member)
         struct control_application *application =
             ga_container(at, struct control_application, fellow);
         if (member == NULL || application->member == member) {
-            dismiss_application(application, APPLICATION_SPENT, spent.result, spent.why);
+            terminate_application(application, APPLICATION_SPENT, spent.result, spent.why);
         }
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The applications of a tenant: which may begin, and open a GPU; and what is looked after for them
  * as long as the tenant is here. */
-#ifndef SERVER_CONTROL_TENANT_APPLICATIONS_H
-#define SERVER_CONTROL_TENANT_APPLICATIONS_H
+#ifndef SERVER_APPLICATIONS_TENANT_APPLICATIONS_H
+#define SERVER_APPLICATIONS_TENANT_APPLICATIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

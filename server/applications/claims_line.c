@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/claims_line.h"
+#include "server/applications/claims_line.h"
 
-#include "server/control/application.h"
-#include "server/control/applications.h"
-#include "server/control/tenant_applications.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/tenant_applications.h"
 #include "server/processes/backend_process.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"

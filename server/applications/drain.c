@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/drain.h"
+#include "server/applications/drain.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/applications.h"
-#include "server/control/dismiss.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/terminate.h"
 #include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
 
@@ -82,7 +82,7 @@ static void drain_announce(const struct applications *room, uint32_t gpu)
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (drain_uses(application, gpu)) {
-            dismiss_note(application, text);
+            application_notice(application, text);
         }
     }
 }
@@ -97,8 +97,8 @@ static void drain_expire(const struct applications *room, uint32_t gpu)
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (drain_uses(application, gpu)) {
-            dismiss_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                                text);
+            terminate_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                                  text);
         }
     }
 }
@@ -230,7 +230,7 @@ enum ga_status drain_end(struct applications *room, uint32_t gpu, char *why, siz
 }
 
 /* Nobody has time left. */
-static void drain_dismiss(struct applications *room, const char *reason)
+static void drain_terminate(struct applications *room, const char *reason)
 {
     room->drains.node.state = DRAIN_GOING;
     snprintf(room->drains.node.reason, sizeof room->drains.node.reason, "%s", reason);
@@ -238,8 +238,8 @@ static void drain_dismiss(struct applications *room, const char *reason)
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (drain_uses(application, DRAIN_NODE)) {
-            dismiss_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
-                                reason);
+            terminate_application(application, APPLICATION_DRAINED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                                  reason);
         }
     }
     (void)uv_timer_start(&room->drains.timer, drain_turn, 0, 0);
@@ -250,7 +250,7 @@ void drain_and_stop(struct applications *room, const char *reason, uint64_t dead
     char why[200];
     room->drains.node.ends = true;
     if (deadline_s == 0) {
-        drain_dismiss(room, reason);
+        drain_terminate(room, reason);
         return;
     }
     (void)!drain_begin(room, DRAIN_NODE, reason, deadline_s, why, sizeof why);

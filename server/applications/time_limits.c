@@ -2,14 +2,14 @@
 /* Note: since when a program has been idle, only its backend process knows: it says when the
  * program was last busy. A process that hangs says nothing new, so its program counts as idle; one
  * that was taken over may say what it likes, and is ended by wall-time alone. */
-#include "server/control/time_limits.h"
+#include "server/applications/time_limits.h"
 
 #include <stdio.h>
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/dismiss.h"
+#include "server/applications/application.h"
+#include "server/applications/terminate.h"
 #include "server/seats/seat.h"
 #include "server/tenants/member.h"
 
@@ -46,7 +46,7 @@ static void limit_end(struct control_application *application, enum limit limit)
     snprintf(why, sizeof why,
              "limit %s of %s: %s allowed, and its backend process has not ended it",
              limits_table[limit].key, whose, allowed);
-    dismiss_application(application, APPLICATION_SPENT, CUDA_ERROR_LAUNCH_FAILED, why);
+    terminate_application(application, APPLICATION_SPENT, CUDA_ERROR_LAUNCH_FAILED, why);
 }
 
 static bool application_turn(struct control_application *application, uint64_t now)

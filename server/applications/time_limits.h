@@ -2,8 +2,8 @@
 /* wall-time and idle-timeout, held by gpuaasd as well. Backend processes hold them first, and tell
  * the program why (server/backend/application.c); one that hangs, or that a program has taken over,
  * does not. */
-#ifndef SERVER_CONTROL_TIME_LIMITS_H
-#define SERVER_CONTROL_TIME_LIMITS_H
+#ifndef SERVER_APPLICATIONS_TIME_LIMITS_H
+#define SERVER_APPLICATIONS_TIME_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

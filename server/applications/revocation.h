@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Revocation: applications are looked at again when the store has changed. One whose right has
  * ended is ended; the others get the terms of their tenants and users as they are now. */
-#ifndef SERVER_CONTROL_REVOCATION_H
-#define SERVER_CONTROL_REVOCATION_H
+#ifndef SERVER_APPLICATIONS_REVOCATION_H
+#define SERVER_APPLICATIONS_REVOCATION_H
 
 #include "server/access/access.h"
 

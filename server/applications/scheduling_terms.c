@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/scheduling_terms.h"
+#include "server/applications/scheduling_terms.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/applications.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
 #include "server/turns/scheduler.h"
 #include "server/turns/scheduling.h"
 

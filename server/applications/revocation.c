@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/revocation.h"
+#include "server/applications/revocation.h"
 
 #include <string.h>
 
 #include "api/cuda_names.h"
-#include "server/control/application.h"
-#include "server/control/claims_line.h"
-#include "server/control/applications.h"
-#include "server/control/dismiss.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/claims_line.h"
+#include "server/applications/terminate.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
 
@@ -21,7 +21,8 @@ static enum ga_status application_look(struct control_application *application)
     struct auth_grant *grant = application->grant;
     enum ga_status status = auth_still(room->access->auth, grant, &refusal);
     if (status == GA_DENIED) {
-        dismiss_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, refusal.why);
+        terminate_application(application, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED,
+                              refusal.why);
         return GA_OK;
     }
     if (status != GA_OK) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draining: the node, or a GPU, takes no new programs, and those that it has go on to their end or
  * to a deadline. They are told on their stderr. */
-#ifndef SERVER_CONTROL_DRAIN_H
-#define SERVER_CONTROL_DRAIN_H
+#ifndef SERVER_APPLICATIONS_DRAIN_H
+#define SERVER_APPLICATIONS_DRAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

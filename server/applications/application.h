@@ -6,17 +6,17 @@
  *
  * What a reader would get wrong: a struct control_application outlives its connections, until the
  * deaths of its processes are reported. */
-#ifndef SERVER_CONTROL_APPLICATION_H
-#define SERVER_CONTROL_APPLICATION_H
+#ifndef SERVER_APPLICATIONS_APPLICATION_H
+#define SERVER_APPLICATIONS_APPLICATION_H
 
 #include "auth/auth.h"
 #include "base/list.h"
 #include "base/number_map.h"
-#include "server/control/closes.h"
-#include "server/usage/feedback.h"
-#include "server/tenants/tenant.h"
+#include "server/applications/close_reason.h"
 #include "server/processes/devices.h"
 #include "server/processes/owner.h"
+#include "server/tenants/tenant.h"
+#include "server/usage/feedback.h"
 
 struct applications;
 struct seat;
@@ -70,9 +70,9 @@ struct control_application {
     bool counted;           /* its usage has the session (account.c) */
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     enum application_closes closes;
-    uint64_t dismissed_ns;    /* as ga_clock_ns; 0: it is not to go (dismiss.h) */
-    int32_t dismissed_result; /* CUresult for what it asks for now */
-    char dismissed_why[WIRE_NOTICE_MAX + 1];
+    uint64_t terminated_ns;    /* as ga_clock_ns; 0: it is not to go (terminate.h) */
+    int32_t terminated_result; /* CUresult for what it asks for now */
+    char terminated_why[WIRE_NOTICE_MAX + 1];
     struct auth_grant *grant; /* what it has been admitted with; NULL: auth = off. Owned */
     struct limits shown;      /* of its tenant, as they were when it was admitted */
     uint32_t *gpus; /* that it sees, by its own numbers: indexes into the list of gpuaasd */

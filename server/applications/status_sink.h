@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of gpuaasd at a moment, piece by piece, as it is told to whoever shows it
  * (server/monitoring/status.h). */
-#ifndef SERVER_CONTROL_STATUS_SINK_H
-#define SERVER_CONTROL_STATUS_SINK_H
+#ifndef SERVER_APPLICATIONS_STATUS_SINK_H
+#define SERVER_APPLICATIONS_STATUS_SINK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/applications.h"
+#include "server/applications/applications.h"
 
-#include "server/control/dismiss.h"
-#include "server/control/revocation.h"
-#include "server/control/tenant_applications.h"
+#include "server/applications/revocation.h"
+#include "server/applications/tenant_applications.h"
+#include "server/applications/terminate.h"
 
 void applications_init(struct applications *applications, struct processes *processes,
                        struct usage *usage, struct access *access,
@@ -21,13 +21,13 @@ void applications_init(struct applications *applications, struct processes *proc
     tenant_table_init(&applications->tenants, processes->loop, &processes->devices, usage,
                       &tenant_application_hooks);
     drain_init(applications, drain_hooks);
-    dismiss_init(applications);
+    terminate_init(applications);
     access->watcher = &applications->watcher;
 }
 
 void applications_fini(struct applications *applications)
 {
     drain_fini(applications);
-    dismiss_fini(applications);
+    terminate_fini(applications);
     tenant_table_fini(&applications->tenants);
 }

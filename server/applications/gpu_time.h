@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU time of a tenant in this day and this month (UTC), against its limits: the time in the
- * store, and the time that is not written yet (accounting.h). */
-#ifndef SERVER_CONTROL_GPU_TIME_H
-#define SERVER_CONTROL_GPU_TIME_H
+/* The GPU time of a tenant in this day and this month (UTC), against his limits: what the store
+ * has, and what is not written yet (accounting.h). */
+#ifndef SERVER_APPLICATIONS_GPU_TIME_H
+#define SERVER_APPLICATIONS_GPU_TIME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of what applications have and use. */
 #include "base/clock.h"
-#include "server/control/application.h"
-#include "server/control/applications.h"
-#include "server/control/status_sink.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/status_sink.h"
 #include "server/processes/backend_process.h"
 #include "server/seats/seat.h"
 #include "server/seats/seat_turns.h"
@@ -68,7 +68,7 @@ void control_application_status(const struct applications *room, const struct st
                                             .wall_ns = began != 0 ? now - began : 0,
                                             .session = application->session,
                                             .way = application->way,
-                                            .ending = application->dismissed_ns != 0,
+                                            .ending = application->terminated_ns != 0,
                                             .gpus = gpus,
                                             .gpu_bytes = bytes};
         ga_list_each (client, after, &application->clients) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the scheduler is told of tenants: whose an application is, and what is agreed on with its
  * tenant. */
-#ifndef SERVER_CONTROL_SCHEDULING_TERMS_H
-#define SERVER_CONTROL_SCHEDULING_TERMS_H
+#ifndef SERVER_APPLICATIONS_SCHEDULING_TERMS_H
+#define SERVER_APPLICATIONS_SCHEDULING_TERMS_H
 
 #include <stdint.h>
 

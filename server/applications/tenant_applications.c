@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/tenant_applications.h"
+#include "server/applications/tenant_applications.h"
 
 #include <stdlib.h>
 
 #include "api/cuda_names.h"
-#include "server/control/application.h"
-#include "server/control/gpu_time.h"
-#include "server/control/scheduling_terms.h"
-#include "server/control/status_sink.h"
-#include "server/control/time_limits.h"
+#include "server/applications/application.h"
+#include "server/applications/gpu_time.h"
+#include "server/applications/scheduling_terms.h"
+#include "server/applications/status_sink.h"
+#include "server/applications/time_limits.h"
 #include "server/processes/devices.h"
 #include "server/seats/seat.h"
 #include "server/tenants/member.h"

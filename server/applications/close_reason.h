@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why sessions end. */
-#ifndef SERVER_CONTROL_CLOSES_H
-#define SERVER_CONTROL_CLOSES_H
+#ifndef SERVER_APPLICATIONS_CLOSE_REASON_H
+#define SERVER_APPLICATIONS_CLOSE_REASON_H
 
 /* CLOSE(NAME, "label of the metric") */
 #define APPLICATION_CLOSE_REASONS(CLOSE)                                                           \

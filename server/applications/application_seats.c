@@ -6,9 +6,9 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/application.h"
-#include "server/control/applications.h"
-#include "server/control/scheduling_terms.h"
+#include "server/applications/application.h"
+#include "server/applications/applications.h"
+#include "server/applications/scheduling_terms.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"
 #include "server/turns/scheduler.h"
@@ -139,7 +139,7 @@ static void application_seat_ended(struct seat *seat, const char *why)
     struct control_application *application = seat->application;
     char none[300];
     bool silent = seat->prompt && !seat->ready;
-    if (application->dismissed_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
+    if (application->terminated_ns == 0 && !silent && strcmp(why, "exit status 0") != 0) {
         application->closes = APPLICATION_CRASHES;
     } else if (atomic_load(&seat->usage.figures->silent) != 0) {
         control_application_lost(application, APPLICATION_SILENT);
@@ -168,7 +168,7 @@ static uint64_t application_terms(const struct seat *seat, struct scheduler_term
 
 static const char *application_reason(const struct seat *seat)
 {
-    return seat->application->dismissed_why;
+    return seat->application->terminated_why;
 }
 
 static void application_seat_gone(struct seat *seat, bool claimed)

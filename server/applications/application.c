@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applications and their backend processes. */
-#include "server/control/application.h"
+#include "server/applications/application.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/access/audit.h"
-#include "server/control/applications.h"
-#include "server/control/dismiss.h"
-#include "server/control/tenant_applications.h"
+#include "server/applications/applications.h"
+#include "server/applications/tenant_applications.h"
+#include "server/applications/terminate.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"
 #include "server/tenants/member.h"
@@ -152,7 +152,7 @@ static void application_audit_close(const struct control_application *applicatio
 {
     const struct audit_program program = audit_program_of(application);
     audit_closes(&application->room->access->audit, &program, ga_clock_ns() - application->began_ns,
-                 application->dismissed_ns != 0 ? application->dismissed_why : "ended");
+                 application->terminated_ns != 0 ? application->terminated_why : "ended");
 }
 
 void control_application_end(struct control_application *application)
@@ -300,7 +300,7 @@ static void session_begin(struct control_application *application)
     const struct audit_program program = audit_program_of(application);
     if (!audit_opens(&application->room->access->audit, &program, &refusal)) {
         application->room->refused[refusal.reason]++;
-        dismiss_application(application, APPLICATION_KILLED, refusal.result, refusal.why);
+        terminate_application(application, APPLICATION_KILLED, refusal.result, refusal.why);
     }
 }
 

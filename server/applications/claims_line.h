@@ -6,8 +6,8 @@
  * A client that waits stands in line, and nobody gets a claim that would be in the way of one
  * before it: a client that asks again and again comes behind all that wait. A client has one place
  * in the line at a time. */
-#ifndef SERVER_CONTROL_CLAIMS_LINE_H
-#define SERVER_CONTROL_CLAIMS_LINE_H
+#ifndef SERVER_APPLICATIONS_CLAIMS_LINE_H
+#define SERVER_APPLICATIONS_CLAIMS_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator tells a program, and the end of a program that he does not want any more. */
+#ifndef SERVER_APPLICATIONS_TERMINATE_H
+#define SERVER_APPLICATIONS_TERMINATE_H
+
+#include <stdint.h>
+
+#include "server/applications/close_reason.h"
+
+struct applications;
+struct control_application;
+
+void terminate_init(struct applications *room);
+void terminate_fini(struct applications *room);
+
+/* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */
+void application_notice(struct control_application *application, const char *text);
+/* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. What it
+ * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within three seconds.
+ */
+void terminate_application(struct control_application *application, enum application_closes closes,
+                           int32_t result, const char *why);
+
+#endif
