@@ -150,7 +150,7 @@ static enum ga_status admin_listen(struct admin *admin)
         return GA_NO_MEMORY;
     }
     admin->fd = fd;
-    accept_pause_init(&admin->pause, admin->control, &admin->listener, admin_arrived);
+    accept_pause_init(&admin->pause, &admin->control->clients, &admin->listener, admin_arrived);
     GA_TRY(place_clear(&address));
     GA_TRY(admin_bind(admin, fd, &address));
     if (listen(fd, BACKLOG) != 0 ||
@@ -214,17 +214,20 @@ static void admin_stop(struct control *control)
     }
 }
 
-static void admin_take(struct control *control, const struct transport_conn *conn,
+static void admin_take(struct clients *clients, const struct transport_conn *conn,
                        struct auth_grant *grant, const char *address)
 {
+    struct admin *admin = ga_container(clients, struct control, clients)->admin;
     struct transport_conn taken = *conn;
-    if (control->admin != NULL) {
-        admin_conn_remote(control->admin, conn, grant, address);
+    if (admin != NULL) {
+        admin_conn_remote(admin, conn, grant, address);
     } else {
         taken.ops->close(&taken);
         free(grant);
     }
 }
 
+static const struct clients_admins admin_by_network = {.take = admin_take};
+
 const struct control_part admin_part = {
-    .start = admin_start, .stop = admin_stop, .take = admin_take};
+    .start = admin_start, .stop = admin_stop, .admins = &admin_by_network};

@@ -6,10 +6,10 @@
 
 #define ACCEPT_PAUSE_MS 200
 
-void accept_pause_init(struct accept_pause *pause, struct control *control, uv_poll_t *poll,
+void accept_pause_init(struct accept_pause *pause, struct clients *clients, uv_poll_t *poll,
                        uv_poll_cb readable)
 {
-    *pause = (struct accept_pause){.control = control, .poll = poll, .readable = readable};
+    *pause = (struct accept_pause){.room = clients, .poll = poll, .readable = readable};
     (void)uv_timer_init(poll->loop, &pause->timer);
     uv_unref((uv_handle_t *)&pause->timer);
     pause->timer.data = pause;
@@ -27,7 +27,7 @@ void accept_pause_begin(struct accept_pause *pause, const char *where)
         ga_warn("cannot accept connections on %s for now: no descriptors or memory left", where);
     }
     pause->exhausted = true; /* told once, not five times a second */
-    if (!control_pending_relieve(pause->control)) {
+    if (!client_limits_relieve(pause->room)) {
         (void)uv_poll_stop(pause->poll);
         (void)uv_timer_start(&pause->timer, accept_resume, ACCEPT_PAUSE_MS, 0);
     }

@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <uv.h>
 
-struct control;
+struct clients;
 
 struct accept_pause {
-    struct control *control;
+    struct clients *room;
     uv_poll_t *poll; /* of the socket */
     uv_poll_cb readable;
     uv_timer_t timer;
     bool exhausted; /* that has been logged */
 };
 
-void accept_pause_init(struct accept_pause *pause, struct control *control, uv_poll_t *poll,
+void accept_pause_init(struct accept_pause *pause, struct clients *clients, uv_poll_t *poll,
                        uv_poll_cb readable);
 /* None could be accepted. Strangers make room where there are any; else nobody is called until the
  * pause is over. Logged once, `where` is the address. */

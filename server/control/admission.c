@@ -13,7 +13,6 @@
 #include "server/control/client_application.h"
 #include "server/control/client_limits.h"
 #include "server/control/client_state.h"
-#include "server/control/control.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
 
@@ -37,12 +36,12 @@ static bool member_take(struct control_application *application, struct tenant *
 static bool tenant_takes(struct control_client *client, const struct tenant_terms *terms,
                          struct refusal *refusal)
 {
-    struct tenant *tenant = tenant_find(&client->control->applications.tenants, terms);
+    struct tenant *tenant = tenant_find(&client->room->applications->tenants, terms);
     if (tenant == NULL) {
         return admission_no_memory(refusal);
     }
     bool again = client_application_rejoin(client, tenant);
-    if (!again && drain_refuses(&client->control->applications, DRAIN_NODE, refusal)) {
+    if (!again && drain_refuses(client->room->applications, DRAIN_NODE, refusal)) {
         tenant_drop(tenant);
         return false;
     }
@@ -51,7 +50,7 @@ static bool tenant_takes(struct control_client *client, const struct tenant_term
         return admission_no_memory(refusal);
     }
     bool good = again || (tenant_admits(tenant, client->application, refusal) &&
-                          audit_lets_in(&client->control->access.audit, refusal));
+                          audit_lets_in(&client->room->access->audit, refusal));
     if (good && !again && !control_application_admit(client->application, tenant)) {
         good = refusal_set(refusal, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
                            "this program is connected already: is this server named twice?");
@@ -79,15 +78,15 @@ static enum ga_status grant_take(struct control_application *application,
 static bool terms_find(struct control_client *client, const char *token, struct tenant_terms *terms,
                        struct refusal *refusal)
 {
-    struct control *control = client->control;
+    struct clients *clients = client->room;
     struct auth_grant grant;
     struct auth_refusal refused;
-    if (!control->conf->server.auth) {
-        *terms = access_everybody(&control->access);
+    if (!clients->conf->server.auth) {
+        *terms = access_everybody(clients->access);
         return true;
     }
     enum ga_status status = authentication_ask(
-        &control->access, &client->conn, control_client_address(client), token, &grant, &refused);
+        clients->access, &client->conn, control_client_address(client), token, &grant, &refused);
     if (status != GA_OK) {
         return refusal_set(refusal, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED, "%s",
                            refused.why);
@@ -101,7 +100,7 @@ static bool terms_find(struct control_client *client, const char *token, struct 
 
 static bool may_enter(struct control_client *client, const char *token, struct refusal *refusal)
 {
-    struct control *control = client->control;
+    struct clients *clients = client->room;
     struct tenant_terms terms;
     if (!terms_find(client, token, &terms, refusal)) {
         return false;
@@ -111,8 +110,7 @@ static bool may_enter(struct control_client *client, const char *token, struct r
     }
     if (!control_client_admit(client)) {
         return refusal_set(refusal, REFUSAL_CLIENTS, CUDA_ERROR_NO_DEVICE,
-                           "it serves %u applications already ([server] clients)",
-                           control->client_count);
+                           "it serves %u applications already ([server] clients)", clients->count);
     }
     return true;
 }

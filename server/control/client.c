@@ -5,7 +5,6 @@
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
 #include "server/access/authentication.h"
-#include "server/applications/status_sink.h"
 #include "server/control/admission.h"
 #include "server/control/client_admin.h"
 #include "server/control/client_application.h"
@@ -27,23 +26,6 @@
 #define READ_FILLS 4u /* of its buffer, in a turn of the loop */
 
 static void control_client_ready(uv_poll_t *poll, int status, int events);
-
-enum ga_status control_clients_init(struct control *control)
-{
-    ga_list_init(&control->clients);
-    GA_TRY(control_limits_init(control));
-    enum ga_status status = control_steps_init(control);
-    if (status != GA_OK) {
-        control_limits_fini(control);
-    }
-    return status;
-}
-
-void control_clients_fini(struct control *control)
-{
-    control_steps_fini(control);
-    control_limits_fini(control);
-}
 
 void control_client_release(struct control_client *client)
 {
@@ -93,26 +75,6 @@ void control_client_close(struct control_client *client)
     }
 }
 
-void control_client_close_all(struct control *control)
-{
-    ga_list_each (at, next, &control->clients) {
-        control_client_close(ga_container(at, struct control_client, link));
-    }
-}
-
-void control_client_status(const struct control *control, const struct status_sink *sink)
-{
-    ga_list_each (at, next, &control->clients) {
-        const struct control_client *client = ga_container(at, struct control_client, link);
-        const struct status_client status = {.address = client->address,
-                                             .label = control_client_label(client),
-                                             .opens = client->open_count};
-        if (client->counted) {
-            sink->client(sink->user, &status);
-        }
-    }
-}
-
 static bool control_client_read(struct control_client *client);
 
 /* Waits for what may be done next; false: the client has been closed. */
@@ -159,7 +121,7 @@ void control_client_refuse(struct control_client *client, uint64_t sequence,
 {
     ga_warn_of(control_client_address(client), "%s: refused: %s", control_client_label(client),
                refusal->why);
-    client->control->applications.refused[refusal->reason]++;
+    client->room->applications->refused[refusal->reason]++;
     if (client->application != NULL && refusal->reason != REFUSAL_CREDENTIAL) {
         control_application_refused(client->application, refusal);
     }
@@ -179,10 +141,10 @@ void control_client_refuse_as(struct control_client *client, uint64_t sequence,
 
 static void control_client_welcome(struct control_client *client)
 {
-    struct control *control = client->control;
+    struct clients *clients = client->room;
     const struct control_application *application = client->application;
     struct handshake_device room[CONF_GPUS_MAX];
-    devices_welcome(&control->processes.devices, application->gpus, application->gpu_count, room);
+    devices_welcome(&clients->processes->devices, application->gpus, application->gpu_count, room);
     for (uint32_t i = 0; i < application->gpu_count; i++) {
         room[i].memory_bytes = lending_shown(&application->shown, room[i].memory_bytes);
     }
@@ -190,9 +152,9 @@ static void control_client_welcome(struct control_client *client)
         .major = WIRE_MAJOR,
         .minor = WIRE_MINOR,
         .build = GPUAAS_VERSION,
-        .pool = control->conf->server.pool,
-        .node = control->conf->server.node,
-        .driver_version = devices_visible(&control->processes.devices, 0)->facts.driver_version,
+        .pool = clients->conf->server.pool,
+        .node = clients->conf->server.node,
+        .driver_version = devices_visible(&clients->processes->devices, 0)->facts.driver_version,
         .device_count = application->gpu_count,
         .devices = room,
     };
@@ -232,7 +194,7 @@ static bool client_greets(struct control_client *client, const struct wire_heade
         return true;
     }
     struct control_application *application =
-        control_application_make(&client->control->applications, &hello, &client->conn,
+        control_application_make(client->room->applications, &hello, &client->conn,
                                  control_client_address(client), client->tls);
     if (application == NULL) {
         control_client_refuse_as(client, header->sequence, REFUSAL_SERVER, CUDA_ERROR_OUT_OF_MEMORY,
@@ -246,7 +208,7 @@ static bool client_greets(struct control_client *client, const struct wire_heade
     if (admission_ask(client, &hello, header->sequence)) {
         client->state = CLIENT_GREETED;
         if (client->conn.ops->set_dead_after(
-                &client->conn, client->control->conf->server.dead_after_s * 1000) != GA_OK) {
+                &client->conn, client->room->conf->server.dead_after_s * 1000) != GA_OK) {
             ga_debug("a client's connection cannot tell by itself that its machine has gone");
         }
         ga_info_of(control_client_address(client), "%s: connected", client->application->label);
@@ -405,31 +367,31 @@ static void control_client_turn_away(struct transport_conn *conn)
 }
 
 /* A client that can be closed like any other. NULL: there is no memory, or no room in the loop. */
-static struct control_client *control_client_make(struct control *control,
+static struct control_client *control_client_make(struct clients *clients,
                                                   const struct transport_conn *conn, bool tls)
 {
     struct control_client *client = calloc(1, sizeof *client);
     if (client == NULL || GA_FAILPOINT("gpuaasd: accepted") ||
-        uv_poll_init(&control->loop, &client->poll, conn->fd) != 0) {
+        uv_poll_init(clients->loop, &client->poll, conn->fd) != 0) {
         free(client);
         return NULL;
     }
-    client->control = control;
+    client->room = clients;
     client->conn = *conn;
     client->tls = tls;
-    client->limited.is_slow = tls && authentication_is_slow(&control->access, conn);
+    client->limited.is_slow = tls && authentication_is_slow(clients->access, conn);
     client->handles = 1;
     client->poll.data = client;
     client_application_init(client);
-    ga_list_append(&control->clients, &client->link);
+    ga_list_append(&clients->all, &client->link);
     (void)uv_poll_start(&client->poll, UV_READABLE, control_client_ready);
     return client;
 }
 
-void control_client_accept(struct control *control, const struct transport_conn *conn, bool tls)
+void control_client_accept(struct clients *clients, const struct transport_conn *conn, bool tls)
 {
     struct transport_conn taken = *conn;
-    struct control_client *client = control_client_make(control, &taken, tls);
+    struct control_client *client = control_client_make(clients, &taken, tls);
     if (client == NULL) {
         control_client_turn_away(&taken);
     } else if (control_client_pend(client) != GA_OK) { /* others may close it from here on */

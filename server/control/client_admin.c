@@ -8,17 +8,6 @@
 #include "server/access/audit.h"
 #include "server/access/authentication.h"
 #include "server/control/client_state.h"
-#include "server/control/control.h"
-
-static const struct control_part *admin_room(const struct control *control)
-{
-    for (unsigned i = 0; control->parts[i] != NULL; i++) {
-        if (control->parts[i]->take != NULL) {
-            return control->parts[i];
-        }
-    }
-    return NULL;
-}
 
 /* The cure is another one than a program's. */
 static const char *client_admin_why(const struct auth_refusal *refusal)
@@ -49,15 +38,15 @@ void client_admin_greet(struct control_client *client, const struct handshake_he
     if (!control_client_version(client, hello, sequence)) {
         return;
     }
-    if (!client->tls || admin_room(client->control) == NULL) {
+    if (!client->tls || client->room->admins == NULL) {
         static const char why[] = "administration over the network needs tls://";
-        audit_no_admin(&client->control->access.audit,
+        audit_no_admin(&client->room->access->audit,
                        &(struct audit_change){.who = "unknown", .address = address, .error = why});
         control_client_refuse_as(client, sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_SUPPORTED, why);
         return;
     }
-    if (authentication_ask_admin(&client->control->access, &client->conn, address, hello->token,
-                                 &grant, &refusal) != GA_OK) {
+    if (authentication_ask_admin(client->room->access, &client->conn, address, hello->token, &grant,
+                                 &refusal) != GA_OK) {
         control_client_refuse_as(client, sequence, REFUSAL_CREDENTIAL, CUDA_ERROR_NOT_PERMITTED,
                                  client_admin_why(&refusal));
         return;
@@ -75,7 +64,7 @@ void client_admin_greet(struct control_client *client, const struct handshake_he
 
 void client_admin_leave(struct control_client *client)
 {
-    struct control *control = client->control;
+    struct clients *clients = client->room;
     struct transport_conn conn = client->conn;
     struct auth_grant *grant = client->admin;
     char address[TRANSPORT_PEER_BYTES];
@@ -87,5 +76,5 @@ void client_admin_leave(struct control_client *client)
     client->admin = NULL;
     client->taken = true;
     control_client_close(client); /* stops to look at the descriptor */
-    admin_room(control)->take(control, &conn, grant, address);
+    clients->admins->take(clients, &conn, grant, address);
 }

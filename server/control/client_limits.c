@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "server/applications/application.h"
 #include "server/control/client_state.h"
-#include "server/control/control.h"
 
 #define RELIEVED      8u  /* pending clients that go at once when descriptors have run out */
 #define OVERDUE_BATCH 64u /* clients that go in a turn of the loop, in which others have a turn */
@@ -21,7 +20,7 @@ static void limit_overdue(uv_timer_t *timer);
 
 /* The timer runs for the one that has been there longest. It may come too early, when that one has
  * gone; never too late. */
-static void limit_watch(struct control_limit *limit)
+static void limit_watch(struct clients_limit *limit)
 {
     const struct pending_entry *oldest = pending_table_oldest(&limit->table);
     if (oldest != NULL && limit->limit_ns != 0 && !uv_is_active((uv_handle_t *)&limit->timer)) {
@@ -38,13 +37,13 @@ static void overdue_log(struct control_client *client)
                    control_client_label(client));
     } else {
         ga_info_of(control_client_address(client), "%s: has used nothing for idle_timeout_s (%u s)",
-                   control_client_label(client), client->control->conf->server.idle_timeout_s);
+                   control_client_label(client), client->room->conf->server.idle_timeout_s);
     }
 }
 
 static void limit_overdue(uv_timer_t *timer)
 {
-    struct control_limit *limit = timer->data;
+    struct clients_limit *limit = timer->data;
     uint64_t now_ns = ga_clock_ns();
     for (unsigned i = 0; i < OVERDUE_BATCH; i++) {
         struct pending_entry *oldest = pending_table_oldest(&limit->table);
@@ -57,47 +56,46 @@ static void limit_overdue(uv_timer_t *timer)
     limit_watch(limit);
 }
 
-static enum ga_status limit_init(struct control *control, struct control_limit *limit,
+static enum ga_status limit_init(struct clients *clients, struct clients_limit *limit,
                                  unsigned most, unsigned limit_s)
 {
     limit->limit_ns = limit_s * GA_NS_PER_S;
     limit->timer.data = limit;
     GA_TRY(pending_table_init(&limit->table, most));
-    (void)uv_timer_init(&control->loop, &limit->timer);
+    (void)uv_timer_init(clients->loop, &limit->timer);
     uv_unref((uv_handle_t *)&limit->timer);
     return GA_OK;
 }
 
-enum ga_status control_limits_init(struct control *control)
+enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most)
 {
-    const struct conf_server *server = &control->conf->server;
-    GA_TRY(
-        limit_init(control, &control->pending, control->pending_most, server->handshake_timeout_s));
+    const struct conf_server *server = &clients->conf->server;
+    GA_TRY(limit_init(clients, &clients->pending, pending_most, server->handshake_timeout_s));
     enum ga_status status =
-        limit_init(control, &control->idle, server->clients, server->idle_timeout_s);
+        limit_init(clients, &clients->idle, server->clients, server->idle_timeout_s);
     if (status != GA_OK) {
-        uv_close((uv_handle_t *)&control->pending.timer, NULL);
-        pending_table_fini(&control->pending.table);
+        uv_close((uv_handle_t *)&clients->pending.timer, NULL);
+        pending_table_fini(&clients->pending.table);
     }
     return status;
 }
 
-static void limit_renew(struct control_limit *limit, unsigned limit_s)
+static void limit_renew(struct clients_limit *limit, unsigned limit_s)
 {
     limit->limit_ns = limit_s * GA_NS_PER_S;
     (void)uv_timer_stop(&limit->timer);
     limit_watch(limit);
 }
 
-void control_limits_renew(struct control *control)
+void client_limits_renew(struct clients *clients)
 {
-    limit_renew(&control->pending, control->conf->server.handshake_timeout_s);
-    limit_renew(&control->idle, control->conf->server.idle_timeout_s);
+    limit_renew(&clients->pending, clients->conf->server.handshake_timeout_s);
+    limit_renew(&clients->idle, clients->conf->server.idle_timeout_s);
 }
 
-void control_limits_fini(struct control *control)
+void client_limits_fini(struct clients *clients)
 {
-    struct control_limit *limits[] = {&control->pending, &control->idle};
+    struct clients_limit *limits[] = {&clients->pending, &clients->idle};
     for (unsigned i = 0; i < 2; i++) {
         uv_close((uv_handle_t *)&limits[i]->timer, NULL);
         pending_table_fini(&limits[i]->table);
@@ -115,23 +113,23 @@ static void pending_drop(struct control_client *client, const char *why)
 
 enum ga_status control_client_pend(struct control_client *client)
 {
-    struct control *control = client->control;
-    struct pending_table *table = &control->pending.table;
+    struct clients *clients = client->room;
+    struct pending_table *table = &clients->pending.table;
     uint8_t source[TRANSPORT_SOURCE_BYTES];
     transport_source(&client->conn, source);
     GA_TRY(pending_table_add(table, &client->limited, source, ga_clock_ns()));
     if (pending_table_is_over(table)) {
         pending_drop(limited_client(pending_table_victim(table)), "another one needs its place");
     }
-    limit_watch(&control->pending);
+    limit_watch(&clients->pending);
     return GA_OK;
 }
 
-bool control_pending_relieve(struct control *control)
+bool client_limits_relieve(struct clients *clients)
 {
     struct pending_entry *victim;
     unsigned gone = 0;
-    while (gone < RELIEVED && (victim = pending_table_victim(&control->pending.table)) != NULL) {
+    while (gone < RELIEVED && (victim = pending_table_victim(&clients->pending.table)) != NULL) {
         pending_drop(limited_client(victim), "descriptors have run out");
         gone++;
     }
@@ -150,7 +148,7 @@ static struct control_client *greedy_client(const struct control_client *pending
 {
     struct control_client *found = NULL;
     uint32_t most = tenant_unused(pending->application->tenant) + 1;
-    ga_list_each (at, next, &pending->control->clients) {
+    ga_list_each (at, next, &pending->room->all) {
         struct control_client *client = ga_container(at, struct control_client, link);
         const struct control_application *application = client->application;
         if (client->counted && !application->session && !application->observer &&
@@ -164,10 +162,9 @@ static struct control_client *greedy_client(const struct control_client *pending
 
 bool control_client_admit(struct control_client *client)
 {
-    struct control *control = client->control;
-    if (control->client_count + control->applications.alone_count >=
-        control->conf->server.clients) {
-        struct pending_entry *idle = pending_table_victim(&control->idle.table);
+    struct clients *clients = client->room;
+    if (clients->count + clients->applications->alone_count >= clients->conf->server.clients) {
+        struct pending_entry *idle = pending_table_victim(&clients->idle.table);
         struct control_client *gone = idle != NULL ? limited_client(idle) : greedy_client(client);
         if (gone == NULL) {
             return false;
@@ -176,15 +173,15 @@ bool control_client_admit(struct control_client *client)
                    "%s: uses nothing, and another one needs its place", control_client_label(gone));
         control_client_close(gone);
     }
-    pending_table_remove(&control->pending.table, &client->limited);
+    pending_table_remove(&clients->pending.table, &client->limited);
     client->counted = true;
-    control->client_count++;
+    clients->count++;
     return true;
 }
 
 void control_client_idle(struct control_client *client)
 {
-    struct control_limit *limit = &client->control->idle;
+    struct clients_limit *limit = &client->room->idle;
     uint8_t source[TRANSPORT_SOURCE_BYTES];
     if (!client->counted) {
         return;
@@ -203,9 +200,9 @@ void control_client_idle(struct control_client *client)
 
 void control_client_uncount(struct control_client *client)
 {
-    struct control *control = client->control;
-    pending_table_remove(client->counted ? &control->idle.table : &control->pending.table,
+    struct clients *clients = client->room;
+    pending_table_remove(client->counted ? &clients->idle.table : &clients->pending.table,
                          &client->limited);
-    control->client_count -= client->counted;
+    clients->count -= client->counted;
     client->counted = false;
 }

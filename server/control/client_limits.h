@@ -5,19 +5,20 @@
 #define SERVER_CONTROL_CLIENT_LIMITS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
-struct control;
+struct clients;
 struct control_client;
 
-/* Needs a control whose configuration and loop are set. GA_NO_MEMORY. */
-GA_CHECKED enum ga_status control_limits_init(struct control *control);
+/* `pending_most`: so many may not have greeted. GA_NO_MEMORY. */
+GA_CHECKED enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most);
 /* Closes the handles; all clients have been closed. */
-void control_limits_fini(struct control *control);
+void client_limits_fini(struct clients *clients);
 
 /* The configuration has new times. */
-void control_limits_renew(struct control *control);
+void client_limits_renew(struct clients *clients);
 
 /* A new client is pending; another one that has been so for longer may have to go. GA_NO_MEMORY.
  */
@@ -30,6 +31,6 @@ void control_client_idle(struct control_client *client);
 /* It counts no more. */
 void control_client_uncount(struct control_client *client);
 /* Descriptors have run out: makes some pending clients go. False: there is none. */
-bool control_pending_relieve(struct control *control);
+bool client_limits_relieve(struct clients *clients);
 
 #endif

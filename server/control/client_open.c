@@ -62,7 +62,7 @@ static bool open_has_time(struct control_client *client, const struct control_cl
 static bool open_place(struct control_client *client, struct control_client_open *open)
 {
     const struct node_view node =
-        occupancy_view(&client->control->processes, client->application->tenant);
+        occupancy_view(client->room->processes, client->application->tenant);
     const struct control_application *application = client->application;
     uint32_t device =
         open->device < application->gpu_count ? application->gpus[open->device] : PLACEMENT_NONE;
@@ -89,7 +89,7 @@ static enum ga_status open_decide(struct control_client *client, struct control_
     if (place->application != NULL && place->gpu == open->gpu && !open->in_line) {
         return GA_AGAIN; /* behind the one that stands there */
     }
-    const struct node_view node = occupancy_view(&client->control->processes, application->tenant);
+    const struct node_view node = occupancy_view(client->room->processes, application->tenant);
     if (!placement_allows(&node, open->gpu)) {
         open_refuse_taken(client, open);
         return GA_DENIED;
@@ -161,7 +161,7 @@ static bool open_waits(const struct control_client *client, const struct control
                        const struct seat *seat)
 {
     enum conf_driver driver =
-        devices_visible(&client->control->processes.devices, open->gpu)->gpu->driver;
+        devices_visible(&client->room->processes->devices, open->gpu)->gpu->driver;
     return seat == NULL || client->application->seats[driver] == seat;
 }
 
@@ -226,9 +226,9 @@ static void client_open_device(struct control_client *client, enum conf_driver d
     }
 }
 
-static bool health_refuses(const struct control *control, uint32_t gpu, struct refusal *refusal)
+static bool health_refuses(const struct clients *clients, uint32_t gpu, struct refusal *refusal)
 {
-    const struct health *health = &devices_visible(&control->processes.devices, gpu)->health;
+    const struct health *health = &devices_visible(&clients->processes->devices, gpu)->health;
     return health->failed &&
            !refusal_set(refusal, REFUSAL_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
                         "GPU %u has failed and takes no programs now: %.200s", gpu, health->reason);
@@ -261,10 +261,10 @@ static bool open_refused(struct control_client *client, const struct control_cli
         return true;
     }
     bool here = control_application_has_seat(application);
-    if ((!here && drain_refuses(&client->control->applications, DRAIN_NODE, &refusal)) ||
+    if ((!here && drain_refuses(client->room->applications, DRAIN_NODE, &refusal)) ||
         (!control_application_uses(application, wanted->gpu) &&
-         (drain_refuses(&client->control->applications, wanted->gpu, &refusal) ||
-          health_refuses(client->control, wanted->gpu, &refusal)))) {
+         (drain_refuses(client->room->applications, wanted->gpu, &refusal) ||
+          health_refuses(client->room, wanted->gpu, &refusal)))) {
         refusal.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
         control_client_refuse(client, wanted->sequence, &refusal);
         return true;
@@ -286,7 +286,7 @@ bool control_client_open(struct control_client *client, const struct wire_header
         control_client_refuse_as(client, wanted.sequence, REFUSAL_REQUEST, CUDA_ERROR_NOT_PERMITTED,
                                  "it has said that it only looks");
     } else if (open_place(client, &wanted) && !open_refused(client, &wanted)) {
-        const struct devices *devices = &client->control->processes.devices;
+        const struct devices *devices = &client->room->processes->devices;
         client_open_device(client, devices_visible(devices, wanted.gpu)->gpu->driver, &wanted);
     }
     return true;

@@ -4,8 +4,9 @@
 #define SERVER_CONTROL_CLIENT_STATE_H
 
 #include "server/applications/application.h"
+#include "server/applications/applications.h"
 #include "server/applications/claims_line.h"
-#include "server/control/client.h"
+#include "server/control/clients.h"
 #include "server/control/client_send.h"
 #include "server/pending.h"
 #include "server/workers.h"
@@ -23,7 +24,7 @@ struct control_client_open {
 
 struct control_client {
     struct ga_list link;
-    struct control *control;
+    struct clients *room;
     struct control_application *application; /* NULL: it has not said which */
     struct application_client base;          /* what the application knows of it */
     struct transport_conn conn;

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "server/access/authentication.h"
 #include "server/control/client_state.h"
-#include "server/control/control.h"
 
 bool control_client_is_stepped(const struct control_client *client)
 {
@@ -21,16 +20,16 @@ static void step_run(struct worker_job *job)
 
 static void steps_due(uv_timer_t *timer);
 
-/* The next of the slow ones, as soon as one may go on. NULL: none. */
-static struct pending_entry *steps_next_slow(struct control *control)
+/* Of the slow ones, as soon as one may go on. NULL: none. */
+static struct pending_entry *steps_next_slow(struct clients *clients)
 {
-    struct pending_table *table = &control->pending.table;
+    struct pending_table *table = &clients->pending.table;
     if (!pending_table_has_slow(table)) {
         return NULL;
     }
-    uint64_t wait_ns = authentication_slow_wait_ns(&control->access);
+    uint64_t wait_ns = authentication_slow_wait_ns(clients->access);
     if (wait_ns != 0) {
-        (void)uv_timer_start(&control->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1, 0);
+        (void)uv_timer_start(&clients->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1, 0);
         return NULL;
     }
     return pending_table_next_step(table, true);
@@ -38,12 +37,12 @@ static struct pending_entry *steps_next_slow(struct control *control)
 
 /* As many as there are threads. Slow ones are few, and go first: the others may be so many that
  * some wait at any time. */
-static void steps_give(struct control *control)
+static void steps_give(struct clients *clients)
 {
-    while (workers_have_room(&control->workers)) {
-        struct pending_entry *entry = steps_next_slow(control);
+    while (workers_have_room(&clients->workers)) {
+        struct pending_entry *entry = steps_next_slow(clients);
         if (entry == NULL) {
-            entry = pending_table_next_step(&control->pending.table, false);
+            entry = pending_table_next_step(&clients->pending.table, false);
         }
         if (entry == NULL) {
             return;
@@ -52,7 +51,7 @@ static void steps_give(struct control *control)
         client->stepping = true;
         client->handles++; /* the job's */
         client->job.run = step_run;
-        workers_give(&control->workers, &client->job);
+        workers_give(&clients->workers, &client->job);
     }
 }
 
@@ -61,10 +60,10 @@ static void steps_due(uv_timer_t *timer)
     steps_give(timer->data);
 }
 
-static void steps_take(struct control *control)
+static void steps_take(struct clients *clients)
 {
     struct worker_job *job;
-    while ((job = workers_take(&control->workers)) != NULL) {
+    while ((job = workers_take(&clients->workers)) != NULL) {
         struct control_client *client = ga_container(job, struct control_client, job);
         client->stepping = false;
         if (client->closed) {
@@ -78,42 +77,42 @@ static void steps_take(struct control *control)
 
 static void steps_done(uv_poll_t *poll, int status, int events)
 {
-    struct control *control = poll->data;
+    struct clients *clients = poll->data;
     (void)status;
     (void)events;
-    steps_take(control);
-    steps_give(control);
+    steps_take(clients);
+    steps_give(clients);
 }
 
 void control_client_step(struct control_client *client)
 {
     (void)uv_poll_stop(&client->poll);
     client->limited.begun = transport_is_begun(&client->conn);
-    pending_table_want_step(&client->control->pending.table, &client->limited);
-    steps_give(client->control);
+    pending_table_want_step(&client->room->pending.table, &client->limited);
+    steps_give(client->room);
 }
 
-enum ga_status control_steps_init(struct control *control)
+enum ga_status client_steps_init(struct clients *clients)
 {
-    GA_TRY(workers_init(&control->workers));
-    control->steps.data = control;
-    control->slow_steps.data = control;
-    if (uv_poll_init(&control->loop, &control->steps, control->workers.done_fd) != 0) {
-        workers_fini(&control->workers);
+    GA_TRY(workers_init(&clients->workers));
+    clients->steps.data = clients;
+    clients->slow_steps.data = clients;
+    if (uv_poll_init(clients->loop, &clients->steps, clients->workers.done_fd) != 0) {
+        workers_fini(&clients->workers);
         return GA_NO_MEMORY;
     }
-    (void)uv_timer_init(&control->loop, &control->slow_steps); /* behind what may fail */
-    uv_unref((uv_handle_t *)&control->slow_steps);
-    (void)uv_poll_start(&control->steps, UV_READABLE, steps_done);
-    uv_unref((uv_handle_t *)&control->steps);
+    (void)uv_timer_init(clients->loop, &clients->slow_steps); /* behind what may fail */
+    uv_unref((uv_handle_t *)&clients->slow_steps);
+    (void)uv_poll_start(&clients->steps, UV_READABLE, steps_done);
+    uv_unref((uv_handle_t *)&clients->steps);
     return GA_OK;
 }
 
-void control_steps_fini(struct control *control)
+void client_steps_fini(struct clients *clients)
 {
-    workers_end(&control->workers);
-    steps_take(control);
-    uv_close((uv_handle_t *)&control->steps, NULL);
-    uv_close((uv_handle_t *)&control->slow_steps, NULL);
-    workers_fini(&control->workers);
+    workers_end(&clients->workers);
+    steps_take(clients);
+    uv_close((uv_handle_t *)&clients->steps, NULL);
+    uv_close((uv_handle_t *)&clients->slow_steps, NULL);
+    workers_fini(&clients->workers);
 }

@@ -8,13 +8,13 @@
 
 #include "base/status.h"
 
-struct control;
+struct clients;
 struct control_client;
 
 /* GA_NO_MEMORY. */
-GA_CHECKED enum ga_status control_steps_init(struct control *control);
+GA_CHECKED enum ga_status client_steps_init(struct clients *clients);
 /* Waits for the steps under way and closes their handles. All clients have been closed. */
-void control_steps_fini(struct control *control);
+void client_steps_fini(struct clients *clients);
 
 /* Whether bytes of this client are received by steps. */
 bool control_client_is_stepped(const struct control_client *client);

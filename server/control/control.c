@@ -13,7 +13,6 @@
 
 #include "base/log.h"
 #include "server/applications/application.h"
-#include "server/control/client.h"
 #include "server/control/identity.h"
 #include "server/control/listener.h"
 #include "server/control/reload.h"
@@ -36,7 +35,7 @@ void control_end(struct control *control, int exit_status)
             (*at)->stop(control);
         }
     }
-    control_client_close_all(control);
+    clients_close(&control->clients);
     control_applications_end(&control->applications);
     processes_end(&control->processes, again);
     if (control->processes.count == 0 || again) {
@@ -269,7 +268,16 @@ static const struct drain_hooks control_drain_hooks = {
 
 /* ---- the beginning and the end */
 
-static void control_rooms_init(struct control *control)
+static const struct clients_admins *control_admins(const struct control *control)
+{
+    const struct clients_admins *admins = NULL;
+    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
+        admins = (*at)->admins != NULL ? (*at)->admins : admins;
+    }
+    return admins;
+}
+
+static enum ga_status control_rooms_init(struct control *control)
 {
     processes_init(&control->processes, &control->loop, control->conf);
     access_init(&control->access, &control->loop, control->conf, &control->storage);
@@ -280,6 +288,8 @@ static void control_rooms_init(struct control *control)
     control->processes.emptied = control_emptied;
     (void)uv_check_init(&control->loop, &control->accepts);
     notify_init(&control->notify, &control->loop);
+    return clients_init(&control->clients, &control->applications, control->pending_most,
+                        control_admins(control));
 }
 
 int control_run(const char *file, struct conf *conf, const struct control_part *const *parts)
@@ -299,11 +309,10 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         return 1;
     }
     if (devices_init(&control.processes.devices, conf) != GA_OK ||
-        uv_loop_init(&control.loop) != 0 || control_clients_init(&control) != GA_OK) {
+        uv_loop_init(&control.loop) != 0 || control_rooms_init(&control) != GA_OK) {
         ga_error("no memory, or no event loop");
         return 1;
     }
-    control_rooms_init(&control);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         (void)uv_signal_init(&control.loop, &control.signals[i]);
         control.signals[i].data = &control;
@@ -324,7 +333,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
     }
     notify_fini(&control.notify);
     access_close(&control.access);
-    control_clients_fini(&control);
+    clients_fini(&control.clients);
     audit_end(&control.access.audit);
     applications_fini(&control.applications);
     processes_fini(&control.processes);

@@ -11,6 +11,7 @@
 #include "server/access/access.h"
 #include "server/applications/applications.h"
 #include "server/control/accept_pause.h"
+#include "server/control/clients.h"
 #include "server/control/notify.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
@@ -32,13 +33,6 @@ struct control_listener {
     bool waiting; /* connections wait */
 };
 
-/* Clients of a kind of which there may be only so many, for so long (client_limits.h). */
-struct control_limit {
-    struct pending_table table;
-    uint64_t limit_ns; /* 0: for ever */
-    uv_timer_t timer;
-};
-
 /* A part of gpuaasd above this room, which serves on its loop (monitoring, the admin socket). Any
  * member may be NULL, but for the first one. */
 struct control_part {
@@ -47,10 +41,7 @@ struct control_part {
     void (*stop)(struct control *control);      /* once, also if it has not started */
     void (*end)(struct control *control);       /* the same, when the loop has ended */
     void (*log)(const struct control *control); /* logs what it knows: SIGUSR1 */
-    /* Takes the connection of an authenticated administrator, with its grant (malloc); `address` is
-     * its place. NULL: there are none here. */
-    void (*take)(struct control *control, const struct transport_conn *conn,
-                 struct auth_grant *grant, const char *address);
+    const struct clients_admins *admins;        /* takes administrators who come by the network */
 };
 
 struct control {
@@ -59,18 +50,12 @@ struct control {
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
     struct processes processes;
-    struct ga_list clients; /* struct control_client */
     struct applications applications;
+    struct clients clients;
     struct storage storage;
-    struct access access;         /* who may come in */
-    uint32_t client_count;        /* that have greeted */
-    uint32_t images_most;         /* that are kept, as far as descriptors allow */
-    uint32_t pending_most;        /* that have not, as far as descriptors allow */
-    struct control_limit pending; /* those that have not */
-    struct control_limit idle;    /* those that have, and use nothing */
-    struct workers workers;       /* for steps of TLS handshakes (client_steps.h) */
-    uv_poll_t steps;
-    uv_timer_t slow_steps; /* until it is time for one */
+    struct access access;  /* who may come in */
+    uint32_t images_most;  /* images that are kept, as far as descriptors allow */
+    uint32_t pending_most; /* clients that have not greeted, as far as descriptors allow */
     uv_check_t accepts;    /* behind all other events of a turn of the loop */
     struct control_listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;

@@ -8,7 +8,6 @@
 #include "api/wire.h"
 #include "base/log.h"
 #include "server/control/check.h"
-#include "server/control/client.h"
 #include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/http_door.h"
@@ -142,11 +141,11 @@ enum ga_status control_listen(struct control *control)
         listener->tls = transport_address_is(&address, "tls");
         listener->poll.data = listener;
         control->listener_count++;
-        accept_pause_init(&listener->pause, control, &listener->poll, listener_readable);
+        accept_pause_init(&listener->pause, &control->clients, &listener->poll, listener_readable);
         GA_TRY(
             address.ops->local_address(listener->listener.fd, listener->url, sizeof listener->url));
         if (listener->tls) {
-            workers_start(&control->workers);
+            workers_start(&control->clients.workers);
         }
         if (transport_address_is(&address, "tcp")) {
             plain_note(listener->url, &address);
@@ -163,7 +162,7 @@ static void listener_accept(struct control_listener *listener)
         struct transport_conn conn;
         enum ga_status got = listener->listener.ops->accept(&listener->listener, &conn);
         if (got == GA_OK) {
-            control_client_accept(listener->control, &conn, listener->tls);
+            control_client_accept(&listener->control->clients, &conn, listener->tls);
         } else if (got == GA_AGAIN) {
             accept_pause_over(&listener->pause);
             return;

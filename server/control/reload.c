@@ -73,7 +73,7 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     if (!told) {
         reload_told(note);
     }
-    control_limits_renew(control);
+    client_limits_renew(&control->clients);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         warm_pool_renew(&control->processes.warm_pools[i]);
     }

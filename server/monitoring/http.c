@@ -325,7 +325,7 @@ enum ga_status http_start(struct control *control)
         return GA_NO_MEMORY;
     }
     (void)uv_timer_init(&control->loop, &http.timer);
-    accept_pause_init(&http.pause, control, &http.listened, http_accept);
+    accept_pause_init(&http.pause, &control->clients, &http.listened, http_accept);
     (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
     (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
     uv_unref((uv_handle_t *)&http.poll);

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "server/applications/application.h"
 #include "server/applications/tenant_applications.h"
-#include "server/control/client.h"
 #include "server/control/control.h"
 #include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
@@ -21,7 +20,7 @@ void status_collect(const struct control *control, const struct status_sink *sin
         tenant_status(&control->applications.tenants, sink);
     }
     if (sink->client != NULL) {
-        control_client_status(control, sink);
+        clients_status(&control->clients, sink);
     }
     if (sink->process != NULL) {
         process_status(&control->processes, sink);
@@ -38,10 +37,11 @@ void status_collect(const struct control *control, const struct status_sink *sin
     if (sink->node != NULL) {
         const struct node_status node = {.application_count = applications,
                                          .session_count = sessions,
-                                         .client_count = control->client_count,
-                                         .pending_count = control->pending.table.count,
-                                         .pending_sources = control->pending.table.source_count,
-                                         .idle_count = control->idle.table.count,
+                                         .client_count = control->clients.count,
+                                         .pending_count = control->clients.pending.table.count,
+                                         .pending_sources =
+                                             control->clients.pending.table.source_count,
+                                         .idle_count = control->clients.idle.table.count,
                                          .process_count = control->processes.count - spares,
                                          .spare_count = spares,
                                          .image_bytes = control->processes.images.held};

@@ -78,7 +78,6 @@ char *__wrap_admin_answer(struct control *control, const struct admin_peer *peer
 
 void remote_admin_init(struct control *control)
 {
-    static const struct control_part *const parts[] = {&admin_part, NULL};
     static struct admin admin = {.fd = -1};
     struct store_credential certificate = {.id = ADMIN_ID,
                                            .kind = STORE_CERTIFICATE,
@@ -98,21 +97,20 @@ void remote_admin_init(struct control *control)
     ga_list_init(&admin.conns);
     admin.control = control;
     control->admin = &admin;
-    control->parts = parts;
 }
 
 void remote_admin_begin(struct control *control)
 {
     FUZZ_CHECK(auth_open(control->storage.store, &control->access.auth) == GA_OK);
-    uv_ref((uv_handle_t *)&control->steps); /* the loop turns although nobody listens */
+    uv_ref((uv_handle_t *)&control->clients.steps); /* the loop turns although nobody listens */
 }
 
 void remote_admin_end(struct control *control)
 {
-    while (control->workers.out != 0) { /* a step of one who has gone */
+    while (control->clients.workers.out != 0) { /* a step of one who has gone */
         (void)uv_run(&control->loop, UV_RUN_NOWAIT);
     }
-    uv_unref((uv_handle_t *)&control->steps);
+    uv_unref((uv_handle_t *)&control->clients.steps);
     admin_conn_close_all(control->admin);
     FUZZ_CHECK(control->admin->local_count + control->admin->remote_count == 0);
     auth_close(control->access.auth);

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/client.h"
 #include "server/control/control.h"
 #include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
@@ -28,15 +27,15 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     control.conf = &conf;
     control.parts = parts;
     control.processes.seats = 1;
-    control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     control.storage.conf = &conf;
     access_init(&control.access, &control.loop, &conf, &control.storage);
     usage_init(&control.usage, &control.processes, &control.storage);
     applications_init(&control.applications, &control.processes, &control.usage, &control.access,
                       NULL);
+    FUZZ_CHECK(clients_init(&control.clients, &control.applications,
+                            conf.server.pending_connections, NULL) == GA_OK);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");

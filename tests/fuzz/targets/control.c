@@ -6,7 +6,7 @@
 
 #include "api/wire.h"
 #include "base/log.h"
-#include "server/control/client.h"
+#include "server/admin/admin.h"
 #include "server/control/control.h"
 #include "server/usage/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
@@ -42,15 +42,16 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
     control.processes.seats = 1;
-    control.pending_most = conf.server.pending_connections;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    FUZZ_CHECK(control_clients_init(&control) == GA_OK);
     processes_init(&control.processes, &control.loop, control.conf);
     control.storage.conf = &conf;
     access_init(&control.access, &control.loop, &conf, &control.storage);
     usage_init(&control.usage, &control.processes, &control.storage);
     applications_init(&control.applications, &control.processes, &control.usage, &control.access,
                       NULL);
+    FUZZ_CHECK(clients_init(&control.clients, &control.applications,
+                            conf.server.pending_connections, admin_part.admins) == GA_OK);
+    remote_admin_init(&control);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
@@ -60,7 +61,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     }
     devices_publish(&control.processes.devices);
     FUZZ_CHECK(control.processes.devices.visible_count == 2);
-    remote_admin_init(&control);
     return 0;
 }
 
@@ -89,7 +89,7 @@ static void client_connect(struct client *client, unsigned n)
     client->open = true;
     client->admin = false;
     client->begins_a_line = true;
-    control_client_accept(&control, &theirs, n >= ADMINS_FROM);
+    control_client_accept(&control.clients, &theirs, n >= ADMINS_FROM);
 }
 
 static void client_send(struct client *client, const void *bytes, size_t size)
@@ -273,13 +273,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (input.left != 0) {
         step(&input);
     }
-    control_client_close_all(&control);
+    clients_close(&control.clients);
     processes_end(&control.processes, false);
     fake_spawn_end();
     remote_admin_end(&control);
     FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
-    FUZZ_CHECK(control.processes.count == 0 && control.client_count == 0 &&
-               ga_list_empty(&control.clients) && ga_list_empty(&control.applications.all));
+    FUZZ_CHECK(control.processes.count == 0 && control.clients.count == 0 &&
+               ga_list_empty(&control.clients.all) && ga_list_empty(&control.applications.all));
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&clients[i]);
     }
