@@ -7,8 +7,8 @@
 
 #include "api/wire.h"
 #include "base/log.h"
+#include "server/clients/client_limits.h"
 #include "server/control/check.h"
-#include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/http_door.h"
 #include "server/processes/images.h"

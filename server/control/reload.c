@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/clients/client_limits.h"
 #include "server/control/check.h"
-#include "server/control/client_limits.h"
 #include "server/control/control.h"
 #include "server/control/listener.h"
 #include "server/control/notify.h"

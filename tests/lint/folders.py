@@ -54,12 +54,12 @@ ROOMS = {
         "seats": {"processes", "usage", "turns", "tenants", "sharing"},
         "placement": {"processes", "tenants", "seats"},
         "applications": {"processes", "usage", "turns", "tenants", "access", "seats"},
-        "control": {"processes", "storage", "usage", "turns", "tenants", "access", "seats",
-                    "placement", "applications"},
+        "clients": {"processes", "tenants", "access", "seats", "placement", "applications"},
+        "control": {"processes", "storage", "usage", "turns", "access", "applications", "clients"},
         "monitoring": {"processes", "storage", "usage", "turns", "tenants", "access", "seats",
-                       "applications", "control"},
+                       "applications", "clients", "control"},
         "admin": {"processes", "storage", "usage", "turns", "tenants", "access", "applications",
-                  "control", "monitoring"},
+                  "clients", "control", "monitoring"},
         "driver": set(),
         "pipeline": {"driver"},
         "session": {"driver", "pipeline"},
@@ -137,6 +137,7 @@ ROOM_PREFIXES = {
     "front/capture": {"capture_"},
     "front/mempool": {"mempool_"},
     "server/applications": {"control_"},  # of the control process, unlike those of the backend
+    "server/clients": {"control_"},  # of a control connection
     "server/session": {"green_", "stream_"},
     "transport": {"compression_", "decompress"},
 }

@@ -25,7 +25,6 @@ LARGER = {
     "server/admin": (27, "a file for each family of verbs"),
     "server/backend": (30, FLAT),
     "server/calls": (46, CALLS),
-    "server/control": (33, FLAT),
     "server/session": (74, FLAT),
     "sim": (38, FLAT),
     "softgpu/calls": (38, CALLS),

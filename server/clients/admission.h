@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission: the decision between a client's greeting and the welcome. */
-#ifndef SERVER_CONTROL_ADMISSION_H
-#define SERVER_CONTROL_ADMISSION_H
+/* Who may come in: the question between a client's greeting and the welcome. */
+#ifndef SERVER_CLIENTS_ADMISSION_H
+#define SERVER_CLIENTS_ADMISSION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/accept_pause.h"
+#include "server/clients/accept_pause.h"
 
 #include "base/log.h"
-#include "server/control/client_limits.h"
+#include "server/clients/client_limits.h"
 
 #define ACCEPT_PAUSE_MS 200
 

@@ -2,8 +2,8 @@
 /* A listening socket in gpuaasd's loop whose connections cannot be accepted for now, since
  * descriptors or memory have run out. They stay in the kernel's queue, which would call the loop
  * again at once: it looks after them a few times a second instead. */
-#ifndef SERVER_CONTROL_ACCEPT_PAUSE_H
-#define SERVER_CONTROL_ACCEPT_PAUSE_H
+#ifndef SERVER_CLIENTS_ACCEPT_PAUSE_H
+#define SERVER_CLIENTS_ACCEPT_PAUSE_H
 
 #include <stdbool.h>
 #include <uv.h>

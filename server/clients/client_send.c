@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outgoing bytes of a control connection. Replies are few and small; one growing buffer will do. */
-#include "server/control/client_send.h"
+#include "server/clients/client_send.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* An application opens a device: it gets a ticket of the backend process that serves the device's
  * driver; the application gets one when it has none. An OPEN that must wait for it waits in
  * `opens`. */
-#include "server/control/client_open.h"
+#include "server/clients/client_open.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -14,7 +14,7 @@
 #include "server/applications/claims_line.h"
 #include "server/applications/gpu_time.h"
 #include "server/applications/tenant_applications.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_state.h"
 #include "server/placement/occupancy.h"
 #include "server/placement/placement.h"
 #include "server/seats/claims.h"

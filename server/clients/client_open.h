@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The OPENs of a client: a ticket for each device that it wants to use. */
-#ifndef SERVER_CONTROL_CLIENT_OPEN_H
-#define SERVER_CONTROL_CLIENT_OPEN_H
+#ifndef SERVER_CLIENTS_CLIENT_OPEN_H
+#define SERVER_CLIENTS_CLIENT_OPEN_H
 
-#include "server/control/client_state.h"
+#include "server/clients/client_state.h"
 
 /* Takes an OPEN; false: it is malformed, or too many are pending. */
 bool control_client_open(struct control_client *client, const struct wire_header *header,

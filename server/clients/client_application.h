@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client joins its application and leaves it; in between, the application tells it of its seats
  * (struct application_client_ops). */
-#ifndef SERVER_CONTROL_CLIENT_APPLICATION_H
-#define SERVER_CONTROL_CLIENT_APPLICATION_H
+#ifndef SERVER_CLIENTS_CLIENT_APPLICATION_H
+#define SERVER_CLIENTS_CLIENT_APPLICATION_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clients of gpuaasd: its control connections. Each is one of an application (application.h),
  * which may outlive it, until it has said which it is none. */
-#ifndef SERVER_CONTROL_CLIENTS_H
-#define SERVER_CONTROL_CLIENTS_H
+#ifndef SERVER_CLIENTS_CLIENTS_H
+#define SERVER_CLIENTS_CLIENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,13 +5,13 @@
  * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
  * client_open.c. */
 #include "server/access/authentication.h"
-#include "server/control/admission.h"
-#include "server/control/client_admin.h"
-#include "server/control/client_application.h"
-#include "server/control/client_limits.h"
-#include "server/control/client_open.h"
-#include "server/control/client_state.h"
-#include "server/control/client_steps.h"
+#include "server/clients/admission.h"
+#include "server/clients/client_admin.h"
+#include "server/clients/client_application.h"
+#include "server/clients/client_limits.h"
+#include "server/clients/client_open.h"
+#include "server/clients/client_state.h"
+#include "server/clients/client_steps.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The send queue of a control connection: bytes that the socket has not taken yet. */
-#ifndef SERVER_CONTROL_CLIENT_SEND_H
-#define SERVER_CONTROL_CLIENT_SEND_H
+#ifndef SERVER_CLIENTS_CLIENT_SEND_H
+#define SERVER_CLIENTS_CLIENT_SEND_H
 
 #include <stddef.h>
 

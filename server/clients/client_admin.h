@@ -2,8 +2,8 @@
 /* An administrator who comes over the network: he greets like a program, with WIRE_ADMIN, by TLS
  * and with a certificate that `gpuaasctl cert issue-admin` has made. Then his connection is the
  * admin room's (struct clients_admins). */
-#ifndef SERVER_CONTROL_CLIENT_ADMIN_H
-#define SERVER_CONTROL_CLIENT_ADMIN_H
+#ifndef SERVER_CLIENTS_CLIENT_ADMIN_H
+#define SERVER_CLIENTS_CLIENT_ADMIN_H
 
 #include <stdint.h>
 

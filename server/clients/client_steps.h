@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The greeting of a client with TLS is received in worker threads, because the handshake takes
- * long: a step each time that bytes have arrived. A client that waits for bytes takes no thread. */
-#ifndef SERVER_CONTROL_CLIENT_STEPS_H
-#define SERVER_CONTROL_CLIENT_STEPS_H
+/* What a client with TLS says before it has greeted is received in worker threads, because the
+ * handshake takes long: a step each time that bytes have arrived. A client that waits for bytes
+ * takes no thread. */
+#ifndef SERVER_CLIENTS_CLIENT_STEPS_H
+#define SERVER_CLIENTS_CLIENT_STEPS_H
 
 #include <stdbool.h>
 

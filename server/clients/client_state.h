@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a client, which the files of clients share. */
-#ifndef SERVER_CONTROL_CLIENT_STATE_H
-#define SERVER_CONTROL_CLIENT_STATE_H
+#ifndef SERVER_CLIENTS_CLIENT_STATE_H
+#define SERVER_CLIENTS_CLIENT_STATE_H
 
 #include "server/applications/application.h"
 #include "server/applications/applications.h"
 #include "server/applications/claims_line.h"
-#include "server/control/clients.h"
-#include "server/control/client_send.h"
+#include "server/clients/client_send.h"
+#include "server/clients/clients.h"
 #include "server/pending.h"
 #include "server/workers.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/clients.h"
+#include "server/clients/clients.h"
 
 #include "server/applications/applications.h"
 #include "server/applications/status_sink.h"
-#include "server/control/client_limits.h"
-#include "server/control/client_state.h"
-#include "server/control/client_steps.h"
+#include "server/clients/client_limits.h"
+#include "server/clients/client_state.h"
+#include "server/clients/client_steps.h"
 
 enum ga_status clients_init(struct clients *clients, struct applications *applications,
                             uint32_t pending_most, const struct clients_admins *admins)

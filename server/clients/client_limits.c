@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/client_limits.h"
+#include "server/clients/client_limits.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/applications/application.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_state.h"
 
 #define RELIEVED      8u  /* pending clients that go at once when descriptors have run out */
 #define OVERDUE_BATCH 64u /* clients that go in a turn of the loop, in which others have a turn */

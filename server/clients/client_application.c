@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/client_application.h"
+#include "server/clients/client_application.h"
 
 #include "base/log.h"
-#include "server/control/client_open.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_open.h"
+#include "server/clients/client_state.h"
 
 /* ---- what its application does with it */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note: a client that is closed while its step is in a thread keeps its connection until the step
  * is done. */
-#include "server/control/client_steps.h"
+#include "server/clients/client_steps.h"
 
 #include "base/clock.h"
 #include "server/access/authentication.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_state.h"
 
 bool control_client_is_stepped(const struct control_client *client)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/client_admin.h"
+#include "server/clients/client_admin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "api/cuda_names.h"
 #include "server/access/audit.h"
 #include "server/access/authentication.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_state.h"
 
 /* The cure is another one than a program's. */
 static const char *client_admin_why(const struct auth_refusal *refusal)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/admission.h"
+#include "server/clients/admission.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "server/access/authentication.h"
 #include "server/applications/drain.h"
 #include "server/applications/tenant_applications.h"
-#include "server/control/client_application.h"
-#include "server/control/client_limits.h"
-#include "server/control/client_state.h"
+#include "server/clients/client_application.h"
+#include "server/clients/client_limits.h"
+#include "server/clients/client_state.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
 
