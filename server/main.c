@@ -16,7 +16,6 @@
 #include "server/backend/backend.h"
 #include "server/control/check.h"
 #include "server/control/control.h"
-#include "server/monitoring/monitoring.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -109,8 +108,7 @@ static int serve(const char *file, bool check_only)
     }
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
-    static const struct control_part *const parts[] = {&monitoring_part, &admin_part, NULL};
-    int result = control_run(file, &conf, parts);
+    int result = control_run(file, &conf, &admin_room);
     ga_log_end();
     return result;
 }

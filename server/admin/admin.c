@@ -229,5 +229,5 @@ static void admin_take(struct clients *clients, const struct transport_conn *con
 
 static const struct clients_admins admin_by_network = {.take = admin_take};
 
-const struct control_part admin_part = {
-    .start = admin_start, .stop = admin_stop, .admins = &admin_by_network};
+const struct control_admin admin_room = {
+    .start = admin_start, .stop = admin_stop, .network = &admin_by_network};

@@ -28,7 +28,7 @@ struct admin {
     ino_t inode;
 };
 
-extern const struct control_part admin_part;
+extern const struct control_admin admin_room;
 
 /* Whether the keys of the socket can be used on this machine. */
 GA_CHECKED enum ga_status admin_check(const char *file, const struct conf *conf,

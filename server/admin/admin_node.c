@@ -52,7 +52,8 @@ enum admin_code admin_verb_health(struct admin_call *call)
     } else if (drain_of(&control->applications, DRAIN_NODE)->state == DRAIN_NONE) {
         admin_set_text(call->result, "state", "serving");
     }
-    admin_set_flag(call->result, "ready", readiness_look(control, health_condition, problems));
+    admin_set_flag(call->result, "ready",
+                   readiness_look(&control->monitoring, health_condition, problems));
     admin_set(call->result, "problems", problems);
     admin_set_text(call->result, "version", GPUAAS_VERSION);
     admin_set_text(call->result, "node", control->conf->server.node);
@@ -62,7 +63,7 @@ enum admin_code admin_verb_health(struct admin_call *call)
     admin_set_number(call->result, "gpus", control->processes.devices.visible_count);
     admin_set_number(call->result, "gpus_left_out", control->processes.serving ? unknown : 0);
     admin_set_number(call->result, "gpus_failed", failed);
-    status_collect(control, &sink);
+    status_collect(&control->monitoring, &sink);
     return ADMIN_OK;
 }
 
@@ -100,7 +101,7 @@ static void gpu_use_tenant(void *user, const struct status_tenant *tenant)
     const struct status_sink sink = {.user = use, .application = gpu_use_see};
     use->tenant = tenant->name;
     memset(use->seen, 0, sizeof use->seen);
-    status_collect(use->control, &sink);
+    status_collect(&use->control->monitoring, &sink);
     for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
         use->tenants[i] += use->seen[i];
     }
@@ -136,7 +137,7 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
         .user = &use, .application = gpu_use_add, .tenant = gpu_use_tenant};
     json_t *items = json_array();
     use = (struct gpu_use){.control = control};
-    status_collect(control, &sink);
+    status_collect(&control->monitoring, &sink);
     for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
         json_t *gpu = node_gpu_of(control, devices_visible(&control->processes.devices, i));
         if (control->processes.serving) {

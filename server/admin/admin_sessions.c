@@ -168,8 +168,8 @@ enum admin_code admin_verb_sessions(struct admin_call *call)
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
     const struct status_sink offer = {.user = page, .application = page_offer};
     const struct status_sink fill = {.user = page, .application = page_fill, .gpu = page_fill_use};
-    status_collect(call->control, &offer);
-    status_collect(call->control, &fill);
+    status_collect(&call->control->monitoring, &offer);
+    status_collect(&call->control->monitoring, &fill);
     for (unsigned i = 0; i < page->count; i++) {
         (void)json_array_append_new(items, page->items[i]);
     }
@@ -226,7 +226,7 @@ static enum admin_code session_find(struct admin_call *call, struct control_appl
                           "digits, as `gpuaasctl sessions` shows them",
                           search.wanted, ID_BEGIN_MIN);
     }
-    status_collect(call->control, &sink);
+    status_collect(&call->control->monitoring, &sink);
     if (search.found == 1) {
         *found = control_application_find(&call->control->applications, search.id);
         *session = search.session;

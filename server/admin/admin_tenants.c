@@ -64,7 +64,7 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     *use = (struct admin_tenant_use){0};
     if (tenant_known(&call->control->applications.tenants, tenant->number, tenant->name) !=
         NULL) { /* most of them are not */
-        status_collect(call->control, &sink);
+        status_collect(&call->control->monitoring, &sink);
     }
     enum ga_status status = store_usage_period(store, tenant->number, NULL, STORE_DAY, now, &day);
     if (status == GA_OK) {

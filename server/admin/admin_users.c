@@ -118,7 +118,7 @@ enum admin_code admin_verb_user_show(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         json_t *item = user_record(&user);
-        status_collect(call->control, &sink);
+        status_collect(&call->control->monitoring, &sink);
         admin_set_number(item, "sessions", use.sessions);
         admin_set_number(
             item, "gpu_time_day_ms",

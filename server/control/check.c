@@ -15,8 +15,8 @@
 #include "auth/auth.h"
 #include "base/private_file.h"
 #include "server/access/certificates.h"
-#include "server/control/http_door.h"
 #include "server/control/identity.h"
+#include "server/monitoring/http.h"
 
 /* Complains about a key's file; the line that names it is not known any more. */
 static bool file_complain(const char *file, const char *key, conf_complain *complain, void *user,

@@ -30,10 +30,8 @@ void control_end(struct control *control, int exit_status)
     control->exit_status = again ? control->exit_status : exit_status;
     notify_stopping(&control->notify);
     control_listeners_close(control);
-    for (const struct control_part *const *at = control->parts; !again && *at != NULL; at++) {
-        if ((*at)->stop != NULL) {
-            (*at)->stop(control);
-        }
+    if (!again && control->administration != NULL) {
+        control->administration->stop(control);
     }
     clients_close(&control->clients);
     control_applications_end(&control->applications);
@@ -51,21 +49,12 @@ static void control_emptied(struct processes *processes)
     }
 }
 
-static void control_log(const struct control *control)
-{
-    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
-        if ((*at)->log != NULL) {
-            (*at)->log(control);
-        }
-    }
-}
-
 static void control_signalled(uv_signal_t *signal, int number)
 {
     struct control *control = signal->data;
     char note[900];
     if (number == SIGUSR1) {
-        control_log(control);
+        monitoring_log(&control->monitoring);
         return;
     }
     if (number == SIGHUP) {
@@ -170,8 +159,9 @@ static enum ga_status control_start(struct control *control)
     GA_TRY(access_open(&control->access));
     GA_TRY(audit_start(&control->access.audit, &control->loop));
     GA_TRY(control_listen(control));
-    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
-        GA_TRY((*at)->start(control));
+    GA_TRY(monitoring_start(&control->monitoring));
+    if (control->administration != NULL) {
+        GA_TRY(control->administration->start(control));
     }
     for (unsigned driver = 0; driver < DEVICES_DRIVERS; driver++) {
         if (devices_have(&control->processes.devices, (enum conf_driver)driver)) {
@@ -268,15 +258,6 @@ static const struct drain_hooks control_drain_hooks = {
 
 /* ---- the beginning and the end */
 
-static const struct clients_admins *control_admins(const struct control *control)
-{
-    const struct clients_admins *admins = NULL;
-    for (const struct control_part *const *at = control->parts; *at != NULL; at++) {
-        admins = (*at)->admins != NULL ? (*at)->admins : admins;
-    }
-    return admins;
-}
-
 static enum ga_status control_rooms_init(struct control *control)
 {
     processes_init(&control->processes, &control->loop, control->conf);
@@ -288,18 +269,23 @@ static enum ga_status control_rooms_init(struct control *control)
     control->processes.emptied = control_emptied;
     (void)uv_check_init(&control->loop, &control->accepts);
     notify_init(&control->notify, &control->loop);
-    return clients_init(&control->clients, &control->applications, control->pending_most,
-                        control_admins(control));
+    GA_TRY(clients_init(&control->clients, &control->applications, control->pending_most,
+                        control->administration != NULL ? control->administration->network : NULL));
+    monitoring_init(&control->monitoring, &control->clients);
+    return GA_OK;
 }
 
-int control_run(const char *file, struct conf *conf, const struct control_part *const *parts)
+int control_run(const char *file, struct conf *conf, const struct control_admin *administration)
 {
     static struct control control;
     static struct conf_server read;
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
     read = conf->server;
-    control = (struct control){
-        .conf = conf, .file = file, .read = &read, .notify.fd = -1, .parts = parts};
+    control = (struct control){.conf = conf,
+                               .file = file,
+                               .read = &read,
+                               .notify.fd = -1,
+                               .administration = administration};
     control.storage.conf = conf;
     control_protect();
     control_names(&conf->server);
@@ -326,11 +312,7 @@ int control_run(const char *file, struct conf *conf, const struct control_part *
         uv_close((uv_handle_t *)&control.signals[i], NULL);
     }
     uv_close((uv_handle_t *)&control.accepts, NULL);
-    for (const struct control_part *const *at = parts; *at != NULL; at++) {
-        if ((*at)->end != NULL) {
-            (*at)->end(&control);
-        }
-    }
+    monitoring_stop(&control.monitoring);
     notify_fini(&control.notify);
     access_close(&control.access);
     clients_fini(&control.clients);

@@ -13,6 +13,7 @@
 #include "server/clients/accept_pause.h"
 #include "server/clients/clients.h"
 #include "server/control/notify.h"
+#include "server/monitoring/monitoring.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
 #include "server/storage/storage.h"
@@ -33,15 +34,12 @@ struct control_listener {
     bool waiting; /* connections wait */
 };
 
-/* A part of gpuaasd above this room, which serves on its loop (monitoring, the admin socket). Any
- * member may be NULL, but for the first one. */
-struct control_part {
+/* The room above, of administrators. */
+struct control_admin {
     /* Behind the listeners. An error, which it has logged, ends gpuaasd. */
     enum ga_status (*start)(struct control *control);
-    void (*stop)(struct control *control);      /* once, also if it has not started */
-    void (*end)(struct control *control);       /* the same, when the loop has ended */
-    void (*log)(const struct control *control); /* logs what it knows: SIGUSR1 */
-    const struct clients_admins *admins;        /* takes administrators who come by the network */
+    void (*stop)(struct control *control); /* once, also if it has not started */
+    const struct clients_admins *network;  /* takes those who come by the network */
 };
 
 struct control {
@@ -52,6 +50,7 @@ struct control {
     struct processes processes;
     struct applications applications;
     struct clients clients;
+    struct monitoring monitoring;
     struct storage storage;
     struct access access;  /* who may come in */
     uint32_t images_most;  /* images that are kept, as far as descriptors allow */
@@ -63,7 +62,7 @@ struct control {
     struct backend_process *probes[DEVICES_DRIVERS];
     struct notify notify;
     uv_signal_t signals[4];
-    const struct control_part *const *parts; /* ended by NULL */
+    const struct control_admin *administration; /* NULL: there is none */
     struct usage usage;
     struct admin *admin; /* of the admin room */
     bool stopping;
@@ -71,9 +70,8 @@ struct control {
 };
 
 /* Serves until a signal ends it; returns the exit status of the program. `file` and `conf`, which
- * was read from it, are borrowed; empty values (pool, node) are filled in. `parts` is ended by
- * NULL. */
-int control_run(const char *file, struct conf *conf, const struct control_part *const *parts);
+ * was read from it, are borrowed; empty values (pool, node) are filled in. */
+int control_run(const char *file, struct conf *conf, const struct control_admin *administration);
 /* Ends what it does, and then the loop; called again, at once. */
 void control_end(struct control *control, int exit_status);
 

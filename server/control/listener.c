@@ -10,7 +10,7 @@
 #include "server/clients/client_limits.h"
 #include "server/control/check.h"
 #include "server/control/control.h"
-#include "server/control/http_door.h"
+#include "server/monitoring/http.h"
 #include "server/processes/images.h"
 #include "server/turns/scheduling.h"
 

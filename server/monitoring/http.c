@@ -14,8 +14,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/control/control.h"
+#include "server/clients/accept_pause.h"
 #include "server/monitoring/metrics.h"
+#include "server/monitoring/monitoring.h"
 #include "server/pending.h"
 
 #define LIBRARY     "libmicrohttpd.so.12"
@@ -49,7 +50,7 @@ static struct http {
     struct http_calls calls;
     void *library;
     struct MHD_Daemon *daemon;
-    struct control *control;
+    struct monitoring *monitoring;
     struct transport_listener listener;
     struct pending_table conns;
     uv_poll_t listened, poll;
@@ -166,7 +167,7 @@ static unsigned answer_write(struct MHD_Connection *connection, const char *path
         return MHD_HTTP_OK;
     }
     if (strcmp(path, "/metrics") == 0) {
-        metrics_write(http.control, out);
+        metrics_write(http.monitoring, out);
         return MHD_HTTP_OK;
     }
     if (strcmp(path, "/readyz") != 0) {
@@ -174,7 +175,7 @@ static unsigned answer_write(struct MHD_Connection *connection, const char *path
         return MHD_HTTP_NOT_FOUND;
     }
     FILE *conditions = open_memstream(&lines, &size);
-    bool ready = conditions != NULL && metrics_ready(http.control, conditions);
+    bool ready = conditions != NULL && metrics_ready(http.monitoring, conditions);
     const char *value;
     size_t value_size;
     bool all =
@@ -293,9 +294,9 @@ static enum ga_status http_listen(const char *text)
     return GA_OK;
 }
 
-enum ga_status http_start(struct control *control)
+enum ga_status http_start(struct monitoring *monitoring)
 {
-    const char *text = control->conf->server.http;
+    const char *text = monitoring->conf->server.http;
     if (text[0] == 0) {
         return GA_OK;
     }
@@ -303,7 +304,7 @@ enum ga_status http_start(struct control *control)
         return GA_INVALID;
     }
     GA_TRY(http_listen(text));
-    http.control = control;
+    http.monitoring = monitoring;
     GA_TRY(pending_table_init(&http.conns, HTTP_CONNECTIONS));
     http.daemon = http.calls.MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, http_answer, NULL,
@@ -317,15 +318,15 @@ enum ga_status http_start(struct control *control)
         ga_error("[server] http: libmicrohttpd does not start");
         return GA_NO_MEMORY;
     }
-    if (uv_poll_init(&control->loop, &http.poll, info->epoll_fd) != 0 ||
-        uv_poll_init(&control->loop, &http.listened, http.listener.fd) != 0) {
+    if (uv_poll_init(monitoring->loop, &http.poll, info->epoll_fd) != 0 ||
+        uv_poll_init(monitoring->loop, &http.listened, http.listener.fd) != 0) {
         ga_error("[server] http: no room in the event loop");
         http.calls.MHD_stop_daemon(http.daemon);
         http.daemon = NULL;
         return GA_NO_MEMORY;
     }
-    (void)uv_timer_init(&control->loop, &http.timer);
-    accept_pause_init(&http.pause, &control->clients, &http.listened, http_accept);
+    (void)uv_timer_init(monitoring->loop, &http.timer);
+    accept_pause_init(&http.pause, monitoring->clients, &http.listened, http_accept);
     (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
     (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
     uv_unref((uv_handle_t *)&http.poll);
@@ -334,9 +335,8 @@ enum ga_status http_start(struct control *control)
     return GA_OK;
 }
 
-void http_stop(struct control *control)
+void http_stop(void)
 {
-    (void)control;
     if (http.daemon != NULL) {
         uv_close((uv_handle_t *)&http.poll, NULL);
         uv_close((uv_handle_t *)&http.listened, NULL);

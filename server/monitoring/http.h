@@ -8,12 +8,14 @@
 #define SERVER_MONITORING_HTTP_H
 
 #include "base/status.h"
-#include "server/control/http_door.h"
 
-struct control;
+struct monitoring;
+
+#define HTTP_PORT        "9954" /* where none is given */
+#define HTTP_CONNECTIONS 64u    /* more, and one of those that have most must go */
 
 /* GA_INVALID, and others, with a log line. */
-GA_CHECKED enum ga_status http_start(struct control *control);
-void http_stop(struct control *control);
+GA_CHECKED enum ga_status http_start(struct monitoring *monitoring);
+void http_stop(void);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "base/disk.h"
 #include "server/access/audit.h"
-#include "server/control/control.h"
 #include "server/monitoring/metrics_format.h"
+#include "server/monitoring/monitoring.h"
 #include "server/monitoring/readiness.h"
 #include "server/monitoring/status.h"
 #include "server/tenants/tenant.h"
@@ -17,9 +17,9 @@
 
 /* ---- GPUs */
 
-static const char *state_of(const struct control *control, const struct device *device)
+static const char *state_of(const struct monitoring *monitoring, const struct device *device)
 {
-    const struct drain *node = &control->applications.drains.node, *own = &device->drain;
+    const struct drain *node = &monitoring->applications->drains.node, *own = &device->drain;
     const struct drain *drain = own->state != DRAIN_NONE ? own : node;
     return device->health.failed        ? "failed"
            : drain->state == DRAIN_NONE ? "ready"
@@ -32,39 +32,39 @@ static void gpu_bytes_add(void *user, const struct status_application *applicati
     metrics_gpu_bytes_add(user, application);
 }
 
-static void metrics_memory_write(const struct control *control, FILE *out)
+static void metrics_memory_write(const struct monitoring *monitoring, FILE *out)
 {
     uint64_t bytes[CONF_GPUS_MAX] = {0};
     const struct status_sink sink = {.user = bytes, .application = gpu_bytes_add};
-    status_collect(control, &sink);
+    status_collect(monitoring, &sink);
     metrics_family(out, "gpuaas_gpu_memory_used_bytes", "gauge",
                    "Memory of the GPU that programs have, as their backend processes count it.");
-    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
-        metrics_gpu_line(out, "gpuaas_gpu_memory_used_bytes", control,
-                         devices_visible(&control->processes.devices, i));
+    for (uint32_t i = 0; i < monitoring->processes->devices.visible_count; i++) {
+        metrics_gpu_line(out, "gpuaas_gpu_memory_used_bytes", monitoring,
+                         devices_visible(&monitoring->processes->devices, i));
         fprintf(out, "} %" PRIu64 "\n", bytes[i]);
     }
 }
 
-static void metrics_gpus_write(const struct control *control, FILE *out)
+static void metrics_gpus_write(const struct monitoring *monitoring, FILE *out)
 {
-    const struct devices *devices = &control->processes.devices;
+    const struct devices *devices = &monitoring->processes->devices;
     metrics_family(out, "gpuaas_gpu_state", "gauge", "1 for the state that the GPU is in.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        metrics_gpu_line(out, "gpuaas_gpu_state", control, device);
-        fprintf(out, ",state=\"%s\"} 1\n", state_of(control, device));
+        metrics_gpu_line(out, "gpuaas_gpu_state", monitoring, device);
+        fprintf(out, ",state=\"%s\"} 1\n", state_of(monitoring, device));
     }
     metrics_family(out, "gpuaas_gpu_memory_total_bytes", "gauge", "Memory of the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        metrics_gpu_line(out, "gpuaas_gpu_memory_total_bytes", control, device);
+        metrics_gpu_line(out, "gpuaas_gpu_memory_total_bytes", monitoring, device);
         fprintf(out, "} %" PRIu64 "\n", device->facts.memory_bytes);
     }
     metrics_family(out, "gpuaas_gpu_errors_total", "counter", "Failures of the GPU: checks.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        metrics_gpu_line(out, "gpuaas_gpu_errors_total", control, device);
+        metrics_gpu_line(out, "gpuaas_gpu_errors_total", monitoring, device);
         fprintf(out, ",kind=\"check\"} %" PRIu64 "\n", device->health.failures);
     }
     uint32_t lost = 0;
@@ -73,23 +73,25 @@ static void metrics_gpus_write(const struct control *control, FILE *out)
     }
     metrics_family(out, "gpuaas_gpus_left_out", "gauge",
                    "GPUs of the configuration that their driver does not show.");
-    fprintf(out, "gpuaas_gpus_left_out %u\n", control->processes.serving ? lost : 0);
+    fprintf(out, "gpuaas_gpus_left_out %u\n", monitoring->processes->serving ? lost : 0);
 }
 
-static void metrics_scheduling_write(const struct control *control, FILE *out)
+static void metrics_scheduling_write(const struct monitoring *monitoring, FILE *out)
 {
-    const struct devices *devices = &control->processes.devices;
-    struct scheduler *scheduler = control->processes.scheduler;
-    metrics_family(out, "gpuaas_gpu_policy", "gauge", "1 for the scheduling policy of the GPU.");
+    const struct devices *devices = &monitoring->processes->devices;
+    struct scheduler *scheduler = monitoring->processes->scheduler;
+    metrics_family(out, "gpuaas_gpu_policy", "gauge",
+                   "1 for the policy that says who may use the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
-        metrics_gpu_line(out, "gpuaas_gpu_policy", control, device);
+        metrics_gpu_line(out, "gpuaas_gpu_policy", monitoring, device);
         fprintf(out, ",policy=\"%s\"} 1\n", sched_policy_name(device->gpu->scheduling.policy));
     }
     metrics_family(out, "gpuaas_gpu_decisions_total", "counter",
                    "Decisions of the scheduler, since a GPU has had a policy.");
     for (uint32_t i = 0; i < devices->visible_count && scheduler != NULL; i++) {
-        metrics_gpu_line(out, "gpuaas_gpu_decisions_total", control, devices_visible(devices, i));
+        metrics_gpu_line(out, "gpuaas_gpu_decisions_total", monitoring,
+                         devices_visible(devices, i));
         fprintf(out, "} %" PRIu64 "\n", scheduler_decisions(scheduler, i));
     }
 }
@@ -127,14 +129,14 @@ static void credential_label(FILE *out, const struct store_credential_end *end)
     fputs("\"}", out);
 }
 
-static void credentials_write(const struct control *control, FILE *out)
+static void credentials_write(const struct monitoring *monitoring, FILE *out)
 {
     static const char *const names[] = {"gpuaas_credential_created_timestamp_seconds",
                                         "gpuaas_credential_expiry_timestamp_seconds"};
     static const char *const helps[] = {
         "When the youngest credential of a holder was made.",
         "When the last credential of a holder ends, of those that end first."};
-    const struct credential_ends *ends = &control->access.credential_ends;
+    const struct credential_ends *ends = &monitoring->access->credential_ends;
     for (unsigned i = 0; i < 2; i++) {
         metrics_family(out, names[i], "gauge", helps[i]);
         for (size_t at = 0; at < ends->count; at++) {
@@ -157,15 +159,15 @@ static void room_line(FILE *out, const char *of, const char *path)
     }
 }
 
-static void disks_write(const struct control *control, FILE *out)
+static void disks_write(const struct monitoring *monitoring, FILE *out)
 {
     metrics_family(out, "gpuaas_disk_free_bytes", "gauge",
                    "Room on the disk of the database, and of the audit log.");
-    room_line(out, "store", control->conf->server.store);
-    room_line(out, "audit", control->conf->server.audit_log);
+    room_line(out, "store", monitoring->conf->server.store);
+    room_line(out, "audit", monitoring->conf->server.audit_log);
 }
 
-static void certificates_write(const struct control *control, FILE *out)
+static void certificates_write(const struct monitoring *monitoring, FILE *out)
 {
     static const char *const names[] = {"gpuaas_certificate_begin_timestamp_seconds",
                                         "gpuaas_certificate_expiry_timestamp_seconds"};
@@ -174,7 +176,7 @@ static void certificates_write(const struct control *control, FILE *out)
     for (unsigned i = 0; i < 2; i++) {
         metrics_family(out, names[i], "gauge", helps[i]);
         for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
-            const struct transport_validity *of = &control->access.certificates.of[kind];
+            const struct transport_validity *of = &monitoring->access->certificates.of[kind];
             if (of->until != 0) {
                 fprintf(out, "%s{certificate=\"%s\"} %" PRId64 "\n", names[i],
                         certificates_word((enum certificates_kind)kind),
@@ -184,22 +186,22 @@ static void certificates_write(const struct control *control, FILE *out)
     }
 }
 
-static void audit_write(const struct control *control, FILE *out)
+static void audit_write(const struct monitoring *monitoring, FILE *out)
 {
     metrics_family(out, "gpuaas_audit_writable", "gauge",
                    "1 if lines of the audit log can be written.");
-    if (control->access.audit.log != NULL) {
-        fprintf(out, "gpuaas_audit_writable %d\n", audit_wrong(&control->access.audit) == NULL);
+    if (monitoring->access->audit.log != NULL) {
+        fprintf(out, "gpuaas_audit_writable %d\n", audit_wrong(&monitoring->access->audit) == NULL);
     }
     metrics_family(out, "gpuaas_audit_lost_lines_total", "counter",
                    "Lines of the audit log that could not be written.");
-    if (control->access.audit.log != NULL) {
+    if (monitoring->access->audit.log != NULL) {
         fprintf(out, "gpuaas_audit_lost_lines_total %" PRIu64 "\n",
-                auth_audit_lost(control->access.audit.log));
+                auth_audit_lost(monitoring->access->audit.log));
     }
 }
 
-static void endings_write(const struct control *control, FILE *out)
+static void endings_write(const struct monitoring *monitoring, FILE *out)
 {
     static const char *const reasons[] = {
 #define CLOSE(name, label) label,
@@ -210,22 +212,23 @@ static void endings_write(const struct control *control, FILE *out)
                    "Programs that are not connected any more, by the reason.");
     for (unsigned i = 0; i < APPLICATION_CLOSES; i++) {
         fprintf(out, "gpuaas_sessions_closed_total{reason=\"%s\"} %" PRIu64 "\n", reasons[i],
-                control->applications.closed[i]);
+                monitoring->applications->closed[i]);
     }
     metrics_family(out, "gpuaas_refusals_total", "counter",
                    "Refusals of authenticated programs, by reason.");
     for (unsigned i = 0; i < REFUSAL_COUNT; i++) {
         fprintf(out, "gpuaas_refusals_total{reason=\"%s\"} %" PRIu64 "\n",
-                refusal_word((enum refusal_reason)i), control->applications.refused[i]);
+                refusal_word((enum refusal_reason)i), monitoring->applications->refused[i]);
     }
     metrics_family(out, "gpuaas_admin_refusals_total", "counter",
                    "Who tried to administer, and may not.");
-    fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n", control->access.audit.admins_refused);
+    fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n",
+            monitoring->access->audit.admins_refused);
     metrics_family(out, "gpuaas_auth_failures_total", "counter",
                    "Refused credentials, by the reason.");
     for (unsigned i = 0; i < AUTH_REASON_COUNT; i++) {
         fprintf(out, "gpuaas_auth_failures_total{reason=\"%s\"} %" PRIu64 "\n",
-                auth_reason_name((enum auth_reason)i), control->access.refusals[i]);
+                auth_reason_name((enum auth_reason)i), monitoring->access->refusals[i]);
     }
 }
 
@@ -277,32 +280,32 @@ static void condition_write(void *user, const struct condition *condition)
     fprintf(out, "\"} %d\n", condition->holds);
 }
 
-static void ready_metrics_write(const struct control *control, FILE *out)
+static void ready_metrics_write(const struct monitoring *monitoring, FILE *out)
 {
     metrics_family(out, "gpuaas_ready", "gauge", "1 if /readyz says so: all conditions hold.");
-    fprintf(out, "gpuaas_ready %d\n", readiness_look(control, NULL, NULL));
+    fprintf(out, "gpuaas_ready %d\n", readiness_look(monitoring, NULL, NULL));
     metrics_family(out, "gpuaas_condition", "gauge", "1 for a condition of /readyz that holds.");
-    (void)readiness_look(control, condition_write, out);
+    (void)readiness_look(monitoring, condition_write, out);
 }
 
-void metrics_write(struct control *control, FILE *out)
+void metrics_write(struct monitoring *monitoring, FILE *out)
 {
     const struct status_sink sink = {.user = out, .node = node_write};
     metrics_family(out, "gpuaas_build_info", "gauge", "The version.");
     fputs("gpuaas_build_info{version=\"" GPUAAS_VERSION "\"} 1\n", out);
     metrics_family(out, "gpuaas_up", "gauge", "1 once the drivers are known.");
-    fprintf(out, "gpuaas_up %d\n", control->processes.serving);
-    ready_metrics_write(control, out);
-    metrics_gpus_write(control, out);
-    metrics_memory_write(control, out);
-    metrics_scheduling_write(control, out);
-    status_collect(control, &sink);
-    metrics_tenants_write(control, out);
-    endings_write(control, out);
-    audit_write(control, out);
-    certificates_write(control, out);
-    credentials_write(control, out);
-    disks_write(control, out);
+    fprintf(out, "gpuaas_up %d\n", monitoring->processes->serving);
+    ready_metrics_write(monitoring, out);
+    metrics_gpus_write(monitoring, out);
+    metrics_memory_write(monitoring, out);
+    metrics_scheduling_write(monitoring, out);
+    status_collect(monitoring, &sink);
+    metrics_tenants_write(monitoring, out);
+    endings_write(monitoring, out);
+    audit_write(monitoring, out);
+    certificates_write(monitoring, out);
+    credentials_write(monitoring, out);
+    disks_write(monitoring, out);
     process_write(out);
 }
 
@@ -315,7 +318,7 @@ static void ready_write(void *user, const struct condition *condition)
             condition->holds ? "" : ": ", condition->why);
 }
 
-bool metrics_ready(const struct control *control, FILE *out)
+bool metrics_ready(const struct monitoring *monitoring, FILE *out)
 {
-    return readiness_look(control, ready_write, out);
+    return readiness_look(monitoring, ready_write, out);
 }

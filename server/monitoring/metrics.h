@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct control;
+struct monitoring;
 
-void metrics_write(struct control *control, FILE *out);
+void metrics_write(struct monitoring *monitoring, FILE *out);
 /* Writes a line for each condition: "ok NAME" or "not NAME: why". False: one does not hold. */
-bool metrics_ready(const struct control *control, FILE *out);
+bool metrics_ready(const struct monitoring *monitoring, FILE *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "server/control/control.h"
+#include "server/monitoring/monitoring.h"
 #include "server/monitoring/status.h"
 
 void metrics_family(FILE *out, const char *name, const char *type, const char *help)
@@ -29,11 +29,11 @@ void metrics_gpu_label(FILE *out, const struct device *device)
     fprintf(out, ",gpu=\"%s\"", uuid);
 }
 
-void metrics_gpu_line(FILE *out, const char *name, const struct control *control,
+void metrics_gpu_line(FILE *out, const char *name, const struct monitoring *monitoring,
                       const struct device *device)
 {
     fprintf(out, "%s{node=\"", name);
-    metrics_label(out, control->conf->server.node);
+    metrics_label(out, monitoring->conf->server.node);
     fputc('"', out);
     metrics_gpu_label(out, device);
 }

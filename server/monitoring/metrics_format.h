@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct control;
+struct monitoring;
 struct device;
 struct status_application;
 
@@ -17,7 +17,7 @@ void metrics_label(FILE *out, const char *text);
 /* ",gpu=..." */
 void metrics_gpu_label(FILE *out, const struct device *device);
 /* Begins a line about a GPU; its other labels and "}" come next. */
-void metrics_gpu_line(FILE *out, const char *name, const struct control *control,
+void metrics_gpu_line(FILE *out, const char *name, const struct monitoring *monitoring,
                       const struct device *device);
 /* Ends a line whose value is a time. */
 void metrics_seconds(FILE *out, uint64_t ns);
@@ -26,6 +26,6 @@ void metrics_seconds(FILE *out, uint64_t ns);
 void metrics_gpu_bytes_add(uint64_t *bytes, const struct status_application *application);
 
 /* The families about tenants, and what GPUs have done for them. */
-void metrics_tenants_write(struct control *control, FILE *out);
+void metrics_tenants_write(struct monitoring *monitoring, FILE *out);
 
 #endif

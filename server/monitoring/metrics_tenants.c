@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/control/control.h"
 #include "server/monitoring/metrics_format.h"
+#include "server/monitoring/monitoring.h"
 #include "server/monitoring/status.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/accounting.h"
@@ -93,20 +93,20 @@ static struct tenant_sums *metrics_sums_begin(struct tenants_sums *all, const ch
 }
 
 /* None if there is no memory: the families then have no lines. */
-static struct tenants_sums tenants_sum(const struct control *control)
+static struct tenants_sums tenants_sum(const struct monitoring *monitoring)
 {
     struct tenants_sums all = {.count = 0};
     const struct status_sink sink = {
         .user = &all, .application = metrics_sums_add, .gpu = metrics_sums_turns};
-    uint32_t most = control->usage.totals.count;
-    ga_list_each (at, next, &control->applications.tenants.all) {
+    uint32_t most = monitoring->usage->totals.count;
+    ga_list_each (at, next, &monitoring->applications->tenants.all) {
         most++;
     }
     all.each = calloc((size_t)most + 1, sizeof *all.each);
     if (all.each == NULL) {
         return all;
     }
-    ga_list_each (at, next, &control->applications.tenants.all) {
+    ga_list_each (at, next, &monitoring->applications->tenants.all) {
         const struct tenant *tenant = ga_container(at, struct tenant, link);
         if (metrics_sums_of(&all, tenant->terms.name) == NULL) {
             struct tenant_sums *sums = metrics_sums_begin(&all, tenant->terms.name);
@@ -114,10 +114,10 @@ static struct tenants_sums tenants_sum(const struct control *control)
             sums->of[TENANT_MEMORY_LIMIT] = tenant->terms.limits.of[LIMIT_GPU_MEM];
         }
     }
-    for (uint32_t i = 1; i < control->usage.totals.count; i++) { /* behind the others' */
-        (void)metrics_sums_begin(&all, control->usage.totals.each[i].name);
+    for (uint32_t i = 1; i < monitoring->usage->totals.count; i++) { /* behind the others' */
+        (void)metrics_sums_begin(&all, monitoring->usage->totals.each[i].name);
     }
-    status_collect(control, &sink);
+    status_collect(monitoring, &sink);
     return all;
 }
 
@@ -143,29 +143,29 @@ static void tenant_family_write(FILE *out, const struct tenants_sums *all, enum 
 }
 
 /* A line for each GPU that the tenant has memory of. */
-static void tenant_gpus_write(FILE *out, const struct control *control,
+static void tenant_gpus_write(FILE *out, const struct monitoring *monitoring,
                               const struct tenant_sums *sums)
 {
-    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
+    for (uint32_t i = 0; i < monitoring->processes->devices.visible_count; i++) {
         if (sums->gpu_bytes[i] != 0) {
             tenant_line_begin(out, "gpuaas_tenant_gpu_memory_bytes", sums->name);
-            metrics_gpu_label(out, devices_visible(&control->processes.devices, i));
+            metrics_gpu_label(out, devices_visible(&monitoring->processes->devices, i));
             fprintf(out, "} %" PRIu64 "\n", sums->gpu_bytes[i]);
         }
     }
 }
 
 /* The format wants all lines of a family together, so the tenants are summed up before. */
-static void gauges_write(const struct control *control, FILE *out)
+static void gauges_write(const struct monitoring *monitoring, FILE *out)
 {
-    struct tenants_sums all = tenants_sum(control);
+    struct tenants_sums all = tenants_sum(monitoring);
     for (enum tenant_family i = 0; i < TENANT_FAMILIES; i++) {
         tenant_family_write(out, &all, i);
     }
     metrics_family(out, "gpuaas_tenant_gpu_memory_bytes", "gauge",
                    "Device memory of its programs on each GPU of which they have any.");
     for (uint32_t i = 0; i < all.count; i++) {
-        tenant_gpus_write(out, control, &all.each[i]);
+        tenant_gpus_write(out, monitoring, &all.each[i]);
     }
     free(all.each);
 }
@@ -233,19 +233,19 @@ static void work_value(FILE *out, const struct work_family *family, unsigned at,
     }
 }
 
-static void work_gpus_write(const struct control *control, const struct work_family *family,
+static void work_gpus_write(const struct monitoring *monitoring, const struct work_family *family,
                             FILE *out)
 {
     metrics_family(out, family->gpu, "counter", family->help);
-    for (uint32_t gpu = 0; gpu < control->processes.devices.visible_count; gpu++) {
+    for (uint32_t gpu = 0; gpu < monitoring->processes->devices.visible_count; gpu++) {
         for (unsigned at = 0; at < family->count; at++) {
             uint64_t sum = 0;
-            for (uint32_t i = 0; i < control->usage.totals.count; i++) {
-                const struct totals_tenant *of = &control->usage.totals.each[i];
+            for (uint32_t i = 0; i < monitoring->usage->totals.count; i++) {
+                const struct totals_tenant *of = &monitoring->usage->totals.each[i];
                 sum += of->gpus != NULL ? of->gpus[gpu][family->of[at].figure] : 0;
             }
-            metrics_gpu_line(out, family->gpu, control,
-                             devices_visible(&control->processes.devices, gpu));
+            metrics_gpu_line(out, family->gpu, monitoring,
+                             devices_visible(&monitoring->processes->devices, gpu));
             work_value(out, family, at, sum);
         }
     }
@@ -261,17 +261,17 @@ static bool totals_any(const uint64_t figures[TOTALS_FIGURES])
 }
 
 /* For the GPUs that the tenant has used. */
-static void work_tenants_write(const struct control *control, const struct work_family *family,
-                               FILE *out)
+static void work_tenants_write(const struct monitoring *monitoring,
+                               const struct work_family *family, FILE *out)
 {
     metrics_family(out, family->tenant, "counter", family->help);
-    for (uint32_t i = 0; i < control->usage.totals.count; i++) {
-        const struct totals_tenant *of = &control->usage.totals.each[i];
-        for (uint32_t gpu = 0; of->gpus != NULL && gpu < control->processes.devices.visible_count;
-             gpu++) {
+    for (uint32_t i = 0; i < monitoring->usage->totals.count; i++) {
+        const struct totals_tenant *of = &monitoring->usage->totals.each[i];
+        for (uint32_t gpu = 0;
+             of->gpus != NULL && gpu < monitoring->processes->devices.visible_count; gpu++) {
             for (unsigned at = 0; at < family->count && totals_any(of->gpus[gpu]); at++) {
                 tenant_line_begin(out, family->tenant, of->name);
-                metrics_gpu_label(out, devices_visible(&control->processes.devices, gpu));
+                metrics_gpu_label(out, devices_visible(&monitoring->processes->devices, gpu));
                 work_value(out, family, at, of->gpus[gpu][family->of[at].figure]);
             }
         }
@@ -280,9 +280,9 @@ static void work_tenants_write(const struct control *control, const struct work_
 
 /* ---- counters of sessions and refusals */
 
-static void tenants_counts_write(const struct control *control, FILE *out)
+static void tenants_counts_write(const struct monitoring *monitoring, FILE *out)
 {
-    const struct totals *totals = &control->usage.totals;
+    const struct totals *totals = &monitoring->usage->totals;
     metrics_family(out, "gpuaas_tenant_sessions_begun_total", "counter",
                    "Programs of the tenant that have opened a device, ever.");
     for (uint32_t i = 1; i < totals->count; i++) {
@@ -302,13 +302,13 @@ static void tenants_counts_write(const struct control *control, FILE *out)
     }
 }
 
-void metrics_tenants_write(struct control *control, FILE *out)
+void metrics_tenants_write(struct monitoring *monitoring, FILE *out)
 {
-    accounting_refresh(&control->usage);
-    gauges_write(control, out);
+    accounting_refresh(monitoring->usage);
+    gauges_write(monitoring, out);
     for (size_t i = 0; i < sizeof work_families / sizeof *work_families; i++) {
-        work_gpus_write(control, &work_families[i], out);
-        work_tenants_write(control, &work_families[i], out);
+        work_gpus_write(monitoring, &work_families[i], out);
+        work_tenants_write(monitoring, &work_families[i], out);
     }
-    tenants_counts_write(control, out);
+    tenants_counts_write(monitoring, out);
 }

@@ -4,6 +4,29 @@
 #include "server/monitoring/http.h"
 #include "server/monitoring/status.h"
 
-/* It answers until the loop has ended: programs may go on for a while. */
-const struct control_part monitoring_part = {
-    .start = http_start, .end = http_stop, .log = status_log};
+void monitoring_init(struct monitoring *monitoring, struct clients *clients)
+{
+    *monitoring = (struct monitoring){.loop = clients->loop,
+                                      .conf = clients->conf,
+                                      .processes = clients->processes,
+                                      .usage = clients->applications->usage,
+                                      .access = clients->access,
+                                      .applications = clients->applications,
+                                      .clients = clients};
+}
+
+enum ga_status monitoring_start(struct monitoring *monitoring)
+{
+    return http_start(monitoring);
+}
+
+void monitoring_stop(struct monitoring *monitoring)
+{
+    (void)monitoring;
+    http_stop();
+}
+
+void monitoring_log(const struct monitoring *monitoring)
+{
+    status_log(monitoring);
+}

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-struct control;
+struct monitoring;
 
 struct condition {
     const char *name; /* "store" */
@@ -16,7 +16,7 @@ struct condition {
 
 /* Tells `each` all conditions that concern this node, in a fixed order; returns whether all hold.
  * `each` may be NULL. */
-bool readiness_look(const struct control *control,
+bool readiness_look(const struct monitoring *monitoring,
                     void (*each)(void *user, const struct condition *condition), void *user);
 
 #endif

@@ -6,29 +6,29 @@
 #include "base/log.h"
 #include "server/applications/application.h"
 #include "server/applications/tenant_applications.h"
-#include "server/control/control.h"
+#include "server/monitoring/monitoring.h"
 #include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
 
-void status_collect(const struct control *control, const struct status_sink *sink)
+void status_collect(const struct monitoring *monitoring, const struct status_sink *sink)
 {
     uint32_t spares = 0, applications = 0, sessions = 0;
     if (sink->application != NULL) {
-        control_application_status(&control->applications, sink);
+        control_application_status(monitoring->applications, sink);
     }
     if (sink->tenant != NULL) {
-        tenant_status(&control->applications.tenants, sink);
+        tenant_status(&monitoring->applications->tenants, sink);
     }
     if (sink->client != NULL) {
-        clients_status(&control->clients, sink);
+        clients_status(monitoring->clients, sink);
     }
     if (sink->process != NULL) {
-        process_status(&control->processes, sink);
+        process_status(monitoring->processes, sink);
     }
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        spares += control->processes.warm_pools[i].count;
+        spares += monitoring->processes->warm_pools[i].count;
     }
-    ga_list_each (at, next, &control->applications.all) {
+    ga_list_each (at, next, &monitoring->applications->all) {
         const struct control_application *application =
             ga_container(at, struct control_application, link);
         applications += !application->observer;
@@ -37,14 +37,14 @@ void status_collect(const struct control *control, const struct status_sink *sin
     if (sink->node != NULL) {
         const struct node_status node = {.application_count = applications,
                                          .session_count = sessions,
-                                         .client_count = control->clients.count,
-                                         .pending_count = control->clients.pending.table.count,
+                                         .client_count = monitoring->clients->count,
+                                         .pending_count = monitoring->clients->pending.table.count,
                                          .pending_sources =
-                                             control->clients.pending.table.source_count,
-                                         .idle_count = control->clients.idle.table.count,
-                                         .process_count = control->processes.count - spares,
+                                             monitoring->clients->pending.table.source_count,
+                                         .idle_count = monitoring->clients->idle.table.count,
+                                         .process_count = monitoring->processes->count - spares,
                                          .spare_count = spares,
-                                         .image_bytes = control->processes.images.held};
+                                         .image_bytes = monitoring->processes->images.held};
         sink->node(sink->user, &node);
     }
 }
@@ -136,7 +136,7 @@ static void log_node(void *user, const struct node_status *node)
                  node->process_count, node->spare_count);
 }
 
-void status_log(const struct control *control)
+void status_log(const struct monitoring *monitoring)
 {
     const struct status_sink sink = {.application = log_application,
                                      .gpu = log_gpu,
@@ -144,5 +144,5 @@ void status_log(const struct control *control)
                                      .tenant = log_tenant,
                                      .process = log_process,
                                      .node = log_node};
-    status_collect(control, &sink);
+    status_collect(monitoring, &sink);
 }

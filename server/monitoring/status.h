@@ -5,12 +5,12 @@
 
 #include "server/applications/status_sink.h"
 
-struct control;
+struct monitoring;
 
 /* Tells the sink the state as it is now, all of it between two events of the loop. Allocates
  * nothing: it works when there is no memory, too. */
-void status_collect(const struct control *control, const struct status_sink *sink);
+void status_collect(const struct monitoring *monitoring, const struct status_sink *sink);
 /* Logs a line for each application, client and process, and one with the counts. */
-void status_log(const struct control *control);
+void status_log(const struct monitoring *monitoring);
 
 #endif

@@ -17,7 +17,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\n"
                                "[gpu.0]\ndriver = soft\n[gpu.1]\ndriver = nvidia\n";
-    static const struct control_part *const parts[] = {NULL};
     struct store_tenant tenant;
     char why[600];
     (void)argc;
@@ -25,7 +24,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
     control.conf = &conf;
-    control.parts = parts;
     control.processes.seats = 1;
     FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
     processes_init(&control.processes, &control.loop, control.conf);
@@ -36,6 +34,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
                       NULL);
     FUZZ_CHECK(clients_init(&control.clients, &control.applications,
                             conf.server.pending_connections, NULL) == GA_OK);
+    monitoring_init(&control.monitoring, &control.clients);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");

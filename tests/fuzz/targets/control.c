@@ -50,7 +50,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     applications_init(&control.applications, &control.processes, &control.usage, &control.access,
                       NULL);
     FUZZ_CHECK(clients_init(&control.clients, &control.applications,
-                            conf.server.pending_connections, admin_part.admins) == GA_OK);
+                            conf.server.pending_connections, admin_room.network) == GA_OK);
+    monitoring_init(&control.monitoring, &control.clients);
     remote_admin_init(&control);
     FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
