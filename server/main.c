@@ -14,8 +14,8 @@
 #include "conf/conf.h"
 #include "server/admin/admin.h"
 #include "server/backend/backend.h"
-#include "server/control/check.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/check.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -97,7 +97,7 @@ static int serve(const char *file, bool check_only)
 {
     static struct conf conf;
     enum ga_status status = conf_read_file(file, &conf, complain, NULL);
-    enum ga_status addresses = control_check(file, &conf, complain, NULL);
+    enum ga_status addresses = check_configuration(file, &conf, complain, NULL);
     enum ga_status admins = admin_check(file, &conf, complain, NULL);
     if (status != GA_OK || addresses != GA_OK || admins != GA_OK) {
         return 1;
@@ -108,7 +108,7 @@ static int serve(const char *file, bool check_only)
     }
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
-    int result = control_run(file, &conf, &admin_room);
+    int result = gpuaasd_run(file, &conf, &admin_room);
     ga_log_end();
     return result;
 }

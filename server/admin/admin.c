@@ -121,13 +121,13 @@ static void admin_arrived(uv_poll_t *listener, int status, int events)
         accept_pause_over(&admin->pause);
         admin_conn_local(admin, fd);
     } else if (status != 0 || (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)) {
-        accept_pause_begin(&admin->pause, admin->control->conf->server.admin_socket);
+        accept_pause_begin(&admin->pause, admin->gpuaasd->conf->server.admin_socket);
     }
 }
 
 static void admin_remove(struct admin *admin)
 {
-    const char *path = admin->control->conf->server.admin_socket;
+    const char *path = admin->gpuaasd->conf->server.admin_socket;
     struct stat there;
     if (admin->inode != 0 && lstat(path, &there) == 0 && there.st_dev == admin->device &&
         there.st_ino == admin->inode) {
@@ -138,19 +138,19 @@ static void admin_remove(struct admin *admin)
 static enum ga_status admin_listen(struct admin *admin)
 {
     struct sockaddr_un address;
-    admin_address_of(admin->control->conf->server.admin_socket, &address);
+    admin_address_of(admin->gpuaasd->conf->server.admin_socket, &address);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         ga_error("[server] admin_socket: %s", strerror(errno));
         return GA_NO_MEMORY;
     }
-    if (uv_poll_init(&admin->control->loop, &admin->listener, fd) != 0) {
+    if (uv_poll_init(&admin->gpuaasd->loop, &admin->listener, fd) != 0) {
         ga_error("[server] admin_socket: no room in the event loop");
         close(fd);
         return GA_NO_MEMORY;
     }
     admin->fd = fd;
-    accept_pause_init(&admin->pause, &admin->control->clients, &admin->listener, admin_arrived);
+    accept_pause_init(&admin->pause, &admin->gpuaasd->clients, &admin->listener, admin_arrived);
     GA_TRY(place_clear(&address));
     GA_TRY(admin_bind(admin, fd, &address));
     if (listen(fd, BACKLOG) != 0 ||
@@ -162,20 +162,20 @@ static enum ga_status admin_listen(struct admin *admin)
     return GA_OK;
 }
 
-static enum ga_status admin_start(struct control *control)
+static enum ga_status admin_start(struct gpuaasd *gpuaasd)
 {
-    const struct conf_server *server = &control->conf->server;
+    const struct conf_server *server = &gpuaasd->conf->server;
     admin_memory_begin();
     struct admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL) {
         ga_error("no memory");
         return GA_NO_MEMORY;
     }
-    admin->control = control;
+    admin->gpuaasd = gpuaasd;
     admin->fd = -1;
     ga_list_init(&admin->conns);
     admin->listener.data = admin;
-    control->admin = admin;
+    gpuaasd->admin = admin;
     if (server->admin_socket[0] == 0) {
         return GA_OK;
     }
@@ -198,10 +198,10 @@ static void admin_closed(uv_handle_t *handle)
     accept_pause_fini(&admin->pause, admin_forgotten);
 }
 
-static void admin_stop(struct control *control)
+static void admin_stop(struct gpuaasd *gpuaasd)
 {
-    struct admin *admin = control->admin;
-    control->admin = NULL;
+    struct admin *admin = gpuaasd->admin;
+    gpuaasd->admin = NULL;
     if (admin != NULL) {
         admin_remove(admin);
         admin_conn_close_all(admin);
@@ -217,7 +217,7 @@ static void admin_stop(struct control *control)
 static void admin_take(struct clients *clients, const struct transport_conn *conn,
                        struct auth_grant *grant, const char *address)
 {
-    struct admin *admin = ga_container(clients, struct control, clients)->admin;
+    struct admin *admin = ga_container(clients, struct gpuaasd, clients)->admin;
     struct transport_conn taken = *conn;
     if (admin != NULL) {
         admin_conn_remote(admin, conn, grant, address);
@@ -229,5 +229,5 @@ static void admin_take(struct clients *clients, const struct transport_conn *con
 
 static const struct clients_admins admin_by_network = {.take = admin_take};
 
-const struct control_admin admin_room = {
+const struct gpuaasd_admin admin_room = {
     .start = admin_start, .stop = admin_stop, .network = &admin_by_network};

@@ -10,14 +10,14 @@
 
 #include "base/list.h"
 #include "conf/conf.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 /* At once, by the socket and as many over the network: remote admins keep nobody from the socket. A
  * further one is told so. */
 #define ADMIN_CONNS_MAX 32u
 
 struct admin {
-    struct control *control;
+    struct gpuaasd *gpuaasd;
     gid_t group; /* whose members may; ADMIN_NO_GROUP: nobody's */
     int fd;      /* of the socket; -1: there is none */
     uv_poll_t listener;
@@ -28,7 +28,7 @@ struct admin {
     ino_t inode;
 };
 
-extern const struct control_admin admin_room;
+extern const struct gpuaasd_admin admin_room;
 
 /* Whether the keys of the socket can be used on this machine. */
 GA_CHECKED enum ga_status admin_check(const char *file, const struct conf *conf,

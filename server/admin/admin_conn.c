@@ -44,7 +44,7 @@ struct admin_conn {
     size_t used;              /* of the buffer */
     uv_work_t work;
     size_t line_bytes;
-    struct control *control; /* the thread's: the admin may end meanwhile */
+    struct gpuaasd *gpuaasd; /* the thread's: the admin may end meanwhile */
     char *answer;            /* the thread's */
     char buffer[ADMIN_REQUEST_MAX];
 };
@@ -141,7 +141,7 @@ static enum ga_status conn_deny(struct admin_conn *conn, const char *message)
 {
     const struct admin_peer *peer = &conn->peer;
     bool remote = admin_is_remote(peer);
-    audit_no_admin(&conn->control->access.audit,
+    audit_no_admin(&conn->gpuaasd->access.audit,
                    &(struct audit_change){.who = peer->name,
                                           .credential = remote ? peer->credential : NULL,
                                           .address = remote ? peer->address : NULL,
@@ -174,7 +174,7 @@ static enum ga_status conn_answered(struct admin_conn *conn, char *reply)
 static void conn_work(uv_work_t *work)
 {
     struct admin_conn *conn = work->data;
-    conn->answer = admin_answer(conn->control, &conn->peer, conn->buffer, conn->line_bytes);
+    conn->answer = admin_answer(conn->gpuaasd, &conn->peer, conn->buffer, conn->line_bytes);
 }
 
 static void conn_go_on(struct admin_conn *conn);
@@ -199,7 +199,7 @@ static void conn_worked(uv_work_t *work, int status)
 static enum ga_status conn_work_begin(struct admin_conn *conn)
 {
     conn->work.data = conn;
-    if (uv_queue_work(&conn->admin->control->loop, &conn->work, conn_work, conn_worked) != 0) {
+    if (uv_queue_work(&conn->admin->gpuaasd->loop, &conn->work, conn_work, conn_worked) != 0) {
         return GA_NO_MEMORY;
     }
     conn->working = true;
@@ -210,9 +210,9 @@ static enum ga_status conn_work_begin(struct admin_conn *conn)
 
 static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
 {
-    struct control *control = conn->admin->control;
+    struct gpuaasd *gpuaasd = conn->admin->gpuaasd;
     size_t size = (size_t)(end - conn->buffer);
-    if (conn->grant != NULL && !authentication_holds(&control->access, conn->grant)) {
+    if (conn->grant != NULL && !authentication_holds(&gpuaasd->access, conn->grant)) {
         return conn_deny(conn, "your certificate has ended or was revoked, or gpuaasd cannot look "
                                "that up: its log says");
     }
@@ -220,7 +220,7 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
     if (admin_answer_reads(conn->buffer, size) && conn_work_begin(conn) == GA_OK) {
         return GA_AGAIN;
     }
-    return conn_answered(conn, admin_answer(control, &conn->peer, conn->buffer, size));
+    return conn_answered(conn, admin_answer(gpuaasd, &conn->peer, conn->buffer, size));
 }
 
 /* GA_OK: there is more to do. GA_AGAIN: it waits. Others: it ends. */
@@ -289,20 +289,20 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
 {
     struct admin_conn *conn = calloc(1, sizeof *conn);
     struct transport_conn taken = *transport;
-    if (conn == NULL || uv_poll_init(&admin->control->loop, &conn->poll, taken.fd) != 0) {
-        ga_warn("no memory for an admin, its connection is closed");
+    if (conn == NULL || uv_poll_init(&admin->gpuaasd->loop, &conn->poll, taken.fd) != 0) {
+        ga_warn("no memory for an admin, his connection is closed");
         taken.ops->close(&taken);
         free(conn);
         return NULL;
     }
     conn->admin = admin;
     conn->count = count;
-    conn->control = admin->control;
+    conn->gpuaasd = admin->gpuaasd;
     conn->conn = taken;
     conn->handles = 2;
     conn->poll.data = conn;
     conn->timer.data = conn;
-    (void)uv_timer_init(&admin->control->loop, &conn->timer);
+    (void)uv_timer_init(&admin->gpuaasd->loop, &conn->timer);
     ga_list_append(&admin->conns, &conn->link);
     ++*count;
     return conn;

@@ -10,7 +10,7 @@
 
 #include "auth/auth.h"
 #include "server/admin/admin_store.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 static const char *const kinds[] = {"token", "certificate"};
 static const char *const scopes[] = {"tenant", "admin", "server"};
@@ -120,7 +120,7 @@ enum admin_code admin_verb_token_issue(struct admin_call *call)
         auth_token_issue(store, tenant, user != NULL ? user : "", name != NULL ? name : "",
                          (int64_t)ttl_s, time(NULL), token, &credential, why, sizeof why);
     if (status != GA_OK) {
-        storage_note(&call->control->storage, status);
+        storage_note(&call->gpuaasd->storage, status);
         return admin_status_code(call, status, why);
     }
     admin_set_change(call, NULL, credential_record(&credential, time(NULL)));
@@ -186,7 +186,7 @@ enum admin_code admin_verb_token_rotate(struct admin_call *call)
         auth_token_issue(store, tenant, oldest.user, before.name, (int64_t)ttl_s, oldest.now, token,
                          &made, why, sizeof why);
     if (status != GA_OK) {
-        storage_note(&call->control->storage, status);
+        storage_note(&call->gpuaasd->storage, status);
         return admin_status_code(call, status, why);
     }
     if (grace_s < UINT32_MAX) {

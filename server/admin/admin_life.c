@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/applications/drain.h"
-#include "server/control/control.h"
-#include "server/control/reload.h"
+#include "server/gpuaasd/gpuaasd.h"
+#include "server/gpuaasd/reload.h"
 
 static const char *drain_word(const struct drain *drain)
 {
@@ -28,11 +28,11 @@ void admin_set_drain(json_t *object, const struct drain *drain)
                       : json_null());
 }
 
-static json_t *drain_record(const struct control *control, uint32_t gpu)
+static json_t *drain_record(const struct gpuaasd *gpuaasd, uint32_t gpu)
 {
     json_t *record = json_object();
     admin_set(record, "gpu", gpu != DRAIN_NODE ? json_integer(gpu) : json_null());
-    admin_set_drain(record, drain_of(&control->applications, gpu));
+    admin_set_drain(record, drain_of(&gpuaasd->applications, gpu));
     return record;
 }
 
@@ -41,10 +41,10 @@ static enum admin_code drain_place(struct admin_call *call, uint32_t *gpu)
 {
     uint64_t number = admin_number(call, "gpu", DRAIN_NODE);
     *gpu = (uint32_t)number;
-    if (!call->control->processes.serving) {
+    if (!call->gpuaasd->processes.serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
-    if (number != DRAIN_NODE && number >= call->control->processes.devices.visible_count) {
+    if (number != DRAIN_NODE && number >= call->gpuaasd->processes.devices.visible_count) {
         return admin_fail(call, ADMIN_NOT_FOUND, "the node has no GPU %llu",
                           (unsigned long long)number);
     }
@@ -61,7 +61,7 @@ enum admin_code admin_verb_drain(struct admin_call *call)
     if (code != ADMIN_OK) {
         return code;
     }
-    json_t *before = drain_record(call->control, gpu);
+    json_t *before = drain_record(call->gpuaasd, gpu);
     if (reason[0] == 0 || deadline_s > UINT32_MAX) {
         code =
             admin_fail(call, ADMIN_USAGE,
@@ -69,10 +69,10 @@ enum admin_code admin_verb_drain(struct admin_call *call)
     } else if (!call->dry_run) {
         code = admin_status_code(
             call,
-            drain_begin(&call->control->applications, gpu, reason, deadline_s, why, sizeof why),
+            drain_begin(&call->gpuaasd->applications, gpu, reason, deadline_s, why, sizeof why),
             why);
     }
-    json_t *after = drain_record(call->control, gpu);
+    json_t *after = drain_record(call->gpuaasd, gpu);
     if (call->dry_run) {
         admin_set_text(after, "state", "draining");
         admin_set_text(after, "reason", reason);
@@ -89,12 +89,12 @@ enum admin_code admin_verb_undrain(struct admin_call *call)
     if (code != ADMIN_OK) {
         return code;
     }
-    json_t *before = drain_record(call->control, gpu);
-    if (!call->dry_run && drain_of(&call->control->applications, gpu)->state != DRAIN_NONE) {
+    json_t *before = drain_record(call->gpuaasd, gpu);
+    if (!call->dry_run && drain_of(&call->gpuaasd->applications, gpu)->state != DRAIN_NONE) {
         code = admin_status_code(
-            call, drain_end(&call->control->applications, gpu, why, sizeof why), why);
+            call, drain_end(&call->gpuaasd->applications, gpu, why, sizeof why), why);
     }
-    json_t *after = drain_record(call->control, gpu);
+    json_t *after = drain_record(call->gpuaasd, gpu);
     if (call->dry_run) {
         admin_set_text(after, "state", "ready");
         admin_set(after, "reason", json_null());
@@ -106,7 +106,7 @@ enum admin_code admin_verb_undrain(struct admin_call *call)
 enum admin_code admin_verb_reload(struct admin_call *call)
 {
     char note[ADMIN_WHY_MAX] = "";
-    enum ga_status status = reload(call->control, call->dry_run, note, sizeof note);
+    enum ga_status status = reload(call->gpuaasd, call->dry_run, note, sizeof note);
     if (status == GA_INVALID) {
         return admin_fail(call, ADMIN_ERROR, "nothing %s: %s (the log of gpuaasd has all)",
                           call->dry_run ? "would change" : "has changed", note);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/status.h"
 #include "server/turns/scheduler.h"
 #include "server/usage/seat_use.h"
@@ -132,7 +132,7 @@ enum admin_code admin_verb_feedback(struct admin_call *call)
     struct store_tenant named = {.number = 0};
     json_t *items = json_array();
     enum admin_code code = admin_store_get(call, &store);
-    ga_list_each (at, next, &call->control->usage.feedback.rows) {
+    ga_list_each (at, next, &call->gpuaasd->usage.feedback.rows) {
         const struct feedback_row *row = ga_container(at, struct feedback_row, link);
         bool removed = false;
         if (code == ADMIN_OK && row->key.number != 0) {

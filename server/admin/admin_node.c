@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "server/admin/admin_verb.h"
 #include "server/applications/drain.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/readiness.h"
 #include "server/monitoring/status.h"
 
@@ -35,42 +35,42 @@ static void health_condition(void *user, const struct condition *condition)
 
 enum admin_code admin_verb_health(struct admin_call *call)
 {
-    const struct control *control = call->control;
+    const struct gpuaasd *gpuaasd = call->gpuaasd;
     const struct status_sink sink = {.user = call->result, .node = health_node};
     json_t *listeners = json_array(), *problems = json_array();
     unsigned unknown = 0, failed = 0;
-    for (uint32_t i = 0; i < control->processes.devices.count; i++) {
-        unknown += !control->processes.devices.all[i].known;
-        failed += control->processes.devices.all[i].health.failed;
+    for (uint32_t i = 0; i < gpuaasd->processes.devices.count; i++) {
+        unknown += !gpuaasd->processes.devices.all[i].known;
+        failed += gpuaasd->processes.devices.all[i].health.failed;
     }
-    for (unsigned i = 0; i < control->listener_count; i++) {
-        (void)json_array_append_new(listeners, json_string(control->listeners[i].url));
+    for (unsigned i = 0; i < gpuaasd->listener_count; i++) {
+        (void)json_array_append_new(listeners, json_string(gpuaasd->listeners[i].url));
     }
-    admin_set_drain(call->result, drain_of(&control->applications, DRAIN_NODE));
-    if (control->stopping || !control->processes.serving) {
-        admin_set_text(call->result, "state", control->stopping ? "stopping" : "starting");
-    } else if (drain_of(&control->applications, DRAIN_NODE)->state == DRAIN_NONE) {
+    admin_set_drain(call->result, drain_of(&gpuaasd->applications, DRAIN_NODE));
+    if (gpuaasd->stopping || !gpuaasd->processes.serving) {
+        admin_set_text(call->result, "state", gpuaasd->stopping ? "stopping" : "starting");
+    } else if (drain_of(&gpuaasd->applications, DRAIN_NODE)->state == DRAIN_NONE) {
         admin_set_text(call->result, "state", "serving");
     }
     admin_set_flag(call->result, "ready",
-                   readiness_look(&control->monitoring, health_condition, problems));
+                   readiness_look(&gpuaasd->monitoring, health_condition, problems));
     admin_set(call->result, "problems", problems);
     admin_set_text(call->result, "version", GPUAAS_VERSION);
-    admin_set_text(call->result, "node", control->conf->server.node);
-    admin_set_text(call->result, "pool", control->conf->server.pool);
+    admin_set_text(call->result, "node", gpuaasd->conf->server.node);
+    admin_set_text(call->result, "pool", gpuaasd->conf->server.pool);
     admin_set_number(call->result, "pid", (uint64_t)getpid());
     admin_set(call->result, "listeners", listeners);
-    admin_set_number(call->result, "gpus", control->processes.devices.visible_count);
-    admin_set_number(call->result, "gpus_left_out", control->processes.serving ? unknown : 0);
+    admin_set_number(call->result, "gpus", gpuaasd->processes.devices.visible_count);
+    admin_set_number(call->result, "gpus_left_out", gpuaasd->processes.serving ? unknown : 0);
     admin_set_number(call->result, "gpus_failed", failed);
-    status_collect(&control->monitoring, &sink);
+    status_collect(&gpuaasd->monitoring, &sink);
     return ADMIN_OK;
 }
 
 /* ---- GPUs */
 
 struct gpu_use {
-    const struct control *control;
+    const struct gpuaasd *gpuaasd;
     unsigned sessions[CONF_GPUS_MAX], tenants[CONF_GPUS_MAX];
     uint64_t bytes[CONF_GPUS_MAX];
     const char *tenant; /* whose sessions are looked at */
@@ -101,25 +101,25 @@ static void gpu_use_tenant(void *user, const struct status_tenant *tenant)
     const struct status_sink sink = {.user = use, .application = gpu_use_see};
     use->tenant = tenant->name;
     memset(use->seen, 0, sizeof use->seen);
-    status_collect(&use->control->monitoring, &sink);
+    status_collect(&use->gpuaasd->monitoring, &sink);
     for (unsigned i = 0; i < CONF_GPUS_MAX; i++) {
         use->tenants[i] += use->seen[i];
     }
 }
 
-static json_t *node_gpu_of(const struct control *control, const struct device *device)
+static json_t *node_gpu_of(const struct gpuaasd *gpuaasd, const struct device *device)
 {
     json_t *gpu = json_object();
     char uuid[DEVICES_UUID_BYTES];
     devices_uuid_write(device->facts.uuid, uuid);
-    admin_set_text(gpu, "node", control->conf->server.node);
+    admin_set_text(gpu, "node", gpuaasd->conf->server.node);
     admin_set_text(gpu, "driver", device->gpu->driver == CONF_DRIVER_SOFT ? "soft" : "nvidia");
     admin_set_number(gpu, "section", device->gpu->number);
     admin_set_text(gpu, "uuid", device->known ? uuid : NULL);
     admin_set_text(gpu, "model", device->known ? device->facts.name : NULL);
     admin_set_text(gpu, "state",
                    device->known                ? "ready"
-                   : control->processes.serving ? "lost"
+                   : gpuaasd->processes.serving ? "lost"
                                                 : "starting");
     admin_set_text(gpu, "health", !device->known ? NULL : device->health.failed ? "failed" : "ok");
     admin_set_text(gpu, "health_reason", device->health.reason);
@@ -131,17 +131,17 @@ static json_t *node_gpu_of(const struct control *control, const struct device *d
 /* In the order and with the numbers that clients see, and behind them those that are not there. */
 enum admin_code admin_verb_gpus(struct admin_call *call)
 {
-    const struct control *control = call->control;
+    const struct gpuaasd *gpuaasd = call->gpuaasd;
     static struct gpu_use use;
     const struct status_sink sink = {
         .user = &use, .application = gpu_use_add, .tenant = gpu_use_tenant};
     json_t *items = json_array();
-    use = (struct gpu_use){.control = control};
-    status_collect(&control->monitoring, &sink);
-    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
-        json_t *gpu = node_gpu_of(control, devices_visible(&control->processes.devices, i));
-        if (control->processes.serving) {
-            admin_set_drain(gpu, drain_of(&control->applications, i));
+    use = (struct gpu_use){.gpuaasd = gpuaasd};
+    status_collect(&gpuaasd->monitoring, &sink);
+    for (uint32_t i = 0; i < gpuaasd->processes.devices.visible_count; i++) {
+        json_t *gpu = node_gpu_of(gpuaasd, devices_visible(&gpuaasd->processes.devices, i));
+        if (gpuaasd->processes.serving) {
+            admin_set_drain(gpu, drain_of(&gpuaasd->applications, i));
         }
         admin_set_number(gpu, "gpu", i);
         admin_set_number(gpu, "sessions", use.sessions[i]);
@@ -149,9 +149,9 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
         admin_set_number(gpu, "memory_used_bytes", use.bytes[i]);
         (void)json_array_append_new(items, gpu);
     }
-    for (uint32_t i = 0; i < control->processes.devices.count; i++) {
-        if (!control->processes.devices.all[i].known) {
-            json_t *gpu = node_gpu_of(control, &control->processes.devices.all[i]);
+    for (uint32_t i = 0; i < gpuaasd->processes.devices.count; i++) {
+        if (!gpuaasd->processes.devices.all[i].known) {
+            json_t *gpu = node_gpu_of(gpuaasd, &gpuaasd->processes.devices.all[i]);
             admin_set(gpu, "gpu", json_null());
             admin_set_number(gpu, "sessions", 0);
             admin_set_number(gpu, "tenants", 0);
@@ -190,7 +190,7 @@ static void config_line(void *user, const char *section, const char *key, const 
 enum admin_code admin_verb_config_show(struct admin_call *call)
 {
     json_t *sections = json_object();
-    conf_values_tell(call->control->conf, config_line, sections);
+    conf_values_tell(call->gpuaasd->conf, config_line, sections);
     admin_set(call->result, "sections", sections);
     return ADMIN_OK;
 }

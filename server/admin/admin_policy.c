@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "server/admin/admin_store.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/turns/scheduling.h"
 
 static void policy_value(void *user, const char *name, const char *text, uint64_t number)
@@ -32,18 +32,18 @@ static json_t *policy_record(const struct device *device, uint32_t gpu,
     return record;
 }
 
-static json_t *policy_record_of(const struct control *control, uint32_t gpu)
+static json_t *policy_record_of(const struct gpuaasd *gpuaasd, uint32_t gpu)
 {
-    const struct device *device = devices_visible(&control->processes.devices, gpu);
+    const struct device *device = devices_visible(&gpuaasd->processes.devices, gpu);
     return policy_record(device, gpu, &device->gpu->scheduling, device->policy_generation);
 }
 
 enum admin_code admin_verb_policies(struct admin_call *call)
 {
-    const struct control *control = call->control;
+    const struct gpuaasd *gpuaasd = call->gpuaasd;
     json_t *items = json_array();
-    for (uint32_t i = 0; i < control->processes.devices.visible_count; i++) {
-        (void)json_array_append_new(items, policy_record_of(control, i));
+    for (uint32_t i = 0; i < gpuaasd->processes.devices.visible_count; i++) {
+        (void)json_array_append_new(items, policy_record_of(gpuaasd, i));
     }
     admin_set(call->result, "items", items);
     return ADMIN_OK;
@@ -75,15 +75,15 @@ static enum admin_code policy_gpu(struct admin_call *call, uint32_t *gpu)
 {
     uint64_t number = admin_number(call, "gpu", 0);
     uint64_t wanted = admin_number(call, "generation", STORE_ANY_GENERATION);
-    if (!call->control->processes.serving) {
+    if (!call->gpuaasd->processes.serving) {
         return admin_fail(call, ADMIN_ERROR, "gpuaasd is still starting: try again in a moment");
     }
-    if (number >= call->control->processes.devices.visible_count) {
+    if (number >= call->gpuaasd->processes.devices.visible_count) {
         return admin_fail(call, ADMIN_NOT_FOUND, "the node has no GPU %" PRIu64, number);
     }
     *gpu = (uint32_t)number;
     uint64_t generation =
-        devices_visible(&call->control->processes.devices, *gpu)->policy_generation;
+        devices_visible(&call->gpuaasd->processes.devices, *gpu)->policy_generation;
     if (wanted != STORE_ANY_GENERATION && wanted != generation) {
         return admin_fail(call, ADMIN_CONFLICT,
                           "the policy of GPU %" PRIu64 " has generation %" PRIu64 ", not %" PRIu64
@@ -120,8 +120,8 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
     if (code != ADMIN_OK) {
         return code;
     }
-    struct control *control = call->control;
-    const struct device *device = devices_visible(&control->processes.devices, gpu);
+    struct gpuaasd *gpuaasd = call->gpuaasd;
+    const struct device *device = devices_visible(&gpuaasd->processes.devices, gpu);
     struct conf_scheduling after = device->gpu->scheduling;
     code = policy_read(call, &after);
     if (code != ADMIN_OK) {
@@ -131,17 +131,17 @@ enum admin_code admin_verb_policy_set(struct admin_call *call)
         return admin_fail(call, ADMIN_USAGE, "%s", why);
     }
     policy_warn(call, after.policy);
-    json_t *before = policy_record_of(control, gpu);
+    json_t *before = policy_record_of(gpuaasd, gpu);
     if (call->dry_run) {
         admin_set_change(call, before,
                          policy_record(device, gpu, &after, device->policy_generation));
         return ADMIN_OK;
     }
-    enum ga_status status = scheduling_set(&control->processes, control->conf, gpu, &after);
+    enum ga_status status = scheduling_set(&gpuaasd->processes, gpuaasd->conf, gpu, &after);
     if (status != GA_OK) {
         json_decref(before);
         return admin_status_code(call, status, "no memory or descriptors for scheduling");
     }
-    admin_set_change(call, before, policy_record_of(control, gpu));
+    admin_set_change(call, before, policy_record_of(gpuaasd, gpu));
     return ADMIN_OK;
 }

@@ -14,7 +14,7 @@
 #include "server/admin/admin_verb.h"
 #include "server/applications/application.h"
 #include "server/applications/terminate.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/status.h"
 
 #define ID_BYTES      16u
@@ -168,8 +168,8 @@ enum admin_code admin_verb_sessions(struct admin_call *call)
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
     const struct status_sink offer = {.user = page, .application = page_offer};
     const struct status_sink fill = {.user = page, .application = page_fill, .gpu = page_fill_use};
-    status_collect(&call->control->monitoring, &offer);
-    status_collect(&call->control->monitoring, &fill);
+    status_collect(&call->gpuaasd->monitoring, &offer);
+    status_collect(&call->gpuaasd->monitoring, &fill);
     for (unsigned i = 0; i < page->count; i++) {
         (void)json_array_append_new(items, page->items[i]);
     }
@@ -226,9 +226,9 @@ static enum admin_code session_find(struct admin_call *call, struct control_appl
                           "digits, as `gpuaasctl sessions` shows them",
                           search.wanted, ID_BEGIN_MIN);
     }
-    status_collect(&call->control->monitoring, &sink);
+    status_collect(&call->gpuaasd->monitoring, &sink);
     if (search.found == 1) {
-        *found = control_application_find(&call->control->applications, search.id);
+        *found = control_application_find(&call->gpuaasd->applications, search.id);
         *session = search.session;
         return ADMIN_OK;
     }

@@ -10,7 +10,7 @@
 
 #include "base/digits.h"
 #include "base/moment.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 /* The size of a page, at first and at most: the rows are read again for each page, so pages are
  * few. */
@@ -37,7 +37,7 @@ enum admin_code admin_status_code(struct admin_call *call, enum ga_status status
 enum admin_code admin_store_get(struct admin_call *call, struct store **store)
 {
     char why[ADMIN_WHY_MAX] = "";
-    enum ga_status status = storage_get(&call->control->storage, store, why, sizeof why);
+    enum ga_status status = storage_get(&call->gpuaasd->storage, store, why, sizeof why);
     return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_ERROR, "%s", why);
 }
 
@@ -45,7 +45,7 @@ enum admin_code admin_store_read(struct admin_call *call, struct store **store)
 {
     char why[ADMIN_WHY_MAX] = "";
     enum ga_status status =
-        store_open_to_read(storage_path(&call->control->storage), &call->reader, why, sizeof why);
+        store_open_to_read(storage_path(&call->gpuaasd->storage), &call->reader, why, sizeof why);
     if (status != GA_OK) {
         return admin_fail(call, ADMIN_ERROR, "%s", why);
     }
@@ -58,7 +58,7 @@ enum admin_code admin_store_code(struct admin_call *call, struct store *store,
 {
     enum admin_code code = admin_status_code(call, status, store_why(store));
     if (store != call->reader) {
-        storage_note(&call->control->storage, status);
+        storage_note(&call->gpuaasd->storage, status);
     }
     return code;
 }

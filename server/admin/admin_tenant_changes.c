@@ -12,7 +12,7 @@
 #include "server/admin/admin_tenants.h"
 #include "server/applications/application.h"
 #include "server/applications/terminate.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/tenants/tenant.h"
 #include "server/turns/scheduling.h"
 
@@ -70,7 +70,7 @@ static bool tenant_same(const struct store_tenant *one, const struct store_tenan
 static void terms_renew(struct admin_call *call, const struct store_tenant *tenant)
 {
     const struct tenant_terms terms = access_terms(tenant);
-    tenant_renew(&call->control->applications.tenants, &terms);
+    tenant_renew(&call->gpuaasd->applications.tenants, &terms);
 }
 
 void admin_limits_warn(struct admin_call *call, const char *who, const struct limits *limits,
@@ -111,7 +111,7 @@ static bool has_any(const struct store_tenant *tenant, const enum limit *limits,
 static void turns_warn(struct admin_call *call, const struct store_tenant *tenant, enum limit limit,
                        uint32_t from)
 {
-    const struct processes *processes = &call->control->processes;
+    const struct processes *processes = &call->gpuaasd->processes;
     const char *name = limits_table[limit].key;
     uint32_t ignoring = scheduling_ignoring(processes, name);
     char users[ADMIN_WHY_MAX];
@@ -131,20 +131,20 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
                                        LIMIT_THROTTLE, LIMIT_LATENCY_GOAL},
                             periods[] = {LIMIT_GPU_TIME_DAY, LIMIT_GPU_TIME_MONTH};
     bool throttles = tenant->limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
-    if (!call->control->conf->server.auth && has_any(tenant, terms, 5)) {
-        admin_warn(
-            call,
-            "auth = off: programs have no tenant, so each has a share of its own, and share, "
-            "priority, compute-cap, throttle and latency-goal of %s do not hold",
-            tenant->name);
+    if (!call->gpuaasd->conf->server.auth && has_any(tenant, terms, 5)) {
+        admin_warn(call,
+                   "auth = off: nobody says whose he is, so each program has a share of its own, "
+                   "and share, priority, compute-cap, throttle and latency-goal of %s do not "
+                   "hold",
+                   tenant->name);
     }
     if (throttles && !has_any(tenant, periods, 2)) {
         admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",
                    tenant->name);
     }
     turns_warn(call, tenant, LIMIT_LATENCY_GOAL, 1);
-    turns_warn(call, tenant, LIMIT_PRIORITY, call->control->processes.devices.visible_count);
-    turns_warn(call, tenant, LIMIT_SHARE, call->control->processes.devices.visible_count);
+    turns_warn(call, tenant, LIMIT_PRIORITY, call->gpuaasd->processes.devices.visible_count);
+    turns_warn(call, tenant, LIMIT_SHARE, call->gpuaasd->processes.devices.visible_count);
 }
 
 /* Writes `after`, which was `before`, unless it is a dry run or the same. */
@@ -269,9 +269,9 @@ enum admin_code admin_verb_tenant_describe(struct admin_call *call)
 static unsigned tenant_sessions_end(struct admin_call *call, const struct store_tenant *tenant,
                                     const char *reason)
 {
-    struct control *control = call->control;
+    struct gpuaasd *gpuaasd = call->gpuaasd;
     unsigned count = 0;
-    ga_list_each (at, next, &control->applications.all) {
+    ga_list_each (at, next, &gpuaasd->applications.all) {
         struct control_application *application =
             ga_container(at, struct control_application, link);
         if (application->tenant->terms.number == tenant->number) {
@@ -292,7 +292,7 @@ static unsigned tenant_sessions_end(struct admin_call *call, const struct store_
 static unsigned tenant_sessions_count(struct admin_call *call, const struct store_tenant *tenant)
 {
     const struct tenant *here =
-        tenant_known(&call->control->applications.tenants, tenant->number, tenant->name);
+        tenant_known(&call->gpuaasd->applications.tenants, tenant->number, tenant->name);
     return here != NULL ? here->application_count : 0;
 }
 

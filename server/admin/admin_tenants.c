@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/status.h"
 #include "server/tenants/tenant.h"
 
@@ -62,9 +62,9 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     struct sums sums = {.tenant_number = tenant->number, .use = use};
     const struct status_sink sink = {.user = &sums, .application = sums_add};
     *use = (struct admin_tenant_use){0};
-    if (tenant_known(&call->control->applications.tenants, tenant->number, tenant->name) !=
+    if (tenant_known(&call->gpuaasd->applications.tenants, tenant->number, tenant->name) !=
         NULL) { /* most of them are not */
-        status_collect(&call->control->monitoring, &sink);
+        status_collect(&call->gpuaasd->monitoring, &sink);
     }
     enum ga_status status = store_usage_period(store, tenant->number, NULL, STORE_DAY, now, &day);
     if (status == GA_OK) {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/admin/admin_store.h"
 #include "server/admin/admin_tenants.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/status.h"
 #include "server/tenants/member.h"
 #include "server/usage/accounting.h"
@@ -118,15 +118,15 @@ enum admin_code admin_verb_user_show(struct admin_call *call)
     }
     if (code == ADMIN_OK) {
         json_t *item = user_record(&user);
-        status_collect(&call->control->monitoring, &sink);
+        status_collect(&call->gpuaasd->monitoring, &sink);
         admin_set_number(item, "sessions", use.sessions);
         admin_set_number(
             item, "gpu_time_day_ms",
-            accounting_gpu_ns(&call->control->usage, tenant.number, user.name, STORE_DAY) /
+            accounting_gpu_ns(&call->gpuaasd->usage, tenant.number, user.name, STORE_DAY) /
                 GA_NS_PER_MS);
         admin_set_number(
             item, "gpu_time_month_ms",
-            accounting_gpu_ns(&call->control->usage, tenant.number, user.name, STORE_MONTH) /
+            accounting_gpu_ns(&call->gpuaasd->usage, tenant.number, user.name, STORE_MONTH) /
                 GA_NS_PER_MS);
         admin_set(call->result, "item", item);
     }
@@ -211,7 +211,7 @@ static void user_limits_warn(struct admin_call *call, struct store *store,
     struct store_tenant of;
     const struct tenant *tenant =
         store_tenant_get(store, user->tenant, &of) == GA_OK
-            ? tenant_known(&call->control->applications.tenants, of.number, of.name)
+            ? tenant_known(&call->gpuaasd->applications.tenants, of.number, of.name)
             : NULL;
     const struct member *member = tenant != NULL ? member_known(tenant, user->name) : NULL;
     if (member != NULL) {

@@ -10,7 +10,7 @@
 #include "base/nearest.h"
 #include "server/access/audit.h"
 #include "server/admin/admin_memory.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 #define TEXT(name)                                                                                 \
     {                                                                                              \
@@ -298,7 +298,7 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
     char *arguments = json_dumps(call->arguments, JSON_COMPACT);
     char *before = verb_text_of(call, "before", "after");
     char *after = verb_text_of(call, "after", "before");
-    audit_changed(&call->control->access.audit,
+    audit_changed(&call->gpuaasd->access.audit,
                   &(struct audit_change){
                       .who = call->peer->name,
                       .credential = admin_is_remote(call->peer) ? call->peer->credential : NULL,
@@ -329,10 +329,10 @@ bool admin_answer_reads(const char *line, size_t size)
     return reads;
 }
 
-char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
                    size_t size)
 {
-    struct admin_call call = {.control = control, .peer = peer};
+    struct admin_call call = {.gpuaasd = gpuaasd, .peer = peer};
     struct admin_request request;
     enum admin_code code = ADMIN_USAGE;
     if (admin_request_read(line, size, &request, call.why, sizeof call.why) == GA_OK) {

@@ -18,13 +18,13 @@
 #define ADMIN_WHY_MAX       600u
 #define ADMIN_ARGUMENTS_MAX 10u
 
-struct control;
+struct gpuaasd;
 struct drain;
 struct store;
 struct status_gpu;
 
 struct admin_call {
-    struct control *control;
+    struct gpuaasd *gpuaasd;
     const struct admin_peer *peer;
     json_t *arguments;
     bool dry_run;
@@ -45,7 +45,7 @@ struct admin_argument {
 struct admin_verb {
     const char *name;
     bool changes; /* it may be tried with dryRun */
-    bool reads;   /* it reads the store (admin_store_read), and nothing of `control` but its path */
+    bool reads;   /* it reads the store (admin_store_read), and nothing of `gpuaasd` but its path */
     enum admin_code (*run)(struct admin_call *call);
     struct admin_argument arguments[ADMIN_ARGUMENTS_MAX]; /* the last has no name */
 };
@@ -54,7 +54,7 @@ extern const struct admin_verb admin_verbs[];
 extern const size_t admin_verb_count;
 
 /* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory. */
-char *admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
                    size_t size);
 /* Whether any thread may answer the line: its verb only reads, and has a long list to read. */
 bool admin_answer_reads(const char *line, size_t size);

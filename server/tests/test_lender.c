@@ -9,16 +9,21 @@
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
-#include "server/control/control.h"
 #include "server/processes/backend_process.h"
+#include "server/processes/devices.h"
 #include "server/seats/seat.h"
 #include "server/seats/seat_lending.h"
 #include "server/tenants/lender_rates.h"
+#include "server/tenants/tenant.h"
+#include "server/usage/usage.h"
 
 #define SEATS 3
 #define MIB   (UINT64_C(1) << 20)
 
-static struct control control;
+static uv_loop_t loop;
+static struct devices devices;
+static struct usage usage;
+static struct tenant_table tenants;
 static struct tenant *tenant;
 static struct figures_page pages[SEATS];
 static struct process {
@@ -32,11 +37,10 @@ static void start(void)
     struct tenant_terms terms = tenant_default();
     terms.limits.of[LIMIT_GPU_MEM] = 200 * MIB;
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = 150 * MIB;
-    (void)uv_loop_init(&control.loop);
-    tenant_table_init(&control.applications.tenants, &control.loop, &control.processes.devices,
-                      &control.usage, NULL);
-    control.processes.devices.visible_count = 2;
-    tenant = tenant_find(&control.applications.tenants, &terms);
+    (void)uv_loop_init(&loop);
+    tenant_table_init(&tenants, &loop, &devices, &usage, NULL);
+    devices.visible_count = 2;
+    tenant = tenant_find(&tenants, &terms);
     for (unsigned i = 0; i < SEATS; i++) {
         struct process *made = &all[i];
         int ends[2];
@@ -64,18 +68,16 @@ Test(lender, a_name_may_be_another_tenants_later)
     later.number = 8;
     later.generation = 1;
     later.limits.of[LIMIT_SESSIONS] = 1;
-    struct tenant *one = tenant_find(&control.applications.tenants, &terms),
-                  *other = tenant_find(&control.applications.tenants, &later);
+    struct tenant *one = tenant_find(&tenants, &terms), *other = tenant_find(&tenants, &later);
     cr_assert_neq(one, other);
     cr_assert_eq(other->terms.limits.of[LIMIT_SESSIONS], 1);
-    cr_assert_eq(tenant_known(&control.applications.tenants, 7, "lab"), one);
-    cr_assert_eq(tenant_known(&control.applications.tenants, 8, "lab"), other);
+    cr_assert_eq(tenant_known(&tenants, 7, "lab"), one);
+    cr_assert_eq(tenant_known(&tenants, 8, "lab"), other);
     strcpy(terms.name, "renamed");
-    cr_assert_eq(tenant_find(&control.applications.tenants, &terms), one,
-                 "a number is never another tenant's");
+    cr_assert_eq(tenant_find(&tenants, &terms), one, "a number is never another tenant's");
     tenant_drop(one);
     tenant_drop(one);
-    cr_assert_null(tenant_known(&control.applications.tenants, 7, "renamed"));
+    cr_assert_null(tenant_known(&tenants, 7, "renamed"));
     tenant_drop(other);
 }
 
@@ -231,7 +233,7 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
     (void)lent(&all[0]);
     terms.generation++;
     terms.limits.of[LIMIT_GPU_MEM] = 5;
-    tenant_renew(&control.applications.tenants, &terms);
+    tenant_renew(&tenants, &terms);
     union channel_packet packet;
     cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
     cr_assert(packet.kind == CHANNEL_LIMITS && packet.limits.limits.of[LIMIT_GPU_MEM] == 5);
@@ -243,7 +245,7 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
     terms.generation++;
     terms.limits.of[LIMIT_GPU_MEM] = LIMIT_NONE;
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = LIMIT_NONE;
-    tenant_renew(&control.applications.tenants, &terms);
+    tenant_renew(&tenants, &terms);
     cr_assert_eq(channel_receive(all[0].theirs, &packet), GA_OK);
     recalled(&all[0], 0, 0);
     ask(&all[0], 0, 1);

@@ -15,14 +15,15 @@
 
 #include "api/cuda_names.h"
 #include "server/channel_queue.h"
-#include "server/control/control.h"
 #include "server/pipeline/quota.h"
 #include "server/processes/backend_process.h"
+#include "server/processes/devices.h"
 #include "server/seats/seat.h"
 #include "server/seats/seat_lending.h"
 #include "server/tenants/lender_rates.h"
 #include "server/tenants/member.h"
 #include "server/tests/lent_channel.h"
+#include "server/usage/usage.h"
 
 #define GPUS_MAX 300u
 #define ROUNDS   60u
@@ -31,7 +32,10 @@
 
 /* ---- processes */
 
-static struct control control;
+static uv_loop_t loop;
+static struct devices devices;
+static struct usage usage;
+static struct tenant_table tenants;
 static struct member *member; /* of the last process's program */
 static struct figures_page pages[SEATS];
 static struct process {
@@ -198,7 +202,7 @@ static void limits_change(void)
         own.of[kinds[i]] = any(2) == 0 ? LIMIT_NONE : (1 + any(300)) * unit;
     }
     limits_stricter(&terms.limits, &own, &stricter);
-    tenant_renew(&control.applications.tenants, &terms);
+    tenant_renew(&tenants, &terms);
     member_limit(member, &stricter);
 }
 
@@ -405,11 +409,10 @@ static void play(unsigned seed)
 {
     struct tenant_terms terms = tenant_default();
     chance = seed;
-    (void)uv_loop_init(&control.loop);
-    tenant_table_init(&control.applications.tenants, &control.loop, &control.processes.devices,
-                      &control.usage, NULL);
-    control.processes.devices.visible_count = now.gpus;
-    tenant = tenant_find(&control.applications.tenants, &terms);
+    (void)uv_loop_init(&loop);
+    tenant_table_init(&tenants, &loop, &devices, &usage, NULL);
+    devices.visible_count = now.gpus;
+    tenant = tenant_find(&tenants, &terms);
     member = member_find(tenant, "ana", &terms.limits);
     for (unsigned i = 0; i < SEATS; i++) {
         to_gpuaasd[i].packets = calloc(now.room, sizeof(union lent_packet));

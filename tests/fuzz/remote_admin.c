@@ -65,18 +65,18 @@ bool __wrap_admin_answer_reads(const char *line, size_t size)
     return false;
 }
 
-char *__wrap_admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+char *__wrap_admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
                           size_t size);
-char *__wrap_admin_answer(struct control *control, const struct admin_peer *peer, const char *line,
+char *__wrap_admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
                           size_t size)
 {
-    (void)control;
+    (void)gpuaasd;
     FUZZ_CHECK(strcmp(peer->name, "admin:ana") == 0 && strcmp(peer->credential, ADMIN_ID) == 0);
     FUZZ_CHECK(size < ADMIN_REQUEST_MAX && memchr(line, '\n', size) == NULL);
     return strdup("{}");
 }
 
-void remote_admin_init(struct control *control)
+void remote_admin_init(struct gpuaasd *gpuaasd)
 {
     static struct admin admin = {.fd = -1};
     struct store_credential certificate = {.id = ADMIN_ID,
@@ -92,26 +92,26 @@ void remote_admin_init(struct control *control)
     proving[REMOTE_ADMIN_UNKNOWN].identify = prove_unknown;
     proving[REMOTE_ADMIN_TENANT].identify = prove_tenant;
     memset(certificate.hash, 7, sizeof certificate.hash);
-    FUZZ_CHECK(store_open(":memory:", &control->storage.store, why, sizeof why) == GA_OK);
-    FUZZ_CHECK(store_credential_put(control->storage.store, &certificate) == GA_OK);
+    FUZZ_CHECK(store_open(":memory:", &gpuaasd->storage.store, why, sizeof why) == GA_OK);
+    FUZZ_CHECK(store_credential_put(gpuaasd->storage.store, &certificate) == GA_OK);
     ga_list_init(&admin.conns);
-    admin.control = control;
-    control->admin = &admin;
+    admin.gpuaasd = gpuaasd;
+    gpuaasd->admin = &admin;
 }
 
-void remote_admin_begin(struct control *control)
+void remote_admin_begin(struct gpuaasd *gpuaasd)
 {
-    FUZZ_CHECK(auth_open(control->storage.store, &control->access.auth) == GA_OK);
-    uv_ref((uv_handle_t *)&control->clients.steps); /* the loop turns although nobody listens */
+    FUZZ_CHECK(auth_open(gpuaasd->storage.store, &gpuaasd->access.auth) == GA_OK);
+    uv_ref((uv_handle_t *)&gpuaasd->clients.steps); /* the loop turns although nobody listens */
 }
 
-void remote_admin_end(struct control *control)
+void remote_admin_end(struct gpuaasd *gpuaasd)
 {
-    while (control->clients.workers.out != 0) { /* a step of one who has gone */
-        (void)uv_run(&control->loop, UV_RUN_NOWAIT);
+    while (gpuaasd->clients.workers.out != 0) { /* a step of one who has gone */
+        (void)uv_run(&gpuaasd->loop, UV_RUN_NOWAIT);
     }
-    uv_unref((uv_handle_t *)&control->clients.steps);
-    admin_conn_close_all(control->admin);
-    FUZZ_CHECK(control->admin->local_count + control->admin->remote_count == 0);
-    auth_close(control->access.auth);
+    uv_unref((uv_handle_t *)&gpuaasd->clients.steps);
+    admin_conn_close_all(gpuaasd->admin);
+    FUZZ_CHECK(gpuaasd->admin->local_count + gpuaasd->admin->remote_count == 0);
+    auth_close(gpuaasd->access.auth);
 }

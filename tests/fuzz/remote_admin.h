@@ -5,7 +5,7 @@
 #ifndef TESTS_FUZZ_REMOTE_ADMIN_H
 #define TESTS_FUZZ_REMOTE_ADMIN_H
 
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 
 enum remote_admin_who {
     REMOTE_ADMIN_VALID,
@@ -16,10 +16,10 @@ enum remote_admin_who {
 };
 
 /* gpuaasd has a store with a certificate, and the room of admins. */
-void remote_admin_init(struct control *control);
+void remote_admin_init(struct gpuaasd *gpuaasd);
 /* For each input: nobody has failed before; behind it. */
-void remote_admin_begin(struct control *control);
-void remote_admin_end(struct control *control);
+void remote_admin_begin(struct gpuaasd *gpuaasd);
+void remote_admin_end(struct gpuaasd *gpuaasd);
 /* gpuaasd's end of a connection. */
 struct transport_conn remote_admin_conn(int fd, enum remote_admin_who who);
 

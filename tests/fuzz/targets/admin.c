@@ -5,13 +5,13 @@
 
 #include "base/log.h"
 #include "server/admin/admin_verb.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "store/store.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
 
 static struct conf conf;
-static struct control control;
+static struct gpuaasd gpuaasd;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -23,29 +23,29 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argv;
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
-    control.conf = &conf;
-    control.processes.seats = 1;
-    FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    processes_init(&control.processes, &control.loop, control.conf);
-    control.storage.conf = &conf;
-    access_init(&control.access, &control.loop, &conf, &control.storage);
-    usage_init(&control.usage, &control.processes, &control.storage);
-    applications_init(&control.applications, &control.processes, &control.usage, &control.access,
+    gpuaasd.conf = &conf;
+    gpuaasd.processes.seats = 1;
+    FUZZ_CHECK(uv_loop_init(&gpuaasd.loop) == 0);
+    processes_init(&gpuaasd.processes, &gpuaasd.loop, gpuaasd.conf);
+    gpuaasd.storage.conf = &conf;
+    access_init(&gpuaasd.access, &gpuaasd.loop, &conf, &gpuaasd.storage);
+    usage_init(&gpuaasd.usage, &gpuaasd.processes, &gpuaasd.storage);
+    applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);
-    FUZZ_CHECK(clients_init(&control.clients, &control.applications,
+    FUZZ_CHECK(clients_init(&gpuaasd.clients, &gpuaasd.applications,
                             conf.server.pending_connections, NULL) == GA_OK);
-    monitoring_init(&control.monitoring, &control.clients);
-    FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
+    monitoring_init(&gpuaasd.monitoring, &gpuaasd.clients);
+    FUZZ_CHECK(devices_init(&gpuaasd.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};
     snprintf(facts.name, sizeof facts.name, "GPU");
-    FUZZ_CHECK(devices_learn(&control.processes.devices, &facts));
-    devices_publish(&control.processes.devices);
-    control.file = "/nonexistent/gpuaasd.conf"; /* reload finds nothing */
-    control.notify.fd = -1;
-    control.processes.serving = true;
-    FUZZ_CHECK(store_open(":memory:", &control.storage.store, why, sizeof why) == GA_OK);
+    FUZZ_CHECK(devices_learn(&gpuaasd.processes.devices, &facts));
+    devices_publish(&gpuaasd.processes.devices);
+    gpuaasd.file = "/nonexistent/gpuaasd.conf"; /* reload finds nothing */
+    gpuaasd.notify.fd = -1;
+    gpuaasd.processes.serving = true;
+    FUZZ_CHECK(store_open(":memory:", &gpuaasd.storage.store, why, sizeof why) == GA_OK);
     store_tenant_init(&tenant, "a");
-    FUZZ_CHECK(store_tenant_put(control.storage.store, &tenant, STORE_NEW) == GA_OK);
+    FUZZ_CHECK(store_tenant_put(gpuaasd.storage.store, &tenant, STORE_NEW) == GA_OK);
     json_object_seed(1); /* the same order of members each time */
     return 0;
 }
@@ -76,9 +76,9 @@ static void name_take(void *user, const struct store_tenant *tenant)
 static void tidy(void)
 {
     char name[STORE_NAME_MAX + 1] = "";
-    FUZZ_CHECK(store_tenant_each(control.storage.store, name_take, name) == GA_OK);
+    FUZZ_CHECK(store_tenant_each(gpuaasd.storage.store, name_take, name) == GA_OK);
     if (name[0] != 0) {
-        FUZZ_CHECK(store_tenant_remove(control.storage.store, name, STORE_ANY_GENERATION) == GA_OK);
+        FUZZ_CHECK(store_tenant_remove(gpuaasd.storage.store, name, STORE_ANY_GENERATION) == GA_OK);
     }
 }
 
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(line != NULL);
     memcpy(line, data, length);
     tidy();
-    char *reply = admin_answer(&control, &peer, line, length);
+    char *reply = admin_answer(&gpuaasd, &peer, line, length);
     reply_check(reply);
     free(reply);
     free(line);

@@ -7,7 +7,7 @@
 #include "api/wire.h"
 #include "base/log.h"
 #include "server/admin/admin.h"
-#include "server/control/control.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/usage/gpu_times.h"
 #include "tests/fuzz/fake_spawn.h"
 #include "tests/fuzz/input.h"
@@ -28,7 +28,7 @@ struct client {
 };
 
 static struct conf conf;
-static struct control control;
+static struct gpuaasd gpuaasd;
 static struct client clients[CLIENTS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -40,28 +40,28 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argv;
     ga_log_set_level(GA_LOG_ERROR);
     FUZZ_CHECK(conf_read_text("text", text, &conf, NULL, NULL) == GA_OK);
-    control.conf = &conf;
-    control.processes.seats = 1;
-    FUZZ_CHECK(uv_loop_init(&control.loop) == 0);
-    processes_init(&control.processes, &control.loop, control.conf);
-    control.storage.conf = &conf;
-    access_init(&control.access, &control.loop, &conf, &control.storage);
-    usage_init(&control.usage, &control.processes, &control.storage);
-    applications_init(&control.applications, &control.processes, &control.usage, &control.access,
+    gpuaasd.conf = &conf;
+    gpuaasd.processes.seats = 1;
+    FUZZ_CHECK(uv_loop_init(&gpuaasd.loop) == 0);
+    processes_init(&gpuaasd.processes, &gpuaasd.loop, gpuaasd.conf);
+    gpuaasd.storage.conf = &conf;
+    access_init(&gpuaasd.access, &gpuaasd.loop, &conf, &gpuaasd.storage);
+    usage_init(&gpuaasd.usage, &gpuaasd.processes, &gpuaasd.storage);
+    applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);
-    FUZZ_CHECK(clients_init(&control.clients, &control.applications,
+    FUZZ_CHECK(clients_init(&gpuaasd.clients, &gpuaasd.applications,
                             conf.server.pending_connections, admin_room.network) == GA_OK);
-    monitoring_init(&control.monitoring, &control.clients);
-    remote_admin_init(&control);
-    FUZZ_CHECK(devices_init(&control.processes.devices, &conf) == GA_OK);
+    monitoring_init(&gpuaasd.monitoring, &gpuaasd.clients);
+    remote_admin_init(&gpuaasd);
+    FUZZ_CHECK(devices_init(&gpuaasd.processes.devices, &conf) == GA_OK);
     for (uint32_t i = 0; i < 2; i++) {
         struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = i, .attribute_count = 3};
         snprintf(facts.name, sizeof facts.name, "GPU %u", i);
         facts.uuid[0] = (uint8_t)i;
-        FUZZ_CHECK(devices_learn(&control.processes.devices, &facts));
+        FUZZ_CHECK(devices_learn(&gpuaasd.processes.devices, &facts));
     }
-    devices_publish(&control.processes.devices);
-    FUZZ_CHECK(control.processes.devices.visible_count == 2);
+    devices_publish(&gpuaasd.processes.devices);
+    FUZZ_CHECK(gpuaasd.processes.devices.visible_count == 2);
     return 0;
 }
 
@@ -90,7 +90,7 @@ static void client_connect(struct client *client, unsigned n)
     client->open = true;
     client->admin = false;
     client->begins_a_line = true;
-    control_client_accept(&control.clients, &theirs, n >= ADMINS_FROM);
+    control_client_accept(&gpuaasd.clients, &theirs, n >= ADMINS_FROM);
 }
 
 static void client_send(struct client *client, const void *bytes, size_t size)
@@ -260,7 +260,7 @@ static void step(struct fuzz_input *input)
         fake_spawn_fail_next();
     }
     for (int turn = 0; turn < 3; turn++) {
-        (void)uv_run(&control.loop, UV_RUN_NOWAIT);
+        (void)uv_run(&gpuaasd.loop, UV_RUN_NOWAIT);
     }
     client_listen(client);
 }
@@ -269,18 +269,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     conf.server.spare_backends = fuzz_u8(&input) % 3;
-    remote_admin_begin(&control);
-    processes_begin(&control.processes);
+    remote_admin_begin(&gpuaasd);
+    processes_begin(&gpuaasd.processes);
     while (input.left != 0) {
         step(&input);
     }
-    clients_close(&control.clients);
-    processes_end(&control.processes, false);
+    clients_close(&gpuaasd.clients);
+    processes_end(&gpuaasd.processes, false);
     fake_spawn_end();
-    remote_admin_end(&control);
-    FUZZ_CHECK(uv_run(&control.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
-    FUZZ_CHECK(control.processes.count == 0 && control.clients.count == 0 &&
-               ga_list_empty(&control.clients.all) && ga_list_empty(&control.applications.all));
+    remote_admin_end(&gpuaasd);
+    FUZZ_CHECK(uv_run(&gpuaasd.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
+    FUZZ_CHECK(gpuaasd.processes.count == 0 && gpuaasd.clients.count == 0 &&
+               ga_list_empty(&gpuaasd.clients.all) && ga_list_empty(&gpuaasd.applications.all));
     for (unsigned i = 0; i < CLIENTS; i++) {
         client_close(&clients[i]);
     }

@@ -2,8 +2,8 @@
 /* Notices of gpuaasd to the service manager that has started it (systemd's Type=notify): datagrams
  * to the socket of NOTIFY_SOCKET, as sd_notify(3) describes them. Without that variable nothing
  * happens. */
-#ifndef SERVER_CONTROL_NOTIFY_H
-#define SERVER_CONTROL_NOTIFY_H
+#ifndef SERVER_GPUAASD_NOTIFY_H
+#define SERVER_GPUAASD_NOTIFY_H
 
 #include <uv.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/notify.h"
+#include "server/gpuaasd/notify.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that conf/ cannot make: files, users, and addresses to listen on. */
-#include "server/control/check.h"
+/* What conf/ cannot check: files, users, and addresses to listen on. */
+#include "server/gpuaasd/check.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -15,7 +15,7 @@
 #include "auth/auth.h"
 #include "base/private_file.h"
 #include "server/access/certificates.h"
-#include "server/control/identity.h"
+#include "server/gpuaasd/identity.h"
 #include "server/monitoring/http.h"
 
 /* Complains about a key's file; the line that names it is not known any more. */
@@ -112,7 +112,7 @@ static bool identity_check(const char *file, const struct conf_server *server,
 
 /* ---- addresses */
 
-bool control_check_is_here(const struct transport_address *address)
+bool check_is_here(const struct transport_address *address)
 {
     return transport_address_is(address, "shm") || strncmp(address->host, "127.", 4) == 0 ||
            strcmp(address->host, "::1") == 0 || strcmp(address->host, "localhost") == 0;
@@ -123,7 +123,7 @@ static const char *open_to_strangers(const struct conf_server *server,
                                      const struct transport_address *address)
 {
     bool tls = transport_address_is(address, "tls");
-    if (server->insecure || control_check_is_here(address)) {
+    if (server->insecure || check_is_here(address)) {
         return NULL;
     }
     if (!server->auth && !(tls && server->tls_client_ca[0] != 0)) {
@@ -190,8 +190,8 @@ static bool http_check(const char *file, const struct conf_server *server, conf_
                                  server->http);
 }
 
-enum ga_status control_check(const char *file, const struct conf *conf, conf_complain *complain,
-                             void *user)
+enum ga_status check_configuration(const char *file, const struct conf *conf,
+                                   conf_complain *complain, void *user)
 {
     const struct conf_server *server = &conf->server;
     bool right = file_check(file, "tls_cert", server->tls_cert, complain, user);

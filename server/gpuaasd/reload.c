@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/reload.h"
+#include "server/gpuaasd/reload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 #include "base/log.h"
 #include "server/clients/client_limits.h"
-#include "server/control/check.h"
-#include "server/control/control.h"
-#include "server/control/listener.h"
-#include "server/control/notify.h"
+#include "server/gpuaasd/check.h"
+#include "server/gpuaasd/gpuaasd.h"
+#include "server/gpuaasd/listener.h"
+#include "server/gpuaasd/notify.h"
 #include "server/turns/scheduling.h"
 
 struct complaints {
@@ -41,29 +41,29 @@ static void reload_told(const char *note)
 }
 
 /* Names in `note` what a restart is needed for. `server` takes the rest. */
-static void reload_compare(const struct control *control, struct conf_server *server,
+static void reload_compare(const struct gpuaasd *gpuaasd, struct conf_server *server,
                            const struct conf *fresh, char *note, size_t size)
 {
     struct complaints ignored = {.first = note, .size = size};
     note[0] = 0;
-    conf_server_reload(server, control->read, &fresh->server, reload_ignored, &ignored);
-    if (!conf_gpus_same(control->conf, fresh)) {
+    conf_server_reload(server, gpuaasd->read, &fresh->server, reload_ignored, &ignored);
+    if (!conf_gpus_same(gpuaasd->conf, fresh)) {
         reload_ignored(&ignored, "[gpu.N]");
     }
 }
 
-static void reload_try(const struct control *control, const struct conf *fresh, char *note,
+static void reload_try(const struct gpuaasd *gpuaasd, const struct conf *fresh, char *note,
                        size_t size)
 {
-    struct conf_server server = control->conf->server;
-    reload_compare(control, &server, fresh, note, size);
+    struct conf_server server = gpuaasd->conf->server;
+    reload_compare(gpuaasd, &server, fresh, note, size);
 }
 
-static void reload_take(struct control *control, const struct conf *fresh, char *note, size_t size)
+static void reload_take(struct gpuaasd *gpuaasd, const struct conf *fresh, char *note, size_t size)
 {
-    struct conf_server *server = &control->conf->server;
-    reload_compare(control, server, fresh, note, size);
-    scheduling_reload(&control->processes, control->conf, fresh);
+    struct conf_server *server = &gpuaasd->conf->server;
+    reload_compare(gpuaasd, server, fresh, note, size);
+    scheduling_reload(&gpuaasd->processes, gpuaasd->conf, fresh);
     bool told = ga_log_enabled(GA_LOG_INFO); /* at the old level, or else at the new one */
     if (told) {
         reload_told(note);
@@ -73,26 +73,26 @@ static void reload_take(struct control *control, const struct conf *fresh, char 
     if (!told) {
         reload_told(note);
     }
-    client_limits_renew(&control->clients);
+    client_limits_renew(&gpuaasd->clients);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        warm_pool_renew(&control->processes.warm_pools[i]);
+        warm_pool_renew(&gpuaasd->processes.warm_pools[i]);
     }
 }
 
 /* Takes what was read. */
-static enum ga_status reload_end(struct control *control, const struct conf *fresh, char *note,
+static enum ga_status reload_end(struct gpuaasd *gpuaasd, const struct conf *fresh, char *note,
                                  size_t note_size)
 {
-    enum ga_status status = control_listeners_renew(control, &fresh->server, note, note_size);
+    enum ga_status status = listeners_renew(gpuaasd, &fresh->server, note, note_size);
     if (status != GA_OK) {
         ga_error("%s", note);
     } else {
-        reload_take(control, fresh, note, note_size);
+        reload_take(gpuaasd, fresh, note, note_size);
     }
     return status;
 }
 
-enum ga_status reload(struct control *control, bool trial, char *note, size_t note_size)
+enum ga_status reload(struct gpuaasd *gpuaasd, bool trial, char *note, size_t note_size)
 {
     struct complaints complaints = {.first = note, .size = note_size};
     struct conf *fresh = calloc(1, sizeof *fresh);
@@ -102,22 +102,22 @@ enum ga_status reload(struct control *control, bool trial, char *note, size_t no
         return GA_NO_MEMORY;
     }
     if (!trial) {
-        notify_reloading(&control->notify);
+        notify_reloading(&gpuaasd->notify);
     }
-    enum ga_status status = conf_read_file(control->file, fresh, reload_complain, &complaints);
+    enum ga_status status = conf_read_file(gpuaasd->file, fresh, reload_complain, &complaints);
     if (status == GA_OK) {
-        status = control_check(control->file, fresh, reload_complain, &complaints);
+        status = check_configuration(gpuaasd->file, fresh, reload_complain, &complaints);
     }
     if (status == GA_OK && trial) {
-        reload_try(control, fresh, note, note_size);
+        reload_try(gpuaasd, fresh, note, note_size);
     } else if (status == GA_OK) {
-        status = reload_end(control, fresh, note, note_size);
+        status = reload_end(gpuaasd, fresh, note, note_size);
     }
     if (status != GA_OK) {
         ga_error("the configuration has not been read anew, nothing has changed");
     }
     if (!trial) {
-        notify_ready(&control->notify);
+        notify_ready(&gpuaasd->notify);
     }
     free(fresh);
     return status;

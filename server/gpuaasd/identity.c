@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "server/control/identity.h"
+#include "server/gpuaasd/identity.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpuaasd itself: it listens, greets clients, hands out tickets, and keeps backend processes. It
  * needs no CUDA and touches no driver. */
-#ifndef SERVER_CONTROL_CONTROL_H
-#define SERVER_CONTROL_CONTROL_H
+#ifndef SERVER_GPUAASD_GPUAASD_H
+#define SERVER_GPUAASD_GPUAASD_H
 
 #include <stdbool.h>
 #include <uv.h>
@@ -12,7 +12,7 @@
 #include "server/applications/applications.h"
 #include "server/clients/accept_pause.h"
 #include "server/clients/clients.h"
-#include "server/control/notify.h"
+#include "server/gpuaasd/notify.h"
 #include "server/monitoring/monitoring.h"
 #include "server/pending.h"
 #include "server/processes/processes.h"
@@ -21,10 +21,10 @@
 #include "server/workers.h"
 #include "transport/transport.h"
 
-struct control;
+struct gpuaasd;
 
-struct control_listener {
-    struct control *control;
+struct listener {
+    struct gpuaasd *gpuaasd;
     struct transport_listener listener;
     char url[320]; /* as bound */
     bool tls;
@@ -35,14 +35,14 @@ struct control_listener {
 };
 
 /* The room above, of administrators. */
-struct control_admin {
+struct gpuaasd_admin {
     /* Behind the listeners. An error, which it has logged, ends gpuaasd. */
-    enum ga_status (*start)(struct control *control);
-    void (*stop)(struct control *control); /* once, also if it has not started */
+    enum ga_status (*start)(struct gpuaasd *gpuaasd);
+    void (*stop)(struct gpuaasd *gpuaasd); /* once, also if it has not started */
     const struct clients_admins *network;  /* takes those who come by the network */
 };
 
-struct control {
+struct gpuaasd {
     uv_loop_t loop;
     struct conf *conf;
     const char *file;               /* which it has been read from */
@@ -56,13 +56,13 @@ struct control {
     uint32_t images_most;  /* images that are kept, as far as descriptors allow */
     uint32_t pending_most; /* clients that have not greeted, as far as descriptors allow */
     uv_check_t accepts;    /* behind all other events of a turn of the loop */
-    struct control_listener listeners[CONF_LISTENS_MAX];
+    struct listener listeners[CONF_LISTENS_MAX];
     unsigned listener_count;
     struct transport_secret secret; /* of those with tls */
     struct backend_process *probes[DEVICES_DRIVERS];
     struct notify notify;
     uv_signal_t signals[4];
-    const struct control_admin *administration; /* NULL: there is none */
+    const struct gpuaasd_admin *administration; /* NULL: there is none */
     struct usage usage;
     struct admin *admin; /* of the admin room */
     bool stopping;
@@ -71,8 +71,8 @@ struct control {
 
 /* Serves until a signal ends it; returns the exit status of the program. `file` and `conf`, which
  * was read from it, are borrowed; empty values (pool, node) are filled in. */
-int control_run(const char *file, struct conf *conf, const struct control_admin *administration);
+int gpuaasd_run(const char *file, struct conf *conf, const struct gpuaasd_admin *administration);
 /* Ends what it does, and then the loop; called again, at once. */
-void control_end(struct control *control, int exit_status);
+void gpuaasd_end(struct gpuaasd *gpuaasd, int exit_status);
 
 #endif

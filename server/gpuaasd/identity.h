@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* As which user and with which groups backend processes run. */
-#ifndef SERVER_CONTROL_IDENTITY_H
-#define SERVER_CONTROL_IDENTITY_H
+#ifndef SERVER_GPUAASD_IDENTITY_H
+#define SERVER_GPUAASD_IDENTITY_H
 
 #include <stddef.h>
 
