@@ -47,8 +47,9 @@ enum admin_code admin_verb_health(struct admin_call *call)
         (void)json_array_append_new(listeners, json_string(gpuaasd->listeners[i].url));
     }
     admin_set_drain(call->result, drain_of(&gpuaasd->applications, DRAIN_NODE));
-    if (gpuaasd->stopping || !gpuaasd->processes.serving) {
-        admin_set_text(call->result, "state", gpuaasd->stopping ? "stopping" : "starting");
+    if (gpuaasd->applications.stopping || !gpuaasd->processes.serving) {
+        admin_set_text(call->result, "state",
+                       gpuaasd->applications.stopping ? "stopping" : "starting");
     } else if (drain_of(&gpuaasd->applications, DRAIN_NODE)->state == DRAIN_NONE) {
         admin_set_text(call->result, "state", "serving");
     }

@@ -19,7 +19,7 @@ struct control_client_open {
     uint64_t sequence;
     uint32_t device; /* in the list that clients see */
     uint32_t gpu;    /* which serves it: index into the same list */
-    bool in_line;    /* it waits in the client's place in the line (claims.h) */
+    bool in_line;    /* it waits in the client's place in the line (claims_line.h) */
 };
 
 struct control_client {

@@ -24,8 +24,7 @@
 
 void gpuaasd_end(struct gpuaasd *gpuaasd, int exit_status)
 {
-    bool again = gpuaasd->stopping;
-    gpuaasd->stopping = true;
+    bool again = gpuaasd->applications.stopping;
     gpuaasd->applications.stopping = true;
     gpuaasd->exit_status = again ? gpuaasd->exit_status : exit_status;
     notify_stopping(&gpuaasd->notify);
@@ -44,7 +43,7 @@ void gpuaasd_end(struct gpuaasd *gpuaasd, int exit_status)
 static void gpuaasd_emptied(struct processes *processes)
 {
     struct gpuaasd *gpuaasd = ga_container(processes, struct gpuaasd, processes);
-    if (gpuaasd->stopping) {
+    if (gpuaasd->applications.stopping) {
         uv_stop(&gpuaasd->loop);
     }
 }
@@ -62,7 +61,7 @@ static void gpuaasd_signalled(uv_signal_t *signal, int number)
         return;
     }
     uint32_t drain_s = number == SIGTERM ? gpuaasd->conf->server.drain_s : 0;
-    if (gpuaasd->processes.serving && !gpuaasd->stopping &&
+    if (gpuaasd->processes.serving && !gpuaasd->applications.stopping &&
         !gpuaasd->applications.drains.node.ends) {
         if (drain_s != 0) {
             ga_info("%s: applications may go on for %u s", strsignal(number), drain_s);
@@ -73,7 +72,8 @@ static void gpuaasd_signalled(uv_signal_t *signal, int number)
         drain_and_stop(&gpuaasd->applications, "the server is being stopped", drain_s);
         return;
     }
-    ga_info("%s: %s", strsignal(number), gpuaasd->stopping ? "ending at once" : "ending");
+    ga_info("%s: %s", strsignal(number),
+            gpuaasd->applications.stopping ? "ending at once" : "ending");
     gpuaasd_end(gpuaasd, 0);
 }
 
@@ -144,7 +144,7 @@ static void probe_ended(struct backend_process *process, const char *why)
         }
         last = last && gpuaasd->probes[i] == NULL;
     }
-    if (last && !gpuaasd->stopping) {
+    if (last && !gpuaasd->applications.stopping) {
         gpuaasd_serve(gpuaasd);
     }
 }

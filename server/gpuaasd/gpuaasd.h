@@ -14,11 +14,9 @@
 #include "server/clients/clients.h"
 #include "server/gpuaasd/notify.h"
 #include "server/monitoring/monitoring.h"
-#include "server/pending.h"
 #include "server/processes/processes.h"
 #include "server/storage/storage.h"
 #include "server/usage/usage.h"
-#include "server/workers.h"
 #include "transport/transport.h"
 
 struct gpuaasd;
@@ -47,12 +45,17 @@ struct gpuaasd {
     struct conf *conf;
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */
+    /* The rooms, from below. */
     struct processes processes;
+    struct storage storage;
+    struct usage usage;
+    struct access access;
     struct applications applications;
     struct clients clients;
     struct monitoring monitoring;
-    struct storage storage;
-    struct access access;  /* who may come in */
+    const struct gpuaasd_admin *administration; /* NULL: there is none */
+    struct admin *admin;                        /* of the admin room */
+
     uint32_t images_most;  /* images that are kept, as far as descriptors allow */
     uint32_t pending_most; /* clients that have not greeted, as far as descriptors allow */
     uv_check_t accepts;    /* behind all other events of a turn of the loop */
@@ -62,10 +65,6 @@ struct gpuaasd {
     struct backend_process *probes[DEVICES_DRIVERS];
     struct notify notify;
     uv_signal_t signals[4];
-    const struct gpuaasd_admin *administration; /* NULL: there is none */
-    struct usage usage;
-    struct admin *admin; /* of the admin room */
-    bool stopping;
     int exit_status;
 };
 
