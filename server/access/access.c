@@ -6,14 +6,15 @@
 
 #include "base/log.h"
 
-static void access_turn(uv_timer_t *timer);
+static void access_turn(struct server_timer *timer);
 static void access_ends_ask(struct access *access);
 
-void access_init(struct access *access, uv_loop_t *loop, const struct conf *conf,
-                 struct storage *storage)
+void access_init(struct access *access, uv_loop_t *loop, struct server_timers *timers,
+                 const struct conf *conf, struct storage *storage)
 {
-    *access = (struct access){.loop = loop, .conf = conf, .storage = storage};
+    *access = (struct access){.loop = loop, .timers = timers, .conf = conf, .storage = storage};
     access->audit.conf = conf;
+    access->audit.timers = timers;
 }
 
 enum ga_status access_open(struct access *access)
@@ -22,19 +23,14 @@ enum ga_status access_open(struct access *access)
         ga_error("no memory, or this machine has no randomness");
         return GA_NO_MEMORY;
     }
-    access->timer.data = access;
-    (void)uv_timer_init(access->loop, &access->timer);
-    uv_unref((uv_handle_t *)&access->timer);
-    (void)uv_timer_start(&access->timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
+    timers_start(access->timers, &access->timer, access_turn, ACCESS_TURN_MS, ACCESS_TURN_MS);
     access_ends_ask(access);
     return GA_OK;
 }
 
 void access_close(struct access *access)
 {
-    if (access->timer.data != NULL) {
-        uv_close((uv_handle_t *)&access->timer, NULL);
-    }
+    timers_stop(access->timers, &access->timer);
     auth_close(access->auth);
     access->auth = NULL;
 }
@@ -111,14 +107,14 @@ static void access_look(struct access *access)
 static void access_ends_ask(struct access *access)
 {
     if (access->conf->server.http[0] != 0) {
-        credential_ends_ask(&access->credential_ends, access->loop, storage_path(access->storage),
-                            access->changes);
+        credential_ends_ask(&access->credential_ends, access->loop, timers_now(access->timers),
+                            storage_path(access->storage), access->changes);
     }
 }
 
-static void access_turn(uv_timer_t *timer)
+static void access_turn(struct server_timer *timer)
 {
-    struct access *access = timer->data;
+    struct access *access = ga_container(timer, struct access, timer);
     access_look(access);
     storage_look(access->storage);
     certificates_look(&access->certificates, &access->conf->server);

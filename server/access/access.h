@@ -15,6 +15,7 @@
 #include "server/access/credential_ends.h"
 #include "server/storage/storage.h"
 #include "server/tenants/tenant.h"
+#include "server/timers.h"
 
 #define ACCESS_TURN_MS 1000
 
@@ -26,7 +27,8 @@ struct access_watcher {
 };
 
 struct access {
-    uv_loop_t *loop;
+    uv_loop_t *loop; /* for what its threads do */
+    struct server_timers *timers;
     const struct conf *conf;
     struct storage *storage;
     struct access_watcher *watcher; /* set by it; NULL: there is none */
@@ -37,12 +39,12 @@ struct access {
     struct audit audit;
     struct certificates certificates;
     struct credential_ends credential_ends;
-    uv_timer_t timer;
+    struct server_timer timer;
 };
 
 /* All is borrowed. */
-void access_init(struct access *access, uv_loop_t *loop, const struct conf *conf,
-                 struct storage *storage);
+void access_init(struct access *access, uv_loop_t *loop, struct server_timers *timers,
+                 const struct conf *conf, struct storage *storage);
 /* Begins to use the store, which is open. An error has been logged. */
 GA_CHECKED enum ga_status access_open(struct access *access);
 void access_close(struct access *access);

@@ -8,6 +8,7 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "server/tenants/refusal.h"
 
@@ -45,9 +46,9 @@ static void audit_look(struct audit *audit)
 }
 
 /* A disk without room is found before a line is lost there. */
-static void audit_turn(uv_timer_t *timer)
+static void audit_turn(struct server_timer *timer)
 {
-    struct audit *audit = timer->data;
+    struct audit *audit = ga_container(timer, struct audit, timer);
     const char *folder = audit->conf->server.audit_log;
     char why[sizeof audit->wrong];
     bool works = auth_audit_tick(audit->log, wall_ms());
@@ -70,7 +71,7 @@ static void audit_line(struct audit *audit, const char *event, const struct auth
     audit_look(audit);
 }
 
-enum ga_status audit_start(struct audit *audit, uv_loop_t *loop)
+enum ga_status audit_start(struct audit *audit)
 {
     const char *folder = audit->conf->server.audit_log;
     char why[700];
@@ -82,10 +83,7 @@ enum ga_status audit_start(struct audit *audit, uv_loop_t *loop)
         ga_error("[server] audit_log: %s", why);
         return status;
     }
-    audit->timer.data = audit;
-    (void)uv_timer_init(loop, &audit->timer);
-    uv_unref((uv_handle_t *)&audit->timer);
-    (void)uv_timer_start(&audit->timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
+    timers_start(audit->timers, &audit->timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
     audit_line(audit, "server.start",
                (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node),
                                      AUTH_TEXT("version", GPUAAS_VERSION)},
@@ -100,7 +98,7 @@ void audit_end(struct audit *audit)
     }
     audit_line(audit, "server.end",
                (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node)}, 1, true);
-    uv_close((uv_handle_t *)&audit->timer, NULL);
+    timers_stop(audit->timers, &audit->timer);
     auth_audit_close(audit->log);
     audit->log = NULL;
 }

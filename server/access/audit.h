@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "auth/auth.h"
 #include "base/status.h"
 #include "conf/conf.h"
+#include "server/timers.h"
 
 struct refusal;
 
@@ -23,11 +23,12 @@ struct audit {
     struct auth_audit *log; /* NULL: none is written */
     char wrong[700];        /* why lines cannot be written; "": they can */
     uint64_t admins_refused;
-    uv_timer_t timer;
+    struct server_timers *timers;
+    struct server_timer timer;
 };
 
 /* An error has been logged. */
-GA_CHECKED enum ga_status audit_start(struct audit *audit, uv_loop_t *loop);
+GA_CHECKED enum ga_status audit_start(struct audit *audit);
 void audit_end(struct audit *audit);
 
 /* Somebody has said who he is. `address`: where he is. */

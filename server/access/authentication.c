@@ -40,7 +40,8 @@ static enum ga_status authentication_decide(struct access *access,
     struct store *store;
     enum ga_status status = access_store(access, &store, why, sizeof why);
     if (status == GA_OK) {
-        status = auth_admit(access->auth, &claim, time(NULL), ga_clock_ns(), grant, refusal);
+        status = auth_admit(access->auth, &claim, time(NULL), timers_now(access->timers), grant,
+                            refusal);
         snprintf(why, sizeof why, "%s", store_why(store));
         storage_note(access->storage, status);
     } else {
@@ -99,12 +100,12 @@ bool authentication_is_slow(const struct access *access, const struct transport_
         return false;
     }
     transport_source(conn, source);
-    return auth_penalty_ms(access->auth, source, ga_clock_ns()) != 0;
+    return auth_penalty_ms(access->auth, source, timers_now(access->timers)) != 0;
 }
 
 uint64_t authentication_slow_wait_ns(struct access *access)
 {
-    uint64_t now_ns = ga_clock_ns(), ahead_ns = (SLOW_BURST - 1) * SLOW_EVERY_NS;
+    uint64_t now_ns = timers_now(access->timers), ahead_ns = (SLOW_BURST - 1) * SLOW_EVERY_NS;
     uint64_t used_ns = access->slow_ns < now_ns ? now_ns : access->slow_ns;
     if (used_ns - now_ns > ahead_ns) {
         return used_ns - now_ns - ahead_ns;

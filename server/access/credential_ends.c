@@ -57,10 +57,9 @@ static void ends_worked(uv_work_t *work, int status)
     free(job);
 }
 
-void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, const char *path,
-                         uint64_t changes)
+void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, uint64_t now,
+                         const char *path, uint64_t changes)
 {
-    uint64_t now = ga_clock_ns();
     uint64_t wait_ns = ends->changes != changes ? CHANGED_NS : EVERY_NS;
     if (ends->job != NULL || (ends->asked_ns != 0 && now - ends->asked_ns < wait_ns)) {
         return;

@@ -50,7 +50,7 @@ struct control_application *control_application_make(struct applications *room,
                                          .way = tls               ? "tls"
                                                 : address[0] == 0 ? "shm"
                                                                   : "tcp",
-                                         .since_ns = ga_clock_ns(),
+                                         .since_ns = timers_now(room->timers),
                                          .observer = (hello->takes & HANDSHAKE_HELLO_OBSERVER) != 0,
                                          .users = 1};
     memcpy(made->id, hello->application, sizeof made->id);
@@ -151,7 +151,8 @@ static struct audit_program audit_program_of(const struct control_application *a
 static void application_audit_close(const struct control_application *application)
 {
     const struct audit_program program = audit_program_of(application);
-    audit_closes(&application->room->access->audit, &program, ga_clock_ns() - application->began_ns,
+    audit_closes(&application->room->access->audit, &program,
+                 timers_now(application->room->timers) - application->began_ns,
                  application->terminated_ns != 0 ? application->terminated_why : "ended");
 }
 

@@ -70,7 +70,7 @@ struct control_application {
     bool counted;           /* its usage has the session (account.c) */
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     enum application_closes closes;
-    uint64_t terminated_ns;    /* as ga_clock_ns; 0: it is not to go (terminate.h) */
+    uint64_t terminated_ns;    /* as timers_now; 0: it is not to go (terminate.h) */
     int32_t terminated_result; /* CUresult for what it asks for now */
     char terminated_why[WIRE_NOTICE_MAX + 1];
     struct auth_grant *grant; /* what it has been admitted with; NULL: auth = off. Owned */

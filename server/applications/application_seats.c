@@ -97,7 +97,7 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
         clients_answer(application, seat, packet->failed.result, packet->failed.reason);
         break;
     case CHANNEL_BOUND:
-        (void)control_application_began(application, ga_clock_ns());
+        (void)control_application_began(application, timers_now(application->room->timers));
         return;
     case CHANNEL_VOID:
         if (!claims_doubted(seat)) {

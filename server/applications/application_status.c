@@ -56,7 +56,8 @@ void control_application_status(const struct applications *room, const struct st
         if (application->observer) {
             continue;
         }
-        uint64_t now = ga_clock_ns(), began = control_application_began(application, now);
+        uint64_t now = timers_now(room->timers),
+                 began = control_application_began(application, now);
         uint64_t gpus[(CONF_GPUS_MAX + 63) / 64] = {0}, bytes[CONF_GPUS_MAX] = {0};
         struct status_application status = {.id = application->id,
                                             .address = application->address,

@@ -9,7 +9,7 @@ void applications_init(struct applications *applications, struct processes *proc
                        struct usage *usage, struct access *access,
                        const struct drain_hooks *drain_hooks)
 {
-    *applications = (struct applications){.loop = processes->loop,
+    *applications = (struct applications){.timers = processes->timers,
                                           .conf = processes->conf,
                                           .processes = processes,
                                           .usage = usage,
@@ -17,11 +17,10 @@ void applications_init(struct applications *applications, struct processes *proc
                                           .watcher.changed = revocation_look};
     ga_list_init(&applications->all);
     ga_list_init(&applications->claims_line);
-    seats_init(&applications->seats, usage);
-    tenant_table_init(&applications->tenants, processes->loop, &processes->devices, usage,
+    seats_room_init(&applications->seats, usage);
+    tenant_table_init(&applications->tenants, processes->timers, &processes->devices, usage,
                       &tenant_application_hooks);
     drain_init(applications, drain_hooks);
-    terminate_init(applications);
     access->watcher = &applications->watcher;
 }
 

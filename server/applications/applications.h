@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "base/list.h"
 #include "base/number_map.h"
@@ -18,17 +17,18 @@
 #include "server/seats/seat.h"
 #include "server/tenants/refusal.h"
 #include "server/tenants/tenant.h"
+#include "server/timers.h"
 #include "server/usage/usage.h"
 
 struct applications {
-    uv_loop_t *loop;
+    struct server_timers *timers;
     const struct conf *conf;
     struct processes *processes;
     struct usage *usage;
     struct access *access;
     struct access_watcher watcher; /* for it */
     struct tenant_table tenants;   /* those that have applications here */
-    struct seats seats;
+    struct seats_room seats;
     struct ga_list all; /* struct control_application, those that are admitted */
     struct ga_number_map by_number;
     struct ga_list claims_line;      /* struct claims_place, the first one first (claims_line.h) */
@@ -37,7 +37,7 @@ struct applications {
     uint32_t alone_count;                /* those without a control connection */
     bool stopping;                       /* gpuaasd ends */
     struct drains drains;
-    uv_timer_t terminations; /* while any is terminated */
+    struct server_timer terminations; /* while any is terminated */
 };
 
 /* All but `applications` is borrowed, and there when it is. */

@@ -15,7 +15,7 @@
 
 #define NOTIFY_MS 5000 /* systemd waits on, as long as it hears */
 
-static void drain_turn(uv_timer_t *timer);
+static void drain_turn(struct server_timer *timer);
 
 /* What it is about, for people. */
 static const char *subject(const struct applications *room, uint32_t gpu, char *text, size_t size)
@@ -58,9 +58,8 @@ static uint32_t drain_users(const struct applications *room, uint32_t gpu)
 
 /* ---- what programs are told */
 
-static void deadline_words(const struct drain *drain, char *text, size_t size)
+static void deadline_words(const struct drain *drain, uint64_t now_ns, char *text, size_t size)
 {
-    uint64_t now_ns = ga_clock_ns();
     uint64_t left_s = drain->deadline_ns > now_ns
                           ? (drain->deadline_ns - now_ns + GA_NS_PER_S - 1) / GA_NS_PER_S
                           : 0;
@@ -75,7 +74,7 @@ static void drain_announce(const struct applications *room, uint32_t gpu)
 {
     const struct drain *drain = drain_of(room, gpu);
     char name[40], rest[60], text[400];
-    deadline_words(drain, rest, sizeof rest);
+    deadline_words(drain, timers_now(room->timers), rest, sizeof rest);
     snprintf(text, sizeof text, "%s takes no new programs (%s); this program uses it: %s",
              subject(room, gpu, name, sizeof name), drain->reason, rest);
     ga_list_each (at, next, &room->all) {
@@ -155,10 +154,10 @@ static uint64_t sooner_of(const struct drain *drain, uint64_t now_ns, uint64_t w
     return wait_ms;
 }
 
-static void drain_turn(uv_timer_t *timer)
+static void drain_turn(struct server_timer *timer)
 {
-    struct applications *room = timer->data;
-    uint64_t now_ns = ga_clock_ns(), wait_ms = NOTIFY_MS;
+    struct applications *room = ga_container(timer, struct applications, drains.timer);
+    uint64_t now_ns = timers_now(room->timers), wait_ms = NOTIFY_MS;
     bool going = false;
     for (uint32_t i = 0; i <= room->processes->devices.visible_count; i++) {
         uint32_t gpu = i < room->processes->devices.visible_count ? i : DRAIN_NODE;
@@ -173,14 +172,14 @@ static void drain_turn(uv_timer_t *timer)
         room->drains.hooks->goes_on(room, 2000 * (uint64_t)NOTIFY_MS);
     }
     if (going) {
-        (void)uv_timer_start(timer, drain_turn, wait_ms, 0);
+        timers_start(room->timers, timer, drain_turn, wait_ms, 0);
     }
 }
 
 void drain_look(struct applications *room)
 {
-    if (!room->stopping && uv_is_active((uv_handle_t *)&room->drains.timer)) {
-        (void)uv_timer_start(&room->drains.timer, drain_turn, 0, 0);
+    if (!room->stopping && room->drains.timer.runs) {
+        timers_start(room->timers, &room->drains.timer, drain_turn, 0, 0);
     }
 }
 
@@ -199,13 +198,13 @@ enum ga_status drain_begin(struct applications *room, uint32_t gpu, const char *
     struct drain *drain = drain_at(room, gpu);
     char name[40];
     drain->state = DRAIN_GOING;
-    drain->deadline_ns = deadline_s != 0 ? ga_clock_ns() + deadline_s * GA_NS_PER_S : 0;
+    drain->deadline_ns = deadline_s != 0 ? timers_now(room->timers) + deadline_s * GA_NS_PER_S : 0;
     snprintf(drain->reason, sizeof drain->reason, "%s", reason);
     ga_info("%s takes no new programs: %s; %u use it", subject(room, gpu, name, sizeof name),
             reason, drain_users(room, gpu));
     drain_status(room, "draining");
     drain_announce(room, gpu);
-    (void)uv_timer_start(&room->drains.timer, drain_turn, 0, 0);
+    timers_start(room->timers, &room->drains.timer, drain_turn, 0, 0);
     return GA_OK;
 }
 
@@ -242,7 +241,7 @@ static void drain_terminate(struct applications *room, const char *reason)
                                   reason);
         }
     }
-    (void)uv_timer_start(&room->drains.timer, drain_turn, 0, 0);
+    timers_start(room->timers, &room->drains.timer, drain_turn, 0, 0);
 }
 
 void drain_and_stop(struct applications *room, const char *reason, uint64_t deadline_s)
@@ -259,12 +258,9 @@ void drain_and_stop(struct applications *room, const char *reason, uint64_t dead
 void drain_init(struct applications *room, const struct drain_hooks *hooks)
 {
     room->drains.hooks = hooks;
-    room->drains.timer.data = room;
-    (void)uv_timer_init(room->loop, &room->drains.timer);
-    uv_unref((uv_handle_t *)&room->drains.timer);
 }
 
 void drain_fini(struct applications *room)
 {
-    uv_close((uv_handle_t *)&room->drains.timer, NULL);
+    timers_stop(room->timers, &room->drains.timer);
 }

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "base/status.h"
 #include "server/processes/drain_state.h"
+#include "server/timers.h"
 
 #define DRAIN_NODE UINT32_MAX /* in the place of a GPU */
 
@@ -31,7 +31,7 @@ struct drain_hooks {
 struct drains {
     const struct drain_hooks *hooks; /* NULL: there are none */
     struct drain node;
-    uv_timer_t timer; /* while any goes on */
+    struct server_timer timer; /* while any goes on */
 };
 
 void drain_init(struct applications *room, const struct drain_hooks *hooks);

@@ -55,10 +55,10 @@ static void connections_end(struct control_application *application)
     control_application_drop(application);
 }
 
-static void terminate_turn(uv_timer_t *timer)
+static void terminate_turn(struct server_timer *timer)
 {
-    struct applications *room = timer->data;
-    uint64_t now_ns = ga_clock_ns();
+    struct applications *room = ga_container(timer, struct applications, terminations);
+    uint64_t now_ns = timers_now(room->timers);
     bool any = false;
     ga_list_each (at, next, &room->all) {
         struct control_application *application =
@@ -75,7 +75,7 @@ static void terminate_turn(uv_timer_t *timer)
         }
     }
     if (!any) {
-        (void)uv_timer_stop(timer);
+        timers_stop(room->timers, timer);
     }
 }
 
@@ -87,22 +87,15 @@ void terminate_application(struct control_application *application, enum applica
         return;
     }
     ga_warn_of(application->address, "%s: ended: %s", application->label, why);
-    application->terminated_ns = ga_clock_ns();
+    application->terminated_ns = timers_now(room->timers);
     application->closes = closes;
     application->terminated_result = result;
     snprintf(application->terminated_why, sizeof application->terminated_why, "%s", why);
     terminate_send(application, WIRE_NOTICE_END, why);
-    (void)uv_timer_start(&room->terminations, terminate_turn, TURN_MS, TURN_MS);
-}
-
-void terminate_init(struct applications *room)
-{
-    room->terminations.data = room;
-    (void)uv_timer_init(room->loop, &room->terminations);
-    uv_unref((uv_handle_t *)&room->terminations);
+    timers_start(room->timers, &room->terminations, terminate_turn, TURN_MS, TURN_MS);
 }
 
 void terminate_fini(struct applications *room)
 {
-    uv_close((uv_handle_t *)&room->terminations, NULL);
+    timers_stop(room->timers, &room->terminations);
 }

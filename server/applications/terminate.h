@@ -10,7 +10,6 @@
 struct applications;
 struct control_application;
 
-void terminate_init(struct applications *room);
 void terminate_fini(struct applications *room);
 
 /* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */

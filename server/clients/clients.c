@@ -10,7 +10,7 @@
 enum ga_status clients_init(struct clients *clients, struct applications *applications,
                             uint32_t pending_most, const struct clients_admins *admins)
 {
-    *clients = (struct clients){.loop = applications->loop,
+    *clients = (struct clients){.loop = applications->processes->loop,
                                 .conf = applications->conf,
                                 .processes = applications->processes,
                                 .applications = applications,

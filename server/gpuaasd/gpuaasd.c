@@ -157,7 +157,7 @@ static enum ga_status gpuaasd_start(struct gpuaasd *gpuaasd)
     GA_TRY(storage_start(&gpuaasd->storage));
     GA_TRY(accounting_start(&gpuaasd->usage));
     GA_TRY(access_open(&gpuaasd->access));
-    GA_TRY(audit_start(&gpuaasd->access.audit, &gpuaasd->loop));
+    GA_TRY(audit_start(&gpuaasd->access.audit));
     GA_TRY(listeners_open(gpuaasd));
     GA_TRY(monitoring_start(&gpuaasd->monitoring));
     if (gpuaasd->administration != NULL) {
@@ -260,8 +260,10 @@ static const struct drain_hooks gpuaasd_drain_hooks = {
 
 static enum ga_status gpuaasd_rooms_init(struct gpuaasd *gpuaasd)
 {
-    processes_init(&gpuaasd->processes, &gpuaasd->loop, gpuaasd->conf);
-    access_init(&gpuaasd->access, &gpuaasd->loop, gpuaasd->conf, &gpuaasd->storage);
+    struct server_timers *timers = &gpuaasd->timers.timers;
+    loop_timers_init(&gpuaasd->timers, &gpuaasd->loop);
+    processes_init(&gpuaasd->processes, &gpuaasd->loop, timers, gpuaasd->conf);
+    access_init(&gpuaasd->access, &gpuaasd->loop, timers, gpuaasd->conf, &gpuaasd->storage);
     usage_init(&gpuaasd->usage, &gpuaasd->processes, &gpuaasd->storage);
     applications_init(&gpuaasd->applications, &gpuaasd->processes, &gpuaasd->usage,
                       &gpuaasd->access, &gpuaasd_drain_hooks);
@@ -325,6 +327,7 @@ int gpuaasd_run(const char *file, struct conf *conf, const struct gpuaasd_admin 
     storage_end(&gpuaasd.storage);
     if (gpuaasd.processes.count == 0) { /* else it is a hurried end: the kernel cleans up */
         scheduling_stop(&gpuaasd.processes);
+        loop_timers_fini(&gpuaasd.timers);
         (void)uv_run(&gpuaasd.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&gpuaasd.loop);
     }

@@ -12,6 +12,7 @@
 #include "server/applications/applications.h"
 #include "server/clients/accept_pause.h"
 #include "server/clients/clients.h"
+#include "server/gpuaasd/loop_timers.h"
 #include "server/gpuaasd/notify.h"
 #include "server/monitoring/monitoring.h"
 #include "server/processes/processes.h"
@@ -42,6 +43,7 @@ struct gpuaasd_admin {
 
 struct gpuaasd {
     uv_loop_t loop;
+    struct loop_timers timers;
     struct conf *conf;
     const char *file;               /* which it has been read from */
     const struct conf_server *read; /* its [server] as it stood there when gpuaasd began */

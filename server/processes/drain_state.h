@@ -13,7 +13,7 @@ enum drain_state { DRAIN_NONE, DRAIN_GOING, DRAIN_DONE /* no application is left
 struct drain {
     enum drain_state state;
     char reason[DRAIN_REASON_BYTES];
-    uint64_t deadline_ns; /* as ga_clock_ns; 0: none */
+    uint64_t deadline_ns; /* as timers_now; 0: none */
     bool ends;            /* gpuaasd ends when the node is empty */
 };
 

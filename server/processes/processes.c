@@ -5,9 +5,11 @@
 
 #include "server/processes/backend_process.h"
 
-void processes_init(struct processes *processes, uv_loop_t *loop, const struct conf *conf)
+void processes_init(struct processes *processes, uv_loop_t *loop, struct server_timers *timers,
+                    const struct conf *conf)
 {
     processes->loop = loop;
+    processes->timers = timers;
     processes->conf = conf;
     ga_list_init(&processes->processes);
     images_init(&processes->images, conf->server.image_store);

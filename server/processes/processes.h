@@ -14,6 +14,7 @@
 #include "server/processes/health.h"
 #include "server/processes/images.h"
 #include "server/processes/warm_pool.h"
+#include "server/timers.h"
 
 struct backend_process;
 struct processes;
@@ -31,6 +32,7 @@ struct process_turns_ops {
 
 struct processes {
     uv_loop_t *loop;
+    struct server_timers *timers;
     const struct conf *conf; /* its values may be others from one event of the loop to the next */
     struct channel_identity identity; /* of backend processes */
     struct devices devices;
@@ -48,7 +50,8 @@ struct processes {
 };
 
 /* `devices` of it is there. */
-void processes_init(struct processes *processes, uv_loop_t *loop, const struct conf *conf);
+void processes_init(struct processes *processes, uv_loop_t *loop, struct server_timers *timers,
+                    const struct conf *conf);
 /* The GPUs are known: keeps spares, and checks GPUs when something is wrong. */
 void processes_begin(struct processes *processes);
 /* Ends all, and keeps no spares; `at_once`: by SIGKILL. */

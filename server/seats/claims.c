@@ -22,7 +22,7 @@ void claims_made(struct seat *seat, uint32_t gpu)
 {
     if (!gpu_set_has(seat->gpus, gpu)) {
         gpu_set_add(seat->claimed, gpu);
-        seat->claims[gpu] = (struct claim){.made_ns = ga_clock_ns(), .ticket = seat->tickets_sent};
+        seat->claims[gpu] = (struct claim){.made_ns = seat_now(seat), .ticket = seat->tickets_sent};
     }
 }
 
@@ -75,7 +75,7 @@ void claims_clear(struct seat *seat, uint32_t only, uint64_t now, struct claims_
 bool claims_doubted(const struct seat *seat)
 {
     uint64_t ticket_ns = seat->process->room->conf->server.ticket_s * GA_NS_PER_S;
-    return seat->bound_ns == 0 && ga_clock_ns() - seat->usage.taken_ns > ticket_ns;
+    return seat->bound_ns == 0 && seat_now(seat) - seat->usage.taken_ns > ticket_ns;
 }
 
 /* A ticket that was given since is a claim of its own. */

@@ -79,7 +79,7 @@ bool reclaim_is(const struct channel_request *packet)
 void reclaim_answer(struct seat *seat, struct channel_request *packet)
 {
     struct reclaim_asker *asker = &seat->reclaim;
-    uint64_t now = ga_clock_ns();
+    uint64_t now = seat_now(seat);
     bool start = packet->bytes != 0;
     packet->result = CUDA_SUCCESS;
     if (packet->verb == CHANNEL_TRIMMED) {

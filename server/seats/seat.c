@@ -29,10 +29,25 @@
 /* The process may have been silent so often: its application may just be ending. */
 #define SILENCES_MAX 3
 
-void seats_init(struct seats *seats, struct usage *usage)
+void seats_room_init(struct seats_room *room, struct usage *usage)
 {
-    seats->usage = usage;
-    sharing_init(&seats->sharing);
+    room->usage = usage;
+    sharing_init(&room->sharing);
+}
+
+static struct server_timers *timers_of(const struct seat *seat)
+{
+    return seat->process->room->timers;
+}
+
+uint64_t seat_now(const struct seat *seat)
+{
+    return timers_now(timers_of(seat));
+}
+
+static struct seat *seat_timed(struct server_timer *timer)
+{
+    return ga_container(timer, struct seat, timer);
 }
 
 static struct seat *seat_of(struct process_seat *base)
@@ -45,9 +60,10 @@ struct seat *seat_in(const struct backend_process *process, unsigned number)
     return process->seats[number] != NULL ? seat_of(process->seats[number]) : NULL;
 }
 
-static void seat_closed(uv_handle_t *timer)
+/* Behind all that may still look at it. */
+static void seat_free(struct server_timer *timer)
 {
-    struct seat *seat = timer->data;
+    struct seat *seat = seat_timed(timer);
     free(seat->claims);
     free(seat);
 }
@@ -61,15 +77,15 @@ static void seat_fail(struct seat *seat, const char *what)
     backend_process_kill(process);
 }
 
-static void seat_not_ready(uv_timer_t *timer)
+static void seat_not_ready(struct server_timer *timer)
 {
-    struct seat *seat = timer->data;
+    struct seat *seat = seat_timed(timer);
     seat_fail(seat, seat->prompt ? "has not answered" : "is not ready in time");
 }
 
-static void seat_not_ended(uv_timer_t *timer)
+static void seat_not_ended(struct server_timer *timer)
 {
-    seat_fail(timer->data, "has not ended the application in time");
+    seat_fail(seat_timed(timer), "has not ended the application in time");
 }
 
 /* GA_OK: it is told now, or when there is room. */
@@ -85,7 +101,7 @@ static enum ga_status coming_tell(struct seat *seat)
     memcpy(packet.tenant_name, of->tenant->terms.name, sizeof packet.tenant_name);
     snprintf(packet.user, sizeof packet.user, "%s", of->user);
     packet.shown = *of->shown;
-    packet.began_ns = seat->events->began_ns(seat, ga_clock_ns());
+    packet.began_ns = seat->events->began_ns(seat, seat_now(seat));
     lender_tell(&seat->lender, &packet);
     enum ga_status status = backend_process_send(seat->process, &packet, sizeof packet);
     seat->untold = status == GA_AGAIN;
@@ -148,7 +164,7 @@ static void seat_end(struct seat *seat, const char *why)
         seat->left = true;
         seat->events->ended(seat, why);
     }
-    uv_close((uv_handle_t *)&seat->timer, seat_closed);
+    timers_start(timers_of(seat), &seat->timer, seat_free, 0, 0);
     seat->events->gone(seat, claimed);
 }
 
@@ -178,9 +194,9 @@ static void seat_ask(struct seat *seat)
     (void)!backend_process_send(seat->process, &alone, sizeof alone); /* else with the next look */
 }
 
-static void seat_watched(uv_timer_t *timer)
+static void seat_watched(struct server_timer *timer)
 {
-    struct seat *seat = timer->data;
+    struct seat *seat = seat_timed(timer);
     seat->silences = seat->answered ? 0 : seat->silences + 1;
     if (seat->silences == SILENCES_MAX) {
         seat_fail(seat, "does not say whether its program is there, and nobody else can");
@@ -193,12 +209,12 @@ void seat_watch(struct seat *seat)
 {
     seat->silences = 0;
     seat_ask(seat);
-    (void)uv_timer_start(&seat->timer, seat_watched, WATCH_MS, WATCH_MS);
+    timers_start(timers_of(seat), &seat->timer, seat_watched, WATCH_MS, WATCH_MS);
 }
 
 void seat_watch_end(struct seat *seat)
 {
-    (void)uv_timer_stop(&seat->timer);
+    timers_stop(timers_of(seat), &seat->timer);
 }
 
 /* The others of a process whose channel is full lose nothing: it is told when there is room. */
@@ -211,7 +227,7 @@ static void leave_tell(struct seat *seat)
                                 : GA_LOST;
     seat->untold = status == GA_AGAIN;
     if (status != GA_OK && status != GA_AGAIN) {
-        (void)uv_timer_stop(&seat->timer);
+        timers_stop(timers_of(seat), &seat->timer);
         backend_process_end(process);
     }
 }
@@ -224,7 +240,7 @@ void seat_leave(struct seat *seat)
         seat_end(seat, "the process has never heard of it");
         return;
     }
-    (void)uv_timer_start(&seat->timer, seat_not_ended, END_MS, 0);
+    timers_start(timers_of(seat), &seat->timer, seat_not_ended, END_MS, 0);
     leave_tell(seat);
 }
 
@@ -244,7 +260,7 @@ static void seat_room(struct process_seat *base)
 static void bound_take(struct seat *seat, uint32_t gpu)
 {
     if (gpu < seat->process->room->devices.visible_count) {
-        seat->bound_ns = seat->bound_ns != 0 ? seat->bound_ns : ga_clock_ns();
+        seat->bound_ns = seat->bound_ns != 0 ? seat->bound_ns : seat_now(seat);
         claims_bound(seat, gpu);
     }
 }
@@ -259,14 +275,14 @@ static void seat_packet(struct process_seat *base, const union channel_packet *p
         memcpy(seat->local, packet->ready.local, sizeof seat->local);
         seat->ways = packet->ready.ways;
         if (!seat->left) {
-            (void)uv_timer_stop(&seat->timer);
+            timers_stop(timers_of(seat), &seat->timer);
         }
     } else if (packet->kind == CHANNEL_BOUND) {
         bound_take(seat, packet->claim.gpu);
     } else if (packet->kind == CHANNEL_VOID) {
         claims_answered(seat, &packet->claim);
     } else if (packet->kind == CHANNEL_SERVED) {
-        seat->served_ns = seat->served_ns != 0 ? seat->served_ns : ga_clock_ns();
+        seat->served_ns = seat->served_ns != 0 ? seat->served_ns : seat_now(seat);
         seat->answered = true;
     } else if (packet->kind == CHANNEL_FAILED) {
         snprintf(seat->process->why, sizeof seat->process->why, "%s", packet->failed.reason);
@@ -329,7 +345,7 @@ static const struct process_seat_ops seat_ops = {.packet = seat_packet,
                                                  .closing = seat_closing,
                                                  .ended = seat_ended};
 
-enum ga_status seat_take(struct seats *room, struct backend_process *process,
+enum ga_status seat_take(struct seats_room *room, struct backend_process *process,
                          struct control_application *application, const struct seat_application *of,
                          unsigned timeout_s, const struct seat_events *events, struct seat **out)
 {
@@ -353,8 +369,6 @@ enum ga_status seat_take(struct seats *room, struct backend_process *process,
     }
     sharing_share_init(&seat->share, of->tenant->number, seat->number, share_send, share_charge,
                        seat);
-    seat->timer.data = seat;
-    (void)uv_timer_init(process->room->loop, &seat->timer);
     process->seats[seat->number] = &seat->base;
     gpu_times_seat_taken(&seat->usage);
     accounting_seat_taken(&seat->usage);
@@ -367,7 +381,7 @@ enum ga_status seat_take(struct seats *room, struct backend_process *process,
     if (seat->prompt && limit_ms > READY_MS) {
         limit_ms = READY_MS;
     }
-    (void)uv_timer_start(&seat->timer, seat_not_ready, limit_ms, 0);
+    timers_start(timers_of(seat), &seat->timer, seat_not_ready, limit_ms, 0);
     *out = seat;
     return GA_OK;
 }

@@ -7,7 +7,6 @@
 #define SERVER_SEATS_SEAT_H
 
 #include <stdbool.h>
-#include <uv.h>
 
 #include "server/channel.h"
 #include "server/gpu_set.h"
@@ -15,6 +14,7 @@
 #include "server/seats/reclaim.h"
 #include "server/sharing/sharing_registry.h"
 #include "server/tenants/lender.h"
+#include "server/timers.h"
 #include "server/usage/usage_seat.h"
 
 struct claim;
@@ -24,7 +24,7 @@ struct scheduler_terms;
 struct seat;
 
 /* What all seats share. */
-struct seats {
+struct seats_room {
     struct usage *usage;
     struct sharing sharing; /* what applications let each other use */
 };
@@ -68,7 +68,7 @@ struct seat {
     struct process_seat base; /* what its process knows of it */
     struct backend_process *process;
     uint32_t number; /* among the seats of the process */
-    struct seats *room;
+    struct seats_room *room;
     const struct seat_events *events;
     struct control_application *application; /* of rooms above */
     struct seat_application of;              /* the same, as far as this room knows it */
@@ -96,15 +96,15 @@ struct seat {
     struct usage_seat usage;
     /* Until it is ready: the limit; while its application is alone: when to ask the process again;
      * when it is left: until its end */
-    uv_timer_t timer;
+    struct server_timer timer;
 };
 
-void seats_init(struct seats *seats, struct usage *usage);
+void seats_room_init(struct seats_room *room, struct usage *usage);
 
 /* Gives the application a seat in the process, which has one free: it must be READY within
  * timeout_s, one of a warm process within 3 s. GA_LOST: the process is dying, and `gone` is called
  * when it has died. GA_NO_MEMORY: there is no seat. */
-GA_CHECKED enum ga_status seat_take(struct seats *room, struct backend_process *process,
+GA_CHECKED enum ga_status seat_take(struct seats_room *room, struct backend_process *process,
                                     struct control_application *application,
                                     const struct seat_application *of, unsigned timeout_s,
                                     const struct seat_events *events, struct seat **out);
@@ -124,6 +124,9 @@ void seat_watch(struct seat *seat);
 void seat_watch_end(struct seat *seat);
 /* The application uses it no more, and must end. No more callbacks. */
 void seat_leave(struct seat *seat);
+
+/* What time it is for the rooms of gpuaasd. */
+uint64_t seat_now(const struct seat *seat);
 
 /* The one of this number in a process; NULL: it is free. */
 struct seat *seat_in(const struct backend_process *process, unsigned number);

@@ -57,7 +57,7 @@ void seat_usage_begin(struct seat *seat)
                                       .isolation = of->tenant->terms.isolation,
                                       .counted = of->counted,
                                       .driver = seat->process->driver,
-                                      .taken_ns = ga_clock_ns(),
+                                      .taken_ns = seat_now(seat),
                                       .ready = &seat->ready,
                                       .gpus = seat->gpus,
                                       .figures = &figures->seats[seat->number],

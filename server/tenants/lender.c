@@ -34,6 +34,11 @@ static struct lending_account *account_of(const struct lender_seat *seat)
 
 /* ---- life */
 
+uint64_t lender_now(const struct tenant *tenant)
+{
+    return timers_now(tenant->table->timers);
+}
+
 enum ga_status lender_init(struct lender *lender, uint32_t gpu_count)
 {
     *lender = (struct lender){.movers = 1, .shared_fd = -1};
@@ -77,7 +82,7 @@ enum ga_status lender_seat_begin(struct lender_seat *seat)
     }
     ga_list_append(&lender->seats, &seat->link);
     boundless_lend(seat);
-    if (lender_divide(seat->tenant, ga_clock_ns())) {
+    if (lender_divide(seat->tenant, lender_now(seat->tenant))) {
         tenant_wait(seat->tenant);
     }
     return GA_OK;
@@ -102,7 +107,7 @@ void lender_seat_end(struct lender_seat *seat)
     seat->wanted.kind = 0;
     ga_list_remove(&seat->link);
     lender_changed(lender_of(seat));
-    (void)lender_turn(seat->tenant, ga_clock_ns());
+    (void)lender_turn(seat->tenant, lender_now(seat->tenant));
 }
 
 /* ---- recalling */
@@ -263,8 +268,8 @@ static void wish_take(struct lender_seat *seat, const struct channel_request *pa
     }
     asker->wanted = *packet;
     asker->turn = recall_all(lender);
-    asker->until_ns = ga_clock_ns() + PATIENCE_NS;
-    if (lender_turn(tenant, ga_clock_ns())) {
+    asker->until_ns = lender_now(tenant) + PATIENCE_NS;
+    if (lender_turn(tenant, lender_now(tenant))) {
         tenant_wait(tenant);
     }
 }
@@ -276,7 +281,7 @@ static void recalled_take(struct lender_seat *seat, const struct channel_request
         at->answered = at->told;
         recall_tell(seat);
     }
-    (void)lender_turn(seat->tenant, ga_clock_ns());
+    (void)lender_turn(seat->tenant, lender_now(seat->tenant));
 }
 
 static void room_take(struct lender_seat *seat, const struct channel_request *packet)
@@ -336,10 +341,10 @@ void lender_limits(struct tenant *tenant)
         limits_tell(lender_seat_of(at));
     }
     (void)recall_all(lender); /* what was lent under a higher limit */
-    if (lender_divide(tenant, ga_clock_ns())) {
+    if (lender_divide(tenant, lender_now(tenant))) {
         tenant_wait(tenant);
     }
-    (void)lender_turn(tenant, ga_clock_ns());
+    (void)lender_turn(tenant, lender_now(tenant));
 }
 
 bool lender_divide(struct tenant *tenant, uint64_t now)

@@ -127,6 +127,9 @@ bool lender_turn(struct tenant *tenant, uint64_t now);
  * limits. */
 bool lender_divide(struct tenant *tenant, uint64_t now);
 
+/* As the table of tenants has it. */
+uint64_t lender_now(const struct tenant *tenant);
+
 /* Whether none of them says that it has charged more than it was lent, of any kind, and the shares
  * add up. (A process is lent before it can charge, and returns after it has.) */
 bool lender_balances(const struct tenant *tenant);

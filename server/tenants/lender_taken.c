@@ -31,7 +31,7 @@ void lender_take_over(struct lender_seat *seat, uint32_t gpu, uint64_t bytes)
     struct figures_memory *taken = &seat->taken[gpu];
     const struct figures_memory *own = &seat->memory[gpu];
     lending_charge(taken_account(seat), &seat->share, gpu, bytes);
-    figures_memory_change(taken, bytes, ga_clock_ns() / GA_NS_PER_MS);
+    figures_memory_change(taken, bytes, lender_now(seat->tenant) / GA_NS_PER_MS);
     lender_changed(&seat->tenant->lender);
     uint64_t all = memory_load(&own->bytes) + memory_load(&taken->bytes);
     if (all > memory_load(&taken->peak)) {
@@ -42,7 +42,8 @@ void lender_take_over(struct lender_seat *seat, uint32_t gpu, uint64_t bytes)
 void lender_give_up(struct lender_seat *seat, uint32_t gpu, uint64_t bytes)
 {
     if (taken_on(seat, gpu)) {
-        figures_memory_change(&seat->taken[gpu], 0 - bytes, ga_clock_ns() / GA_NS_PER_MS);
+        figures_memory_change(&seat->taken[gpu], 0 - bytes,
+                              lender_now(seat->tenant) / GA_NS_PER_MS);
         lender_pass_on(seat, gpu, bytes);
         lender_changed(&seat->tenant->lender);
     }

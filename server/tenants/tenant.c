@@ -5,16 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "server/processes/devices.h"
 
 #define TURN_MS 100 /* so often waiting seats are looked after */
 
-static void tenants_turn(uv_timer_t *timer)
+static void tenants_turn(struct server_timer *timer)
 {
-    struct tenant_table *table = timer->data;
+    struct tenant_table *table = ga_container(timer, struct tenant_table, timer);
     bool waits = false;
-    uint64_t now = ga_clock_ns();
+    uint64_t now = timers_now(table->timers);
     ga_list_each (at, next, &table->all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
         tenant_keep(tenant); /* its last application may end */
@@ -24,29 +23,29 @@ static void tenants_turn(uv_timer_t *timer)
         tenant_drop(tenant);
     }
     if (!waits) {
-        (void)uv_timer_stop(timer);
+        timers_stop(table->timers, timer);
     }
 }
 
-void tenant_table_init(struct tenant_table *table, uv_loop_t *loop, const struct devices *devices,
-                       struct usage *usage, const struct tenant_hooks *hooks)
+void tenant_table_init(struct tenant_table *table, struct server_timers *timers,
+                       const struct devices *devices, struct usage *usage,
+                       const struct tenant_hooks *hooks)
 {
-    *table = (struct tenant_table){.hooks = hooks, .devices = devices, .usage = usage};
+    *table =
+        (struct tenant_table){.hooks = hooks, .devices = devices, .usage = usage, .timers = timers};
     ga_list_init(&table->all);
-    (void)uv_timer_init(loop, &table->timer);
-    table->timer.data = table;
 }
 
 void tenant_table_fini(struct tenant_table *table)
 {
-    uv_close((uv_handle_t *)&table->timer, NULL);
+    timers_stop(table->timers, &table->timer);
 }
 
 void tenant_wait(struct tenant *tenant)
 {
-    uv_timer_t *timer = &tenant->table->timer;
-    if (!uv_is_active((uv_handle_t *)timer)) {
-        (void)uv_timer_start(timer, tenants_turn, TURN_MS, TURN_MS);
+    struct tenant_table *table = tenant->table;
+    if (!table->timer.runs) {
+        timers_start(table->timers, &table->timer, tenants_turn, TURN_MS, TURN_MS);
     }
 }
 

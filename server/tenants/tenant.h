@@ -9,12 +9,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "api/limits.h"
 #include "base/list.h"
 #include "base/status.h"
 #include "server/tenants/lender.h"
+#include "server/timers.h"
 
 #define TENANT_NAME_MAX 65u       /* with the NUL */
 #define TENANT_DEFAULT  "default" /* of all programs while there is no authentication */
@@ -67,12 +67,14 @@ struct tenant_table {
     struct usage *usage;
     struct ga_list all; /* struct tenant */
     uint32_t last_number;
-    uv_timer_t timer; /* while a backend process waits for what it wants */
+    struct server_timers *timers;
+    struct server_timer timer; /* while a backend process waits for what it wants */
 };
 
-/* All but the loop is borrowed. */
-void tenant_table_init(struct tenant_table *table, uv_loop_t *loop, const struct devices *devices,
-                       struct usage *usage, const struct tenant_hooks *hooks);
+/* All is borrowed. */
+void tenant_table_init(struct tenant_table *table, struct server_timers *timers,
+                       const struct devices *devices, struct usage *usage,
+                       const struct tenant_hooks *hooks);
 /* When the loop has ended, before its last turn. */
 void tenant_table_fini(struct tenant_table *table);
 

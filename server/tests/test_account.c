@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "server/gpu_set.h"
+#include "server/tests/still_clock.h"
 #include "server/usage/account.h"
 #include "server/usage/usage.h"
 #include "server/usage/usage_seat.h"
@@ -16,7 +17,7 @@
 #define MIB    (UINT64_C(1) << 20)
 #define MEMORY (64 * MIB)
 
-static uv_loop_t loop;
+static struct still_clock still;
 static const struct conf_gpu conf_gpus[] = {
     {.driver = CONF_DRIVER_NVIDIA}, {.driver = CONF_DRIVER_SOFT}, {.driver = CONF_DRIVER_SOFT}};
 static struct device all_devices[GPUS];
@@ -62,13 +63,13 @@ static const struct usage_seat_ops ops = {
 
 static void start(void)
 {
-    (void)uv_loop_init(&loop);
+    still_clock_init(&still);
     for (uint32_t i = 0; i < GPUS; i++) {
         all_devices[i] = (struct device){.gpu = &conf_gpus[i], .ordinal = i == 2 ? 1 : 0};
         all_devices[i].facts.memory_bytes = MEMORY;
         all_devices[i].facts.uuid[0] = (uint8_t)(i + 1);
     }
-    processes = (struct processes){.loop = &loop};
+    processes = (struct processes){.timers = &still.timers};
     processes.devices = (struct devices){
         .all = all_devices, .count = GPUS, .visible = visible, .visible_count = GPUS};
     usage_init(&room, &processes, NULL);
@@ -81,7 +82,7 @@ static void start(void)
                                .isolation = ISOLATION_EXCLUSIVE,
                                .counted = &counted,
                                .driver = CONF_DRIVER_SOFT,
-                               .taken_ns = ga_clock_ns() - 1000 * MS,
+                               .taken_ns = still.now_ns - 1000 * MS,
                                .ready = &ready,
                                .gpus = gpus,
                                .figures = &figures,
@@ -283,8 +284,8 @@ Test(account, times_of_engines)
     const struct totals_tenant *total;
     gpu_times_seat_taken(&seat);
     gpu_uses(0, 1, 4);
-    uint64_t at = ga_clock_ns() - 500 * MS;
-    for (unsigned i = 0; i < GPU_ENGINES; i++) {
+    uint64_t at = still.now_ns - 500 * MS;
+    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
         times.of[i].from = at;
         times.of[i].what = figures_time_word(0, (enum gpu_engine)i, lengths[i], FIGURES_TIME_ENDS);
         figures.gpus[0].busy_ns[i] = lengths[i];
@@ -323,7 +324,7 @@ Test(account, memory_and_its_peak)
     gpu_uses(0, 0, 1);
     account_look(account);
     struct account_row *row = &account->rows[0];
-    uint64_t now_ms = ga_clock_ns() / MS;
+    uint64_t now_ms = still.now_ns / MS;
     row->seen_ms = now_ms - 4000;
     figures_memory_change(&memory[1], 8 * MIB, now_ms - 3000); /* for 3 s */
     figures_memory_change(&taken[1], 2 * MIB, now_ms - 1000);  /* for 1 s */
@@ -349,7 +350,7 @@ Test(account, memory_that_cannot_be)
     gpu_uses(0, 0, 1);
     account_look(account);
     struct account_row *row = &account->rows[0];
-    uint64_t now_ms = ga_clock_ns() / MS;
+    uint64_t now_ms = still.now_ns / MS;
     row->seen_ms = now_ms - 1000;
     memory[1].bytes = 0;
     memory[1].begins = 0 - MEMORY / 1024 * 100000; /* all of it for 100 s */

@@ -15,12 +15,13 @@
 #include "server/seats/seat_lending.h"
 #include "server/tenants/lender_rates.h"
 #include "server/tenants/tenant.h"
+#include "server/tests/still_clock.h"
 #include "server/usage/usage.h"
 
 #define SEATS 3
 #define MIB   (UINT64_C(1) << 20)
 
-static uv_loop_t loop;
+static struct still_clock still;
 static struct devices devices;
 static struct usage usage;
 static struct tenant_table tenants;
@@ -37,8 +38,8 @@ static void start(void)
     struct tenant_terms terms = tenant_default();
     terms.limits.of[LIMIT_GPU_MEM] = 200 * MIB;
     terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = 150 * MIB;
-    (void)uv_loop_init(&loop);
-    tenant_table_init(&tenants, &loop, &devices, &usage, NULL);
+    still_clock_init(&still);
+    tenant_table_init(&tenants, &still.timers, &devices, &usage, NULL);
     devices.visible_count = 2;
     tenant = tenant_find(&tenants, &terms);
     for (unsigned i = 0; i < SEATS; i++) {
@@ -193,8 +194,8 @@ Test(lender, who_does_not_answer_has_his_time)
     ask(&all[0], 0, 10);
     (void)lent(&all[0]);
     ask(&all[1], 1, 150 * MIB);
-    cr_assert(lender_turn(tenant, ga_clock_ns()), "it waits");
-    cr_assert_not(lender_turn(tenant, ga_clock_ns() + 10 * GA_NS_PER_S));
+    cr_assert(lender_turn(tenant, still.now_ns), "it waits");
+    cr_assert_not(lender_turn(tenant, still.now_ns + 10 * GA_NS_PER_S));
     expect_refused(&all[1], LIMIT_GPU_MEM, 200 * MIB);
 }
 
@@ -255,7 +256,7 @@ Test(lender, a_lower_limit_recalls_and_a_higher_one_serves)
 /* A copy by shared memory is counted at once; until it is paid for nothing else is. */
 Test(lender, who_waits_for_a_rate_keeps_its_part)
 {
-    uint64_t now = ga_clock_ns();
+    uint64_t now = still.now_ns;
     tenant->terms.limits.of[LIMIT_BANDWIDTH_OUT] = 6 * MIB;
     for (unsigned i = 0; i < 2; i++) {
         atomic_store(&pages[i].seats[0].of[FIGURE_SHARED_OUT], 8 * MIB);

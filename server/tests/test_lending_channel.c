@@ -23,6 +23,7 @@
 #include "server/tenants/lender_rates.h"
 #include "server/tenants/member.h"
 #include "server/tests/lent_channel.h"
+#include "server/tests/still_clock.h"
 #include "server/usage/usage.h"
 
 #define GPUS_MAX 300u
@@ -32,7 +33,7 @@
 
 /* ---- processes */
 
-static uv_loop_t loop;
+static struct still_clock still;
 static struct devices devices;
 static struct usage usage;
 static struct tenant_table tenants;
@@ -409,8 +410,8 @@ static void play(unsigned seed)
 {
     struct tenant_terms terms = tenant_default();
     chance = seed;
-    (void)uv_loop_init(&loop);
-    tenant_table_init(&tenants, &loop, &devices, &usage, NULL);
+    still_clock_init(&still);
+    tenant_table_init(&tenants, &still.timers, &devices, &usage, NULL);
     devices.visible_count = now.gpus;
     tenant = tenant_find(&tenants, &terms);
     member = member_find(tenant, "ana", &terms.limits);

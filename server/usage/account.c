@@ -67,7 +67,7 @@ static struct account_row *account_row_of(struct account *account, const struct 
     struct account_row *row = &account->rows[account->count++];
     *row = (struct account_row){.device = device,
                                 .number = number,
-                                .seen_ms = ga_clock_ns() / GA_NS_PER_MS,
+                                .seen_ms = timers_now(account->seat->room->timers) / GA_NS_PER_MS,
                                 .untold = true};
     devices_uuid_write(device->facts.uuid, row->gpu);
     return row;
@@ -159,7 +159,8 @@ static void account_feed(const struct account *account, struct account_row *row,
 {
     const struct usage_seat *seat = account->seat;
     struct feedback_key key = {.number = seat->tenant_number};
-    const struct feedback_figures now = feedback_figures_of(use, ga_clock_ns() - seat->taken_ns);
+    const struct feedback_figures now =
+        feedback_figures_of(use, timers_now(seat->room->timers) - seat->taken_ns);
     snprintf(key.tenant, sizeof key.tenant, "%s", seat->tenant);
     snprintf(key.program, sizeof key.program, "%s", seat->program);
     snprintf(key.model, sizeof key.model, "%s", use->device->facts.name);
@@ -211,8 +212,8 @@ void account_look(struct account *account)
 {
     const struct usage_seat *seat = account->seat;
     const struct devices *devices = &seat->room->processes->devices;
-    uint64_t now_ms = ga_clock_ns() / GA_NS_PER_MS;
-    uint64_t began_ns = seat->ops->began_ns(seat, ga_clock_ns());
+    uint64_t now = timers_now(seat->room->timers), now_ms = now / GA_NS_PER_MS;
+    uint64_t began_ns = seat->ops->began_ns(seat, now);
     struct seat_use use;
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         if (began_ns != 0 && gpu_set_has(seat->gpus, i)) {

@@ -26,7 +26,7 @@ struct accounting {
     struct usage *room;
     struct ledger_writer writer;
     struct usage_journal *journal; /* NULL: the store is in memory; or there can be none */
-    uv_timer_t timer, journal_timer;
+    struct server_timer timer, journal_timer;
     uint64_t epoch, numbers; /* of this start; the last account's */
     struct ga_list accounts; /* struct account; those that have ended until they are written */
     uint32_t ended;
@@ -153,9 +153,9 @@ static int64_t keep_from(const struct conf_server *conf)
     return from < month ? from : month;
 }
 
-static void accounting_turn(uv_timer_t *timer)
+static void accounting_turn(struct server_timer *timer)
 {
-    struct accounting *accounting = timer->data;
+    struct accounting *accounting = ga_container(timer, struct accounting, timer);
     accounting_look(accounting);
     if (accounting->writer.busy) {
         return;
@@ -194,9 +194,9 @@ static enum ga_status journal_write(struct accounting *accounting)
     return status;
 }
 
-static void journal_turn(uv_timer_t *timer)
+static void journal_turn(struct server_timer *timer)
 {
-    struct accounting *accounting = timer->data;
+    struct accounting *accounting = ga_container(timer, struct accounting, journal_timer);
     accounting_look(accounting);
     journal_report(accounting, journal_write(accounting) != GA_OK);
 }
@@ -342,13 +342,9 @@ enum ga_status accounting_start(struct usage *usage)
     GA_TRY(ledger_writer_start(&accounting->writer, usage->loop, storage_path(usage->storage),
                                accounting_written));
     usage->accounting = accounting;
-    accounting->timer.data = accounting;
-    (void)uv_timer_init(usage->loop, &accounting->timer);
-    (void)uv_timer_start(&accounting->timer, accounting_turn, interval_ms - LAG_MS,
-                         interval_ms - LAG_MS);
+    timers_start(usage->timers, &accounting->timer, accounting_turn, interval_ms - LAG_MS,
+                 interval_ms - LAG_MS);
     journal_begin(accounting);
-    accounting->journal_timer.data = accounting;
-    (void)uv_timer_init(usage->loop, &accounting->journal_timer);
     return GA_OK;
 }
 
@@ -363,7 +359,8 @@ enum ga_status accounting_begin(struct usage *usage)
     enum ga_status status = storage_get(usage->storage, &store, why, sizeof why);
     if (status == GA_OK && accounting->journal != NULL) {
         status = journal_recover(accounting, store, why, sizeof why);
-        (void)uv_timer_start(&accounting->journal_timer, journal_turn, JOURNAL_MS, JOURNAL_MS);
+        timers_start(usage->timers, &accounting->journal_timer, journal_turn, JOURNAL_MS,
+                     JOURNAL_MS);
     }
     if (status == GA_OK) {
         status = store_epoch_next(store, usage->conf->server.node, &accounting->epoch);
@@ -384,8 +381,8 @@ void accounting_stop(struct usage *usage)
     if (accounting == NULL) {
         return;
     }
-    uv_close((uv_handle_t *)&accounting->timer, NULL);
-    uv_close((uv_handle_t *)&accounting->journal_timer, NULL);
+    timers_stop(usage->timers, &accounting->timer);
+    timers_stop(usage->timers, &accounting->journal_timer);
     ledger_writer_stop(&accounting->writer);
     accounting_look(accounting);
     bool collected =

@@ -60,7 +60,7 @@ static struct times_row *times_row_of(struct seat_times *times, uint32_t number)
         struct times_row *row = calloc(1, sizeof *row);
         if (row != NULL) {
             row->gpu = use.gpu;
-            row->since_ns = ga_clock_ns();
+            row->since_ns = timers_now(seat->room->timers);
             row->given_ns = seat->room->times.shares[use.gpu].given_ns;
             times->rows[number] = row;
         }
@@ -291,7 +291,7 @@ static void times_divide(struct usage *usage, struct seat_times *ending, uint64_
 static void times_turn(struct usage *usage, struct seat_times *ending)
 {
     struct gpu_times *all = &usage->times;
-    uint64_t now = ga_clock_ns();
+    uint64_t now = timers_now(usage->timers);
     all->looked_ns = now;
     ga_list_each (at, next, &all->seats) {
         struct seat_times *times = ga_container(at, struct seat_times, link);
@@ -311,14 +311,14 @@ static void times_turn(struct usage *usage, struct seat_times *ending)
 
 void gpu_times_look(struct usage *usage)
 {
-    if (ga_clock_ns() - usage->times.looked_ns > LOOK_NS) {
+    if (timers_now(usage->timers) - usage->times.looked_ns > LOOK_NS) {
         times_turn(usage, NULL);
     }
 }
 
-static void times_due(uv_timer_t *timer)
+static void times_due(struct server_timer *timer)
 {
-    gpu_times_look(timer->data);
+    gpu_times_look(ga_container(timer, struct usage, times.timer));
 }
 
 bool gpu_times_of(const struct usage_seat *seat, uint32_t row, struct gpu_times_use *use)
@@ -343,7 +343,7 @@ void gpu_times_seat_taken(struct usage_seat *seat)
     times->seat = seat;
     times->next = times_load(&seat->times->count);
     if (ga_list_empty(&all->seats)) {
-        (void)uv_timer_start(&all->timer, times_due, TURN_MS, TURN_MS);
+        timers_start(seat->room->timers, &all->timer, times_due, TURN_MS, TURN_MS);
     }
     ga_list_append(&all->seats, &times->link);
 }
@@ -370,15 +370,13 @@ void gpu_times_seat_ended(struct usage_seat *seat)
     ga_list_remove(&times->link);
     free(times);
     if (ga_list_empty(&all->seats)) {
-        (void)uv_timer_stop(&all->timer);
+        timers_stop(seat->room->timers, &all->timer);
     }
 }
 
 void gpu_times_init(struct usage *usage)
 {
     ga_list_init(&usage->times.seats);
-    (void)uv_timer_init(usage->loop, &usage->times.timer);
-    usage->times.timer.data = usage;
 }
 
 void gpu_times_fini(struct usage *usage)
@@ -386,5 +384,5 @@ void gpu_times_fini(struct usage *usage)
     for (uint32_t i = 0; i < CONF_GPUS_MAX; i++) {
         time_shares_fini(&usage->times.shares[i]);
     }
-    uv_close((uv_handle_t *)&usage->times.timer, NULL);
+    timers_stop(usage->timers, &usage->times.timer);
 }

@@ -16,10 +16,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "base/list.h"
 #include "conf/conf.h"
+#include "server/timers.h"
 #include "server/usage/time_shares.h"
 
 struct seat_times;
@@ -30,7 +30,7 @@ struct gpu_times {
     struct ga_list seats;                     /* struct seat_times */
     struct time_shares shares[CONF_GPUS_MAX]; /* by the index in the list that clients see */
     uint64_t looked_ns;
-    uv_timer_t timer; /* while there are seats */
+    struct server_timer timer; /* while there are seats */
 };
 
 /* The time of a GPU that a seat has used. */

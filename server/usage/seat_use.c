@@ -93,7 +93,7 @@ bool seat_use_read(const struct usage_seat *seat, uint32_t number, struct seat_u
     const struct gpu_figures *row = &seat->figures->gpus[number];
     gpu_times_look(seat->room); /* its phase before the rest */
     use->works = seat_use_load(&row->works);
-    monitor_read(row, ga_clock_ns() - seat->taken_ns, use);
+    monitor_read(row, timers_now(seat->room->timers) - seat->taken_ns, use);
     if (gpu_times_of(seat, number, &times)) {
         use->phase = times.phase;
         times_read(times.share, use);

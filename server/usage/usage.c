@@ -4,6 +4,7 @@
 void usage_init(struct usage *usage, const struct processes *processes, struct storage *storage)
 {
     *usage = (struct usage){.loop = processes->loop,
+                            .timers = processes->timers,
                             .conf = processes->conf,
                             .processes = processes,
                             .storage = storage};

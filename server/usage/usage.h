@@ -14,7 +14,8 @@
 struct accounting;
 
 struct usage {
-    uv_loop_t *loop;
+    uv_loop_t *loop; /* for the thread that writes */
+    struct server_timers *timers;
     const struct conf *conf;
     const struct processes *processes; /* for their GPUs */
     struct storage *storage;

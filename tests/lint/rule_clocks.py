@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits with a deadline use a clock that nobody sets (base/wait.h): with the wall clock a wait
 could take hours, or no time at all. Other uses of the wall clock are listed here with their
-reasons."""
+reasons. Some rooms of the server use no clock at all."""
 
 import re
+
+from rule_includes import room_of
 
 # Functions that wait by the wall clock, and the clock itself
 WALL = re.compile(r"\b(pthread_cond_timedwait|pthread_mutex_timedlock|pthread_rwlock_timed\w+|"
                   r"sem_timedwait|mq_timed\w+|CLOCK_REALTIME\w*|gettimeofday|TIME_UTC)\b")
+# Rooms of the server that know no time of their own, and no loop: both are handed in
+# (server/timers.h), so that a test can say what time it is.
+TIMELESS = {"applications", "placement", "seats", "sharing", "tenants"}
+TIME = re.compile(r"\b(uv_\w+|uv\.h|ga_clock_ns|clock_gettime|time\(NULL\))")
 ALLOWED = {
     "base/wait.h": {"pthread_cond_timedwait"},  # by the other clock: ga_cond_init
     "client/process/cancellation.c": {"pthread_cond_timedwait"},  # stands before the C library's
@@ -22,6 +28,11 @@ ALLOWED = {
 
 def check(tree):
     for file in tree.with_suffix(".c", ".h"):
+        if file.folder == "server" and room_of(file.path) in TIMELESS:
+            for number, line in enumerate(file.lines, 1):
+                for name in TIME.findall(line):
+                    yield file.finding(number, f"{name}: this room takes the time, and starts "
+                                       "timers, by server/timers.h")
         allowed = ALLOWED.get(file.path, set())
         for number, line in enumerate(file.lines, 1):
             for name in WALL.findall(line):

@@ -26,9 +26,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     gpuaasd.conf = &conf;
     gpuaasd.processes.seats = 1;
     FUZZ_CHECK(uv_loop_init(&gpuaasd.loop) == 0);
-    processes_init(&gpuaasd.processes, &gpuaasd.loop, gpuaasd.conf);
+    loop_timers_init(&gpuaasd.timers, &gpuaasd.loop);
+    processes_init(&gpuaasd.processes, &gpuaasd.loop, &gpuaasd.timers.timers, gpuaasd.conf);
     gpuaasd.storage.conf = &conf;
-    access_init(&gpuaasd.access, &gpuaasd.loop, &conf, &gpuaasd.storage);
+    access_init(&gpuaasd.access, &gpuaasd.loop, &gpuaasd.timers.timers, &conf, &gpuaasd.storage);
     usage_init(&gpuaasd.usage, &gpuaasd.processes, &gpuaasd.storage);
     applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);

@@ -43,9 +43,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     gpuaasd.conf = &conf;
     gpuaasd.processes.seats = 1;
     FUZZ_CHECK(uv_loop_init(&gpuaasd.loop) == 0);
-    processes_init(&gpuaasd.processes, &gpuaasd.loop, gpuaasd.conf);
+    loop_timers_init(&gpuaasd.timers, &gpuaasd.loop);
+    processes_init(&gpuaasd.processes, &gpuaasd.loop, &gpuaasd.timers.timers, gpuaasd.conf);
     gpuaasd.storage.conf = &conf;
-    access_init(&gpuaasd.access, &gpuaasd.loop, &conf, &gpuaasd.storage);
+    access_init(&gpuaasd.access, &gpuaasd.loop, &gpuaasd.timers.timers, &conf, &gpuaasd.storage);
     usage_init(&gpuaasd.usage, &gpuaasd.processes, &gpuaasd.storage);
     applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);
@@ -278,6 +279,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     processes_end(&gpuaasd.processes, false);
     fake_spawn_end();
     remote_admin_end(&gpuaasd);
+    timers_run(&gpuaasd.timers.timers);                     /* seats go */
     FUZZ_CHECK(uv_run(&gpuaasd.loop, UV_RUN_DEFAULT) == 0); /* all handles are closed */
     FUZZ_CHECK(gpuaasd.processes.count == 0 && gpuaasd.clients.count == 0 &&
                ga_list_empty(&gpuaasd.clients.all) && ga_list_empty(&gpuaasd.applications.all));

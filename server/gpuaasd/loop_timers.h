@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timers of the rooms, on the loop of gpuaasd and the clock of the machine: one timer of libuv,
+ * for the one that is due next. It does not keep the loop. */
+#ifndef SERVER_GPUAASD_LOOP_TIMERS_H
+#define SERVER_GPUAASD_LOOP_TIMERS_H
+
+#include <uv.h>
+
+#include "server/timers.h"
+
+struct loop_timers {
+    struct server_timers timers;
+    uv_timer_t next;
+};
+
+void loop_timers_init(struct loop_timers *loop_timers, uv_loop_t *loop);
+/* Calls those that are due a last time. */
+void loop_timers_fini(struct loop_timers *loop_timers);
+
+#endif
