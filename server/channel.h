@@ -21,7 +21,7 @@
  *     <--------------------------- FORBIDDEN     it has made a call that its sandbox ends it for
  *     <-------------------------------- FACTS    a probe: one for each device, then it exits
  *     <------------------------------ CHECKED    the same of a check (health.h)
- *     <----------------------------- REQUEST     what applications share (sharing.h), and images
+ *     <----------------------------- REQUEST     memory that applications share, images
  *     REQUEST ---------------------------->     (images.h), perhaps with a descriptor; and the
  *                                                answer, likewise; or, unasked, that others lack
  *                                                memory, or that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may come in, as the store of tenants says; and that those who are in are looked at again
- * when it has changed. Everybody is asked by authentication.h. */
+/* Access: the store of tenants decides which connections may come in, and those that are in are
+ * looked at again when it has changed. authentication.h asks about each one. */
 #ifndef SERVER_ACCESS_ACCESS_H
 #define SERVER_ACCESS_ACCESS_H
 
@@ -19,9 +19,9 @@
 
 #define ACCESS_TURN_MS 1000
 
-/* What a room above does for those who are in. */
+/* The part of a room above, for those that are in. */
 struct access_watcher {
-    /* The store has changed: looks at all whose right may have changed. Another status than GA_OK:
+    /* The store has changed: looks at all whose rights may have changed. Another status than GA_OK:
      * the store fails, and the watcher is called again. */
     enum ga_status (*changed)(struct access_watcher *watcher);
 };
@@ -52,7 +52,7 @@ void access_close(struct access *access);
 /* The store as it is now, which may have been opened anew. An error with `why`. */
 GA_CHECKED enum ga_status access_store(struct access *access, struct store **store, char *why,
                                        size_t why_size);
-/* It has failed; logged once. */
+/* The store has failed; logged once. */
 void access_store_failed(struct access *access, const char *why);
 
 /* The terms of a tenant of the store. */

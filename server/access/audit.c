@@ -37,7 +37,8 @@ static void audit_tell(struct audit *audit, const char *why)
     snprintf(is, sizeof audit->wrong, "%s", why != NULL ? why : "");
 }
 
-/* What was not written is told at once; that it works again, when audit_turn has seen that. */
+/* Reports at once that lines were not written; that it works again, when audit_turn has seen
+ * that. */
 static void audit_look(struct audit *audit)
 {
     if (!auth_audit_works(audit->log)) {

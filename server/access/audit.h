@@ -31,17 +31,18 @@ struct audit {
 GA_CHECKED enum ga_status audit_start(struct audit *audit);
 void audit_end(struct audit *audit);
 
-/* Somebody has said who he is. `address`: where he is. */
+/* A connection is authenticated. `address`: its place. */
 void audit_granted(struct audit *audit, const char *address, const struct auth_grant *grant);
 /* Somebody was refused; a storm of these is not written line by line. */
 void audit_refused(struct audit *audit, const char *address, const struct auth_refusal *refusal);
-/* The same for who wanted to administer; also if he shows again what was refused before. */
+/* As audit_refused, for a connection that wanted to administer; also if it shows again what was
+ * refused before. */
 void audit_admin_refused(struct audit *audit, const char *address,
                          const struct auth_refusal *refusal);
 /* Why lines cannot be written; NULL: they can, or none are wanted. */
 const char *audit_wrong(const struct audit *audit);
 
-/* A program that has said who it is. */
+/* A program that is authenticated. */
 struct audit_program {
     const uint8_t *id; /* 16 bytes, of its application */
     const char *tenant, *user, *label, *address, *transport;
@@ -51,7 +52,7 @@ GA_CHECKED bool audit_lets_in(const struct audit *audit, struct refusal *refusal
 /* Its session has begun. False, with `refusal`: it must not, since that cannot be written. */
 GA_CHECKED bool audit_opens(struct audit *audit, const struct audit_program *program,
                             struct refusal *refusal);
-/* It was refused; a storm of these is not written line by line. */
+/* The program was refused; a storm of these is not written line by line. */
 void audit_turned_away(struct audit *audit, const struct audit_program *program,
                        const struct refusal *refusal);
 /* Its session has ended, after so long. */
@@ -64,7 +65,7 @@ struct audit_change {
     const char *credential, *address; /* of an admin over the network */
     int64_t pid;                      /* of the others */
 };
-/* It is on the disk when this returns, if it can be. */
+/* The line is on the disk when this returns, if it can be. */
 void audit_changed(struct audit *audit, const struct audit_change *change);
 /* Somebody who may not administer has tried to (`who` and `error` at least); a storm of these is
  * not written line by line. */

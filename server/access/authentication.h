@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Authentication: what a connection has proved, or a token says, against the store. Each answer is
+/* Authentication: the proofs of a connection, or its token, against the store. Each answer is
  * counted and written to the audit log. */
 #ifndef SERVER_ACCESS_AUTHENTICATION_H
 #define SERVER_ACCESS_AUTHENTICATION_H
@@ -13,13 +13,14 @@
 
 struct access;
 
-/* Asks whether who has greeted by this connection, with this token (NULL: none), may come in. With
- * auth = off nobody is asked: not to be called then. GA_DENIED and others with `refusal`. */
+/* Asks whether the client that has greeted by this connection, with this token (NULL: none), may
+ * come in. With auth = off nobody is asked: not to be called then. GA_DENIED and others with
+ * `refusal`. */
 GA_CHECKED enum ga_status authentication_ask(struct access *access,
                                              const struct transport_conn *conn, const char *address,
                                              const char *token, struct auth_grant *grant,
                                              struct auth_refusal *refusal);
-/* The same for an administrator, of whom a certificate is looked at before a token. */
+/* As authentication_ask, for an administrator, whose certificate is looked at before a token. */
 GA_CHECKED enum ga_status authentication_ask_admin(struct access *access,
                                                    const struct transport_conn *conn,
                                                    const char *address, const char *token,

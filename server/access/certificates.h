@@ -31,7 +31,7 @@ bool certificates_usable(const struct conf_server *server, enum certificates_kin
 void certificates_loaded(struct certificates *certificates, const struct conf_server *server);
 /* To be called each second: tells the log what ends soon, and what has ended. */
 void certificates_look(struct certificates *certificates, const struct conf_server *server);
-/* What is wrong with the server's own; false: it is valid for longer than a day. */
+/* Says what is wrong with the server's own; false: it is valid for longer than a day. */
 bool certificates_wrong(const struct certificates *certificates, const struct conf_server *server,
                         char *why, size_t why_size);
 

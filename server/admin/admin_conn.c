@@ -290,7 +290,7 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
     struct admin_conn *conn = calloc(1, sizeof *conn);
     struct transport_conn taken = *transport;
     if (conn == NULL || uv_poll_init(&admin->gpuaasd->loop, &conn->poll, taken.fd) != 0) {
-        ga_warn("no memory for an admin, his connection is closed");
+        ga_warn("no memory for an admin, its connection is closed");
         taken.ops->close(&taken);
         free(conn);
         return NULL;

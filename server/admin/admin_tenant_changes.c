@@ -132,11 +132,11 @@ static void scheduling_warn(struct admin_call *call, const struct store_tenant *
                             periods[] = {LIMIT_GPU_TIME_DAY, LIMIT_GPU_TIME_MONTH};
     bool throttles = tenant->limits.of[LIMIT_THROTTLE] != LIMIT_NONE;
     if (!call->gpuaasd->conf->server.auth && has_any(tenant, terms, 5)) {
-        admin_warn(call,
-                   "auth = off: nobody says whose he is, so each program has a share of its own, "
-                   "and share, priority, compute-cap, throttle and latency-goal of %s do not "
-                   "hold",
-                   tenant->name);
+        admin_warn(
+            call,
+            "auth = off: programs have no tenant, so each has a share of its own, and share, "
+            "priority, compute-cap, throttle and latency-goal of %s do not hold",
+            tenant->name);
     }
     if (throttles && !has_any(tenant, periods, 2)) {
         admin_warn(call, "throttle of %s holds when its GPU time is used up: set gpu-seconds, too",

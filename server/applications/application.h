@@ -103,7 +103,7 @@ void control_application_left(struct control_application *application);
 /* Ends its processes and forgets it, whether its program is there or not. This may be its last use;
  * its control connections, if it has any, the caller closes. */
 void control_application_end(struct control_application *application);
-/* The same for all that are left without control connections. */
+/* Ends all applications that are left without control connections. */
 void control_applications_end(struct applications *room);
 /* The one of this one's id and owner and of this tenant that is alone, with a use for the caller,
  * and not alone any more; NULL: there is none, or its data goes another way (tls). */
@@ -127,7 +127,7 @@ bool control_application_has_seat(const struct control_application *application)
 uint64_t control_application_began(struct control_application *application, uint64_t now);
 /* Its opens that wait for others' claims are decided again. Whether any still waits. It may end. */
 bool control_application_open_again(struct control_application *application);
-/* The same for all. */
+/* As control_application_open_again, for all. */
 void control_applications_open_again(struct applications *room);
 /* Whether it has had a ticket of the GPU, an index into the list that clients see. */
 bool control_application_uses(const struct control_application *application, uint32_t gpu);

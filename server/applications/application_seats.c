@@ -13,7 +13,7 @@
 #include "server/seats/seat.h"
 #include "server/turns/scheduler.h"
 
-/* It has lost a seat. */
+/* The application has lost a seat. */
 static void application_alone_look(struct control_application *application)
 {
     if (application->alone && !control_application_has_seat(application)) {

@@ -17,7 +17,7 @@
 
 struct control_application;
 
-/* Of a client in the line. All zeros: it has none. */
+/* The place of a client in the line. All zeros: it has none. */
 struct claims_place {
     struct ga_list link;
     const struct control_application *application; /* NULL: it does not wait */

@@ -17,7 +17,7 @@
 
 static void drain_turn(struct server_timer *timer);
 
-/* What it is about, for people. */
+/* The subject of a drain, for people. */
 static const char *subject(const struct applications *room, uint32_t gpu, char *text, size_t size)
 {
     if (gpu == DRAIN_NODE) {

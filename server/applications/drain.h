@@ -18,7 +18,7 @@ struct applications;
 struct refusal;
 struct control_application;
 
-/* What the room above does about it. */
+/* The part of the room above in a drain. */
 struct drain_hooks {
     /* One line for people: what gpuaasd does now. */
     void (*status)(struct applications *room, const char *line);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU time of a tenant in this day and this month (UTC), against his limits: what the store
- * has, and what is not written yet (accounting.h). */
+/* The GPU time of a tenant in this day and this month (UTC), against its limits: the time in the
+ * store, and the time that is not written yet (accounting.h). */
 #ifndef SERVER_APPLICATIONS_GPU_TIME_H
 #define SERVER_APPLICATIONS_GPU_TIME_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler is told of tenants: whose an application is, and what is agreed on with its
- * tenant. */
+/* The scheduler's facts about tenants: the tenant of an application, and that tenant's terms. */
 #ifndef SERVER_APPLICATIONS_SCHEDULING_TERMS_H
 #define SERVER_APPLICATIONS_SCHEDULING_TERMS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator tells a program, and the end of a program that he does not want any more. */
+/* Operator notices to an application, and its forced termination. */
 #ifndef SERVER_APPLICATIONS_TERMINATE_H
 #define SERVER_APPLICATIONS_TERMINATE_H
 
@@ -14,9 +14,9 @@ void terminate_fini(struct applications *room);
 
 /* One line on the program's stderr, of at most WIRE_NOTICE_MAX bytes, if it uses a device. */
 void application_notice(struct control_application *application, const char *text);
-/* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. What it
- * asks gpuaasd for meanwhile is refused with `result` (CUresult). It is gone within three seconds.
- */
+/* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. Its
+ * requests to gpuaasd in this time are refused with `result` (CUresult). It is gone within three
+ * seconds. */
 void terminate_application(struct control_application *application, enum application_closes closes,
                            int32_t result, const char *why);
 

@@ -2,7 +2,7 @@
 /* Memory and events that other applications of this gpuaasd open. The bytes of a mapping go as a
  * descriptor of the driver from one backend process over gpuaasd to the other, which maps them
  * where its client wants them; an event goes in the same way, or as the driver's handle if it has
- * no descriptors for events. Clients see neither: they have keys (sharing.h). */
+ * no descriptors for events. Clients see neither: they have keys (sharing_registry.h). */
 #include "server/calls/ipc.h"
 
 #include <stdlib.h>

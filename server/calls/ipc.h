@@ -10,8 +10,8 @@
 
 struct server_app;
 
-/* Sends a request to gpuaasd (sharing.h), whose answer the packet becomes. A descriptor in `*fd`
- * stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS.
+/* Sends a request to gpuaasd (sharing_registry.h), whose answer the packet becomes. A descriptor in
+ * `*fd` stays the caller's; so does that of the answer, which comes only with CUDA_SUCCESS.
  */
 CUresult ipc_ask(struct server_app *app, struct channel_request *packet, int *fd);
 /* Whether others can have what SHARE was about, or may: gpuaasd has not answered in time. */

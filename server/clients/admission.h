@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may come in: the question between a client's greeting and the welcome. */
+/* Admission: the decision between a client's greeting and the welcome. */
 #ifndef SERVER_CLIENTS_ADMISSION_H
 #define SERVER_CLIENTS_ADMISSION_H
 

@@ -2,8 +2,8 @@
 /* The dialogue with one client: HELLO, then an OPEN for each device it wants to use.
  *
  * Until it has said a good HELLO a client is nobody: it has handshake_timeout_s, little memory, and
- * one message; and it may have to go when there are many (client_limits.h). What comes of an OPEN:
- * client_open.c. */
+ * one message; and it may have to go when there are many (client_limits.h). client_open.c carries
+ * an OPEN out. */
 #include "server/access/authentication.h"
 #include "server/clients/admission.h"
 #include "server/clients/client_admin.h"

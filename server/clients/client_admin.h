@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An administrator who comes over the network: he greets like a program, with WIRE_ADMIN, by TLS
- * and with a certificate that `gpuaasctl cert issue-admin` has made. Then his connection is the
- * admin room's (struct clients_admins). */
+/* An administrator over the network: its client greets like a program, with WIRE_ADMIN, by TLS and
+ * with a certificate that `gpuaasctl cert issue-admin` has made. Then the connection is the admin
+ * room's (struct clients_admins). */
 #ifndef SERVER_CLIENTS_CLIENT_ADMIN_H
 #define SERVER_CLIENTS_CLIENT_ADMIN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients that have not said who they are (pending), and clients that have and use nothing (idle):
- * how many there may be, and for how long. Neither keeps others out. */
+/* Clients that have not greeted (pending), and clients that have and use nothing (idle): how many
+ * there may be, and for how long. Neither keeps others out. */
 #ifndef SERVER_CLIENTS_CLIENT_LIMITS_H
 #define SERVER_CLIENTS_CLIENT_LIMITS_H
 

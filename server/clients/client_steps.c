@@ -20,7 +20,7 @@ static void step_run(struct worker_job *job)
 
 static void steps_due(uv_timer_t *timer);
 
-/* Of the slow ones, as soon as one may go on. NULL: none. */
+/* The next of the slow ones, as soon as one may go on. NULL: none. */
 static struct pending_entry *steps_next_slow(struct clients *clients)
 {
     struct pending_table *table = &clients->pending.table;

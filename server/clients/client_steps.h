@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client with TLS says before it has greeted is received in worker threads, because the
- * handshake takes long: a step each time that bytes have arrived. A client that waits for bytes
- * takes no thread. */
+/* The greeting of a client with TLS is received in worker threads, because the handshake takes
+ * long: a step each time that bytes have arrived. A client that waits for bytes takes no thread. */
 #ifndef SERVER_CLIENTS_CLIENT_STEPS_H
 #define SERVER_CLIENTS_CLIENT_STEPS_H
 

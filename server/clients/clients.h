@@ -29,10 +29,10 @@ struct clients_limit {
     uv_timer_t timer;
 };
 
-/* What a room above does with administrators. */
+/* The part of a room above, for administrators. */
 struct clients_admins {
-    /* Takes the connection of one who has shown who he is, and what he was granted (malloc);
-     * `address` is where he is. */
+    /* Takes the connection of an authenticated administrator, with its grant (malloc); `address` is
+     * its place. */
     void (*take)(struct clients *clients, const struct transport_conn *conn,
                  struct auth_grant *grant, const char *address);
 };

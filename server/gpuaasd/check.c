@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What conf/ cannot check: files, users, and addresses to listen on. */
+/* Checks that conf/ cannot make: files, users, and addresses to listen on. */
 #include "server/gpuaasd/check.h"
 
 #include <errno.h>

@@ -80,8 +80,7 @@ static void metrics_scheduling_write(const struct monitoring *monitoring, FILE *
 {
     const struct devices *devices = &monitoring->processes->devices;
     struct scheduler *scheduler = monitoring->processes->scheduler;
-    metrics_family(out, "gpuaas_gpu_policy", "gauge",
-                   "1 for the policy that says who may use the GPU.");
+    metrics_family(out, "gpuaas_gpu_policy", "gauge", "1 for the scheduling policy of the GPU.");
     for (uint32_t i = 0; i < devices->visible_count; i++) {
         const struct device *device = devices_visible(devices, i);
         metrics_gpu_line(out, "gpuaas_gpu_policy", monitoring, device);
@@ -221,7 +220,7 @@ static void endings_write(const struct monitoring *monitoring, FILE *out)
                 refusal_word((enum refusal_reason)i), monitoring->applications->refused[i]);
     }
     metrics_family(out, "gpuaas_admin_refusals_total", "counter",
-                   "Who tried to administer, and may not.");
+                   "Refused attempts to administer.");
     fprintf(out, "gpuaas_admin_refusals_total %" PRIu64 "\n",
             monitoring->access->audit.admins_refused);
     metrics_family(out, "gpuaas_auth_failures_total", "counter",

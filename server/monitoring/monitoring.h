@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Monitoring: what tells others how gpuaasd is, over HTTP and in the log. It reads the rooms of
+/* Monitoring: reports of the state of gpuaasd, over HTTP and in the log. It reads the rooms of
  * gpuaasd, and changes nothing there. */
 #ifndef SERVER_MONITORING_MONITORING_H
 #define SERVER_MONITORING_MONITORING_H
@@ -14,7 +14,7 @@
 #include "server/processes/processes.h"
 #include "server/usage/usage.h"
 
-/* What it reads. */
+/* The rooms that it reads. */
 struct monitoring {
     uv_loop_t *loop;
     const struct conf *conf;

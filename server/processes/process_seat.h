@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A seat of a backend process, as the process knows it: a number that packets name, and whoever is
- * to hear of them. Rooms above have the whole seat (server/seats/seat.h). */
+/* A seat of a backend process, as the process knows it: a number that packets name, and their
+ * receiver. Rooms above have the whole seat (server/seats/seat.h). */
 #ifndef SERVER_PROCESSES_PROCESS_SEAT_H
 #define SERVER_PROCESSES_PROCESS_SEAT_H
 

@@ -56,7 +56,7 @@ void claims_void(struct seat *seat, uint64_t now)
     }
 }
 
-/* What a seat has that was given up by its application goes with it, soon. */
+/* Claims of a seat that its application has given up go with it, soon. */
 void claims_clear(struct seat *seat, uint32_t only, uint64_t now, struct claims_in_way *found)
 {
     for (uint32_t gpu = 0; gpu < seat->process->room->devices.visible_count; gpu++) {

@@ -3,9 +3,9 @@
  * backend processes of the others that have opened the same GPU, and says whether all have
  * answered; not how many there are.
  *
- * Note: the backend process of who asks has seen that the driver refused memory. It is a stranger's
- * all the same, so an application may ask RECLAIM_BURST times at once, and then once in
- * RECLAIM_EVERY_NS; beyond, nobody is asked. */
+ * Note: the backend process of the asking application has seen that the driver refused memory. It
+ * is a stranger's all the same, so an application may ask RECLAIM_BURST times at once, and then
+ * once in RECLAIM_EVERY_NS; beyond, nobody is asked. */
 #ifndef SERVER_SEATS_RECLAIM_H
 #define SERVER_SEATS_RECLAIM_H
 

@@ -23,7 +23,7 @@ struct owner;
 struct scheduler_terms;
 struct seat;
 
-/* What all seats share. */
+/* The state that all seats share. */
 struct seats_room {
     struct usage *usage;
     struct sharing sharing; /* what applications let each other use */
@@ -125,7 +125,7 @@ void seat_watch_end(struct seat *seat);
 /* The application uses it no more, and must end. No more callbacks. */
 void seat_leave(struct seat *seat);
 
-/* What time it is for the rooms of gpuaasd. */
+/* The time, as its room has it. */
 uint64_t seat_now(const struct seat *seat);
 
 /* The one of this number in a process; NULL: it is free. */

@@ -14,7 +14,7 @@ struct seat;
 
 /* Its application may open this GPU: a session on it needs turns, if there is a policy. */
 GA_CHECKED enum ga_status seat_session_begin(struct seat *seat, uint32_t gpu);
-/* What the scheduler knows of it there. False: it takes no turns. */
+/* Reads the scheduler's facts about it there. False: it takes no turns. */
 bool seat_turns_look(const struct seat *seat, uint32_t gpu, struct scheduler_session *session);
 
 #endif

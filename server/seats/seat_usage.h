@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the room of usage is told of a seat. */
+/* The part of a seat that the room of usage gets. */
 #ifndef SERVER_SEATS_SEAT_USAGE_H
 #define SERVER_SEATS_SEAT_USAGE_H
 

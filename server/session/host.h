@@ -32,9 +32,9 @@ struct server_host {
     uint32_t (*gpu)(void *user, int ordinal, uint64_t *context_bytes);
     /* The session has begun: said before its client knows. May be NULL. */
     void (*bound)(void *user, uint32_t gpu);
-    /* A request to the sharing registry of gpuaasd (sharing.h). The descriptor `*fd` is that of
-     * what is shared (-1: none) and stays the caller's; it becomes that of the answer, the caller's
-     * too. */
+    /* A request to the sharing registry of gpuaasd (sharing_registry.h). The descriptor `*fd` is
+     * that of what is shared (-1: none) and stays the caller's; it becomes that of the answer, the
+     * caller's too. */
     enum ga_status (*request)(void *user, struct channel_request *packet, int *fd);
     /* As request, without an answer: it may get lost. Does not wait. NULL: nobody is told. */
     void (*tell)(void *user, struct channel_request *packet, int fd);

@@ -3,8 +3,9 @@
  * the one that has made it, for as long as it has it; then, of those that still have it open, the
  * one that has opened it first. It is charged once for as long as any application has it.
  *
- * Note: this is not the table of what may be opened (sharing.h). Memory may have several entries
- * there, as one mapping has several allocations; and it stays open when its entries are withdrawn.
+ * Note: this is not the table of what may be opened (sharing_registry.h). Memory may have several
+ * entries there, as one mapping has several allocations; and it stays open when its entries are
+ * withdrawn.
  *
  * Figures of applications are a stranger's: one that says too little is charged too little, as with
  * its own memory. */

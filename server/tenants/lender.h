@@ -34,8 +34,8 @@ struct lender_seat_ops {
     bool (*tell)(struct lender_seat *seat, const struct channel_request *answer, int fd);
 };
 
-/* Of a seat. Rooms above have the whole seat (server/seats/seat.h), and fill in what stands
- * before `link` before it begins. */
+/* The lender's part of a seat. Rooms above have the whole seat (server/seats/seat.h), and fill in
+ * the members before `link` before it begins. */
 struct lender_seat {
     const struct lender_seat_ops *ops;
     struct tenant *tenant;

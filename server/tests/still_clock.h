@@ -31,7 +31,7 @@ static inline void still_clock_init(struct still_clock *clock)
     clock->next_ns = UINT64_MAX;
 }
 
-/* So much time passes at once; what is due then is called. */
+/* Lets time pass at once, and calls the timers that are due then. */
 static inline void still_clock_pass(struct still_clock *clock, uint64_t ms)
 {
     clock->now_ns += ms * GA_NS_PER_MS;

@@ -285,7 +285,7 @@ Test(account, times_of_engines)
     gpu_times_seat_taken(&seat);
     gpu_uses(0, 1, 4);
     uint64_t at = still.now_ns - 500 * MS;
-    for (unsigned i = 0; i < FIGURE_ENGINES; i++) {
+    for (unsigned i = 0; i < GPU_ENGINES; i++) {
         times.of[i].from = at;
         times.of[i].what = figures_time_word(0, (enum gpu_engine)i, lengths[i], FIGURES_TIME_ENDS);
         figures.gpus[0].busy_ns[i] = lengths[i];
