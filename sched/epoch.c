@@ -9,8 +9,9 @@
 /* As long as it takes to wake another session (gpuaasd: tens of us): waiting so long before a
  * switch loses at most twice of what is lost if the length of the pause is known. */
 #define EPOCH_HAND_OVER_NS (100 * GA_NS_PER_US)
-#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times its usual pause, */
-#define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what it uses: it wants 10 % */
+#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times his usual pause, */
+#define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what he uses: he wants 10 %, */
+#define EPOCH_DEBT_PAUSES  8 /* unless others owe so many times it */
 
 /* The session of the tenant that has work and has not been served for the longest time; else one
  * that is about to have some. */
@@ -32,11 +33,11 @@ static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant, 
 }
 
 /* Whether the tenant has no work, and most of its pauses are no longer; and it uses enough of the
- * GPU for the others to wait. */
+ * GPU for the others to wait, or is owed enough. */
 static bool tenant_is_expected(const struct sched_tenant *tenant, uint64_t now)
 {
     return tenant->working == 0 && tenant->idle_since != SCHED_NEVER && tenant->pause_ns > 0 &&
-           tenant->pause_ns <= EPOCH_PAUSE_WORK * tenant->work_ns &&
+           (tenant->pause_ns <= EPOCH_PAUSE_WORK * tenant->work_ns || tenant->is_owed) &&
            (double)(now - tenant->idle_since) < EPOCH_PAUSES * tenant->pause_ns;
 }
 
@@ -96,6 +97,9 @@ static void epoch_begin(struct sched *sched, uint64_t now)
         bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
         tenant->due = 0;
         tenant->sits_out = false;
+        tenant->is_owed =
+            tenant->pause_ns > 0 &&
+            owed >= tenant->pause_ns * (tenant->is_owed ? 1 : EPOCH_DEBT_PAUSES);
         if (has_work || (tenant->pause_ns <= owed && tenant_is_expected(tenant, now))) {
             tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
             weights += tenant->weight;

@@ -9,10 +9,11 @@
  * it if it comes back in the epoch. The next epoch begins as soon as all with work have had theirs.
  * The rest that it leaves goes to the others by their weights.
  *
- * Debts: a tenant that is alone uses the GPU for nothing, but owes what it uses when others have
- * come back. While all that have work owe, their debts would be forgiven if epochs passed in no
- * time: so the turns of those pass that are about to come back, and that use enough of the GPU to
- * be waited for. */
+ * Debts: who is alone uses the GPU for nothing, but owes what he uses when others have come back.
+ * While all that have work owe, their debts would be forgiven if epochs passed in no time: so the
+ * turns of those pass that are about to come back, and that use enough of the GPU to be waited for,
+ * or are owed many times their pause: they would find another one's operation behind each.
+ */
 #ifndef SCHED_EPOCH_H
 #define SCHED_EPOCH_H
 

@@ -57,6 +57,7 @@ struct sched_tenant {
     double debt;          /* TFS: overshoot of past epochs, ns */
     double due;           /* FS and TFS: what its turn in this epoch may take */
     bool sits_out;        /* and it has work, and no turn in this epoch because of its debt */
+    bool is_owed;         /* others owe many times its pause, and have not paid all of it yet */
     uint32_t working;     /* sessions that have work */
     uint64_t idle_since;  /* none has since then; SCHED_NEVER: one has, or none has had any yet */
     double pause_ns;      /* how long that lasts of late; 0: not known */

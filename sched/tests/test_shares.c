@@ -44,6 +44,42 @@ Test(shares, beside_long_kernels)
     }
 }
 
+/* TFS: one that uses less than a tenth of its time has its part of what it has alone, too, beside
+ * kernels of which one, beyond a turn, lasts for eight of its pauses; and so has the other one. */
+Test(shares, little_beside_long_kernels)
+{
+    static const struct {
+        uint64_t pause_us, kernel_us, long_ms;
+        uint32_t weight, long_weight;
+    } cases[] = {{10000, 500, 130, 1, 1},    {50000, 1000, 500, 1, 1},    {20000, 1000, 1900, 1, 1},
+                 {100000, 5000, 1900, 1, 1}, {200000, 2000, 1900, 1, 1},  {100000, 5000, 1900, 3, 1},
+                 {100000, 5000, 1900, 1, 4}, {100000, 5000, 1900, 1, 20}, {1000000, 5000, 1900, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct sched_settings settings = sched_settings_default();
+        const double run_ns = 120000.0 * TOY_MS;
+        memset(apps, 0, sizeof(apps));
+        ops[0][0] =
+            (struct toy_op){cases[i].pause_us * 1000, SCHED_COMPUTE, cases[i].kernel_us * 1000};
+        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, cases[i].long_ms * TOY_MS};
+        for (uint32_t k = 0; k < 2; k++) {
+            apps[k] = (struct toy_app){
+                .request = {.tenant = k,
+                            .weight = k == 0 ? cases[i].weight : cases[i].long_weight},
+                .ops = ops[k],
+                .op_count = 1};
+        }
+        toy_begin(&toy, "tfs", &settings, apps, 2);
+        toy_run(&toy, (uint64_t)run_ns);
+        double part = (double)cases[i].weight / (cases[i].weight + cases[i].long_weight);
+        double alone =
+            (double)cases[i].kernel_us / (double)(cases[i].kernel_us + cases[i].pause_us);
+        double got = (double)apps[0].attained / run_ns, other = (double)apps[1].attained / run_ns;
+        cr_expect_gt(got, 0.95 * part * alone, "case %zu: %f, not %f", i, got, part * alone);
+        cr_expect_gt(other, 0.95 * (1 - part), "case %zu: the other has %f", i, other);
+        toy_end(&toy);
+    }
+}
+
 /* A session that waits for each of its kernels keeps its priority in the pauses. */
 Test(shares, priority_is_kept_in_pauses)
 {
