@@ -105,7 +105,7 @@ class Run:
 
 def union(intervals):
     found = []
-    for begin, end in sorted(intervals):
+    for begin, end in sorted(map(tuple, intervals)):
         if found and begin <= found[-1][1]:
             found[-1][1] = max(found[-1][1], end)
         else:

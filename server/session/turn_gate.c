@@ -51,8 +51,21 @@ static void turn_tell(struct turn_gate *gate, enum gpu_phase wanted)
     }
 }
 
-static void turn_return(struct turn_gate *gate, uint64_t grant, enum gpu_phase wanted)
+/* A line for whoever measures a policy (perf/sched). */
+static void turn_record_end(const struct turn_gate *gate)
 {
+    ga_info_each(NULL,
+                 "turn on GPU %u: from %" PRIu64 ", until %" PRIu64 " at most, returned at %" PRIu64,
+                 gate->ordinal, atomic_load_explicit(&gate->grant->since_ns, memory_order_relaxed),
+                 atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed), ga_clock_ns());
+}
+
+static void turn_return(struct turn_gate *gate, const struct server_conn *conn, uint64_t grant,
+                        enum gpu_phase wanted)
+{
+    if (conn->meter.records) {
+        turn_record_end(gate);
+    }
     (void)GA_FAILPOINT("backend: before a turn is returned");
     gate->returned = grant_turn(grant);
     gate->open = 0;
@@ -173,21 +186,21 @@ static bool turn_look(struct turn_gate *gate, struct server_app *app, enum gpu_p
         (void)GA_FAILPOINT("backend: turn wanted");
         *wait_ns = UINT64_MAX;
     } else if ((grant_what(grant) >> phase & 1) == 0) {
-        turn_return(gate, grant, phase);
+        turn_return(gate, conn, grant, phase);
     } else if (is_timely(gate, grant, now)) {
         if (turn_passes(gate, app, kind, grant, now)) {
             return true;
         }
         *wait_ns = look_ns(gate);
-    } else if (work_is_over(gate, app, now)) {
-        turn_return(gate, grant, phase);
+    } else if (work_is_over(gate, conn, now)) {
+        turn_return(gate, conn, grant, phase);
     } else {
         *wait_ns = look_ns(gate);
     }
     return false;
 }
 
-/* A line for measurements of a policy (perf/sched). */
+/* The same of its begin. */
 static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
 {
     ga_info_each(NULL,
@@ -252,7 +265,7 @@ static uint64_t turn_rest(struct gate *base, struct server_app *app)
     uint64_t hold_ns = atomic_load_explicit(&gate->grant->hold_ns, memory_order_relaxed);
     if (idle_ns >= hold_ns || !is_timely(gate, grant, now)) {
         turn_ahead_end(&gate->ahead);
-        turn_return(gate, grant, GPU_PHASE_DFL);
+        turn_return(gate, conn, grant, GPU_PHASE_DFL);
         return UINT64_MAX;
     }
     return hold_ns - idle_ns;

@@ -15,6 +15,7 @@ from lib.harness import expect
 PERF = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "perf", "sched")
 sys.path.insert(0, PERF)
 import alone  # noqa: E402
+import given  # noqa: E402
 import real  # noqa: E402
 import tenant_shares  # noqa: E402
 
@@ -72,7 +73,8 @@ def test_shares(build):
             row, = json.load(file)
         for name in ("a", "hostile"):
             expect(abs(row["predicted"][name] - row["entitled"][name]) < 0.02, told)
-        expect(abs(sum(row["got"].values()) - 1) < 1e-6 and row["got"]["hostile"] > 0, told)
+        for parts in (row["given"], row["worked"]):
+            expect(abs(sum(parts.values()) - 1) < 1e-6 and parts["hostile"] > 0, told)
         expect("of 1 looks count" in told and f"entitled to {0.5:.3f}" in told, told)
 
 
@@ -85,6 +87,28 @@ def test_what_is_due(build):
         tenant = tenant_shares.Tenant(1, kernel_ms)
         expect(tenant_shares.is_due(tenant, due, got, 0.05, work_s) == is_due,
                (got, due, kernel_ms))
+
+
+def test_what_is_given(build):
+    """A has a turn of 50 ms, of which it uses 20, and returns it late; B has one of 50 ms, and a
+    kernel that takes 90. Both want the GPU all the time but for the last 10 ms, of B. An hour is
+    not of the look."""
+    del build
+    ms = 1000000
+    log = ("info: 1.2.3.4:5: decoys (pid 7): connected\ninfo: 1.2.3.4:6: decoys (pid 8): connected\n"
+           f"info: 1.2.3.4:5: turn on GPU 0: from {0}, until {50 * ms} at most, returned at {80 * ms}\n"
+           f"info: 1.2.3.4:5: phase on GPU 0: kernel at {30 * ms} for {20 * ms} ns, 0 bytes\n"
+           f"info: 1.2.3.4:5: turn on GPU 0: wanted at {40 * ms}, granted at {200 * ms}, "
+           f"begun at {200 * ms}\n"
+           f"info: 1.2.3.4:6: turn on GPU 0: wanted at {0}, granted at {90 * ms}, "
+           f"begun at {100 * ms}\n"
+           f"info: 1.2.3.4:6: turn on GPU 0: from {90 * ms}, until {140 * ms} at most, "
+           f"returned at {195 * ms}\n"
+           f"info: 1.2.3.4:6: phase on GPU 0: kernel at {100 * ms} for {90 * ms} ns, 0 bytes\n"
+           f"info: 1.2.3.4:6: phase on GPU 0: kernel at {3600000 * ms} for {90 * ms} ns, 0 bytes\n")
+    seconds, parts = given.parts(log, {7: "a", 8: "b"}, 0, 200 * ms)
+    expect(abs(seconds - 0.19) < 1e-9, seconds)
+    expect(abs(parts["a"] - 50 / 150) < 1e-9 and abs(parts["b"] - 100 / 150) < 1e-9, parts)
 
 
 def test_what_is_seen_of_a_run(build):
