@@ -40,7 +40,7 @@ static void example_section_write(FILE *out, enum conf_section section)
                  : key->drivers == CONF_DRIVERS_NVIDIA ? " Only with driver = nvidia."
                                                        : "");
         fputc('\n', out);
-        comment_write(out, key->help);
+        comment_write(out, conf_key_help(key));
         comment_write(out, allowed);
         if (key->standard != NULL) {
             fprintf(out, ";%s = %s\n", key->name, key->standard);

@@ -26,12 +26,18 @@
      .allowed = allowed_,                                                                          \
      .help = help_},
 
+#define SCHED_SETTING(id_, name_, of_, kind_, member_, standard_, least_, most_, allowed_, help_)  \
+    CONF_KEY(GPU, name_, kind_, scheduling.settings.member_, standard_, least_, most_, ALL,        \
+             RELOAD, allowed_, help_)
+
 #define SOFT_KEY(name_, type_, member_, standard_, least_, most_, allowed_, help_)                 \
     CONF_KEY(GPU, name_, SOFT, soft.member_, standard_, least_, most_, SOFT, RESTART, allowed_,    \
              help_)
 
 const struct conf_key conf_keys[] = {
 #include "conf/keys.def"
+
+#include "sched/settings.def"
 
 #include "api/soft_keys.def"
 };
@@ -193,6 +199,32 @@ const char *conf_key_allowed(const struct conf_key *key)
                  sched_policy_name(policy));
     }
     return policies;
+}
+
+/* What a list of policies or of a policy's keys adds to the help. */
+static void help_of_policies(const struct conf_key *key, char *text, size_t size)
+{
+    char users[300];
+    const struct sched_policy *policy;
+    for (size_t i = 0; key->type == CONF_TYPE_POLICY && (policy = sched_policy_at(i)) != NULL;
+         i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, " %s: %s.", sched_policy_name(policy),
+                 sched_policy_summary(policy));
+    }
+    if (conf_key_schedules(key) && !sched_policy_uses(sched_policy_at(0), key->name)) {
+        size_t used = strlen(text);
+        sched_policies_using(key->name, users, sizeof users);
+        snprintf(text + used, size - used, " It has an effect with policy %s.", users);
+    }
+}
+
+const char *conf_key_help(const struct conf_key *key)
+{
+    static char text[2000];
+    snprintf(text, sizeof text, "%s", key->help);
+    help_of_policies(key, text, sizeof text);
+    return text;
 }
 
 bool conf_key_schedules(const struct conf_key *key)

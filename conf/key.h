@@ -54,8 +54,12 @@ extern const size_t conf_key_count;
 
 /* The values that are allowed, for people. Main thread. */
 const char *conf_key_allowed(const struct conf_key *key);
+/* For an operator, with what the policies say of a key of theirs. Main thread. */
+const char *conf_key_help(const struct conf_key *key);
 /* Whether it belongs to the scheduling of a GPU: those change while GPUs are used. */
 bool conf_key_schedules(const struct conf_key *key);
+/* The file has given the key, which may be of the scheduling. */
+void conf_scheduling_note(struct conf_scheduling *scheduling, const struct conf_key *key);
 /* Bytes of the member; 0: it is no single value. */
 size_t conf_key_bytes(const struct conf_key *key);
 /* Whether two structs have the same value. */

@@ -29,7 +29,7 @@ static void manual_key_write(FILE *out, const struct conf_key *key)
     fputs(".TP\n.B ", out);
     text_write(out, key->name);
     fputc('\n', out);
-    text_write(out, key->help);
+    text_write(out, conf_key_help(key));
     fputs("\n.br\nAllowed: ", out);
     text_write(out, conf_key_allowed(key));
     fputs(".\n.br\n", out);

@@ -1,43 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about who may use a GPU when. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/digits.h"
 #include "ctl/verb.h"
+#include "sched/sched.h"
 
-static const struct ctl_column list_columns[] = {
+/* A column for each setting behind those of the GPU; LISTED of them are in lists that are not wide.
+ */
+#define SETTINGS_MAX 32u
+#define LISTED       5u
+
+static const struct ctl_column gpu_columns[] = {
     {"GPU", "gpu", FORM_COUNT, false},
     {"UUID", "uuid", FORM_TEXT, true},
     {"MODEL", "model", FORM_TEXT, false},
     {"POLICY", "policy", FORM_TEXT, false},
-    {"SLICE", "slice_ns", FORM_NS, false},
-    {"EPOCH", "epoch_ns", FORM_NS, false},
-    {"HORIZON", "horizon_ns", FORM_NS, false},
-    {"HOLD", "hold_ns", FORM_NS, false},
-    {"QUANTUM", "quantum_ns", FORM_NS, true},
-    {"CAP WINDOW", "cap_window_ns", FORM_NS, true},
     {"GENERATION", "generation", FORM_COUNT, true},
 };
+#define GPU_COLUMNS CTL_COUNT(gpu_columns)
 
-static const struct ctl_column show_columns[] = {
-    {"GPU", "gpu", FORM_COUNT, false},
-    {"UUID", "uuid", FORM_TEXT, false},
-    {"model", "model", FORM_TEXT, false},
-    {"generation", "generation", FORM_COUNT, false},
-    {"policy", "policy", FORM_TEXT, false},
-    {"slice", "slice_ns", FORM_NS, false},
-    {"epoch", "epoch_ns", FORM_NS, false},
-    {"quantum", "quantum_ns", FORM_NS, false},
-    {"horizon", "horizon_ns", FORM_NS, false},
-    {"hold", "hold_ns", FORM_NS, false},
-    {"patience", "patience_ns", FORM_NS, false},
-    {"group_slice", "group_slice_ns", FORM_NS, false},
-    {"group_excess", "group_excess", FORM_COUNT, false},
-    {"aging", "aging_ns", FORM_NS, false},
-    {"passed_max", "passed_max", FORM_COUNT, false},
-    {"las_passed_max", "las_passed_max", FORM_COUNT, false},
-    {"bandwidth_percent", "bandwidth_percent", FORM_COUNT, false},
-    {"batch_percent", "batch_percent", FORM_COUNT, false},
-    {"cap_window", "cap_window_ns", FORM_NS, false},
+struct policy_columns {
+    struct ctl_column columns[GPU_COLUMNS + SETTINGS_MAX];
+    char keys[SETTINGS_MAX][48];
+    size_t count;
 };
+
+static void policy_columns_make(struct policy_columns *made)
+{
+    const struct sched_setting *setting;
+    memcpy(made->columns, gpu_columns, sizeof gpu_columns);
+    made->count = GPU_COLUMNS;
+    for (size_t i = 0; i < SETTINGS_MAX && (setting = sched_setting_at(i)) != NULL; i++) {
+        bool is_time = setting->kind == SCHED_KIND_TIME;
+        snprintf(made->keys[i], sizeof made->keys[i], "%s%s", setting->name, is_time ? "_ns" : "");
+        made->columns[made->count++] = (struct ctl_column){.title = setting->name,
+                                                           .key = made->keys[i],
+                                                           .form = is_time ? FORM_NS : FORM_COUNT,
+                                                           .wide = i >= LISTED};
+    }
+}
+
+enum admin_code ctl_policy_list(const struct ctl_line *line)
+{
+    static const struct ctl_column columns[] = {{"POLICY", "policy", FORM_TEXT, false},
+                                                {"SUMMARY", "summary", FORM_TEXT, false},
+                                                {"USES", "uses", FORM_TEXT, true}};
+    json_t *items = json_array();
+    const struct sched_policy *policy;
+    char uses[300];
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        sched_policy_used(policy, uses, sizeof uses);
+        (void)json_array_append_new(items, json_pack("{s:s, s:s, s:s}", "policy",
+                                                     sched_policy_name(policy), "summary",
+                                                     sched_policy_summary(policy), "uses", uses));
+    }
+    enum admin_code code =
+        ctl_print_list(line, "PolicyNameList", columns, CTL_COUNT(columns), items);
+    json_decref(items);
+    return code;
+}
 
 static enum admin_code policy_gpu_read(const struct ctl_line *line, uint64_t *gpu)
 {
@@ -52,6 +75,7 @@ static enum admin_code policy_gpu_read(const struct ctl_line *line, uint64_t *gp
 enum admin_code ctl_policy_show(const struct ctl_line *line)
 {
     json_t *items;
+    struct policy_columns made;
     uint64_t gpu = 0;
     enum admin_code code = line->word_count != 0 ? policy_gpu_read(line, &gpu) : ADMIN_OK;
     if (code == ADMIN_OK) {
@@ -60,13 +84,14 @@ enum admin_code ctl_policy_show(const struct ctl_line *line)
     if (code != ADMIN_OK) {
         return code;
     }
+    policy_columns_make(&made);
     json_t *one = line->word_count != 0 ? json_array_get(items, (size_t)gpu) : NULL;
     if (line->word_count == 0) {
-        code = ctl_print_list(line, "PolicyList", list_columns, CTL_COUNT(list_columns), items);
+        code = ctl_print_list(line, "PolicyList", made.columns, made.count, items);
     } else if (one == NULL) {
         code = ctl_wrong(ADMIN_NOT_FOUND, "the node has no GPU %s", line->words[0]);
     } else {
-        code = ctl_print_object(line, "Policy", show_columns, CTL_COUNT(show_columns), one);
+        code = ctl_print_object(line, "Policy", made.columns, made.count, one);
     }
     json_decref(items);
     return code;

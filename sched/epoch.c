@@ -97,9 +97,8 @@ static void epoch_begin(struct sched *sched, uint64_t now)
         bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
         tenant->due = 0;
         tenant->sits_out = false;
-        tenant->is_owed =
-            tenant->pause_ns > 0 &&
-            owed >= tenant->pause_ns * (tenant->is_owed ? 1 : EPOCH_DEBT_PAUSES);
+        tenant->is_owed = tenant->pause_ns > 0 &&
+                          owed >= tenant->pause_ns * (tenant->is_owed ? 1 : EPOCH_DEBT_PAUSES);
         if (has_work || (tenant->pause_ns <= owed && tenant_is_expected(tenant, now))) {
             tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
             weights += tenant->weight;

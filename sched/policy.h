@@ -126,13 +126,13 @@ struct sched {
     uint64_t group_until;
 };
 
-/* The settings that a policy uses: bits of `uses`. */
-enum sched_setting {
-#define SCHED_SETTING(id, name) SCHED_SETTING_##id,
+/* What a policy uses: bits of `uses`. */
+enum sched_used {
+#define SCHED_SETTING(id, ...) SCHED_USED_##id,
+#define SCHED_LIMIT(id, name)  SCHED_USED_##id,
 #include "sched/settings.def"
-#undef SCHED_SETTING
 };
-#define SCHED_USES(id) (1u << SCHED_SETTING_##id)
+#define SCHED_USES(id) (1u << SCHED_USED_##id)
 /* Turns are held, for a twentieth of an epoch at most if pauses are long. */
 #define SCHED_USES_HOLD (SCHED_USES(HOLD) | SCHED_USES(EPOCH))
 #define SCHED_USES_LAS                                                                             \
@@ -143,7 +143,7 @@ enum sched_setting {
 
 struct sched_policy {
     const char *name, *summary;
-    unsigned uses; /* bits of enum sched_setting */
+    unsigned uses; /* bits of enum sched_used */
     /* A session that has had work less than hold_ns ago counts as one that has some: its turn
      * begins, and waits for it. */
     bool anticipates;

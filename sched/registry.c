@@ -39,19 +39,35 @@ const char *sched_policy_summary(const struct sched_policy *policy)
     return policy->summary;
 }
 
+static const struct {
+    const char *name;
+    enum sched_setting_of of;
+} used[] = {
+#define SCHED_SETTING(id, name, of, ...) [SCHED_USED_##id] = {name, SCHED_OF_##of},
+#define SCHED_LIMIT(id, name)            [SCHED_USED_##id] = {name, SCHED_OF_POLICY},
+#include "sched/settings.def"
+};
+#define USED (sizeof used / sizeof *used)
+
 bool sched_policy_uses(const struct sched_policy *policy, const char *name)
 {
-    static const char *const names[] = {
-#define SCHED_SETTING(id, name) [SCHED_SETTING_##id] = (name),
-#include "sched/settings.def"
-#undef SCHED_SETTING
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return (policy->uses >> i & 1) != 0;
+    for (size_t i = 0; i < USED; i++) {
+        if (strcmp(used[i].name, name) == 0) {
+            return used[i].of != SCHED_OF_POLICY || (policy->uses >> i & 1) != 0;
         }
     }
     return true;
+}
+
+void sched_policy_used(const struct sched_policy *policy, char *text, size_t room)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < USED; i++) {
+        if ((policy->uses >> i & 1) != 0) {
+            size_t length = strlen(text);
+            snprintf(text + length, room - length, "%s%s", length != 0 ? ", " : "", used[i].name);
+        }
+    }
 }
 
 void sched_policies_using(const char *name, char *text, size_t room)
@@ -65,9 +81,9 @@ void sched_policies_using(const char *name, char *text, size_t room)
     text[0] = 0;
     for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
         if (sched_policy_uses(policy, name)) {
-            size_t used = strlen(text);
+            size_t length = strlen(text);
             const char *before = left == count ? "" : left == 1 ? " or " : ", ";
-            snprintf(text + used, room - used, "%s%s", before, policy->name);
+            snprintf(text + length, room - length, "%s%s", before, policy->name);
             left--;
         }
     }

@@ -54,25 +54,32 @@ struct sched_gpu {
                   * when the kernels that were launched before are over */
 };
 
-/* sched_settings_default has the defaults; settings.def names the keys. */
+/* A member for each row of settings.def, which explains them. */
+#define SCHED_MEMBER_TIME(member)   uint64_t member;
+#define SCHED_MEMBER_NUMBER(member) uint32_t member;
 struct sched_settings {
-    uint64_t slice_ns;       /* a turn, at most (but for the operation that runs at its end) */
-    uint64_t epoch_ns;       /* FS and TFS: the turns of all tenants together */
-    uint64_t quantum_ns;     /* LAS: attained service counts from the end of a quantum on */
-    uint64_t horizon_ns;     /* work that a session may have submitted ahead; the caller's */
-    uint64_t hold_ns;        /* a session keeps its turn while it has no work for so long; longer
-                              * if its tenant's pauses are, or not at all (sched_hold_ns) */
-    uint64_t patience_ns;    /* so long after a turn its work may run until it is not waited for any
-                              * more; the caller's */
-    uint64_t group_slice_ns; /* groups: the turn of a group */
-    uint32_t group_excess_percent; /* groups: a group may demand so much more than the GPU has */
-    uint64_t aging_ns;          /* priority: one step more for each such time of waiting; 0: none */
-    uint32_t passed_max;        /* RR, PS: turns of others before a session goes first */
-    uint32_t las_passed_max;    /* LAS: likewise; 0: no bound, as in the paper */
-    uint64_t cap_window_ns;     /* caps and throttles hold over each such time */
-    uint32_t bandwidth_percent; /* ps_bandwidth: of the memory's bandwidth for those awake */
-    uint32_t batch_percent;     /* latency: of the time for sessions without a goal, at least */
+#define SCHED_SETTING(id, name, of, kind, member, standard, least, most, allowed, help)            \
+    SCHED_MEMBER_##kind(member)
+#include "sched/settings.def"
 };
+
+enum sched_setting_kind { SCHED_KIND_TIME, SCHED_KIND_NUMBER };
+enum sched_setting_of { SCHED_OF_POLICY, SCHED_OF_ALWAYS, SCHED_OF_SERVER };
+
+/* A row of settings.def. */
+struct sched_setting {
+    const char *name;
+    enum sched_setting_of of;
+    enum sched_setting_kind kind;
+    size_t offset; /* in struct sched_settings */
+    const char *standard;
+    uint64_t least, most;
+    const char *allowed, *help;
+};
+/* The i-th; NULL behind the last one. */
+const struct sched_setting *sched_setting_at(size_t i);
+uint64_t sched_setting_value(const struct sched_setting *setting,
+                             const struct sched_settings *settings);
 
 struct sched_settings sched_settings_default(void);
 
@@ -86,9 +93,11 @@ const struct sched_policy *sched_policy_at(size_t i);
 const char *sched_policy_name(const struct sched_policy *policy);
 const char *sched_policy_summary(const struct sched_policy *policy); /* a line for people */
 
-/* Whether the policy uses a key of [gpu.N] or a limit of tenants that is about turns, by its name;
- * true for any other name. */
+/* Whether the policy uses a setting or a limit of tenants that is about turns, by its name; true
+ * for any other name. */
 bool sched_policy_uses(const struct sched_policy *policy, const char *name);
+/* "slice, hold, share": the settings and limits that it uses. */
+void sched_policy_used(const struct sched_policy *policy, char *text, size_t room);
 /* "fs, tfs or las": those that do. */
 void sched_policies_using(const char *name, char *text, size_t room);
 

@@ -3,33 +3,54 @@
 #include <stdio.h>
 
 #include "base/amount.h"
-#include "base/clock.h"
 #include "sched/policy.h"
+
+static const struct sched_setting settings_table[] = {
+#define SCHED_SETTING(id_, name_, of_, kind_, member_, standard_, least_, most_, allowed_, help_)  \
+    {.name = name_,                                                                                \
+     .of = SCHED_OF_##of_,                                                                         \
+     .kind = SCHED_KIND_##kind_,                                                                   \
+     .offset = offsetof(struct sched_settings, member_),                                           \
+     .standard = standard_,                                                                        \
+     .least = least_,                                                                              \
+     .most = most_,                                                                                \
+     .allowed = allowed_,                                                                          \
+     .help = help_},
+#include "sched/settings.def"
+};
+
+const struct sched_setting *sched_setting_at(size_t i)
+{
+    return i < sizeof settings_table / sizeof *settings_table ? &settings_table[i] : NULL;
+}
+
+uint64_t sched_setting_value(const struct sched_setting *setting,
+                             const struct sched_settings *settings)
+{
+    const void *member = (const char *)settings + setting->offset;
+    return setting->kind == SCHED_KIND_TIME ? *(const uint64_t *)member : *(const uint32_t *)member;
+}
 
 struct sched_settings sched_settings_default(void)
 {
-    return (struct sched_settings){.slice_ns = 10 * GA_NS_PER_MS,
-                                   .epoch_ns = 100 * GA_NS_PER_MS,
-                                   .quantum_ns = GA_NS_PER_S,
-                                   .horizon_ns = 2 * GA_NS_PER_MS,
-                                   .hold_ns = 500 * GA_NS_PER_US,
-                                   .patience_ns = 2 * GA_NS_PER_S,
-                                   .group_slice_ns = 100 * GA_NS_PER_MS,
-                                   .group_excess_percent = 10,
-                                   .aging_ns = GA_NS_PER_S,
-                                   .passed_max = 10,
-                                   .las_passed_max = 100,
-                                   .cap_window_ns = 100 * GA_NS_PER_MS,
-                                   .bandwidth_percent = 100,
-                                   .batch_percent = 5};
+    struct sched_settings settings = {.slice_ns = 0};
+    const struct sched_setting *setting;
+    for (size_t i = 0; (setting = sched_setting_at(i)) != NULL; i++) {
+        void *member = (char *)&settings + setting->offset;
+        const char *end;
+        uint64_t value = 0;
+        if (setting->kind == SCHED_KIND_TIME) {
+            (void)ga_time_read(setting->standard, &value);
+            *(uint64_t *)member = value;
+        } else {
+            (void)ga_digits_read(setting->standard, &end, &value);
+            *(uint32_t *)member = (uint32_t)value;
+        }
+    }
+    return settings;
 }
 
-/* Conditions for every policy: bounds of settings, and relations between two of them. */
-struct bound {
-    const char *key;
-    uint64_t value, least, most;
-    bool is_time;
-};
+/* What two settings are to each other, whatever the policy is. */
 struct order {
     bool holds;
     const char *key;
@@ -39,9 +60,10 @@ struct order {
     const char *because;
 };
 
-static void settings_number_write(uint64_t value, bool is_time, char text[GA_AMOUNT_BYTES])
+static void settings_number_write(uint64_t value, enum sched_setting_kind kind,
+                                  char text[GA_AMOUNT_BYTES])
 {
-    if (is_time) {
+    if (kind == SCHED_KIND_TIME) {
         ga_time_write(value, text);
     } else {
         snprintf(text, GA_AMOUNT_BYTES, "%" PRIu64, value);
@@ -50,30 +72,16 @@ static void settings_number_write(uint64_t value, bool is_time, char text[GA_AMO
 
 static bool bounds_hold(const struct sched_settings *settings, char *why, size_t why_room)
 {
-    const uint64_t hour = 3600 * GA_NS_PER_S;
-    const struct bound bounds[] = {
-        {"slice", settings->slice_ns, 10 * GA_NS_PER_US, hour, true},
-        {"epoch", settings->epoch_ns, 0, hour, true},
-        {"quantum", settings->quantum_ns, 0, hour, true},
-        {"horizon", settings->horizon_ns, GA_NS_PER_US, hour, true},
-        {"patience", settings->patience_ns, 0, hour, true},
-        {"group_slice", settings->group_slice_ns, 0, hour, true},
-        {"group_excess", settings->group_excess_percent, 0, 100, false},
-        {"aging", settings->aging_ns, 0, hour, true},
-        {"passed_max", settings->passed_max, 1, UINT32_MAX, false},
-        {"cap_window", settings->cap_window_ns, 0, hour, true},
-        {"bandwidth_percent", settings->bandwidth_percent, 1, 1000, false},
-        {"batch_percent", settings->batch_percent, 0, 100, false},
-    };
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const struct bound *bound = &bounds[i];
-        char value[GA_AMOUNT_BYTES], least[GA_AMOUNT_BYTES], most[GA_AMOUNT_BYTES];
-        if (bound->value < bound->least || bound->value > bound->most) {
-            settings_number_write(bound->value, bound->is_time, value);
-            settings_number_write(bound->least, bound->is_time, least);
-            settings_number_write(bound->most, bound->is_time, most);
+    const struct sched_setting *setting;
+    for (size_t i = 0; (setting = sched_setting_at(i)) != NULL; i++) {
+        uint64_t value = sched_setting_value(setting, settings);
+        char is[GA_AMOUNT_BYTES], least[GA_AMOUNT_BYTES], most[GA_AMOUNT_BYTES];
+        if (value < setting->least || value > setting->most) {
+            settings_number_write(value, setting->kind, is);
+            settings_number_write(setting->least, setting->kind, least);
+            settings_number_write(setting->most, setting->kind, most);
             snprintf(why, why_room, "%s: %s is not allowed: it must be between %s and %s",
-                     bound->key, value, least, most);
+                     setting->name, is, least, most);
             return false;
         }
     }

@@ -25,11 +25,20 @@
      .allowed = allowed_,                                                                          \
      .help = help_},
 
+/* A setting of gpuaasd alone has no place here: nothing is simulated that it would change. */
+#define KEY_OF_POLICY(...) SIM_KEY(__VA_ARGS__)
+#define KEY_OF_ALWAYS(...) SIM_KEY(__VA_ARGS__)
+#define KEY_OF_SERVER(...)
+#define SCHED_SETTING(id_, name_, of_, kind_, member_, standard_, least_, most_, allowed_, help_)  \
+    KEY_OF_##of_(POLICY, name_, kind_, member_, standard_, least_, most_, allowed_, help_)
+
 #define SOFT_KEY(name_, type_, member_, standard_, least_, most_, allowed_, help_)                 \
     SIM_KEY(GPU, name_, SOFT, device.member_, "", 0, 0, allowed_, help_)
 
 const struct sim_key sim_keys[] = {
 #include "sim/keys.def"
+
+#include "sched/settings.def"
 
 #include "api/soft_keys.def"
 };
@@ -50,8 +59,9 @@ static bool key_number_read(const struct sim_key *key, const char *text, uint32_
 
 static bool key_time_read(const struct sim_key *key, const char *text, uint64_t *into)
 {
-    uint64_t ns;
-    if (!ga_time_read(text, &ns) || (double)ns < key->least || (double)ns > key->most) {
+    uint64_t ns = 0;
+    bool none = key->least <= 0 && strcmp(text, "none") == 0;
+    if ((!none && !ga_time_read(text, &ns)) || (double)ns < key->least || (double)ns > key->most) {
         return false;
     }
     *into = ns;
@@ -189,17 +199,6 @@ static const char *key_standard(const struct sim_key *key, char text[GA_AMOUNT_B
 {
     if (key->type == SIM_TYPE_SOFT) {
         soft_standard(key->name, text);
-        return text;
-    }
-    const struct sched_settings settings = sched_settings_default();
-    const char *member = (const char *)&settings + key->offset;
-    /* The default of a policy's key is that of the policies. */
-    if (key->section == SIM_SECTION_POLICY && key->type == SIM_TYPE_TIME) {
-        ga_time_write(*(const uint64_t *)(const void *)member, text);
-        return text;
-    }
-    if (key->section == SIM_SECTION_POLICY) {
-        snprintf(text, GA_AMOUNT_BYTES, "%u", *(const uint32_t *)(const void *)member);
         return text;
     }
     return key->standard == NULL ? "must be given" : key->standard;

@@ -60,6 +60,31 @@ static int command_policies(const struct sim_line *line)
     return sim_tell_written(stdout, "to standard output", 0);
 }
 
+/* For docs/scheduling.md, of the tables of sched/. */
+static int command_tables(const struct sim_line *line)
+{
+    char text[300];
+    const struct sched_policy *policy;
+    const struct sched_setting *setting;
+    (void)line;
+    puts("| policy | is | uses |\n|---|---|---|");
+    for (size_t i = 0; (policy = sched_policy_at(i)) != NULL; i++) {
+        sched_policy_used(policy, text, sizeof text);
+        printf("| `%s` | %s | %s |\n", sched_policy_name(policy), sched_policy_summary(policy),
+               text);
+    }
+    puts("\n| key | default | allowed | of |\n|---|---|---|---|");
+    for (size_t i = 0; (setting = sched_setting_at(i)) != NULL; i++) {
+        snprintf(text, sizeof text, "all");
+        if (setting->of == SCHED_OF_POLICY) {
+            sched_policies_using(setting->name, text, sizeof text);
+        }
+        printf("| `%s` | %s | %.*s | %s |\n", setting->name, setting->standard,
+               (int)strcspn(setting->allowed, ":"), setting->allowed, text);
+    }
+    return sim_tell_written(stdout, "to standard output", 0);
+}
+
 static const struct {
     const char *name, *file, *summary;
     int (*run)(const struct sim_line *line);
@@ -69,6 +94,7 @@ static const struct {
     {"trace", "SCENARIO", "write its requests as a trace (docs/simulator.md)", command_trace},
     {"keys", "", "list the keys of a scenario", command_keys},
     {"policies", "", "list the policies", command_policies},
+    {"tables", "", "write the tables of docs/scheduling.md", command_tables},
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

@@ -110,20 +110,19 @@ Test(settings, bounds)
         const char *below, *above; /* NULL: that is another rule, or there is none */
     } cases[] = {
         {BOUND(epoch_ns), 10000, 3600000000000, NULL,
-         "epoch: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "epoch: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
         {BOUND(quantum_ns), 10001, 3600000000000, NULL,
-         "quantum: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "quantum: 3600000000001ns is not allowed: it must be between 10001ns and 3600s"},
         {BOUND(horizon_ns), 1000, 10000,
          "horizon: 999ns is not allowed: it must be between 1us and 3600s",
          "horizon: 10001ns is not allowed: it must be at most as long as slice, which is 10us"},
         {BOUND(hold_ns), 0, 3600000000000, NULL,
-         "hold: 3600000000001ns is not allowed: it must be at most as long as epoch, which is "
-         "3600s"},
+         "hold: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
         {BOUND(patience_ns), 0, 3600000000000, NULL,
          "patience: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
         {BOUND(group_slice_ns), 10000, 3600000000000,
-         "group_slice: 9999ns is not allowed: it must be at least as long as slice, which is 10us",
-         "group_slice: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "group_slice: 9999ns is not allowed: it must be between 10us and 3600s",
+         "group_slice: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
         {BOUND(group_excess_percent), 0, 100, NULL,
          "group_excess: 101 is not allowed: it must be between 0 and 100"},
         {BOUND(aging_ns), 0, 3600000000000, NULL,
@@ -132,8 +131,8 @@ Test(settings, bounds)
          "passed_max: 0 is not allowed: it must be between 1 and 4294967295", NULL},
         {BOUND(las_passed_max), 0, UINT32_MAX, NULL, NULL},
         {BOUND(cap_window_ns), 10000, 3600000000000,
-         "cap_window: 9999ns is not allowed: it must be at least as long as slice, which is 10us",
-         "cap_window: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "cap_window: 9999ns is not allowed: it must be between 10us and 3600s",
+         "cap_window: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
         {BOUND(bandwidth_percent), 1, 1000,
          "bandwidth_percent: 0 is not allowed: it must be between 1 and 1000",
          "bandwidth_percent: 1001 is not allowed: it must be between 1 and 1000"},
@@ -156,10 +155,9 @@ Test(settings, bounds)
     check_bound(BOUND(slice_ns), UINT64_C(3600000000001),
                 "slice: 3600000000001ns is not allowed: it must be between 10us and 3600s");
     check_bound(BOUND(epoch_ns), 9999,
-                "epoch: 9999ns is not allowed: it must be at least as long as slice, which is "
-                "10us");
+                "epoch: 9999ns is not allowed: it must be between 10us and 3600s");
     check_bound(BOUND(quantum_ns), 10000,
-                "quantum: 10us is not allowed: it must be longer than slice, which is 10us");
+                "quantum: 10us is not allowed: it must be between 10001ns and 3600s");
 }
 
 Test(settings, a_gpu_has_one_or_two_copy_engines)
@@ -191,6 +189,8 @@ Test(settings, what_policies_use)
         sched_policies_using(rows[i].name, text, sizeof text);
         cr_expect_str_eq(text, rows[i].users, "%s: %s", rows[i].name, text);
     }
+    sched_policy_used(sched_policy_find("priority"), text, sizeof text);
+    cr_expect_str_eq(text, "slice, epoch, hold, aging, priority");
     cr_expect(sched_policy_uses(sched_policy_find("none"), "horizon"));
     cr_expect_not(sched_policy_uses(sched_policy_find("none"), "slice"));
     cr_expect_not(sched_policy_uses(sched_policy_find("tfs"), "slice"));

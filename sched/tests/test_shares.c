@@ -51,9 +51,10 @@ Test(shares, little_beside_long_kernels)
     static const struct {
         uint64_t pause_us, kernel_us, long_ms;
         uint32_t weight, long_weight;
-    } cases[] = {{10000, 500, 130, 1, 1},    {50000, 1000, 500, 1, 1},    {20000, 1000, 1900, 1, 1},
-                 {100000, 5000, 1900, 1, 1}, {200000, 2000, 1900, 1, 1},  {100000, 5000, 1900, 3, 1},
-                 {100000, 5000, 1900, 1, 4}, {100000, 5000, 1900, 1, 20}, {1000000, 5000, 1900, 1, 1}};
+    } cases[] = {
+        {10000, 500, 130, 1, 1},    {50000, 1000, 500, 1, 1},    {20000, 1000, 1900, 1, 1},
+        {100000, 5000, 1900, 1, 1}, {200000, 2000, 1900, 1, 1},  {100000, 5000, 1900, 3, 1},
+        {100000, 5000, 1900, 1, 4}, {100000, 5000, 1900, 1, 20}, {1000000, 5000, 1900, 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct sched_settings settings = sched_settings_default();
         const double run_ns = 120000.0 * TOY_MS;
@@ -63,8 +64,7 @@ Test(shares, little_beside_long_kernels)
         ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, cases[i].long_ms * TOY_MS};
         for (uint32_t k = 0; k < 2; k++) {
             apps[k] = (struct toy_app){
-                .request = {.tenant = k,
-                            .weight = k == 0 ? cases[i].weight : cases[i].long_weight},
+                .request = {.tenant = k, .weight = k == 0 ? cases[i].weight : cases[i].long_weight},
                 .ops = ops[k],
                 .op_count = 1};
         }

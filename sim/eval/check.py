@@ -167,7 +167,7 @@ def replay(bed, quick):
 def captions(bed, quick):
     """14: captions name the calibrated scalar, and every parameter as the runs had it."""
     given = {"run.policy": "las", "run.pinned": "no", "policy.slice": "7ms", "policy.hold": "3ms",
-             "policy.quantum": "2s", "policy.las_passed": "9", "node.0.threads": "5",
+             "policy.quantum": "2s", "policy.las_passed_max": "9", "node.0.threads": "5",
              "gpu.0.switch_time": "31us"}
     text = scenario({"GA": {"app": "GA", "alpha": 3, "requests": 2}})
     bed.done = []

@@ -18,9 +18,12 @@ MAY_INCLUDE = {
     "server": {"base", "api", "auth", "conf", "sched", "store", "transport"},
     "jit": {"api"},
     "cmd": {"base", "api"},
-    "ctl": {"base", "api", "auth", "conf", "store", "transport"},
+    "ctl": {"base", "api", "auth", "conf", "sched", "store", "transport"},
     "sim": {"base", "api", "conf", "model", "sched"},
 }
+
+# Tables of which others make theirs, besides the doors: like a door, for whom the folder is open.
+OPEN_TABLES = {"sched/settings.def"}
 
 # The rooms of a folder: room -> rooms whose headers it may include, besides its own and those of
 # the folder itself (its door, and what all rooms share). No circle, so each room can be read

@@ -98,7 +98,8 @@ def problem(file, bracket, header):
     if target not in folders.MAY_INCLUDE[file.folder]:
         allowed = ", ".join(sorted(folders.MAY_INCLUDE[file.folder])) or "nothing"
         return f'"{header}": {file.folder}/ may include {allowed}'
-    if target not in folders.ALL_DOOR and header != f"{target}/{target}.h":
+    if (target not in folders.ALL_DOOR and header not in folders.OPEN_TABLES and
+            header != f"{target}/{target}.h"):
         return f'"{header}": from outside only {target}/{target}.h may be included'
     return None
 

@@ -37,6 +37,8 @@ class Includes(RuleTest):
         self.keeps(rule_includes, "softgpu/ptx/a.c", '#include "softgpu/exec/b.h"\n')
         self.keeps(rule_includes, "client/a.c", '#include "own.h"\n#include <stdio.h>\n')
         self.breaks(rule_includes, "client/a.c", '#include "front/stack.h"\n', "front/front.h")
+        self.keeps(rule_includes, "conf/a.c", '#include "sched/settings.def"\n')
+        self.breaks(rule_includes, "client/a.c", '#include "sched/settings.def"\n', "may include")
         self.breaks(rule_includes, "client/a.c", '#include "../base/log.h"\n', "from the root")
 
     def test_inside_of_a_room(self):
