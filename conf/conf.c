@@ -118,6 +118,8 @@ static void key_take(void *user, const char *section, const char *name, const ch
                           section, name, value, conf_key_allowed(key),
                           strstr(value, " #") != NULL ? " (a comment behind a value begins with ;)"
                                                       : "");
+    } else if (kind == CONF_SECTION_GPU) {
+        conf_scheduling_note(&r->conf->gpus[number].scheduling, key);
     }
 }
 

@@ -66,6 +66,7 @@ struct conf_server {
 struct conf_scheduling {
     const struct sched_policy *policy;
     struct sched_settings settings;
+    uint64_t given; /* a bit for each of sched_setting_at: the file has it */
 };
 
 struct conf_gpu {
@@ -138,6 +139,10 @@ GA_CHECKED enum ga_status conf_scheduling_check(const struct conf_scheduling *sc
 /* Sets one key: "slice=5ms". GA_INVALID: it is not allowed, or there is no such key. */
 GA_CHECKED enum ga_status conf_scheduling_set(const char *text, struct conf_scheduling *scheduling,
                                               char *why, size_t why_size);
+/* Keys of scheduling that the file gives and that have no effect with the policy of their GPU: a
+ * line for each, "FILE: [gpu.N] key: ...", with what to do. */
+void conf_scheduling_idle(const char *file, const struct conf *conf, conf_complain *warn,
+                          void *user);
 /* Gets a key's value; of a time it is in ns, and the name ends in _ns. `text` is of the policy,
  * which has no number; else NULL. Lent. */
 typedef void conf_scheduling_value(void *user, const char *name, const char *text, uint64_t number);

@@ -114,6 +114,44 @@ void conf_scheduling_tell(const struct conf_scheduling *scheduling, conf_schedul
     }
 }
 
+void conf_scheduling_note(struct conf_scheduling *scheduling, const struct conf_key *key)
+{
+    const struct sched_setting *setting;
+    for (size_t i = 0; (setting = sched_setting_at(i)) != NULL; i++) {
+        if (strcmp(setting->name, key->name) == 0) {
+            scheduling->given |= UINT64_C(1) << i;
+        }
+    }
+}
+
+static void gpu_scheduling_idle(const char *file, const struct conf_gpu *gpu, conf_complain *warn,
+                                void *user)
+{
+    const struct conf_scheduling *scheduling = &gpu->scheduling;
+    const struct sched_setting *setting;
+    for (size_t i = 0; (setting = sched_setting_at(i)) != NULL; i++) {
+        char line[700], users[300];
+        if ((scheduling->given >> i & 1) != 0 &&
+            !sched_policy_uses(scheduling->policy, setting->name)) {
+            sched_policies_using(setting->name, users, sizeof users);
+            snprintf(line, sizeof line,
+                     "%.200s: [gpu.%u] %s: has no effect with policy %s: remove it, or choose "
+                     "policy %s",
+                     file, gpu->number, setting->name, sched_policy_name(scheduling->policy),
+                     users);
+            warn(user, line);
+        }
+    }
+}
+
+void conf_scheduling_idle(const char *file, const struct conf *conf, conf_complain *warn,
+                          void *user)
+{
+    for (unsigned i = 0; i < conf->gpu_count; i++) {
+        gpu_scheduling_idle(file, &conf->gpus[i], warn, user);
+    }
+}
+
 static bool conf_gpu_same(const struct conf_gpu *one, const struct conf_gpu *other)
 {
     struct conf_gpu copy = *other;

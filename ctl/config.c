@@ -80,6 +80,11 @@ static void config_complain(void *user, const char *text)
     (void)ctl_wrong(ADMIN_ERROR, "%s", text);
 }
 
+static void config_warn(void *user, const char *text)
+{
+    ctl_note(user, "%s", text);
+}
+
 enum admin_code ctl_config_check(const struct ctl_line *line)
 {
     static struct conf conf;
@@ -87,7 +92,8 @@ enum admin_code ctl_config_check(const struct ctl_line *line)
         return ADMIN_ERROR;
     }
     int status = config_ask_gpuaasd(line->words[0]);
-    if (status == NOT_THERE) {
+    if (status == NOT_THERE) { /* which has not said that */
+        conf_scheduling_idle(line->words[0], &conf, config_warn, (void *)(uintptr_t)line);
         ctl_note(line,
                  "%s: ok, but there is no gpuaasd beside gpuaasctl, or in PATH, that could say "
                  "whether the files, users and groups which it names are right",

@@ -93,6 +93,12 @@ static void complain(void *user, const char *line)
     fprintf(stderr, "gpuaasd: %s\n", line);
 }
 
+static void complain_of_idle(void *user, const char *line)
+{
+    (void)user;
+    ga_warn("%s", line);
+}
+
 static int serve(const char *file, bool check_only)
 {
     static struct conf conf;
@@ -103,12 +109,15 @@ static int serve(const char *file, bool check_only)
         return 1;
     }
     if (check_only) {
+        conf_scheduling_idle(file, &conf, complain, NULL);
         printf("%s: ok\n", file);
         return 0;
     }
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
-    int result = gpuaasd_run(file, &conf, &admin_room);
+    conf_scheduling_idle(file, &conf, complain_of_idle, NULL);
+    static const struct control_part *const parts[] = {&monitoring_part, &admin_part, NULL};
+    int result = control_run(file, &conf, parts);
     ga_log_end();
     return result;
 }

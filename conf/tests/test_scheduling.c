@@ -57,6 +57,40 @@ Test(scheduling, wrong_scheduling_names_the_line_and_what_is_possible)
     expect_one(SMALLEST "passed_max = 0\n", "1 to 4294967295");
 }
 
+static void line_keep(void *user, const char *line)
+{
+    char *text = user;
+    snprintf(text + strlen(text), 1000 - strlen(text), "%s\n", line);
+}
+
+/* What a policy does not use is told, if the file gives it. */
+Test(scheduling, keys_without_effect)
+{
+    const struct {
+        const char *keys, *told;
+    } cases[] = {
+        {"", ""},
+        {"policy = rr\nslice = 5ms\nhorizon = 1ms\npatience = 1s\ncap_window = 1s\n", ""},
+        {"policy = rr\nquantum = 2s\n",
+         "f: [gpu.0] quantum: has no effect with policy rr: remove it, or choose policy las, "
+         "las_fcfs, las_fill or auto\n"},
+        {"slice = 5ms\n", "f: [gpu.0] slice: has no effect with policy none: remove it, or choose "
+                          "policy rr, las, las_fcfs, las_fill, ps, ps_bandwidth, priority, "
+                          "latency or auto\n"},
+        {"aging = none\npolicy = tfs\ngroup_slice = 100ms\n",
+         "f: [gpu.0] group_slice: has no effect with policy tfs: remove it, or choose policy "
+         "groups\nf: [gpu.0] aging: has no effect with policy tfs: remove it, or choose policy "
+         "priority\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[500], told[1000] = "";
+        snprintf(text, sizeof text, "%s%s", SMALLEST, cases[i].keys);
+        const struct conf conf = read_good(text);
+        conf_scheduling_idle("f", &conf, line_keep, told);
+        cr_expect_str_eq(told, cases[i].told, "case %zu: %s", i, told);
+    }
+}
+
 Test(scheduling, scheduling_is_set_by_texts)
 {
     const struct conf conf = read_good(SMALLEST);

@@ -27,6 +27,12 @@ static void reload_complain(void *user, const char *line)
     }
 }
 
+static void reload_warn(void *user, const char *line)
+{
+    (void)user;
+    ga_log_write(NULL, GA_LOG_WARN, NULL, "%s", line);
+}
+
 static void reload_ignored(void *user, const char *key)
 {
     const struct complaints *complaints = user;
@@ -111,7 +117,8 @@ enum ga_status reload(struct gpuaasd *gpuaasd, bool trial, char *note, size_t no
     if (status == GA_OK && trial) {
         reload_try(gpuaasd, fresh, note, note_size);
     } else if (status == GA_OK) {
-        status = reload_end(gpuaasd, fresh, note, note_size);
+        conf_scheduling_idle(control->file, fresh, reload_warn, NULL);
+        status = reload_end(control, fresh, note, note_size);
     }
     if (status != GA_OK) {
         ga_error("the configuration has not been read anew, nothing has changed");

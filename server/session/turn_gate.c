@@ -55,7 +55,8 @@ static void turn_tell(struct turn_gate *gate, enum gpu_phase wanted)
 static void turn_record_end(const struct turn_gate *gate)
 {
     ga_info_each(NULL,
-                 "turn on GPU %u: from %" PRIu64 ", until %" PRIu64 " at most, returned at %" PRIu64,
+                 "turn on GPU %u: from %" PRIu64 ", until %" PRIu64 " at most, "
+                 "returned at %" PRIu64,
                  gate->ordinal, atomic_load_explicit(&gate->grant->since_ns, memory_order_relaxed),
                  atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed), ga_clock_ns());
 }

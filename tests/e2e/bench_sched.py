@@ -94,18 +94,22 @@ def test_what_is_given(build):
     kernel that takes 90. Both want the GPU all the time but for the last 10 ms, of B. An hour is
     not of the look."""
     del build
-    ms = 1000000
-    log = ("info: 1.2.3.4:5: decoys (pid 7): connected\ninfo: 1.2.3.4:6: decoys (pid 8): connected\n"
-           f"info: 1.2.3.4:5: turn on GPU 0: from {0}, until {50 * ms} at most, returned at {80 * ms}\n"
-           f"info: 1.2.3.4:5: phase on GPU 0: kernel at {30 * ms} for {20 * ms} ns, 0 bytes\n"
-           f"info: 1.2.3.4:5: turn on GPU 0: wanted at {40 * ms}, granted at {200 * ms}, "
-           f"begun at {200 * ms}\n"
-           f"info: 1.2.3.4:6: turn on GPU 0: wanted at {0}, granted at {90 * ms}, "
-           f"begun at {100 * ms}\n"
-           f"info: 1.2.3.4:6: turn on GPU 0: from {90 * ms}, until {140 * ms} at most, "
-           f"returned at {195 * ms}\n"
-           f"info: 1.2.3.4:6: phase on GPU 0: kernel at {100 * ms} for {90 * ms} ns, 0 bytes\n"
-           f"info: 1.2.3.4:6: phase on GPU 0: kernel at {3600000 * ms} for {90 * ms} ns, 0 bytes\n")
+    a, b, ms = "1.2.3.4:5", "1.2.3.4:6", 1000000
+
+    def turn(who, begin, until, returned):
+        return (f"{who}: turn on GPU 0: from {begin * ms}, until {until * ms} at most, "
+                f"returned at {returned * ms}\n")
+
+    def wait(who, begin, end):
+        return (f"{who}: turn on GPU 0: wanted at {begin * ms}, granted at {end * ms}, "
+                f"begun at {end * ms}\n")
+
+    def kernel(who, begin, length):
+        return f"{who}: phase on GPU 0: kernel at {begin * ms} for {length * ms} ns, 0 bytes\n"
+
+    log = (f"{a}: decoys (pid 7): connected\n{b}: decoys (pid 8): connected\n" +
+           turn(a, 0, 50, 80) + kernel(a, 30, 20) + wait(a, 40, 200) +
+           wait(b, 0, 100) + turn(b, 90, 140, 195) + kernel(b, 100, 90) + kernel(b, 3600000, 90))
     seconds, parts = given.parts(log, {7: "a", 8: "b"}, 0, 200 * ms)
     expect(abs(seconds - 0.19) < 1e-9, seconds)
     expect(abs(parts["a"] - 50 / 150) < 1e-9 and abs(parts["b"] - 100 / 150) < 1e-9, parts)

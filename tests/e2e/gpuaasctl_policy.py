@@ -77,6 +77,30 @@ def test_what_has_no_effect(build):
         expect("share of a holds" not in process.err.text, process.report())
 
 
+def test_what_has_no_effect_in_the_file(build):
+    """It is said by name at the start, at a reload, and by whoever checks the file."""
+    says = ("[gpu.0] quantum: has no effect with policy rr: remove it, or choose policy las, "
+            "las_fcfs, las_fill or auto")
+    with node(build, "policy = rr\nquantum = 2s\nslice = 5ms\n", "policy = las\nquantum = 2s\n") as (
+            server, admin):
+        log = server.err.text
+        expect(says in log and "[gpu.0] slice" not in log and "[gpu.1]" not in log.split(says)[1]
+               .split("\n")[0] and "[gpu.1] quantum" not in log, log)
+        check = admin.run("config", "check", server.config)
+        expect(says in check.err.text and "quantum" not in check.err.text.replace(says, ""),
+               check.report())
+        admin.run("reload")
+        expect(server.err.text.count(says) == 2, server.err.text)
+
+
+def test_list(build):
+    """What policies are for, and what each uses; no gpuaasd is asked."""
+    with tempfile.TemporaryDirectory(prefix="gpuaas-policy-") as folder:
+        rows = {row["policy"]: row for row in ctl.Ctl(build, folder).items("policy", "list")}
+    expect(rows["priority"]["uses"] == "slice, epoch, hold, aging, priority", f"{rows}")
+    expect("fair share" in rows["tfs"]["summary"], f"{rows}")
+
+
 def test_wrong(build):
     with node(build, "copy_engines = 1\n") as (_, admin):
         for words, status, says in (
