@@ -60,8 +60,8 @@ Test(shares, little_beside_long_kernels)
         const double run_ns = 120000.0 * TOY_MS;
         memset(apps, 0, sizeof(apps));
         ops[0][0] =
-            (struct toy_op){cases[i].pause_us * 1000, SCHED_COMPUTE, cases[i].kernel_us * 1000};
-        ops[1][0] = (struct toy_op){0, SCHED_COMPUTE, cases[i].long_ms * TOY_MS};
+            (struct toy_op){cases[i].pause_us * 1000, GPU_COMPUTE, cases[i].kernel_us * 1000};
+        ops[1][0] = (struct toy_op){0, GPU_COMPUTE, cases[i].long_ms * TOY_MS};
         for (uint32_t k = 0; k < 2; k++) {
             apps[k] = (struct toy_app){
                 .request = {.tenant = k, .weight = k == 0 ? cases[i].weight : cases[i].long_weight},
