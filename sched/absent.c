@@ -27,7 +27,7 @@ static double absent_attained(const struct sched *sched, const struct sched_abse
 double sched_absent_owes(const struct sched *sched, const struct sched_tenant *tenant, uint64_t now)
 {
     uint64_t window_ns = sched->settings.cap_window_ns;
-    return tenant->debt + tenant->group_debt + sched_bucket_lacks(&tenant->cap, window_ns, now) +
+    return tenant->debt + tenant->debt_left + sched_bucket_lacks(&tenant->cap, window_ns, now) +
            sched_bucket_lacks(&tenant->throttle, window_ns, now);
 }
 
@@ -107,7 +107,6 @@ struct sched_tenant sched_absent_take(struct sched *sched, uint64_t number, uint
             struct sched_tenant tenant = absent->tenant;
             sched_history_fade(sched, &tenant.gs, &tenant.cgs, now - absent->since);
             tenant.recent_ns = sched_history_faded(sched, tenant.recent_ns, now - absent->since);
-            tenant.due = 0; /* of an epoch that is over */
             absent_remove(sched, i);
             return tenant;
         }

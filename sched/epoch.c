@@ -13,6 +13,16 @@
 #define EPOCH_PAUSE_WORK   9 /* nor if it is more than so many times what he uses: he wants 10 %, */
 #define EPOCH_DEBT_PAUSES  8 /* unless others owe so many times it */
 
+static struct sched_epoch_tenant *epoch_of(const struct sched *sched, uint32_t row)
+{
+    return sched_own_tenant(sched, row);
+}
+
+static struct sched_epoch_gpu *epoch_gpu(const struct sched *sched)
+{
+    return sched_own_gpu(sched);
+}
+
 /* The session of the tenant that has work and has not been served for the longest time; else one
  * that is about to have some. */
 static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant, uint64_t now)
@@ -34,10 +44,12 @@ static uint32_t tenant_next_session(const struct sched *sched, uint32_t tenant, 
 
 /* Whether the tenant has no work, and most of its pauses are no longer; and it uses enough of the
  * GPU for the others to wait, or is owed enough. */
-static bool tenant_is_expected(const struct sched_tenant *tenant, uint64_t now)
+static bool tenant_is_expected(const struct sched *sched, uint32_t row, uint64_t now)
 {
+    const struct sched_tenant *tenant = &sched->tenants[row];
     return tenant->working == 0 && tenant->idle_since != SCHED_NEVER && tenant->pause_ns > 0 &&
-           (tenant->pause_ns <= EPOCH_PAUSE_WORK * tenant->work_ns || tenant->is_owed) &&
+           (tenant->pause_ns <= EPOCH_PAUSE_WORK * tenant->work_ns ||
+            epoch_of(sched, row)->is_owed) &&
            (double)(now - tenant->idle_since) < EPOCH_PAUSES * tenant->pause_ns;
 }
 
@@ -46,11 +58,12 @@ static bool tenant_is_expected(const struct sched_tenant *tenant, uint64_t now)
 static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
 {
     const struct sched_turn *turn = &sched->turn;
-    struct sched_tenant *tenant = &sched->tenants[sched->epoch_tenant];
-    sched->epoch_settles = false;
+    struct sched_tenant *tenant = &sched->tenants[sched->kept_tenant];
+    struct sched_epoch_tenant *own = epoch_of(sched, sched->kept_tenant);
+    epoch_gpu(sched)->settles = false;
     if (turn->alone) {
         for (uint32_t row = 0; row < sched->tenant_count; row++) {
-            sched->tenants[row].due = 0;
+            epoch_of(sched, row)->due = 0;
         }
         double wanted_ns =
             turn->wanted_since == SCHED_NEVER ? 0 : (double)(now - turn->wanted_since);
@@ -58,7 +71,7 @@ static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
         return;
     }
     double spent = fmax(turn->used, (double)(now - turn->began));
-    tenant->due = fmax(0, turn->length - spent); /* for another session of the tenant */
+    own->due = fmax(0, turn->length - spent); /* for another session of the tenant */
     tenant->debt = debts ? fmax(0, turn->used - turn->length) : 0;
 }
 
@@ -66,9 +79,8 @@ static void epoch_settle(struct sched *sched, bool debts, uint64_t now)
 static uint32_t epoch_next_tenant(struct sched *sched, uint64_t now)
 {
     for (uint32_t i = 0; i < sched->tenant_count; i++) {
-        uint32_t row = (sched->epoch_tenant + i) % sched->tenant_count;
-        struct sched_tenant *tenant = &sched->tenants[row];
-        if (tenant->due > 0 && tenant_next_session(sched, row, now) != SCHED_NONE) {
+        uint32_t row = (sched->kept_tenant + i) % sched->tenant_count;
+        if (epoch_of(sched, row)->due > 0 && tenant_next_session(sched, row, now) != SCHED_NONE) {
             return row;
         }
     }
@@ -93,34 +105,36 @@ static void epoch_begin(struct sched *sched, uint64_t now)
 {
     double weights = 0, owed = epoch_owed(sched, now);
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        struct sched_tenant *tenant = &sched->tenants[row];
+        const struct sched_tenant *tenant = &sched->tenants[row];
+        struct sched_epoch_tenant *own = epoch_of(sched, row);
         bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
-        tenant->due = 0;
-        tenant->sits_out = false;
-        tenant->is_owed = tenant->pause_ns > 0 &&
-                          owed >= tenant->pause_ns * (tenant->is_owed ? 1 : EPOCH_DEBT_PAUSES);
-        if (has_work || (tenant->pause_ns <= owed && tenant_is_expected(tenant, now))) {
-            tenant->due = (double)sched->settings.epoch_ns * tenant->weight;
+        own->due = 0;
+        own->sits_out = false;
+        own->is_owed = tenant->pause_ns > 0 &&
+                       owed >= tenant->pause_ns * (own->is_owed ? 1 : EPOCH_DEBT_PAUSES);
+        if (has_work || (tenant->pause_ns <= owed && tenant_is_expected(sched, row, now))) {
+            own->due = (double)sched->settings.epoch_ns * tenant->weight;
             weights += tenant->weight;
         }
     }
     /* Epochs in which all of them sit out are none. */
     double skipped = INFINITY;
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        struct sched_tenant *tenant = &sched->tenants[row];
-        if (tenant->due > 0) {
-            tenant->due /= weights;
-            skipped = fmin(skipped, floor(tenant->debt / tenant->due));
+        struct sched_epoch_tenant *own = epoch_of(sched, row);
+        if (own->due > 0) {
+            own->due /= weights;
+            skipped = fmin(skipped, floor(sched->tenants[row].debt / own->due));
         }
     }
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
         struct sched_tenant *tenant = &sched->tenants[row];
-        if (tenant->due > 0) {
-            tenant->debt -= skipped * tenant->due;
-            double slice = tenant->due - tenant->debt;
-            tenant->debt -= slice > 0 ? 0 : tenant->due;
-            tenant->sits_out = slice <= 0;
-            tenant->due = fmax(0, slice);
+        struct sched_epoch_tenant *own = epoch_of(sched, row);
+        if (own->due > 0) {
+            tenant->debt -= skipped * own->due;
+            double slice = own->due - tenant->debt;
+            tenant->debt -= slice > 0 ? 0 : own->due;
+            own->sits_out = slice <= 0;
+            own->due = fmax(0, slice);
         }
     }
 }
@@ -143,37 +157,38 @@ static uint64_t epoch_hands_over_at(const struct sched *sched, uint64_t now)
 /* While the GPU has waited for a tenant, its turn has gone by: pauses count in a turn's length. */
 static void epoch_note_waiting(struct sched *sched, uint64_t now)
 {
-    double waited_ns =
-        sched->epoch_waits_since == SCHED_NEVER ? 0 : (double)(now - sched->epoch_waits_since);
+    struct sched_epoch_gpu *gpu = epoch_gpu(sched);
+    double waited_ns = gpu->waits_since == SCHED_NEVER ? 0 : (double)(now - gpu->waits_since);
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        struct sched_tenant *tenant = &sched->tenants[row];
-        double went_by_ns = fmin(tenant->due, waited_ns);
-        tenant->due -= went_by_ns;
+        struct sched_epoch_tenant *own = epoch_of(sched, row);
+        double went_by_ns = fmin(own->due, waited_ns);
+        own->due -= went_by_ns;
         waited_ns -= went_by_ns;
     }
-    sched->epoch_waits_since = SCHED_NEVER;
+    gpu->waits_since = SCHED_NEVER;
 }
 
 /* Whether the GPU waits: all that have work sit out, and one that is due a turn comes back soon. */
 static bool epoch_waits(struct sched *sched, uint64_t now)
 {
-    const struct sched_tenant *expected = NULL;
+    uint32_t expected = SCHED_NONE;
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        const struct sched_tenant *tenant = &sched->tenants[row];
+        const struct sched_epoch_tenant *own = epoch_of(sched, row);
         bool has_work = tenant_next_session(sched, row, now) != SCHED_NONE;
-        if (has_work && !tenant->sits_out) {
+        if (has_work && !own->sits_out) {
             return false;
         }
-        if (!has_work && tenant->due > 0 && tenant_is_expected(tenant, now)) {
-            expected = tenant;
+        if (!has_work && own->due > 0 && tenant_is_expected(sched, row, now)) {
+            expected = row;
         }
     }
-    if (expected == NULL) {
+    if (expected == SCHED_NONE) {
         return false;
     }
-    sched->epoch_waits_since = now;
-    sched_again(sched, now + (uint64_t)ceil(expected->due));
-    sched_again(sched, expected->idle_since + (uint64_t)ceil(EPOCH_PAUSES * expected->pause_ns));
+    const struct sched_tenant *tenant = &sched->tenants[expected];
+    epoch_gpu(sched)->waits_since = now;
+    sched_again(sched, now + (uint64_t)ceil(epoch_of(sched, expected)->due));
+    sched_again(sched, tenant->idle_since + (uint64_t)ceil(EPOCH_PAUSES * tenant->pause_ns));
     return true;
 }
 
@@ -187,9 +202,9 @@ void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
     if (state != SCHED_TURN_FREE) {
         return;
     }
-    uint32_t from = sched->epoch_tenant;
-    sched->epoch_tenant = from == SCHED_NONE ? 0 : from;
-    if (sched->epoch_settles) {
+    uint32_t from = sched->kept_tenant;
+    sched->kept_tenant = from == SCHED_NONE ? 0 : from;
+    if (epoch_gpu(sched)->settles) {
         epoch_settle(sched, debts, now);
     }
     epoch_note_waiting(sched, now);
@@ -197,14 +212,14 @@ void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
     if (next == SCHED_NONE && !epoch_waits(sched, now)) {
         epoch_begin(sched, now);
         /* The order goes on behind the last turn. */
-        sched->epoch_tenant = from == SCHED_NONE ? 0 : (from + 1) % sched->tenant_count;
+        sched->kept_tenant = from == SCHED_NONE ? 0 : (from + 1) % sched->tenant_count;
         next = epoch_next_tenant(sched, now);
         (void)(next == SCHED_NONE && epoch_waits(sched, now));
     }
-    sched->epoch_tenant = next == SCHED_NONE ? from : next;
+    sched->kept_tenant = next == SCHED_NONE ? from : next;
     if (next != SCHED_NONE) {
-        sched->epoch_settles = true;
-        sched_turn_start(sched, tenant_next_session(sched, next, now), sched->tenants[next].due,
+        epoch_gpu(sched)->settles = true;
+        sched_turn_start(sched, tenant_next_session(sched, next, now), epoch_of(sched, next)->due,
                          now);
     }
 }
@@ -212,10 +227,9 @@ void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now)
 void sched_epoch_reset(struct sched *sched, uint64_t now)
 {
     sched_turn_reset(sched, now);
-    sched->epoch_tenant = SCHED_NONE;
-    sched->epoch_settles = false;
-    sched->epoch_waits_since = SCHED_NEVER;
+    sched->kept_tenant = SCHED_NONE;
+    *epoch_gpu(sched) = (struct sched_epoch_gpu){.waits_since = SCHED_NEVER};
     for (uint32_t row = 0; row < sched->tenant_count; row++) {
-        sched->tenants[row].due = 0;
+        epoch_of(sched, row)->due = 0;
     }
 }

@@ -19,6 +19,18 @@
 
 #include "sched/policy.h"
 
+/* What a policy of epochs keeps (struct sched_policy). The tenant whose turn is or was the last is
+ * the one whose row is kept; SCHED_NONE: there has been no epoch yet. */
+struct sched_epoch_tenant {
+    double due;    /* what its turn in this epoch may take */
+    bool sits_out; /* it has work, and no turn in this epoch because of its debt */
+    bool is_owed;  /* others owe many times its pause, and have not paid all of it yet */
+};
+struct sched_epoch_gpu {
+    bool settles;         /* the last turn is to be accounted for */
+    uint64_t waits_since; /* for a tenant that is about to have work; SCHED_NEVER: it does not */
+};
+
 /* debts: what a turn takes too much is owed. */
 void sched_epoch_decide(struct sched *sched, bool debts, uint64_t now);
 /* A member `begin`. */

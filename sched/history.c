@@ -36,6 +36,12 @@ void sched_history_note(struct sched *sched, struct sched_tenant *tenant, double
         fmax(used_ns, sched_history_faded(sched, sched->recent_longest_ns, (uint64_t)used_ns));
 }
 
+int sched_history_compare(const struct sched_tenant *a, const struct sched_tenant *b)
+{
+    double a_had = a->recent_ns / a->weight, b_had = b->recent_ns / b->weight;
+    return (a_had > b_had) - (a_had < b_had);
+}
+
 static void history_fade_tenants(struct sched *sched, uint64_t now)
 {
     if (now > sched->faded_at) {

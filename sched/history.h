@@ -15,6 +15,8 @@ void sched_history_fade(const struct sched *sched, double *gs, double *cgs, uint
  * late, which would else be forgotten before others have had as much. */
 void sched_history_note(struct sched *sched, struct sched_tenant *tenant, double used_ns);
 double sched_history_faded(const struct sched *sched, double recent_ns, uint64_t passed_ns);
+/* -1: tenant a has had less of late by its weight; 1: b has; 0: equal. */
+int sched_history_compare(const struct sched_tenant *a, const struct sched_tenant *b);
 /* Ends the quanta that are over, and lets fade what tenants have had. */
 void sched_history_roll(struct sched *sched, uint64_t now);
 

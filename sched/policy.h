@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface of a policy, and the state that it sees. For sched/ alone.
  *
- * A policy decides from the state here; sched.c keeps it: which sessions are ready or have waited,
- * and what they have attained. A policy may keep state of its own in the members that bear its
- * name. */
+ * A policy decides from the state here; sched.c keeps it: who is ready, what has been attained, and
+ * who has waited. State of its own, for each session, tenant and GPU, it asks for by its size
+ * (struct sched_policy) and finds by sched_own. */
 #ifndef SCHED_POLICY_H
 #define SCHED_POLICY_H
 
@@ -23,7 +23,6 @@ struct sched_session {
     uint32_t passed;        /* turns of others that have begun since it has been ready in vain */
     uint32_t passed_before; /* and before passed_at, the time of the last one */
     uint64_t passed_at;
-    bool aged;              /* PS, las_fill: it has its turn because too many have passed it */
     uint64_t order;         /* its last turn, as a number that grows; a join counts as one */
     uint64_t joined_order;  /* its join, as such a number */
     uint64_t place;         /* its last turn; before it, the last of its tenant; 0: none */
@@ -36,38 +35,24 @@ struct sched_session {
     enum gpu_engine worked;
     double pauses_ns[GPU_ENGINES];
     uint64_t attained_ns[GPU_ENGINES];
-    double gs, cgs; /* LAS: in this quantum; as of its beginning */
-    double debt;    /* groups */
-    /* las_fill: GPU_ENGINE_BIT of the engines that it has asked for last; whether this decision has
-     * come to it. */
-    uint8_t engines;
-    bool looked_at;
-    /* For the phase policies: the phase of the session, and its place in the queue of that
-     * phase. */
-    enum gpu_phase phase;
-    uint64_t phase_since;
-    uint32_t group;        /* groups: SCHED_NONE: it is in none */
-    uint32_t group_demand; /* what it counts for there, ppm */
+    double gs, cgs; /* in this quantum; as of its beginning (history.h) */
 };
 
 struct sched_tenant {
     uint64_t number;
     uint32_t weight;
-    uint32_t sessions;    /* that are here; 0: another tenant may take the row (absent.h) */
-    double debt;          /* TFS: overshoot of past epochs, ns */
-    double due;           /* FS and TFS: what its turn in this epoch may take */
-    bool sits_out;        /* and it has work, and no turn in this epoch because of its debt */
-    bool is_owed;         /* others owe many times its pause, and have not paid all of it yet */
-    uint32_t working;     /* sessions that have work */
-    uint64_t idle_since;  /* none has since then; SCHED_NEVER: one has, or none has had any yet */
-    double pause_ns;      /* how long that lasts of late; 0: not known */
-    double work_ns;       /* and what it uses of the GPU between two of these */
-    double used_ns;       /* since the last of them */
-    double gs, cgs;       /* of all its sessions, as theirs */
-    double recent_ns;     /* las_fcfs, las_fill: likewise, but it fades evenly (history.h) */
-    uint64_t order;       /* of the last turn of any of them */
-    double group_debt;    /* groups: of sessions that have left, for the next one */
-    uint64_t group_round; /* and the last round in which it has had a turn */
+    uint32_t sessions; /* that are here; 0: another tenant may take the row (absent.h) */
+    /* What it owes, ns: for turns of its own that were too long, and left by sessions that are gone
+     * for the next one. It stays if the policy changes, and while the tenant is absent. */
+    double debt, debt_left;
+    uint32_t working;    /* sessions that have work */
+    uint64_t idle_since; /* none has since then; SCHED_NEVER: one has, or none has had any yet */
+    double pause_ns;     /* how long that lasts of late; 0: not known */
+    double work_ns;      /* and what it uses of the GPU between two of these */
+    double used_ns;      /* since the last of them */
+    double gs, cgs;      /* of all its sessions, as theirs */
+    double recent_ns;    /* likewise, but it fades evenly */
+    uint64_t order;      /* of the last turn of any of them */
     struct sched_bucket cap, throttle;
 };
 
@@ -85,6 +70,12 @@ struct sched_turn {
 
 struct sched_absent;
 
+/* The state of policies themselves: an array with so many bytes for each. */
+struct sched_own {
+    char *of;
+    size_t bytes;
+};
+
 struct sched {
     const struct sched_policy *policy;
     const struct sched_policy *acting; /* the same, but for auto */
@@ -100,30 +91,15 @@ struct sched {
     uint32_t awake_count;
     uint64_t again;
     uint64_t order;       /* of the last turn */
-    uint64_t quantum_end; /* LAS */
-    /* LAS: the quantum of tenants has begun then; the longest operation in it, and in the one
-     * before.
-     */
+    uint64_t quantum_end; /* of the history (history.h) */
+    /* The quantum of tenants has begun then; the longest operation in it, and in the one before. */
     uint64_t tenants_since, longest_ns, longest_before_ns;
-    /* las_fcfs, las_fill: what tenants have had has faded until then; the longest operation of
-     * late.
-     */
+    /* What tenants have had has faded until then; the longest operation of late. */
     uint64_t faded_at;
     double recent_longest_ns;
     struct sched_turn turn;
-    uint64_t turn_priority; /* priority: of the session of the turn, with what it has gained */
-    uint64_t batch_ended;   /* latency: the last time at which batch work had its turn */
-    bool batch_forced;      /* and it has it now although somebody with a goal waits */
-    uint32_t epoch_tenant; /* FS and TFS: whose turn is or was the last; SCHED_NONE: no epoch yet */
-    bool epoch_settles;    /* and that its turn is to be accounted for */
-    uint64_t
-        epoch_waits_since; /* for a tenant that is about to have work; SCHED_NEVER: it does not */
-    /* groups: the turn of group_first goes on until then; those before it have had theirs. */
-    uint32_t group_first, group_count;
-    uint64_t group_round;
-    uint64_t *group_demands; /* ppm of the GPU; session_room of them */
-    bool group_running, group_over, group_alone;
-    uint64_t group_until;
+    uint32_t kept_tenant; /* whose row no other tenant gets, for a policy has it to account for */
+    struct sched_own own_sessions, own_tenants, own_gpu; /* session_room, tenant_room, 1 */
 };
 
 /* What a policy uses: bits of `uses`. */
@@ -144,6 +120,8 @@ enum sched_used {
 struct sched_policy {
     const char *name, *summary;
     unsigned uses; /* bits of enum sched_used */
+    /* Its own state (own.h), for each session, tenant and GPU. */
+    size_t session_bytes, tenant_bytes, gpu_bytes;
     /* A session that has had work less than hold_ns ago counts as one that has some: its turn
      * begins, and waits for it. */
     bool anticipates;
@@ -159,9 +137,25 @@ struct sched_policy {
     /* Service has been attained; may be NULL. */
     void (*charge)(struct sched *sched, uint32_t slot, enum gpu_engine engine, uint64_t used_ns,
                    uint64_t now);
-    /* A session leaves, still as it was; may be NULL. */
+    /* A session has joined, or was there when the policy began; may be NULL. */
+    void (*join)(struct sched *sched, uint32_t slot);
+    /* A session leaves, still as it was, or another policy begins; may be NULL. */
     void (*leave)(struct sched *sched, uint32_t slot, uint64_t now);
 };
+
+/* What the policy keeps of a session, of a row of the tenants, of the GPU. */
+static inline void *sched_own_session(const struct sched *sched, uint32_t slot)
+{
+    return sched->own_sessions.of + slot * sched->own_sessions.bytes;
+}
+static inline void *sched_own_tenant(const struct sched *sched, uint32_t row)
+{
+    return sched->own_tenants.of + row * sched->own_tenants.bytes;
+}
+static inline void *sched_own_gpu(const struct sched *sched)
+{
+    return sched->own_gpu.of;
+}
 
 /* Wakes a session until then. */
 void sched_wake(struct sched *sched, uint32_t slot, uint64_t until, uint32_t rank);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sched/history.h"
+#include "sched/own.h"
 #include "sched/policy.h"
 
 enum ga_status sched_create(struct sched **out, const struct sched_policy *policy,
@@ -17,7 +18,12 @@ enum ga_status sched_create(struct sched **out, const struct sched_policy *polic
     if (sched == NULL) {
         return GA_NO_MEMORY;
     }
+    if (sched_own_init(sched) != GA_OK) {
+        free(sched);
+        return GA_NO_MEMORY;
+    }
     sched->gpu = *gpu;
+    sched->kept_tenant = SCHED_NONE;
     sched->quantum_end = now + settings->quantum_ns;
     sched->faded_at = now;
     sched_change(sched, policy, settings, now);
@@ -32,15 +38,36 @@ void sched_destroy(struct sched *sched)
         free(sched->tenants);
         free(sched->absent);
         free(sched->awake);
-        free(sched->group_demands);
+        sched_own_fini(sched);
         free(sched);
+    }
+}
+
+/* For the sessions it is as if they left and joined anew. */
+static void policy_change(struct sched *sched, const struct sched_policy *policy, uint64_t now)
+{
+    sched_each (sched, slot) {
+        if (sched->policy->leave != NULL) {
+            sched->policy->leave(sched, slot, now);
+        }
+    }
+    sched->policy = sched->acting = policy;
+    sched->kept_tenant = SCHED_NONE;
+    sched_own_clear(sched);
+    sched_each (sched, slot) {
+        if (policy->join != NULL) {
+            policy->join(sched, slot);
+        }
     }
 }
 
 void sched_change(struct sched *sched, const struct sched_policy *policy,
                   const struct sched_settings *settings, uint64_t now)
 {
-    sched->policy = sched->acting = policy;
+    if (policy != sched->policy) {
+        policy_change(sched, policy, now);
+    }
+    sched->acting = policy;
     sched->settings = *settings;
     sched->quantum_end = sched->quantum_end > now + settings->quantum_ns
                              ? now + settings->quantum_ns

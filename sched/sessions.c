@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sched/absent.h"
+#include "sched/own.h"
 #include "sched/policy.h"
 
 #define SCHED_ROOM_MIN 8u
@@ -32,19 +33,16 @@ static enum ga_status sessions_reserve(struct sched *sched, uint32_t count)
     sched->awake = awake != NULL ? awake : sched->awake;
     struct sched_tenant *tenants = reallocarray(sched->tenants, room + 2, sizeof(*tenants));
     sched->tenants = tenants != NULL ? tenants : sched->tenants;
-    uint64_t *demands = reallocarray(sched->group_demands, room, sizeof(*demands));
-    sched->group_demands = demands != NULL ? demands : sched->group_demands;
-    if (sessions == NULL || awake == NULL || tenants == NULL || demands == NULL) {
+    if (sessions == NULL || awake == NULL || tenants == NULL) {
         return GA_NO_MEMORY;
     }
+    GA_TRY(sched_own_reserve(sched, room, room + 2));
     sched->session_room = room;
     sched->tenant_room = room + 2;
     return GA_OK;
 }
 
-/* The row of the tenant of this number; there is always one, for there are more than sessions. With
- * FS and TFS the tenant of the last turn keeps its row, because that turn may have to be accounted
- * for. */
+/* The row of the tenant of this number; there is always one, for there are more than sessions. */
 static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
 {
     uint32_t free_row = SCHED_NONE;
@@ -53,7 +51,7 @@ static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
         if (tenant->number == number) {
             return row;
         }
-        if (tenant->sessions == 0 && row != sched->epoch_tenant &&
+        if (tenant->sessions == 0 && row != sched->kept_tenant &&
             (free_row == SCHED_NONE ||
              sched_absent_owes(sched, tenant, now) <
                  sched_absent_owes(sched, &sched->tenants[free_row], now))) {
@@ -66,6 +64,7 @@ static uint32_t tenant_row(struct sched *sched, uint64_t number, uint64_t now)
         sched_absent_keep(sched, &sched->tenants[free_row], now);
     }
     sched->tenants[free_row] = sched_absent_take(sched, number, now);
+    sched_own_clear_tenant(sched, free_row);
     return free_row;
 }
 
@@ -200,12 +199,11 @@ enum ga_status sched_join(struct sched *sched, const struct sched_request *reque
                                                    .order = ++sched->order,
                                                    .joined_order = sched->order,
                                                    .place = sched->tenants[row].order,
-                                                   .debt = sched->tenants[row].group_debt,
                                                    .idle_since = now,
-                                                   .waiting_since = SCHED_NEVER,
-                                                   .phase_since = SCHED_NEVER,
-                                                   .group = SCHED_NONE};
-    sched->tenants[row].group_debt = 0;
+                                                   .waiting_since = SCHED_NEVER};
+    if (sched->policy->join != NULL) {
+        sched->policy->join(sched, slot);
+    }
     sched_update(sched, slot, request, now);
     *out = slot;
     return GA_OK;

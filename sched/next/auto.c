@@ -48,6 +48,12 @@ static void auto_leave(struct sched *sched, uint32_t slot, uint64_t now)
     }
 }
 
+/* las_fill has state of sessions, latency of the GPU: both keep it while the other one acts. */
+static void auto_join(struct sched *sched, uint32_t slot)
+{
+    sched_policy_las_fill.join(sched, slot);
+}
+
 static void auto_begin(struct sched *sched, uint64_t now)
 {
     auto_act(sched, auto_choice(sched), now);
@@ -60,5 +66,6 @@ const struct sched_policy sched_policy_auto = {
     .begin = auto_begin,
     .decide = auto_decide,
     .charge = auto_charge,
+    .join = auto_join,
     .leave = auto_leave,
 };

@@ -21,6 +21,37 @@
  * group). */
 #include "sched/next/next.h"
 
+/* The turn of group `first` goes on until then; those before it have had theirs. */
+struct groups_gpu {
+    uint32_t first, count;
+    bool running, over, alone;
+    uint64_t round, until;
+};
+struct groups_tenant {
+    uint64_t round; /* the last one in which it has had a turn */
+};
+struct groups_session {
+    double debt;
+    uint32_t group;         /* SCHED_NONE: it is in none */
+    uint32_t demand;        /* what it counts for there, ppm */
+    uint64_t of_the_number; /* not the session's: the demand of the group with its slot's number */
+};
+
+static struct groups_gpu *groups_of(const struct sched *sched)
+{
+    return sched_own_gpu(sched);
+}
+
+static struct groups_session *group_member(const struct sched *sched, uint32_t slot)
+{
+    return sched_own_session(sched, slot);
+}
+
+static uint64_t *group_demand(const struct sched *sched, uint32_t group)
+{
+    return &group_member(sched, group)->of_the_number;
+}
+
 static uint64_t group_distance(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
@@ -29,12 +60,13 @@ static uint64_t group_distance(uint64_t a, uint64_t b)
 /* The group into which the session fits best; that behind the last one: into none. */
 static uint32_t group_best(const struct sched *sched, const struct sched_session *session)
 {
+    const struct groups_gpu *groups = groups_of(sched);
     const uint64_t whole = 1000000;
     uint64_t most = whole + whole * sched->settings.group_excess_percent / 100;
-    uint32_t best = sched->group_count;
+    uint32_t best = groups->count;
     uint64_t best_distance = UINT64_MAX;
-    for (uint32_t group = sched->group_first; group < sched->group_count; group++) {
-        uint64_t demand = sched->group_demands[group] + session->request.demand_ppm;
+    for (uint32_t group = groups->first; group < groups->count; group++) {
+        uint64_t demand = *group_demand(sched, group) + session->request.demand_ppm;
         if (demand <= most && group_distance(demand, whole) < best_distance) {
             best = group;
             best_distance = group_distance(demand, whole);
@@ -46,21 +78,24 @@ static uint32_t group_best(const struct sched *sched, const struct sched_session
 /* Where there are as many groups as sessions, a member of the round has left meanwhile. */
 static bool group_has_place(const struct sched *sched, const struct sched_session *session)
 {
-    return group_best(sched, session) != sched->group_count ||
-           (sched->group_count != sched->session_room &&
-            sched->tenants[session->tenant].group_round != sched->group_round);
+    const struct groups_gpu *groups = groups_of(sched);
+    const struct groups_tenant *tenant = sched_own_tenant(sched, session->tenant);
+    return group_best(sched, session) != groups->count ||
+           (groups->count != sched->session_room && tenant->round != groups->round);
 }
 
 static void group_place(struct sched *sched, uint32_t slot)
 {
-    struct sched_session *session = &sched->sessions[slot];
+    struct groups_gpu *groups = groups_of(sched);
+    const struct sched_session *session = &sched->sessions[slot];
+    struct groups_session *member = group_member(sched, slot);
     uint32_t best = group_best(sched, session);
-    if (best == sched->group_count) {
-        sched->group_demands[sched->group_count++] = 0;
+    if (best == groups->count) {
+        *group_demand(sched, groups->count++) = 0;
     }
-    session->group = best;
-    session->group_demand = session->request.demand_ppm;
-    sched->group_demands[best] += session->group_demand;
+    member->group = best;
+    member->demand = session->request.demand_ppm;
+    *group_demand(sched, best) += member->demand;
 }
 
 /* The ready session without a group that demands most, of those that have a place. */
@@ -69,7 +104,7 @@ static uint32_t group_next_member(const struct sched *sched)
     uint32_t next = SCHED_NONE;
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
-        if (session->ready && session->group == SCHED_NONE &&
+        if (session->ready && group_member(sched, slot)->group == SCHED_NONE &&
             (next == SCHED_NONE ||
              session->request.demand_ppm > sched->sessions[next].request.demand_ppm) &&
             group_has_place(sched, session)) {
@@ -90,12 +125,13 @@ static void groups_complete(struct sched *sched)
 
 static void groups_make(struct sched *sched)
 {
+    struct groups_gpu *groups = groups_of(sched);
     sched_each (sched, slot) {
-        sched->sessions[slot].group = SCHED_NONE;
+        group_member(sched, slot)->group = SCHED_NONE;
     }
-    sched->group_first = 0;
-    sched->group_count = 0;
-    sched->group_round++;
+    groups->first = 0;
+    groups->count = 0;
+    groups->round++;
     groups_complete(sched);
 }
 
@@ -110,11 +146,12 @@ static struct group_state group_look(const struct sched *sched, uint32_t group, 
     struct group_state state = {.ready = false};
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
-        if (session->group != group) {
+        const struct groups_session *member = group_member(sched, slot);
+        if (member->group != group) {
             continue;
         }
         state.ready = state.ready || session->ready;
-        state.debt = session->debt > state.debt ? session->debt : state.debt;
+        state.debt = member->debt > state.debt ? member->debt : state.debt;
         if (sched_held(sched, slot, now)) {
             state.held = true;
             uint64_t until = session->idle_since + sched_hold_ns(sched, slot);
@@ -137,8 +174,8 @@ static bool groups_something_runs(const struct sched *sched)
 static bool groups_others_ready(const struct sched *sched)
 {
     sched_each (sched, slot) {
-        const struct sched_session *session = &sched->sessions[slot];
-        if (session->ready && session->group != sched->group_first) {
+        if (sched->sessions[slot].ready &&
+            group_member(sched, slot)->group != groups_of(sched)->first) {
             return true;
         }
     }
@@ -152,7 +189,7 @@ static uint32_t group_rank(const struct sched *sched, uint32_t slot)
     uint32_t rank = 0;
     sched_each (sched, other) {
         const struct sched_session *member = &sched->sessions[other];
-        rank += member->group == session->group &&
+        rank += group_member(sched, other)->group == group_member(sched, slot)->group &&
                 (member->request.demand_ppm < session->request.demand_ppm ||
                  (member->request.demand_ppm == session->request.demand_ppm && other < slot));
     }
@@ -162,8 +199,8 @@ static uint32_t group_rank(const struct sched *sched, uint32_t slot)
 static void group_wake(struct sched *sched, uint64_t until, uint64_t now)
 {
     sched_each (sched, slot) {
-        const struct sched_session *session = &sched->sessions[slot];
-        if (session->group == sched->group_first && !session->capped) {
+        if (group_member(sched, slot)->group == groups_of(sched)->first &&
+            !sched->sessions[slot].capped) {
             sched_wake(sched, slot, until, group_rank(sched, slot));
         }
     }
@@ -178,16 +215,17 @@ static void group_wake(struct sched *sched, uint64_t until, uint64_t now)
 /* The turn of the group goes on, or what is left of it is waited for. */
 static bool groups_turn_goes_on(struct sched *sched, uint64_t now)
 {
-    struct group_state state = group_look(sched, sched->group_first, now);
+    struct groups_gpu *groups = groups_of(sched);
+    struct group_state state = group_look(sched, groups->first, now);
     bool alone = !groups_others_ready(sched);
-    if (!sched->group_over) {
-        sched->group_alone = sched->group_alone || alone;
-        sched->group_over = (now >= sched->group_until && !alone) || (!state.ready && !state.held);
+    if (!groups->over) {
+        groups->alone = groups->alone || alone;
+        groups->over = (now >= groups->until && !alone) || (!state.ready && !state.held);
     }
-    if (sched->group_over) {
+    if (groups->over) {
         return groups_something_runs(sched);
     }
-    group_wake(sched, alone ? SCHED_NEVER : sched->group_until, now);
+    group_wake(sched, alone ? SCHED_NEVER : groups->until, now);
     if (!state.ready) {
         sched_again(sched, state.held_until);
     }
@@ -197,16 +235,17 @@ static bool groups_turn_goes_on(struct sched *sched, uint64_t now)
 /* The time that the turn has taken too long; a group that was alone has taken it from nobody. */
 static double group_over(const struct sched *sched, uint64_t now)
 {
-    return now > sched->group_until && !sched->group_alone ? (double)(now - sched->group_until) : 0;
+    const struct groups_gpu *groups = groups_of(sched);
+    return now > groups->until && !groups->alone ? (double)(now - groups->until) : 0;
 }
 
 static void group_settle(struct sched *sched, uint64_t now)
 {
     double over = group_over(sched, now);
     sched_each (sched, slot) {
-        struct sched_session *session = &sched->sessions[slot];
-        if (session->group == sched->group_first) {
-            session->debt = over;
+        struct groups_session *member = group_member(sched, slot);
+        if (member->group == groups_of(sched)->first) {
+            member->debt = over;
         }
     }
 }
@@ -214,32 +253,33 @@ static void group_settle(struct sched *sched, uint64_t now)
 /* The turn of the next group, if it owes less than that. */
 static bool group_start(struct sched *sched, uint64_t now)
 {
-    struct group_state state = group_look(sched, sched->group_first, now);
+    struct groups_gpu *groups = groups_of(sched);
+    struct group_state state = group_look(sched, groups->first, now);
     double length = (double)sched->settings.group_slice_ns - state.debt;
     if (!state.ready) {
         return false;
     }
     if (length < 1) {
         sched_each (sched, slot) {
-            struct sched_session *session = &sched->sessions[slot];
+            struct groups_session *member = group_member(sched, slot);
             double paid = (double)sched->settings.group_slice_ns;
-            if (session->group == sched->group_first) {
-                session->debt = session->debt > paid ? session->debt - paid : 0;
+            if (member->group == groups->first) {
+                member->debt = member->debt > paid ? member->debt - paid : 0;
             }
         }
         return false;
     }
     sched_each (sched, slot) {
-        const struct sched_session *session = &sched->sessions[slot];
-        if (session->group == sched->group_first) {
-            sched->tenants[session->tenant].group_round = sched->group_round;
+        struct groups_tenant *tenant = sched_own_tenant(sched, sched->sessions[slot].tenant);
+        if (group_member(sched, slot)->group == groups->first) {
+            tenant->round = groups->round;
         }
     }
-    sched->group_running = true;
-    sched->group_over = false;
-    sched->group_alone = !groups_others_ready(sched);
-    sched->group_until = now + (uint64_t)length;
-    group_wake(sched, sched->group_alone ? SCHED_NEVER : sched->group_until, now);
+    groups->running = true;
+    groups->over = false;
+    groups->alone = !groups_others_ready(sched);
+    groups->until = now + (uint64_t)length;
+    group_wake(sched, groups->alone ? SCHED_NEVER : groups->until, now);
     return true;
 }
 
@@ -255,21 +295,22 @@ static bool groups_any_ready(const struct sched *sched)
 
 static void groups_decide(struct sched *sched, uint64_t now)
 {
-    if (sched->group_running) {
+    struct groups_gpu *groups = groups_of(sched);
+    if (groups->running) {
         groups_complete(sched);
         if (groups_turn_goes_on(sched, now)) {
             return;
         }
         group_settle(sched, now);
-        sched->group_running = false;
-        sched->group_first++;
+        groups->running = false;
+        groups->first++;
     }
     if (groups_something_runs(sched) || !groups_any_ready(sched)) {
         return;
     }
     groups_complete(sched);
     for (;;) {
-        for (; sched->group_first < sched->group_count; sched->group_first++) {
+        for (; groups->first < groups->count; groups->first++) {
             if (group_start(sched, now)) {
                 return;
             }
@@ -281,25 +322,36 @@ static void groups_decide(struct sched *sched, uint64_t now)
 /* There is room for another one; the next session of the tenant owes what this one does. */
 static void groups_leave(struct sched *sched, uint32_t slot, uint64_t now)
 {
-    const struct sched_session *session = &sched->sessions[slot];
-    double *debt = &sched->tenants[session->tenant].group_debt;
-    bool has_turn = sched->group_running && session->group == sched->group_first;
-    double owes = has_turn ? group_over(sched, now) : session->debt;
+    const struct groups_gpu *groups = groups_of(sched);
+    const struct groups_session *member = group_member(sched, slot);
+    double *debt = &sched->tenants[sched->sessions[slot].tenant].debt_left;
+    bool has_turn = groups->running && member->group == groups->first;
+    double owes = has_turn ? group_over(sched, now) : member->debt;
     *debt = owes > *debt ? owes : *debt;
-    if (session->group != SCHED_NONE) {
-        sched->group_demands[session->group] -= session->group_demand;
+    if (member->group != SCHED_NONE) {
+        *group_demand(sched, member->group) -= member->demand;
     }
+}
+
+static void groups_join(struct sched *sched, uint32_t slot)
+{
+    struct groups_session *member = group_member(sched, slot);
+    struct sched_tenant *tenant = &sched->tenants[sched->sessions[slot].tenant];
+    member->group = SCHED_NONE;
+    member->debt = tenant->debt_left;
+    tenant->debt_left = 0;
 }
 
 static void groups_begin(struct sched *sched, uint64_t now)
 {
     (void)now;
-    sched->group_running = false;
-    sched->group_count = 0;
-    sched->group_first = 0;
-    sched->group_round++;
+    struct groups_gpu *groups = groups_of(sched);
+    groups->running = false;
+    groups->count = 0;
+    groups->first = 0;
+    groups->round++;
     sched_each (sched, slot) {
-        sched->sessions[slot].group = SCHED_NONE;
+        group_member(sched, slot)->group = SCHED_NONE;
     }
 }
 
@@ -307,7 +359,11 @@ const struct sched_policy sched_policy_groups = {
     .name = "groups",
     .summary = "groups of sessions that fill the GPU together take turns",
     .uses = SCHED_USES_HOLD | SCHED_USES(GROUP_SLICE) | SCHED_USES(GROUP_EXCESS),
+    .session_bytes = sizeof(struct groups_session),
+    .tenant_bytes = sizeof(struct groups_tenant),
+    .gpu_bytes = sizeof(struct groups_gpu),
     .begin = groups_begin,
     .decide = groups_decide,
+    .join = groups_join,
     .leave = groups_leave,
 };

@@ -19,6 +19,7 @@
  * the one that has joined first. Requests of one tenant that take turns all end late; one after the
  * other, most end earlier, and the last not later. Starvation: the same, with LAS_FCFS_TIMES as
  * many turns. Bad: for a tenant whose long requests come before short ones. */
+#include "sched/history.h"
 #include "sched/next/next.h"
 #include "sched/turn.h"
 
@@ -78,9 +79,8 @@ static bool las_fcfs_before(const struct sched *sched, const struct sched_sessio
     if (a_tenant == b_tenant) {
         return a->joined_order < b->joined_order;
     }
-    double a_had = a_tenant->recent_ns / a_tenant->weight;
-    double b_had = b_tenant->recent_ns / b_tenant->weight;
-    return a_had < b_had || a_had > b_had ? a_had < b_had : a_tenant->order < b_tenant->order;
+    int compared = sched_history_compare(a_tenant, b_tenant);
+    return compared != 0 ? compared < 0 : a_tenant->order < b_tenant->order;
 }
 
 static void las_decide(struct sched *sched, uint64_t now)

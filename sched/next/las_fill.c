@@ -23,12 +23,24 @@
  * between tenants. */
 #include <math.h>
 
+#include "sched/history.h"
 #include "sched/next/next.h"
 
 #define LAS_FILL_LONGER  8.0  /* 4 to 16 do nearly as well in the simulator */
 #define LAS_FILL_SHORTER 4.0  /* 2 to 8 do nearly as well */
 #define LAS_FILL_AWAITED 16.0 /* 4 does nearly as well; with 64 it hardly ever waits */
 #define LAS_FILL_TIMES   10u  /* as many turns as LAS_FCFS_TIMES */
+
+struct fill_session {
+    uint8_t engines; /* GPU_ENGINE_BIT of those that it has asked for last */
+    bool looked_at;  /* this decision has come to it */
+    bool aged;       /* it has its turn because too many have passed it */
+};
+
+static struct fill_session *fill_own(const struct sched *sched, const struct sched_session *session)
+{
+    return sched_own_session(sched, (uint32_t)(session - sched->sessions));
+}
 
 struct fill {
     struct sched *sched;
@@ -59,7 +71,7 @@ static unsigned fill_engines(const struct fill *fill, unsigned engines)
 static bool fill_aged(const struct fill *fill, const struct sched_session *session)
 {
     uint64_t passed_max = (uint64_t)fill->sched->settings.las_passed_max * LAS_FILL_TIMES;
-    return session->woken ? session->aged
+    return session->woken ? fill_own(fill->sched, session)->aged
                           : passed_max != 0 && sched_passed(session, fill->now) >= passed_max;
 }
 
@@ -74,10 +86,8 @@ static bool fill_before(const struct fill *fill, const struct sched_session *a,
     if (a_aged != fill_aged(fill, b)) {
         return a_aged;
     }
-    const double a_had = a_tenant->recent_ns / a_tenant->weight;
-    const double b_had = b_tenant->recent_ns / b_tenant->weight;
-    return !a_aged && (a_had < b_had || a_had > b_had) ? a_had < b_had
-                                                       : a->joined_order < b->joined_order;
+    const int compared = a_aged ? 0 : sched_history_compare(a_tenant, b_tenant);
+    return compared != 0 ? compared < 0 : a->joined_order < b->joined_order;
 }
 
 static void fill_use(struct fill *fill, const struct sched_session *session, unsigned engines)
@@ -113,7 +123,8 @@ static bool fill_kernel_waits(const struct fill *fill, uint32_t slot)
     const double length = fill_length(fill, session, FILL_KERNELS);
     sched_each (sched, i) {
         const struct sched_session *other = &sched->sessions[i];
-        const unsigned engines = other->request.busy | (other->woken ? other->engines : 0u);
+        const unsigned engines =
+            other->request.busy | (other->woken ? fill_own(sched, other)->engines : 0u);
         bool shorter =
             length > 0 && length * LAS_FILL_SHORTER <= fill_length(fill, other, FILL_KERNELS);
         if (i != slot && (engines & FILL_KERNELS) != 0 && fill_before(fill, other, session) &&
@@ -138,11 +149,11 @@ static bool fill_delays(const struct fill *fill, const struct sched_session *ses
     if (fill->slices) {
         return false;
     }
-    const unsigned engines = fill_engines(fill, session->engines);
+    const unsigned engines = fill_engines(fill, fill_own(sched, session)->engines);
     const double length = fill_length(fill, session, engines);
     for (uint32_t i = 0; i < sched->awake_count; i++) {
         const struct sched_session *other = &sched->sessions[sched->awake[i].slot];
-        const unsigned others = fill_engines(fill, other->engines);
+        const unsigned others = fill_engines(fill, fill_own(sched, other)->engines);
         if ((others & engines) == 0 && fill_length(fill, other, engines) > 0 &&
             fill_before(fill, other, session) &&
             length > LAS_FILL_LONGER * fill_length(fill, other, others)) {
@@ -185,21 +196,22 @@ static void fill_go_on(struct fill *fill)
 {
     struct sched *sched = fill->sched;
     sched_each (sched, slot) {
-        struct sched_session *session = &sched->sessions[slot];
+        const struct sched_session *session = &sched->sessions[slot];
+        struct fill_session *own = fill_own(sched, session);
         const unsigned asks = session->request.wants | session->request.busy;
-        bool same = (asks & ~(unsigned)session->engines) == 0;
-        session->engines = asks != 0 ? (uint8_t)asks : session->engines;
+        bool same = (asks & ~(unsigned)own->engines) == 0;
+        own->engines = asks != 0 ? (uint8_t)asks : own->engines;
         if (session->awake && same && (session->ready || sched_held(sched, slot, fill->now)) &&
             fill->now - session->turn_began < sched->settings.slice_ns) {
             sched_wake(sched, slot, SCHED_NEVER, 0);
-            fill_use(fill, session, fill_engines(fill, session->engines));
+            fill_use(fill, session, fill_engines(fill, own->engines));
             if (!session->ready) {
                 sched_again(sched, session->idle_since + sched_hold_ns(sched, slot));
             }
         } else {
             fill_use(fill, session, fill_engines(fill, session->request.busy));
         }
-        session->looked_at = session->woken || !session->ready || session->request.wants == 0;
+        own->looked_at = session->woken || !session->ready || session->request.wants == 0;
     }
 }
 
@@ -212,7 +224,7 @@ static bool fill_more(struct fill *fill)
         uint32_t next = SCHED_NONE;
         sched_each (sched, slot) {
             const struct sched_session *session = &sched->sessions[slot];
-            if (!session->looked_at &&
+            if (!fill_own(sched, session)->looked_at &&
                 (next == SCHED_NONE || fill_before(fill, session, &sched->sessions[next]))) {
                 next = slot;
             }
@@ -220,13 +232,14 @@ static bool fill_more(struct fill *fill)
         if (next == SCHED_NONE) {
             return waits;
         }
-        struct sched_session *session = &sched->sessions[next];
-        const unsigned engines = fill_engines(fill, session->engines);
+        const struct sched_session *session = &sched->sessions[next];
+        struct fill_session *own = fill_own(sched, session);
+        const unsigned engines = fill_engines(fill, own->engines);
         const unsigned more = engines & ~fill_engines(fill, session->request.busy);
-        session->looked_at = true;
+        own->looked_at = true;
         if ((engines & fill->kept) == 0 && fill_is_free(fill, next, more) &&
             !fill_delays(fill, session) && !fill_awaits(fill, session, more)) {
-            session->aged = fill_aged(fill, session);
+            own->aged = fill_aged(fill, session);
             sched_wake(sched, next, SCHED_NEVER, 0);
             fill_use(fill, session, more);
         } else {
@@ -262,10 +275,17 @@ static void las_fill_decide(struct sched *sched, uint64_t now)
     }
 }
 
+static void las_fill_join(struct sched *sched, uint32_t slot)
+{
+    *fill_own(sched, &sched->sessions[slot]) = (struct fill_session){.engines = 0};
+}
+
 const struct sched_policy sched_policy_las_fill = {
     .name = "las_fill",
     .summary = "las_fcfs, and other sessions use the engines that are free",
     .holds_little = true,
     .uses = SCHED_USES_LAS,
+    .session_bytes = sizeof(struct fill_session),
     .decide = las_fill_decide,
+    .join = las_fill_join,
 };

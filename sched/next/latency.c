@@ -16,6 +16,11 @@
 #include "sched/next/next.h"
 #include "sched/turn.h"
 
+struct latency_gpu {
+    uint64_t batch_ended; /* the last time at which batch work had its turn */
+    bool batch_forced;    /* and it has it now although somebody with a goal waits */
+};
+
 static bool latency_has_goal(const struct sched_session *session)
 {
     return session->request.goal_ns != 0;
@@ -55,13 +60,14 @@ static uint32_t latency_first(const struct sched *sched, bool goals, uint64_t no
 /* When batch work that waits must have its turn. */
 static uint64_t latency_batch_due(const struct sched *sched, uint32_t batch, uint64_t now)
 {
+    const struct latency_gpu *own = sched_own_gpu(sched);
     uint32_t percent = sched->settings.batch_percent;
     if (batch == SCHED_NONE || percent == 0) {
         return SCHED_NEVER;
     }
     uint64_t since = sched->sessions[batch].waiting_since;
     since = since == SCHED_NEVER ? now : since;
-    since = since < sched->batch_ended ? sched->batch_ended : since;
+    since = since < own->batch_ended ? own->batch_ended : since;
     return since + sched->settings.horizon_ns * (100 - percent) / percent;
 }
 
@@ -69,27 +75,29 @@ static void latency_start(struct sched *sched, uint32_t goal, uint32_t batch, ui
                           uint64_t now)
 {
     const struct sched_settings *settings = &sched->settings;
-    sched->batch_forced = goal != SCHED_NONE && due <= now;
-    if (goal != SCHED_NONE && !sched->batch_forced) {
+    struct latency_gpu *own = sched_own_gpu(sched);
+    own->batch_forced = goal != SCHED_NONE && due <= now;
+    if (goal != SCHED_NONE && !own->batch_forced) {
         sched_turn_start(sched, goal, (double)settings->slice_ns, now);
         sched_again(sched, due);
     } else if (batch != SCHED_NONE) {
-        uint64_t length = sched->batch_forced ? settings->horizon_ns : settings->slice_ns;
+        uint64_t length = own->batch_forced ? settings->horizon_ns : settings->slice_ns;
         sched_turn_start(sched, batch, (double)length, now);
     }
 }
 
 static void latency_decide(struct sched *sched, uint64_t now)
 {
+    struct latency_gpu *own = sched_own_gpu(sched);
     uint32_t owner = sched->turn.slot;
     bool batch_turn = owner != SCHED_NONE && !latency_has_goal(&sched->sessions[owner]);
     if (batch_turn && !sched->turn.over) {
-        sched->batch_ended = now;
+        own->batch_ended = now;
     }
     uint32_t goal = latency_first(sched, true, now);
     uint32_t batch = latency_first(sched, false, now);
     uint64_t due = latency_batch_due(sched, batch, now);
-    bool ends = batch_turn ? goal != SCHED_NONE && !sched->batch_forced : due <= now;
+    bool ends = batch_turn ? goal != SCHED_NONE && !own->batch_forced : due <= now;
     enum sched_turn_state state = sched_turn_check(sched, ends, now);
     if (state == SCHED_TURN_GOES_ON && !batch_turn && due > now) {
         sched_again(sched, due);
@@ -100,15 +108,17 @@ static void latency_decide(struct sched *sched, uint64_t now)
 
 static void latency_begin(struct sched *sched, uint64_t now)
 {
+    struct latency_gpu *own = sched_own_gpu(sched);
     sched_turn_reset(sched, now);
-    sched->batch_ended = now;
-    sched->batch_forced = false;
+    own->batch_ended = now;
+    own->batch_forced = false;
 }
 
 const struct sched_policy sched_policy_latency = {
     .name = "latency",
     .summary = "sessions with a latency goal go first, the others fill in",
     .uses = SCHED_USES_LATENCY,
+    .gpu_bytes = sizeof(struct latency_gpu),
     .begin = latency_begin,
     .decide = latency_decide,
     .charge = sched_turn_charge,

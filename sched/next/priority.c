@@ -11,6 +11,11 @@
 #include "sched/next/next.h"
 #include "sched/turn.h"
 
+/* Of the session of the turn, with what it has gained. */
+struct priority_gpu {
+    uint64_t turn_priority;
+};
+
 static uint64_t priority_of(const struct sched *sched, const struct sched_session *session,
                             uint64_t now)
 {
@@ -21,6 +26,7 @@ static uint64_t priority_of(const struct sched *sched, const struct sched_sessio
 
 static void priority_decide(struct sched *sched, uint64_t now)
 {
+    struct priority_gpu *own = sched_own_gpu(sched);
     uint32_t next = SCHED_NONE;
     uint64_t best = 0;
     bool higher = false;
@@ -30,7 +36,7 @@ static void priority_decide(struct sched *sched, uint64_t now)
         if (slot == sched->turn.slot || !sched_turn_may_begin(sched, slot, now)) {
             continue;
         }
-        higher = higher || (session->ready && priority > sched->turn_priority);
+        higher = higher || (session->ready && priority > own->turn_priority);
         if (next == SCHED_NONE || priority > best ||
             (priority == best && session->order < sched->sessions[next].order)) {
             next = slot;
@@ -48,7 +54,7 @@ static void priority_decide(struct sched *sched, uint64_t now)
         best = sched->sessions[last].request.priority;
     }
     if (next != SCHED_NONE) {
-        sched->turn_priority = best;
+        own->turn_priority = best;
         sched_turn_start(sched, next, (double)sched->settings.slice_ns, now);
     }
 }
@@ -57,6 +63,7 @@ const struct sched_policy sched_policy_priority = {
     .name = "priority",
     .summary = "strict priority, one session at a time; waiting ones rise",
     .uses = SCHED_USES_HOLD | SCHED_USES(SLICE) | SCHED_USES(AGING) | SCHED_USES(PRIORITY),
+    .gpu_bytes = sizeof(struct priority_gpu),
     .anticipates = true,
     .begin = sched_turn_reset,
     .decide = priority_decide,

@@ -20,6 +20,18 @@
 
 #include "sched/next/next.h"
 
+/* A session: the phase it is in, and its place in the queue of that. */
+struct ps_session {
+    enum gpu_phase phase;
+    uint64_t phase_since;
+    bool aged; /* it has its turn because too many have passed it */
+};
+
+static struct ps_session *ps_own(const struct sched *sched, uint32_t slot)
+{
+    return sched_own_session(sched, slot);
+}
+
 struct ps_choice {
     struct sched *sched;
     bool bandwidth; /* ps_bandwidth */
@@ -35,39 +47,41 @@ struct ps_choice {
 static void ps_queue(struct sched *sched, uint64_t now)
 {
     sched_each (sched, slot) {
-        struct sched_session *session = &sched->sessions[slot];
+        const struct sched_session *session = &sched->sessions[slot];
+        struct ps_session *own = ps_own(sched, slot);
         bool had_slice = session->awake && now - session->turn_began >= sched->settings.slice_ns;
         if (!session->ready) {
-            session->phase_since = SCHED_NEVER;
-            session->aged = false;
-        } else if (session->phase_since == SCHED_NEVER ||
-                   session->phase != session->request.phase || had_slice) {
-            session->phase = session->request.phase;
-            session->phase_since = now;
-            session->aged = false;
+            own->phase_since = SCHED_NEVER;
+            own->aged = false;
+        } else if (own->phase_since == SCHED_NEVER || own->phase != session->request.phase ||
+                   had_slice) {
+            own->phase = session->request.phase;
+            own->phase_since = now;
+            own->aged = false;
         }
     }
 }
 
-static bool ps_bandwidth_fits(const struct ps_choice *choice, const struct sched_session *session)
+static bool ps_bandwidth_fits(const struct ps_choice *choice, uint32_t slot)
 {
     const struct sched *sched = choice->sched;
+    const struct sched_session *session = &sched->sessions[slot];
     double room = (double)sched->gpu.bandwidth * sched->settings.bandwidth_percent / 100;
-    return !choice->bandwidth || session->phase != GPU_PHASE_KL || !choice->kernels ||
+    return !choice->bandwidth || ps_own(sched, slot)->phase != GPU_PHASE_KL || !choice->kernels ||
            (double)choice->bandwidth_used + (double)session->request.bandwidth <= room;
 }
 
-static bool ps_before(const struct sched_session *a, const struct sched_session *b)
+static bool ps_before(const struct ps_session *a, const struct ps_session *b)
 {
     return a->phase_since < b->phase_since; /* equals: the lower slot, which comes first */
 }
 
 static void ps_take(struct ps_choice *choice, uint32_t slot)
 {
-    struct sched_session *session = &choice->sched->sessions[slot];
+    const struct sched_session *session = &choice->sched->sessions[slot];
     sched_wake(choice->sched, slot, SCHED_NEVER, 0);
     choice->chosen++;
-    if (session->phase == GPU_PHASE_KL) {
+    if (ps_own(choice->sched, slot)->phase == GPU_PHASE_KL) {
         choice->kernels = true;
         choice->demand_ppm += session->request.demand_ppm;
         choice->bandwidth_used += session->request.bandwidth;
@@ -82,9 +96,10 @@ static bool ps_take_first(struct ps_choice *choice, unsigned phases, uint64_t de
     uint32_t first = SCHED_NONE;
     sched_each (sched, slot) {
         const struct sched_session *session = &sched->sessions[slot];
-        if (session->ready && !session->woken && (PS_BIT(session->phase) & phases) != 0 &&
-            session->request.demand_ppm <= demand_room && ps_bandwidth_fits(choice, session) &&
-            (first == SCHED_NONE || ps_before(session, &sched->sessions[first]))) {
+        if (session->ready && !session->woken &&
+            (PS_BIT(ps_own(sched, slot)->phase) & phases) != 0 &&
+            session->request.demand_ppm <= demand_room && ps_bandwidth_fits(choice, slot) &&
+            (first == SCHED_NONE || ps_before(ps_own(sched, slot), ps_own(sched, first)))) {
             first = slot;
         }
     }
@@ -107,7 +122,7 @@ static void ps_take_aged(struct ps_choice *choice, uint64_t now)
         sched_each (sched, slot) {
             const struct sched_session *session = &sched->sessions[slot];
             uint32_t passed = sched_passed(session, now);
-            passed = session->aged ? UINT32_MAX : passed;
+            passed = ps_own(sched, slot)->aged ? UINT32_MAX : passed;
             if (session->ready && !session->woken && passed >= sched->settings.passed_max &&
                 passed > most) {
                 first = slot;
@@ -118,7 +133,7 @@ static void ps_take_aged(struct ps_choice *choice, uint64_t now)
             return;
         }
         ps_take(choice, first);
-        sched->sessions[first].aged = true;
+        ps_own(sched, first)->aged = true;
     }
 }
 
@@ -126,7 +141,7 @@ static bool ps_has(const struct ps_choice *choice, unsigned phases)
 {
     const struct sched *sched = choice->sched;
     for (uint32_t i = 0; i < sched->awake_count; i++) {
-        if ((PS_BIT(sched->sessions[sched->awake[i].slot].phase) & phases) != 0) {
+        if ((PS_BIT(ps_own(sched, sched->awake[i].slot)->phase) & phases) != 0) {
             return true;
         }
     }
@@ -165,7 +180,7 @@ static void ps_turns(struct sched *sched, uint64_t now)
     for (uint32_t i = 0; i < sched->awake_count; i++) {
         struct sched_awake *awake = &sched->awake[i];
         struct sched_session *session = &sched->sessions[awake->slot];
-        if (!session->awake || session->turn_began < session->phase_since) {
+        if (!session->awake || session->turn_began < ps_own(sched, awake->slot)->phase_since) {
             sched_turn_begins(sched, awake->slot, now);
         }
         if (others) {
@@ -194,6 +209,11 @@ static void ps_bandwidth_decide(struct sched *sched, uint64_t now)
     ps_decide_with(sched, true, now);
 }
 
+static void ps_join(struct sched *sched, uint32_t slot)
+{
+    *ps_own(sched, slot) = (struct ps_session){.phase_since = SCHED_NEVER};
+}
+
 static enum ga_status ps_bandwidth_check(const struct sched_settings *settings,
                                          const struct sched_gpu *gpu, char *why, size_t why_room)
 {
@@ -211,13 +231,17 @@ const struct sched_policy sched_policy_ps = {
     .name = "ps",
     .summary = "phase selection: sessions in different phases work side by side",
     .uses = SCHED_USES(SLICE) | SCHED_USES(PASSED_MAX),
+    .session_bytes = sizeof(struct ps_session),
     .decide = ps_decide,
+    .join = ps_join,
 };
 
 const struct sched_policy sched_policy_ps_bandwidth = {
     .name = "ps_bandwidth",
     .summary = "phase selection that keeps kernels apart which want the memory's bandwidth",
     .uses = SCHED_USES(SLICE) | SCHED_USES(PASSED_MAX) | SCHED_USES(BANDWIDTH_PERCENT),
+    .session_bytes = sizeof(struct ps_session),
     .check = ps_bandwidth_check,
     .decide = ps_bandwidth_decide,
+    .join = ps_join,
 };

@@ -25,7 +25,7 @@ static void tfs_charge(struct sched *sched, uint32_t slot, enum gpu_engine engin
 {
     if (slot == sched->turn.slot) {
         sched_turn_charge(sched, slot, engine, used_ns, now);
-    } else if (sched->epoch_tenant != SCHED_NONE) {
+    } else if (sched->kept_tenant != SCHED_NONE) {
         sched->tenants[sched->sessions[slot].tenant].debt += (double)used_ns;
     }
 }
@@ -34,6 +34,8 @@ const struct sched_policy sched_policy_tfs = {
     .name = "tfs",
     .summary = "true fair share: turns by the tenants' weights; overshoot is paid back",
     .uses = SCHED_USES_HOLD | SCHED_USES(SHARE),
+    .tenant_bytes = sizeof(struct sched_epoch_tenant),
+    .gpu_bytes = sizeof(struct sched_epoch_gpu),
     .anticipates = true,
     .begin = sched_epoch_reset,
     .decide = tfs_decide,

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "sched/absent.h"
@@ -185,7 +186,7 @@ Test(absent, what_a_tenant_owes)
 
 Test(absent, service_fades_while_he_is_absent)
 {
-    struct sched_tenant tenant = {.number = 7, .gs = 100 * MS, .cgs = 50 * MS, .due = 3};
+    struct sched_tenant tenant = {.number = 7, .gs = 100 * MS, .cgs = 50 * MS};
     for (uint64_t quanta = 0; quanta < 3; quanta++) {
         begin("none");
         sched_absent_keep(sched, &tenant, now);
@@ -195,10 +196,29 @@ Test(absent, service_fades_while_he_is_absent)
         const double cgs[] = {50.0 * MS, 90.0 * MS, 18.0 * MS}; /* 0.8 gs + 0.2 cgs; 0.2 of that */
         cr_assert_float_eq(taken.gs, quanta == 0 ? 100.0 * MS : 0, 1);
         cr_assert_float_eq(taken.cgs, cgs[quanta], 1);
-        cr_assert_float_eq(taken.due, 0, 0, "of an epoch that is over");
         cr_assert_eq(sched->absent_count, 0u);
         sched_destroy(sched);
     }
+}
+
+/* The state that a policy keeps of a tenant (of an epoch that is over) is not the next one's. */
+Test(absent, a_row_begins_without_the_state_of_policies)
+{
+    begin("tfs");
+    uint32_t rows = 0;
+    for (uint64_t tenant = 0; rows == 0 || rows < sched->tenant_room; tenant++) {
+        uint32_t slot = join(tenant, 0);
+        memset(sched_own_tenant(sched, sched->sessions[slot].tenant), 0xff,
+               sched->own_tenants.bytes);
+        sched_leave(sched, slot, now);
+        rows = sched->tenant_count;
+    }
+    uint32_t slot = join(1000, 0); /* all rows have been used */
+    const unsigned char *own = sched_own_tenant(sched, sched->sessions[slot].tenant);
+    for (size_t i = 0; i < sched->own_tenants.bytes; i++) {
+        cr_assert_eq(own[i], 0);
+    }
+    sched_destroy(sched);
 }
 
 /* A service of 1250 ns is one of 1000 ns of a quantum later, and one of 200 of the next. */
