@@ -201,7 +201,7 @@ const char *conf_key_allowed(const struct conf_key *key)
     return policies;
 }
 
-/* What a list of policies or of a policy's keys adds to the help. */
+/* Adds what the policies say of themselves, and which of them use a key. */
 static void help_of_policies(const struct conf_key *key, char *text, size_t size)
 {
     char users[300];
@@ -209,8 +209,9 @@ static void help_of_policies(const struct conf_key *key, char *text, size_t size
     for (size_t i = 0; key->type == CONF_TYPE_POLICY && (policy = sched_policy_at(i)) != NULL;
          i++) {
         size_t used = strlen(text);
-        snprintf(text + used, size - used, " %s: %s.", sched_policy_name(policy),
-                 sched_policy_summary(policy));
+        snprintf(text + used, size - used, "%s%s (%s)%s", i == 0 ? " " : ", ",
+                 sched_policy_name(policy), sched_policy_summary(policy),
+                 sched_policy_at(i + 1) == NULL ? "." : "");
     }
     if (conf_key_schedules(key) && !sched_policy_uses(sched_policy_at(0), key->name)) {
         size_t used = strlen(text);

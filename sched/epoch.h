@@ -9,7 +9,7 @@
  * it if it comes back in the epoch. The next epoch begins as soon as all with work have had theirs.
  * The rest that it leaves goes to the others by their weights.
  *
- * Debts: who is alone uses the GPU for nothing, but owes what he uses when others have come back.
+ * Debts: who is alone uses the GPU for nothing, but owes what it uses when others have come back.
  * While all that have work owe, their debts would be forgiven if epochs passed in no time: so the
  * turns of those pass that are about to come back, and that use enough of the GPU to be waited for,
  * or are owed many times their pause: they would find another one's operation behind each.
@@ -19,7 +19,7 @@
 
 #include "sched/policy.h"
 
-/* What a policy of epochs keeps (struct sched_policy). The tenant whose turn is or was the last is
+/* The state of a policy of epochs (struct sched_policy). The tenant whose turn is or was the last is
  * the one whose row is kept; SCHED_NONE: there has been no epoch yet. */
 struct sched_epoch_tenant {
     double due;    /* what its turn in this epoch may take */

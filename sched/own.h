@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the policies themselves: for each session, tenant and GPU as many bytes as the policy
- * that wants most (struct sched_policy), so that nothing is allocated when the policy changes.
+/* The state of the policies themselves: for each session, tenant and GPU as many bytes as the
+ * policy that wants most (struct sched_policy): nothing is allocated when the policy changes.
  *
  * All of it is zero when a policy begins, and a tenant's when its row gets another tenant; of a
  * session that joins it is what the policy's `join` makes of it. */

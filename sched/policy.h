@@ -42,8 +42,8 @@ struct sched_tenant {
     uint64_t number;
     uint32_t weight;
     uint32_t sessions; /* that are here; 0: another tenant may take the row (absent.h) */
-    /* What it owes, ns: for turns of its own that were too long, and left by sessions that are gone
-     * for the next one. It stays if the policy changes, and while the tenant is absent. */
+    /* Its debts, ns: for turns of its own that were too long, and those that sessions have left to
+     * the next one. It stays if the policy changes, and while the tenant is absent. */
     double debt, debt_left;
     uint32_t working;    /* sessions that have work */
     uint64_t idle_since; /* none has since then; SCHED_NEVER: one has, or none has had any yet */
@@ -94,7 +94,7 @@ struct sched {
     uint64_t quantum_end; /* of the history (history.h) */
     /* The quantum of tenants has begun then; the longest operation in it, and in the one before. */
     uint64_t tenants_since, longest_ns, longest_before_ns;
-    /* What tenants have had has faded until then; the longest operation of late. */
+    /* The service of tenants has faded until then; the longest operation of late. */
     uint64_t faded_at;
     double recent_longest_ns;
     struct sched_turn turn;
@@ -102,7 +102,7 @@ struct sched {
     struct sched_own own_sessions, own_tenants, own_gpu; /* session_room, tenant_room, 1 */
 };
 
-/* What a policy uses: bits of `uses`. */
+/* The bits of `uses`. */
 enum sched_used {
 #define SCHED_SETTING(id, ...) SCHED_USED_##id,
 #define SCHED_LIMIT(id, name)  SCHED_USED_##id,
@@ -143,7 +143,7 @@ struct sched_policy {
     void (*leave)(struct sched *sched, uint32_t slot, uint64_t now);
 };
 
-/* What the policy keeps of a session, of a row of the tenants, of the GPU. */
+/* The policy's own state of a session, of a row of the tenants, of the GPU. */
 static inline void *sched_own_session(const struct sched *sched, uint32_t slot)
 {
     return sched->own_sessions.of + slot * sched->own_sessions.bytes;

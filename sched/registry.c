@@ -5,13 +5,8 @@
 #include "sched/next/next.h"
 #include "sched/policy.h"
 
-static const struct sched_policy *const policies[] = {
-    &sched_policy_none,     &sched_policy_rr,       &sched_policy_las,
-    &sched_policy_las_fcfs, &sched_policy_las_fill, &sched_policy_fs,
-    &sched_policy_tfs,      &sched_policy_ps,       &sched_policy_ps_bandwidth,
-    &sched_policy_groups,   &sched_policy_priority, &sched_policy_latency,
-    &sched_policy_auto,
-};
+#define POLICY_LISTED(name) &sched_policy_##name,
+static const struct sched_policy *const policies[] = {SCHED_POLICIES(POLICY_LISTED)};
 
 const struct sched_policy *sched_policy_at(size_t i)
 {

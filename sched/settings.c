@@ -50,7 +50,7 @@ struct sched_settings sched_settings_default(void)
     return settings;
 }
 
-/* What two settings are to each other, whatever the policy is. */
+/* The relations of two settings, whatever the policy is. */
 struct order {
     bool holds;
     const char *key;

@@ -63,7 +63,7 @@ static void line_keep(void *user, const char *line)
     snprintf(text + strlen(text), 1000 - strlen(text), "%s\n", line);
 }
 
-/* What a policy does not use is told, if the file gives it. */
+/* A key of the file that the policy does not use is told. */
 Test(scheduling, keys_without_effect)
 {
     const struct {

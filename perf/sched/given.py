@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tenants are given of a GPU, as the log of a gpuaasd with `record_phases = yes` says: the time
-of their turns, and what their work takes besides. In a turn nobody but its owner keeps the GPU from
-working: how much of it the owner's programs use on a busy machine is not the policy's doing. What
-passes between two turns is given to nobody."""
+"""The GPU time that tenants are given, as the log of a gpuaasd with `record_phases = yes` says: the
+time of their turns, and the time that their work takes besides. In a turn nobody but its owner
+keeps the GPU from working: how much of it the owner's programs use on a busy machine is not the
+policy's doing. The time between two turns is given to nobody."""
 
 import re
 
@@ -22,8 +22,8 @@ def common(one, other):
 
 
 def given_and_wanted(log, tenants):
-    """Of each tenant, when it was given the GPU, and when it wanted or had it. `tenants`: process
-    id -> name."""
+    """Two maps by tenant: when it was given the GPU, and when it wanted or had it. `tenants`:
+    process id -> name."""
     by_address = {address: tenants[int(pid)] for address, pid in CONNECTED.findall(log)
                   if int(pid) in tenants}
     given = {name: [] for name in tenants.values()}
@@ -39,8 +39,8 @@ def given_and_wanted(log, tenants):
 
 
 def parts(log, tenants, begin, end):
-    """Of the time between begin and end in which all tenants wanted the GPU: how long it was, in
-    seconds, and the part of each of what they were given."""
+    """How long all tenants wanted the GPU between begin and end, in seconds; and the part of each
+    of what they were given in that time."""
     given, wanted = given_and_wanted(log, tenants)
     contended = [(begin, end)]
     for of in wanted.values():

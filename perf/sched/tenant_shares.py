@@ -156,8 +156,8 @@ def measure(build, name, hold, options):
 
 
 def line_of(row):
-    told = ", ".join(f"{name} {row['given'][name]:.3f} (worked {row['worked'][name]:.3f}, predicted "
-                     f"{row['predicted'][name]:.3f}, entitled to {due:.3f})"
+    told = ", ".join(f"{name} {row['given'][name]:.3f} (worked {row['worked'][name]:.3f}, "
+                     f"predicted {row['predicted'][name]:.3f}, entitled to {due:.3f})"
                      for name, due in row["entitled"].items())
     end = f"; all wanted it for {row['all_want_s']:.1f} s, it worked for {row['busy']:.0%}"
     end += " VOID" if row["void"] else \

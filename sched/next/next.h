@@ -5,9 +5,13 @@
 
 #include "sched/policy.h"
 
-extern const struct sched_policy sched_policy_none, sched_policy_rr, sched_policy_las,
-    sched_policy_las_fcfs, sched_policy_las_fill, sched_policy_fs, sched_policy_tfs,
-    sched_policy_ps, sched_policy_ps_bandwidth, sched_policy_groups, sched_policy_priority,
-    sched_policy_latency, sched_policy_auto;
+/* All of them, in the order of docs/scheduling.md. */
+#define SCHED_POLICIES(policy)                                                                     \
+    policy(none) policy(rr) policy(las) policy(las_fcfs) policy(las_fill) policy(fs) policy(tfs)   \
+        policy(ps) policy(ps_bandwidth) policy(groups) policy(priority) policy(latency)            \
+            policy(auto)
+
+#define SCHED_POLICY_DECLARED(name) extern const struct sched_policy sched_policy_##name;
+SCHED_POLICIES(SCHED_POLICY_DECLARED)
 
 #endif

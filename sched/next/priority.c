@@ -11,7 +11,7 @@
 #include "sched/next/next.h"
 #include "sched/turn.h"
 
-/* Of the session of the turn, with what it has gained. */
+/* The priority of the session of the turn, with what it has gained. */
 struct priority_gpu {
     uint64_t turn_priority;
 };
