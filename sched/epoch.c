@@ -9,9 +9,12 @@
 /* As long as it takes to wake another session (gpuaasd: tens of us): waiting so long before a
  * switch loses at most twice of what is lost if the length of the pause is known. */
 #define EPOCH_HAND_OVER_NS (100 * GA_NS_PER_US)
-#define EPOCH_PAUSES       2 /* a tenant is not expected after so many times its usual pause, */
-#define EPOCH_PAUSE_WORK   9 /* nor if that is more than so many times what it uses: it wants 10 %, */
-#define EPOCH_DEBT_PAUSES  8 /* unless others owe so many times it */
+/* A tenant is not expected after so many times its usual pause. */
+#define EPOCH_PAUSES 2
+/* Nor if its pause is more than so many times what it uses (it wants 10 %), unless others owe it so
+ * many pauses. */
+#define EPOCH_PAUSE_WORK  9
+#define EPOCH_DEBT_PAUSES 8
 
 static struct sched_epoch_tenant *epoch_of(const struct sched *sched, uint32_t row)
 {

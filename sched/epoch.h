@@ -19,8 +19,8 @@
 
 #include "sched/policy.h"
 
-/* The state of a policy of epochs (struct sched_policy). The tenant whose turn is or was the last is
- * the one whose row is kept; SCHED_NONE: there has been no epoch yet. */
+/* The state of a policy of epochs (struct sched_policy). The tenant whose turn is or was the last
+ * is the one whose row is kept; SCHED_NONE: there has been no epoch yet. */
 struct sched_epoch_tenant {
     double due;    /* what its turn in this epoch may take */
     bool sits_out; /* it has work, and no turn in this epoch because of its debt */
