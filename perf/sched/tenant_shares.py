@@ -20,9 +20,9 @@ import time
 from contextlib import ExitStack
 
 import real  # noqa: F401  (the path of the end-to-end tests)
-import entitled
 import given
-import harness
+from lib import entitlement
+from lib import harness
 
 HOLDS = ["500us", "50ms"]  # the default, and a long one
 BUSY = 0.9
@@ -111,7 +111,7 @@ def looked(build, tenants, hold, seconds):
     that the GPU has worked, and for which part of the time it has."""
     limits = {name: ([f"share={100 * tenant.weight}"], None, 0)
               for name, tenant in tenants.items()}
-    with entitled.node(build, "tfs", limits, f"hold = {hold}\n",
+    with entitlement.node(build, "tfs", limits, f"hold = {hold}\n",
                        "record_phases = yes") as here, ExitStack() as stack:
         for name, tenant in tenants.items():
             work(here, name, tenant, stack)

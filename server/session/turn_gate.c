@@ -201,7 +201,7 @@ static bool turn_look(struct turn_gate *gate, struct server_app *app, enum gpu_p
     return false;
 }
 
-/* The same of its begin. */
+/* The line of a turn that begins. */
 static void turn_record(const struct turn_gate *gate, uint64_t wanted_ns)
 {
     ga_info_each(NULL,

@@ -25,6 +25,7 @@ class Node:
     def __init__(self, build, server, admin):
         self.build, self.server, self.admin = build, server, admin
         self.ending = False
+        self.tenants = {}  # of programs, by their process ids
 
     def tenant(self, name, *limits):
         self.admin.run("tenant", "add", name, *limits)
@@ -35,9 +36,11 @@ class Node:
 
     def program(self, name, kernel_ms, pause_us=0, rounds=0, way="stream"):
         arguments = [way, "0", str(round(kernel_ms * BLOCKS_MS)), str(rounds), str(pause_us)]
-        return harness.Process([self.build.program("decoys"), *arguments],
-                               self.build.remote([self.server], GPUAAS_TOKEN_FILE=self.token(name)),
-                               stdin=subprocess.DEVNULL)
+        env = self.build.remote([self.server], GPUAAS_TOKEN_FILE=self.token(name))
+        program = harness.Process([self.build.program("decoys"), *arguments], env,
+                                  stdin=subprocess.DEVNULL)
+        self.tenants[program.pid] = name
+        return program
 
     def requests(self, name, kernel_ms, rounds):
         """A process for each request, one after the other."""
@@ -62,10 +65,10 @@ class Node:
 
 
 @contextlib.contextmanager
-def node(build, policy, tenants, keys=""):
+def node(build, policy, tenants, keys="", server_keys=""):
     """Tenants by name: their limits, the length of a kernel in ms, the pause behind it in us."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-entitled-") as folder:
-        auth = f"auth = on\nstore = {folder}/store.db\nspare_backends = 3"
+        auth = f"auth = on\nstore = {folder}/store.db\nspare_backends = 3\n{server_keys}"
         config = ctl.configuration(folder, gpus=0, keys=auth) + GPU + f"policy = {policy}\n{keys}"
         with harness.serving(build, config=config) as server, contextlib.ExitStack() as stack:
             here = Node(build, server, ctl.Ctl(build, folder))
