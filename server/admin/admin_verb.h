@@ -88,50 +88,12 @@ void admin_set_drain(json_t *object, const struct drain *drain);
 /* The use of a GPU by a session, and how it used it (admin_monitor.c). */
 json_t *admin_monitor(const struct status_gpu *gpu);
 
-/* ---- the verbs, by file */
+/* ---- the functions of the verbs */
 
-enum admin_code admin_verb_drain(struct admin_call *call); /* admin_life.c */
-enum admin_code admin_verb_undrain(struct admin_call *call);
-enum admin_code admin_verb_reload(struct admin_call *call);
-
-enum admin_code admin_verb_feedback(struct admin_call *call); /* admin_monitor.c */
-enum admin_code admin_verb_health(struct admin_call *call);   /* admin_node.c */
-enum admin_code admin_verb_gpus(struct admin_call *call);
-enum admin_code admin_verb_config_show(struct admin_call *call);
-enum admin_code admin_verb_policies(struct admin_call *call); /* admin_policy.c */
-enum admin_code admin_verb_policy_set(struct admin_call *call);
-enum admin_code admin_verb_sessions(struct admin_call *call); /* admin_sessions.c */
-enum admin_code admin_verb_session_show(struct admin_call *call);
-enum admin_code admin_verb_session_kill(struct admin_call *call);
-enum admin_code admin_verb_tenants(struct admin_call *call); /* admin_tenants.c */
-enum admin_code admin_verb_tenant_show(struct admin_call *call);
-enum admin_code admin_verb_tenant_add(struct admin_call *call); /* admin_tenant_changes.c */
-enum admin_code admin_verb_tenant_set_quota(struct admin_call *call);
-enum admin_code admin_verb_tenant_describe(struct admin_call *call);
-enum admin_code admin_verb_tenant_suspend(struct admin_call *call);
-enum admin_code admin_verb_tenant_resume(struct admin_call *call);
-enum admin_code admin_verb_tenant_remove(struct admin_call *call);
-enum admin_code admin_verb_tenant_rename(struct admin_call *call);
-enum admin_code admin_verb_users(struct admin_call *call); /* admin_users.c */
-enum admin_code admin_verb_user_show(struct admin_call *call);
-enum admin_code admin_verb_user_add(struct admin_call *call);
-enum admin_code admin_verb_user_set_quota(struct admin_call *call);
-enum admin_code admin_verb_user_suspend(struct admin_call *call);
-enum admin_code admin_verb_user_resume(struct admin_call *call);
-enum admin_code admin_verb_user_remove(struct admin_call *call);
-enum admin_code admin_verb_groups(struct admin_call *call); /* admin_groups.c */
-enum admin_code admin_verb_group_add(struct admin_call *call);
-enum admin_code admin_verb_group_join(struct admin_call *call);
-enum admin_code admin_verb_group_leave(struct admin_call *call);
-enum admin_code admin_verb_group_remove(struct admin_call *call);
-enum admin_code admin_verb_locals(struct admin_call *call); /* admin_locals.c */
-enum admin_code admin_verb_local_set(struct admin_call *call);
-enum admin_code admin_verb_local_remove(struct admin_call *call);
-enum admin_code admin_verb_credentials(struct admin_call *call); /* admin_credentials.c */
-enum admin_code admin_verb_token_issue(struct admin_call *call);
-enum admin_code admin_verb_token_rotate(struct admin_call *call);
-enum admin_code admin_verb_cert_enter(struct admin_call *call);
-enum admin_code admin_verb_credential_revoke(struct admin_call *call);
-enum admin_code admin_verb_usage(struct admin_call *call); /* admin_usage.c */
+#define VERB(name, changes, run, ...) enum admin_code run(struct admin_call *call);
+#define READ(name, run, ...)          enum admin_code run(struct admin_call *call);
+#include "server/admin/admin_verbs.def"
+#undef VERB
+#undef READ
 
 #endif
