@@ -126,10 +126,9 @@ enum channel_verb {
 };
 /* The kinds of lent amounts. Objects have no bytes: they are counted. */
 enum channel_lent {
-    CHANNEL_LENT_DEVICE,  /* memory of a GPU */
-    CHANNEL_LENT_HOST,    /* pinned memory of the node */
-    CHANNEL_LENT_MODULES, /* images of modules */
-    CHANNEL_LENT_OBJECTS,
+#define LENT(kind, limit, figure, grain, text) CHANNEL_LENT_##kind,
+#include "server/lent.def"
+#undef LENT
     CHANNEL_LENT_KINDS
 };
 /* The receivers of TRIM: all that use the GPU, or the tenant's own. */

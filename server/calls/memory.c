@@ -9,6 +9,7 @@
 #include "api/server_dispatch.h"
 #include "base/clock.h"
 #include "server/calls/ipc.h"
+#include "server/lent.h"
 #include "server/session/conn.h"
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"
@@ -271,7 +272,7 @@ CUresult server_do_ga_memory_info(struct server_app *app, struct ga_memory_info_
     if (session != NULL && app->ledger->quota != NULL) {
         uint64_t room = ledger_room(app->ledger, session->gpu);
         results->free_bytes = room < results->free_bytes ? room : results->free_bytes;
-        results->total_bytes = quota_shown(app->ledger->quota, results->total_bytes);
+        results->total_bytes = lent_shown(&app->ledger->quota->shown, results->total_bytes);
         if (results->free_bytes > results->total_bytes) { /* its limit has been raised since */
             results->free_bytes = results->total_bytes;
         }

@@ -22,6 +22,7 @@
 #include "api/cuda_names.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/lent.h"
 
 #define READ_FILLS 4u /* of its buffer, in a turn of the loop */
 
@@ -146,7 +147,7 @@ static void control_client_welcome(struct control_client *client)
     struct handshake_device room[CONF_GPUS_MAX];
     devices_welcome(&clients->processes->devices, application->gpus, application->gpu_count, room);
     for (uint32_t i = 0; i < application->gpu_count; i++) {
-        room[i].memory_bytes = lending_shown(&application->shown, room[i].memory_bytes);
+        room[i].memory_bytes = lent_shown(&application->shown, room[i].memory_bytes);
     }
     const struct handshake_welcome welcome = {
         .major = WIRE_MAJOR,

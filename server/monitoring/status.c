@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/applications/application.h"
 #include "server/applications/tenant_applications.h"
+#include "server/lent.h"
 #include "server/monitoring/monitoring.h"
 #include "server/monitoring/process_status.h"
 #include "server/usage/seat_use.h"
@@ -99,13 +100,11 @@ static void log_gpu(void *user, const struct status_application *application,
 
 static void log_tenant(void *user, const struct status_tenant *tenant)
 {
-    static const char *const words[] = {"bytes of device memory", "bytes of pinned memory",
-                                        "bytes of images", "objects"};
     (void)user;
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
         ga_info_each(NULL, "report: tenant %s, %u applications: %llu %s lent, %llu charged%s",
                      tenant->name, tenant->application_count,
-                     (unsigned long long)tenant->lent[kind], words[kind],
+                     (unsigned long long)tenant->lent[kind], lent_table[kind].text,
                      (unsigned long long)tenant->charged[kind],
                      tenant->balanced ? "" : "; a process has charged more than it was lent");
     }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/lent.h"
 
 void ledger_init(struct ledger *ledger, struct figures *figures)
 {
@@ -76,15 +77,6 @@ static void figure_lower(struct ledger *ledger, enum figure held, uint64_t amoun
 
 /* ---- and with the tenant's others */
 
-/* CHANNEL_LENT_KINDS: it is not lent. */
-static enum channel_lent ledger_kind(enum figure held)
-{
-    return held == FIGURE_PINNED_BYTES || held == FIGURE_SHARED_BYTES ? CHANNEL_LENT_HOST
-           : held == FIGURE_MODULE_BYTES                              ? CHANNEL_LENT_MODULES
-           : held == FIGURE_OBJECTS                                   ? CHANNEL_LENT_OBJECTS
-                                                                      : CHANNEL_LENT_KINDS;
-}
-
 static CUresult ledger_quota_take(struct ledger *ledger, enum channel_lent kind, uint32_t gpu,
                                   uint64_t amount)
 {
@@ -104,10 +96,10 @@ static void ledger_quota_give(struct ledger *ledger, enum channel_lent kind, uin
 /* The figure never tells more than has been taken. */
 CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount)
 {
-    CU_TRY(ledger_quota_take(ledger, ledger_kind(held), 0, amount));
+    CU_TRY(ledger_quota_take(ledger, lent_kind(held), 0, amount));
     CUresult rc = figure_raise(ledger, held, amount);
     if (rc != CUDA_SUCCESS) {
-        ledger_quota_give(ledger, ledger_kind(held), 0, amount);
+        ledger_quota_give(ledger, lent_kind(held), 0, amount);
     }
     return rc;
 }
@@ -115,7 +107,7 @@ CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount)
 void ledger_return(struct ledger *ledger, enum figure held, uint64_t amount)
 {
     figure_lower(ledger, held, amount);
-    ledger_quota_give(ledger, ledger_kind(held), 0, amount);
+    ledger_quota_give(ledger, lent_kind(held), 0, amount);
 }
 
 static void device_changed(const struct ledger *ledger)

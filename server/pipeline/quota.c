@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/lent.h"
 
 #define NOTE_NS GA_NS_PER_S
 
@@ -51,12 +52,6 @@ void quota_listen(struct quota *quota, void (*note)(void *user, const char *text
     }
 }
 
-/* The limit of each kind; device memory has LIMIT_GPU_MEM_PER_GPU, too. */
-static const enum limit lent_limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
-                                         [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
-                                         [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
-                                         [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
-
 static bool limit_differs(const struct quota *quota, const struct limits *limits, enum limit limit)
 {
     return quota_limit_of(quota, limit) != limits->of[limit];
@@ -65,7 +60,7 @@ static bool limit_differs(const struct quota *quota, const struct limits *limits
 void quota_limit(struct quota *quota, const struct limits *limits, uint32_t own)
 {
     for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
-        if (limit_differs(quota, limits, lent_limits[kind]) ||
+        if (limit_differs(quota, limits, lent_table[kind].limit) ||
             (kind == CHANNEL_LENT_DEVICE && limit_differs(quota, limits, LIMIT_GPU_MEM_PER_GPU))) {
             atomic_fetch_add(&quota->change[kind], 1);
         }
@@ -257,13 +252,4 @@ void quota_recall(struct quota *quota, const struct channel_request *packet)
     }
     (void)GA_FAILPOINT("backend: returned");
     quota->host.tell(quota->host.user, packet);
-}
-
-/* ---- what a program is told */
-
-uint64_t quota_shown(const struct quota *quota, uint64_t bytes)
-{
-    uint64_t all = quota->shown.of[LIMIT_GPU_MEM], each = quota->shown.of[LIMIT_GPU_MEM_PER_GPU];
-    uint64_t least = all < each ? all : each;
-    return bytes < least ? bytes : least;
 }

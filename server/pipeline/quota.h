@@ -108,8 +108,6 @@ void quota_changed(struct quota *quota);
  * memory, and `here` of them on this GPU; LIMIT_NONE: no limit. Asks gpuaasd only if others of the
  * tenant have changed what they have, or the limits have changed. */
 uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here);
-/* The memory that a program is told a GPU of `bytes` has. */
-uint64_t quota_shown(const struct quota *quota, uint64_t bytes);
 
 /* "tenant T" or "user U of tenant T": whose the limit is. */
 #define QUOTA_WHOSE_BYTES (2 * CHANNEL_TENANT_MAX + 20)

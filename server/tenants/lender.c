@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "server/lent.h"
 #include "server/tenants/lender_rates.h"
 #include "server/tenants/member.h"
 #include "server/tenants/tenant.h"
@@ -193,14 +194,10 @@ static bool lend(struct lender_seat *seat, const struct channel_request *wanted)
 static enum limit lender_limit_of(const struct lending_account *account,
                                   const struct channel_request *wanted)
 {
-    static const enum limit limits[] = {[CHANNEL_LENT_DEVICE] = LIMIT_GPU_MEM,
-                                        [CHANNEL_LENT_HOST] = LIMIT_HOST_PINNED,
-                                        [CHANNEL_LENT_MODULES] = LIMIT_MODULE_BYTES,
-                                        [CHANNEL_LENT_OBJECTS] = LIMIT_OBJECTS};
     uint64_t most = account->most[wanted->what], lent = account->lent[wanted->what];
     bool all = most != LIMIT_NONE && (lent > most || wanted->bytes > most - lent);
     return wanted->what == CHANNEL_LENT_DEVICE && !all ? LIMIT_GPU_MEM_PER_GPU
-                                                       : limits[wanted->what];
+                                                       : lent_table[wanted->what].limit;
 }
 
 static void lender_refuse(struct lender_seat *seat, const struct channel_request *wanted)
@@ -375,12 +372,8 @@ void lender_seat_room(struct lender_seat *seat)
 
 uint64_t lender_charged_of(const struct lender_seat *seat, enum channel_lent kind, uint32_t gpu)
 {
-    static const enum figure figures[] = {[CHANNEL_LENT_DEVICE] = FIGURE_DEVICE_BYTES,
-                                          [CHANNEL_LENT_HOST] = FIGURE_PINNED_BYTES,
-                                          [CHANNEL_LENT_MODULES] = FIGURE_MODULE_BYTES,
-                                          [CHANNEL_LENT_OBJECTS] = FIGURE_OBJECTS};
     const _Atomic uint64_t *at =
-        gpu != UINT32_MAX ? &seat->memory[gpu].bytes : &seat->figures->of[figures[kind]];
+        gpu != UINT32_MAX ? &seat->memory[gpu].bytes : &seat->figures->of[lent_table[kind].figure];
     uint64_t charged = atomic_load_explicit(at, memory_order_relaxed);
     if (kind == CHANNEL_LENT_HOST) {
         charged +=

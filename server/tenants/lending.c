@@ -3,12 +3,7 @@
 
 #include <stdlib.h>
 
-static const uint64_t grains[CHANNEL_LENT_KINDS] = {
-    [CHANNEL_LENT_DEVICE] = CHANNEL_GRAIN_BYTES,
-    [CHANNEL_LENT_HOST] = CHANNEL_GRAIN_BYTES,
-    [CHANNEL_LENT_MODULES] = CHANNEL_GRAIN_BYTES,
-    [CHANNEL_LENT_OBJECTS] = CHANNEL_GRAIN_OBJECTS,
-};
+#include "server/lent.h"
 
 static uint64_t *counts_make(uint32_t count)
 {
@@ -39,10 +34,9 @@ enum ga_status lending_share_init(struct lending_share *share, uint32_t gpu_coun
 
 void lending_limit(struct lending_account *account, const struct limits *limits)
 {
-    account->most[CHANNEL_LENT_DEVICE] = limits->of[LIMIT_GPU_MEM];
-    account->most[CHANNEL_LENT_HOST] = limits->of[LIMIT_HOST_PINNED];
-    account->most[CHANNEL_LENT_MODULES] = limits->of[LIMIT_MODULE_BYTES];
-    account->most[CHANNEL_LENT_OBJECTS] = limits->of[LIMIT_OBJECTS];
+    for (unsigned kind = 0; kind < CHANNEL_LENT_KINDS; kind++) {
+        account->most[kind] = limits->of[lent_table[kind].limit];
+    }
     account->most_each = limits->of[LIMIT_GPU_MEM_PER_GPU];
 }
 
@@ -107,7 +101,8 @@ uint64_t lending_lend(struct lending_account *account, struct lending_share *sha
                       enum channel_lent kind, uint32_t gpu, uint64_t wanted)
 {
     uint64_t room = lending_room(account, kind, gpu);
-    uint64_t grain = lending_is_boundless(account, kind) ? CHANNEL_BOUNDLESS : grains[kind];
+    uint64_t grain =
+        lending_is_boundless(account, kind) ? CHANNEL_BOUNDLESS : lent_table[kind].grain;
     uint64_t lent = rounded_up(wanted, grain);
     lent = lent < room ? lent : room;
     if (wanted == 0 || wanted > room || lent > UINT64_MAX - account->lent[kind]) {
@@ -151,11 +146,4 @@ void lending_end(struct lending_account *account, struct lending_share *share)
     }
     free(share->lent_on);
     share->lent_on = NULL;
-}
-
-uint64_t lending_shown(const struct limits *limits, uint64_t bytes)
-{
-    uint64_t all = limits->of[LIMIT_GPU_MEM], each = limits->of[LIMIT_GPU_MEM_PER_GPU];
-    uint64_t least = all < each ? all : each;
-    return bytes < least ? bytes : least;
 }

@@ -59,7 +59,4 @@ void lending_return(struct lending_account *account, struct lending_share *share
 /* The process is no more: all that it had comes back, and the share is freed. Once. */
 void lending_end(struct lending_account *account, struct lending_share *share);
 
-/* The memory that a program with these limits is told a GPU of `bytes` has. */
-uint64_t lending_shown(const struct limits *limits, uint64_t bytes);
-
 #endif
