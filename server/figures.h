@@ -54,6 +54,9 @@
     X(MODULE_BYTES, "bytes of images of modules")                                                  \
     X(OBJECTS, "objects")
 
+/* The ways of bytes: WAY(of FIGURE_..._IN and FIGURE_..._OUT) */
+#define FIGURES_WAYS(WAY) WAY(FRAMES) WAY(BULK) WAY(SHARED) WAY(RDMA)
+
 enum figure {
 #define FIGURE(name, text) FIGURE_##name,
     FIGURES(FIGURE)
@@ -101,6 +104,23 @@ struct figures {
     _Atomic uint64_t driver_bytes;
     struct gpu_figures gpus[FIGURES_GPUS];
 };
+
+/* Bytes to the node, and from it, by all ways. Any thread. */
+static inline uint64_t figures_in(const struct figures *figures)
+{
+#define FIGURES_WAY(way)                                                                           \
+    +atomic_load_explicit(&figures->of[FIGURE_##way##_IN], memory_order_relaxed)
+    return FIGURES_WAYS(FIGURES_WAY);
+#undef FIGURES_WAY
+}
+
+static inline uint64_t figures_out(const struct figures *figures)
+{
+#define FIGURES_WAY(way)                                                                           \
+    +atomic_load_explicit(&figures->of[FIGURE_##way##_OUT], memory_order_relaxed)
+    return FIGURES_WAYS(FIGURES_WAY);
+#undef FIGURES_WAY
+}
 
 /* When the engines of the GPUs have worked, so that gpuaasd can tell which applications have worked
  * at a time: the last pieces of time, each once, in the order in which they were measured. The

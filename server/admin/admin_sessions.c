@@ -77,12 +77,12 @@ static json_t *session_of(const struct status_application *application)
     admin_set_number(session, "gpu_mem_bytes", figures[FIGURE_DEVICE_BYTES]);
     admin_set_number(session, "host_mem_bytes", figures[FIGURE_HOST_BYTES]);
     admin_set_number(session, "shared_bytes", figures[FIGURE_SHARED_BYTES]);
-    admin_set_number(session, "in_bytes",
-                     figures[FIGURE_FRAMES_IN] + figures[FIGURE_BULK_IN] +
-                         figures[FIGURE_SHARED_IN] + figures[FIGURE_RDMA_IN]);
-    admin_set_number(session, "out_bytes",
-                     figures[FIGURE_FRAMES_OUT] + figures[FIGURE_BULK_OUT] +
-                         figures[FIGURE_SHARED_OUT] + figures[FIGURE_RDMA_OUT]);
+#define WAY_IN(way)  +figures[FIGURE_##way##_IN]
+#define WAY_OUT(way) +figures[FIGURE_##way##_OUT]
+    admin_set_number(session, "in_bytes", FIGURES_WAYS(WAY_IN));
+    admin_set_number(session, "out_bytes", FIGURES_WAYS(WAY_OUT));
+#undef WAY_IN
+#undef WAY_OUT
     return session;
 }
 

@@ -92,15 +92,4 @@ static inline void ledger_rate_waits(const struct ledger *ledger)
     atomic_fetch_add_explicit(&ledger->figures->rate_waits, 1, memory_order_relaxed);
 }
 
-/* Sums what has been moved on some ways. Any thread. */
-static inline uint64_t ledger_sum(const struct ledger *ledger, const enum figure *ways,
-                                  unsigned count)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sum += atomic_load_explicit(&ledger->figures->of[ways[i]], memory_order_relaxed);
-    }
-    return sum;
-}
-
 #endif

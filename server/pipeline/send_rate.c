@@ -6,13 +6,6 @@
 #define AHEAD_NS (GA_NS_PER_S / 40) /* bytes go in parts of so much time: not one by one */
 #define LOOK_NS  (GA_NS_PER_S / 20) /* who waits looks so often whether the limit has changed */
 
-static uint64_t sent_bytes(const struct ledger *ledger)
-{
-    static const enum figure out[] = {FIGURE_FRAMES_OUT, FIGURE_BULK_OUT, FIGURE_SHARED_OUT,
-                                      FIGURE_RDMA_OUT};
-    return ledger_sum(ledger, out, 4);
-}
-
 /* Whether there is a limit, whose rate is then up to date. */
 static bool rate_look(struct send_rate *limit, const struct ledger *ledger, uint64_t *now)
 {
@@ -28,9 +21,10 @@ static bool rate_look(struct send_rate *limit, const struct ledger *ledger, uint
     *now = ga_clock_ns();
     if (turn != limit->seen) {
         limit->seen = turn;
-        rate_change(rate, quota_limit_of(quota, LIMIT_BANDWIDTH_OUT), sent_bytes(ledger), *now);
+        rate_change(rate, quota_limit_of(quota, LIMIT_BANDWIDTH_OUT), figures_out(ledger->figures),
+                    *now);
     }
-    (void)rate_count(rate, sent_bytes(ledger), *now);
+    (void)rate_count(rate, figures_out(ledger->figures), *now);
     return rate->per_second != LIMIT_NONE;
 }
 

@@ -9,9 +9,7 @@
 
 static uint64_t count_of(const struct server_conn *conn, enum rate_kind kind)
 {
-    static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
-                                     FIGURE_RDMA_IN};
-    return kind == RATE_CALLS ? conn->calls : ledger_sum(conn->app->ledger, in, 4);
+    return kind == RATE_CALLS ? conn->calls : figures_in(conn->app->ledger->figures);
 }
 
 static void rates_take(struct server_app *app, uint32_t turn)

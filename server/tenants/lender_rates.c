@@ -47,13 +47,8 @@ bool lender_rates_any(const struct tenant *tenant)
  * a wait, perhaps a long one, pays for it. Meanwhile the others must not have its part. */
 static bool has_moved(struct lender_seat *seat)
 {
-    static const enum figure figures[] = {FIGURE_FRAMES_IN,  FIGURE_BULK_IN,    FIGURE_SHARED_IN,
-                                          FIGURE_RDMA_IN,    FIGURE_FRAMES_OUT, FIGURE_BULK_OUT,
-                                          FIGURE_SHARED_OUT, FIGURE_RDMA_OUT};
-    uint64_t moved = atomic_load_explicit(&seat->figures->rate_waits, memory_order_relaxed);
-    for (unsigned i = 0; i < sizeof figures / sizeof *figures; i++) {
-        moved += atomic_load_explicit(&seat->figures->of[figures[i]], memory_order_relaxed);
-    }
+    uint64_t moved = atomic_load_explicit(&seat->figures->rate_waits, memory_order_relaxed) +
+                     figures_in(seat->figures) + figures_out(seat->figures);
     bool has = moved != seat->moved;
     seat->moved = moved;
     return has;

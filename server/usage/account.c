@@ -107,13 +107,9 @@ static void memory_look(const struct account *account, struct account_row *row, 
     rise(&row->now.memory_peak, peak < most ? peak : most);
 }
 
-static uint64_t moved(const struct figures *figures, const enum figure ways[4])
+static uint64_t moved_most(uint64_t bytes)
 {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        sum += atomic_load_explicit(&figures->of[ways[i]], memory_order_relaxed);
-    }
-    return sum < INT64_MAX ? sum : INT64_MAX; /* a stranger's */
+    return bytes < INT64_MAX ? bytes : INT64_MAX; /* a stranger's */
 }
 
 static uint64_t *moved_of(struct account_row *row, unsigned way)
@@ -199,13 +195,9 @@ static void account_total(const struct account *account, struct account_row *row
 
 static void bytes_look(struct account *account)
 {
-    static const enum figure in[] = {FIGURE_FRAMES_IN, FIGURE_BULK_IN, FIGURE_SHARED_IN,
-                                     FIGURE_RDMA_IN},
-                             out[] = {FIGURE_FRAMES_OUT, FIGURE_BULK_OUT, FIGURE_SHARED_OUT,
-                                      FIGURE_RDMA_OUT};
     const struct figures *figures = account->seat->figures;
-    account_divide(account, 0, moved(figures, in));
-    account_divide(account, 1, moved(figures, out));
+    account_divide(account, 0, moved_most(figures_in(figures)));
+    account_divide(account, 1, moved_most(figures_out(figures)));
 }
 
 void account_look(struct account *account)
