@@ -231,8 +231,8 @@ static void gpus_check(struct reading *r)
 static void host_memory_complete(struct conf_server *server)
 {
     uint64_t share = soft_machine_memory() / HOST_MEMORY_SHARE;
-    if (server->application_host_memory == 0) {
-        server->application_host_memory = share > HOST_MEMORY_MIN ? share : HOST_MEMORY_MIN;
+    if (server->backend.application_host_memory == 0) {
+        server->backend.application_host_memory = share > HOST_MEMORY_MIN ? share : HOST_MEMORY_MIN;
     }
 }
 

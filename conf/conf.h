@@ -31,34 +31,39 @@ struct conf_ports {
     uint16_t first, last; /* 0, 0: any free port */
 };
 
+/* The part of [server] that backend processes need; it is sent to them as it is. */
+struct conf_backend {
+    struct conf_ports data_ports;
+    char advertise_address[CONF_TEXT_MAX]; /* "": that of the listener */
+    bool shm, rdma, compression, sandbox, record_phases;
+    uint32_t bulk_connections;
+    uint64_t session_queue_bytes, copy_overflow, image_store, client_cache;
+    uint64_t shared_memory, application_host_memory; /* of one application, at most */
+    uint32_t copy_overflow_wait_s;
+    uint32_t pending_connections;
+    uint32_t handshake_timeout_s, ticket_s, dead_after_s;
+};
+
 struct conf_server {
     struct conf_listen listen[CONF_LISTENS_MAX];
     unsigned listen_count;
     bool auth, insecure;
-    struct conf_ports data_ports;
-    bool shm, rdma;
+    struct conf_backend backend;
     char tls_cert[CONF_TEXT_MAX], tls_key[CONF_TEXT_MAX], tls_client_ca[CONF_TEXT_MAX];
-    char advertise_address[CONF_TEXT_MAX];
     char admin_socket[CONF_TEXT_MAX], admin_group[CONF_TEXT_MAX], store[CONF_TEXT_MAX];
     char http[CONF_TEXT_MAX];
     char backend_user[CONF_TEXT_MAX], backend_groups[CONF_TEXT_MAX];
     char audit_log[CONF_TEXT_MAX];
     bool audit_full; /* deny */
-    bool sandbox, record_phases;
     char pool[CONF_TEXT_MAX];
     char node[CONF_TEXT_MAX];
     enum ga_log_level log_level;
     enum ga_log_format log_format;
-    uint64_t session_queue_bytes, copy_overflow, image_store, client_cache;
-    uint32_t copy_overflow_wait_s;
-    uint32_t bulk_connections;
-    bool compression;
-    uint64_t shared_memory, application_host_memory;
-    uint32_t clients, pending_connections;
+    uint32_t clients;
     uint32_t spare_backends;
     uint32_t ledger_interval_s;
     uint32_t ledger_keep_days;
-    uint32_t handshake_timeout_s, idle_timeout_s, open_timeout_s, ticket_s, dead_after_s, drain_s;
+    uint32_t idle_timeout_s, open_timeout_s, drain_s;
     uint32_t health_check_s;
 };
 

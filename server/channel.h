@@ -152,25 +152,11 @@ struct channel_setup {
     uint32_t probe; /* enum channel_probe; to report on the devices, and exit */
     enum conf_driver driver;
     char driver_path[CONF_TEXT_MAX]; /* empty: the driver's usual place */
-    char advertise[CONF_TEXT_MAX];   /* empty: bind_host */
-    struct conf_ports data_ports;
-    uint32_t shm;  /* 1: listens on shared memory, too */
-    uint32_t rdma; /* 1: data connections may ask for RDMA, if there is a card for it */
-    uint32_t tls;  /* 1: applications may come by TLS */
-    uint64_t session_queue_bytes, copy_overflow, client_cache;
-    uint32_t copy_overflow_wait_s;
-    uint32_t image_store; /* 1: gpuaasd keeps images */
-    uint32_t meter;       /* 1: GPU time is measured */
-    uint32_t record;      /* 1: and each batch is logged */
-    uint32_t turns;       /* 1: sessions ask for turns on their GPUs (grants.h) from the start */
-    uint32_t bulk_connections;
-    uint32_t compression;         /* 1: where it pays */
-    uint64_t shared_memory_bytes; /* of one application, at most */
-    uint64_t host_memory_bytes;   /* the same: of this machine, for what it asks for */
-    uint32_t ticket_s, handshake_timeout_s, dead_after_s;
-    uint32_t pending_connections;
+    struct conf_backend conf;
+    uint32_t tls;   /* 1: applications may come by TLS */
+    uint32_t meter; /* 1: GPU time is measured */
+    uint32_t turns; /* 1: sessions ask for turns on their GPUs (grants.h) from the start */
     struct channel_identity identity;
-    uint32_t sandbox;      /* 1: it may make only the system calls that it needs */
     uint32_t seats;        /* applications that it may have to serve at once */
     uint32_t outlives;     /* 1: it goes on when its applications have ended */
     uint32_t device_count; /* GPUs of this driver */

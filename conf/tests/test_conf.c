@@ -17,9 +17,9 @@ Test(conf, smallest_file_gives_defaults)
     cr_assert_eq(conf.server.listen_count, 1);
     cr_assert_str_eq(conf.server.listen[0].url, "tcp://127.0.0.1:9955");
     cr_assert_eq(conf.server.listen[0].line, 2);
-    cr_assert_eq(conf.server.data_ports.first, 9956);
-    cr_assert_eq(conf.server.data_ports.last, 13955);
-    cr_assert_eq(conf.server.session_queue_bytes, 8u << 20);
+    cr_assert_eq(conf.server.backend.data_ports.first, 9956);
+    cr_assert_eq(conf.server.backend.data_ports.last, 13955);
+    cr_assert_eq(conf.server.backend.session_queue_bytes, 8u << 20);
     cr_assert_eq(conf.server.log_level, GA_LOG_INFO);
     cr_assert_eq(conf.gpu_count, 1);
     cr_assert_eq(conf.gpus[0].driver, CONF_DRIVER_SOFT);
@@ -40,7 +40,7 @@ Test(conf, lists_units_and_gpus_in_order_of_number)
     cr_assert_eq(conf.server.listen_count, 3);
     cr_assert_str_eq(conf.server.listen[1].url, "b:2");
     cr_assert_eq(conf.server.listen[2].line, 10);
-    cr_assert_eq(conf.server.data_ports.last, 0);
+    cr_assert_eq(conf.server.backend.data_ports.last, 0);
     cr_assert_eq(conf.server.clients, 3);
     cr_assert_eq(conf.gpu_count, 2);
     cr_assert_eq(conf.gpus[0].number, 1);

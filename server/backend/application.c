@@ -35,7 +35,7 @@ static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
     struct application *application = user;
     struct backend *backend = application->backend;
     uint64_t now = ga_clock_ns(), expires = now + backend_ticket_ns(backend);
-    unsigned wanted = bulk_wanted(conn, backend->setup.bulk_connections), count = 0;
+    unsigned wanted = bulk_wanted(conn, backend->setup.conf.bulk_connections), count = 0;
     pthread_mutex_lock(&backend->ticket_lock);
     while (count < wanted &&
            tickets_make(&application->tickets, count, &made[count], expires, now)) {
@@ -47,7 +47,7 @@ static unsigned host_bulk_tickets(void *user, const struct transport_conn *conn,
 
 static bool host_compresses(void *user)
 {
-    return ((const struct application *)user)->backend->setup.compression != 0;
+    return ((const struct application *)user)->backend->setup.conf.compression;
 }
 
 static int host_ordinal(void *user, const struct handshake_data_hello *hello)
@@ -195,11 +195,11 @@ void application_init(struct application *application, struct backend *backend)
     memcpy(application->tickets.application, application->identity.id,
            sizeof application->tickets.application);
     ledger_init_seat(&application->ledger, backend->figures, application->seat);
-    application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.host_memory_bytes;
+    application->ledger.most[FIGURE_HOST_BYTES] = backend->setup.conf.application_host_memory;
     application->ledger.quota = &application->quota;
     application->host = (struct server_host){.user = application,
                                              .client = application->identity.client,
-                                             .client_cache = backend->setup.client_cache,
+                                             .client_cache = backend->setup.conf.client_cache,
                                              .ticket = host_ticket,
                                              .ordinal = host_ordinal,
                                              .gpu = host_gpu,
@@ -207,7 +207,7 @@ void application_init(struct application *application, struct backend *backend)
                                              .request = host_request,
                                              .tell = host_offer,
                                              .gate = host_gate,
-                                             .keeps_images = backend->setup.image_store != 0,
+                                             .keeps_images = backend->setup.conf.image_store != 0,
                                              .bulk_tickets = host_bulk_tickets,
                                              .compresses = host_compresses,
                                              .output = &backend->output,
@@ -230,7 +230,7 @@ static unsigned local_listen(const struct backend *backend, struct transport_lis
 {
     struct transport_address address;
     char why[400];
-    if (backend->setup.shm == 0 ||
+    if (!backend->setup.conf.shm ||
         transport_address_parse("shm:0", "0", &address, why, sizeof why) != GA_OK) {
         return 0;
     }
@@ -289,7 +289,7 @@ enum ga_status application_side_open(struct application *application,
     const struct handshake_data_welcome welcome = {0};
     handshake_data_welcome_write(&writer, &welcome);
     transport_side_init(&application->side, conn, reader,
-                        application->backend->setup.dead_after_s * 1000);
+                        application->backend->setup.conf.dead_after_s * 1000);
     GA_TRY(transport_side_send(&application->side, WIRE_DATA_WELCOME, sequence, values, writer.at));
     application->side_open = true;
     (void)GA_FAILPOINT("backend: side connection open");

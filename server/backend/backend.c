@@ -39,7 +39,7 @@ static struct backend backend;
 
 uint64_t backend_ticket_ns(const struct backend *of)
 {
-    return of->setup.ticket_s * GA_NS_PER_S;
+    return of->setup.conf.ticket_s * GA_NS_PER_S;
 }
 
 /* The end: with a line why, unless it is the usual one. */
@@ -216,7 +216,7 @@ _Noreturn static void backend_serve(void)
 
 static bool is_confined(void)
 {
-    return backend.setup.sandbox != 0 && backend.setup.probe == 0;
+    return backend.setup.conf.sandbox && backend.setup.probe == 0;
 }
 
 /* The driver is open: from here on the process has no rights that it does not need. */
@@ -225,7 +225,7 @@ static void confine(void)
     char why[300];
     const struct sandbox_needs needs = {
         .soft = backend.setup.driver == CONF_DRIVER_SOFT,
-        .rdma = backend.setup.rdma != 0 && transport_is_useful("rdma"),
+        .rdma = backend.setup.conf.rdma && transport_is_useful("rdma"),
     };
     if (privileges_drop(&backend.setup, why, sizeof why) != GA_OK ||
         (is_confined() && sandbox_calls(&needs, why, sizeof why) != GA_OK)) {

@@ -31,13 +31,13 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
                                  struct transport_listener *listener, struct channel_ready *ready,
                                  char *why, size_t why_size)
 {
-    unsigned first = setup->data_ports.first, last = setup->data_ports.last;
+    unsigned first = setup->conf.data_ports.first, last = setup->conf.data_ports.last;
     unsigned count = last - first + 1, start = 0;
     enum ga_status status = GA_INVALID;
     const char *scheme = application->tls ? "tls" : "tcp";
     /* A listener for RDMA is one of tcp for clients that do not ask for more. Encrypted data does
      * not go that way. */
-    bool rdma = setup->rdma != 0 && !application->tls && transport_is_useful("rdma");
+    bool rdma = setup->conf.rdma && !application->tls && transport_is_useful("rdma");
     (void)!getrandom(&start, sizeof start, 0);
     for (unsigned i = 0; i < count && status != GA_OK; i++) {
         status =
@@ -60,7 +60,7 @@ enum ga_status data_ports_listen(const struct channel_setup *setup,
         listener->ops->close_listener(listener);
         return status;
     }
-    const char *host = setup->advertise;
+    const char *host = setup->conf.advertise_address;
     const char *port = strrchr(bound, ':');
     const char *rest = strstr(bound, "://");
     const size_t url_size = sizeof ready->url;

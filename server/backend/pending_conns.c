@@ -27,7 +27,7 @@
 static unsigned pending_most(const struct backend *backend)
 {
     struct rlimit limit;
-    unsigned most = backend->setup.pending_connections;
+    unsigned most = backend->setup.conf.pending_connections;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < most) {
         most = (unsigned)(limit.rlim_cur / 2);
     }
@@ -326,7 +326,8 @@ static void pending_turn_again(struct backend *backend)
 
 static void pending_turn_overdue(struct backend *backend)
 {
-    uint64_t limit_ns = backend->setup.handshake_timeout_s * GA_NS_PER_S, now_ns = ga_clock_ns();
+    uint64_t limit_ns = backend->setup.conf.handshake_timeout_s * GA_NS_PER_S,
+             now_ns = ga_clock_ns();
     for (unsigned i = 0; i < OVERDUE_BATCH; i++) {
         struct pending_entry *oldest = pending_table_oldest(&backend->pending.table);
         if (oldest == NULL || now_ns - oldest->since_ns <= limit_ns) {

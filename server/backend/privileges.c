@@ -93,8 +93,8 @@ static void data_limit(const struct channel_setup *setup)
 {
     uint64_t now, spare = PRIVILEGES_DATA_SPARE +
                           (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * PRIVILEGES_DATA_PROCESSOR;
-    if (data_now(&now) && setup->host_memory_bytes < (RLIM_INFINITY - now - spare) / 2) {
-        const rlim_t most = now + 2 * setup->host_memory_bytes + spare;
+    if (data_now(&now) && setup->conf.application_host_memory < (RLIM_INFINITY - now - spare) / 2) {
+        const rlim_t most = now + 2 * setup->conf.application_host_memory + spare;
         const struct rlimit limit = {most, most};
         (void)setrlimit(RLIMIT_DATA, &limit);
     }

@@ -45,7 +45,7 @@ const char *side_turn(struct application *application)
         return NULL;
     case GA_TIMEOUT:
         ga_warn("session ended: no sign of life of the client for %u s",
-                application->backend->setup.dead_after_s);
+                application->backend->setup.conf.dead_after_s);
         atomic_store(&application->ledger.figures->silent, 1);
         return "the client is silent";
     case GA_INVALID:

@@ -209,7 +209,7 @@ static bool client_greets(struct control_client *client, const struct wire_heade
     if (admission_ask(client, &hello, header->sequence)) {
         client->state = CLIENT_GREETED;
         if (client->conn.ops->set_dead_after(
-                &client->conn, client->room->conf->server.dead_after_s * 1000) != GA_OK) {
+                &client->conn, client->room->conf->server.backend.dead_after_s * 1000) != GA_OK) {
             ga_debug("a client's connection cannot tell by itself that its machine has gone");
         }
         ga_info_of(control_client_address(client), "%s: connected", client->application->label);

@@ -70,7 +70,8 @@ static enum ga_status limit_init(struct clients *clients, struct clients_limit *
 enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most)
 {
     const struct conf_server *server = &clients->conf->server;
-    GA_TRY(limit_init(clients, &clients->pending, pending_most, server->handshake_timeout_s));
+    GA_TRY(
+        limit_init(clients, &clients->pending, pending_most, server->backend.handshake_timeout_s));
     enum ga_status status =
         limit_init(clients, &clients->idle, server->clients, server->idle_timeout_s);
     if (status != GA_OK) {
@@ -89,7 +90,7 @@ static void limit_renew(struct clients_limit *limit, unsigned limit_s)
 
 void client_limits_renew(struct clients *clients)
 {
-    limit_renew(&clients->pending, clients->conf->server.handshake_timeout_s);
+    limit_renew(&clients->pending, clients->conf->server.backend.handshake_timeout_s);
     limit_renew(&clients->idle, clients->conf->server.idle_timeout_s);
 }
 

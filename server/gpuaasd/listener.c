@@ -27,13 +27,13 @@
 void listener_descriptors(struct gpuaasd *gpuaasd)
 {
     const struct conf_server *server = &gpuaasd->conf->server;
-    rlim_t images = server->image_store != 0 ? IMAGES_MAX : 0;
+    rlim_t images = server->backend.image_store != 0 ? IMAGES_MAX : 0;
     rlim_t ours = DESCRIPTORS_OF_OURS + images;
     rlim_t each = DESCRIPTORS_OF_A_CLIENT + (scheduling_is_wanted(gpuaasd->conf) ? 1 : 0);
     rlim_t needed = (rlim_t)server->clients * each + ours;
-    rlim_t wanted = needed + server->pending_connections;
+    rlim_t wanted = needed + server->backend.pending_connections;
     struct rlimit limit;
-    gpuaasd->pending_most = server->pending_connections;
+    gpuaasd->pending_most = server->backend.pending_connections;
     gpuaasd->images_most = IMAGES_MAX;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
         return;

@@ -394,7 +394,8 @@ static enum ga_status process_prepare(struct backend_process *process,
         return GA_NO_MEMORY;
     }
     (void)uv_timer_init(loop, &process->timer);
-    process->handles = 3 + backend_log_begin(process, process->ends.our_log, setup->record != 0);
+    process->handles =
+        3 + backend_log_begin(process, process->ends.our_log, setup->conf.record_phases);
     process->ends.our_log = -1; /* the log's */
     return GA_OK;
 }

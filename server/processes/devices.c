@@ -154,9 +154,9 @@ char **devices_env(const struct devices *devices, const struct conf *conf, enum 
         complete = asprintf(&env[used], "SOFTGPU_NODE=gpuaasd-%016llx",
                             (unsigned long long)devices->soft_node) >= 0;
         used += complete;
-        complete =
-            complete && asprintf(&env[used], "SOFTGPU_HOST_MEMORY=%llu",
-                                 (unsigned long long)conf->server.application_host_memory) >= 0;
+        complete = complete &&
+                   asprintf(&env[used], "SOFTGPU_HOST_MEMORY=%llu",
+                            (unsigned long long)conf->server.backend.application_host_memory) >= 0;
         used += complete;
     }
     const char *logs[] = {"GPUAAS_LOG", ga_log_level_name(conf->server.log_level),

@@ -12,7 +12,7 @@ void processes_init(struct processes *processes, uv_loop_t *loop, struct server_
     processes->timers = timers;
     processes->conf = conf;
     ga_list_init(&processes->processes);
-    images_init(&processes->images, conf->server.image_store);
+    images_init(&processes->images, conf->server.backend.image_store);
     health_init(processes);
 }
 

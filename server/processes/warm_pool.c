@@ -46,32 +46,14 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
     const struct conf_server *server = &room->conf->server;
     struct channel_setup setup = {
         .kind = CHANNEL_SETUP,
-        .data_ports = server->data_ports,
-        .shm = server->shm,
-        .rdma = server->rdma,
+        .conf = server->backend,
         .tls = listens_with_tls(server),
-        .session_queue_bytes = server->session_queue_bytes,
-        .copy_overflow = server->copy_overflow,
-        .copy_overflow_wait_s = server->copy_overflow_wait_s,
-        .bulk_connections = server->bulk_connections,
-        .compression = server->compression,
-        .shared_memory_bytes = server->shared_memory,
-        .host_memory_bytes = server->application_host_memory,
-        .client_cache = server->client_cache,
-        .image_store = server->image_store != 0,
         .meter = server->ledger_interval_s != 0 || room->scheduler != NULL,
-        .record = server->record_phases,
         .turns = room->scheduler != NULL,
-        .ticket_s = server->ticket_s,
-        .handshake_timeout_s = server->handshake_timeout_s,
-        .dead_after_s = server->dead_after_s,
-        .pending_connections = server->pending_connections,
         .identity = room->identity,
-        .sandbox = server->sandbox,
         .seats = room->seats,
         .outlives = room->outlives,
     };
-    memcpy(setup.advertise, server->advertise_address, sizeof setup.advertise);
     devices_setup(&room->devices, pool->driver, CHANNEL_SERVES, &setup);
     char **env = devices_env(&room->devices, room->conf, pool->driver);
     if (env == NULL) {

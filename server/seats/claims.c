@@ -74,7 +74,7 @@ void claims_clear(struct seat *seat, uint32_t only, uint64_t now, struct claims_
 
 bool claims_doubted(const struct seat *seat)
 {
-    uint64_t ticket_ns = seat->process->room->conf->server.ticket_s * GA_NS_PER_S;
+    uint64_t ticket_ns = seat->process->room->conf->server.backend.ticket_s * GA_NS_PER_S;
     return seat->bound_ns == 0 && seat_now(seat) - seat->usage.taken_ns > ticket_ns;
 }
 

@@ -176,7 +176,7 @@ enum ga_status seat_send(struct seat *seat, const void *packet, size_t size)
 uint64_t seat_began_ns(const struct seat *seat, uint64_t now)
 {
     /* For the data connection, and as long again for the side connection. */
-    uint64_t ticket_s = seat->process->room->conf->server.ticket_s;
+    uint64_t ticket_s = seat->process->room->conf->server.backend.ticket_s;
     uint64_t latest = seat->usage.taken_ns + 2 * ticket_s * GA_NS_PER_S;
     return seat->bound_ns != 0 ? seat->bound_ns : latest < now ? latest : 0;
 }

@@ -329,7 +329,8 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
 {
     struct server_conn *conn = calloc(1, sizeof *conn);
     struct server_app *app =
-        conn != NULL ? app_make(conn, driver, host, setup->meter != 0, setup->record != 0) : NULL;
+        conn != NULL ? app_make(conn, driver, host, setup->meter != 0, setup->conf.record_phases)
+                     : NULL;
     if (app == NULL) {
         free(conn);
         return NULL;
@@ -337,11 +338,11 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
     conn->app = app;
     conn->transport = *transport;
     conn->reader = *reader;
-    conn->queue_bytes = setup->session_queue_bytes;
-    conn->shared_buffers.most = setup->shared_memory_bytes;
+    conn->queue_bytes = setup->conf.session_queue_bytes;
+    conn->shared_buffers.most = setup->conf.shared_memory;
     conn->shared_buffers.ledger = app->ledger;
-    conn->overflow_wait_ns = setup->copy_overflow_wait_s * GA_NS_PER_S;
-    staging_init(&conn->staging, driver, app->ledger, conn->queue_bytes, setup->copy_overflow);
+    conn->overflow_wait_ns = setup->conf.copy_overflow_wait_s * GA_NS_PER_S;
+    staging_init(&conn->staging, driver, app->ledger, conn->queue_bytes, setup->conf.copy_overflow);
     bulk_init(&conn->bulk);
     host_calls_init(&conn->host_calls, driver, app->ledger);
     send_queue_init(&conn->out, &conn->transport, &conn->staging);

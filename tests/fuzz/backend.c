@@ -314,10 +314,10 @@ void fuzz_backend_run(const struct transport_conn *transport,
     FUZZ_CHECK(frame_reader_init(&reader, CONN_BUFFER_BYTES) == GA_OK);
     memcpy(reader.buffer, &header, sizeof header);
     reader.end = sizeof header;
-    const struct channel_setup setup = {.session_queue_bytes = 1u << 20,
-                                        .copy_overflow = 8u << 20,
-                                        .copy_overflow_wait_s = 1,
-                                        .shared_memory_bytes = 1u << 20};
+    const struct channel_setup setup = {.conf = {.session_queue_bytes = 1u << 20,
+                                                 .copy_overflow = 8u << 20,
+                                                 .copy_overflow_wait_s = 1,
+                                                 .shared_memory = 1u << 20}};
     memset(&figures, 0, sizeof figures);
     gated = NULL;
     passed = 0;

@@ -34,7 +34,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);
     FUZZ_CHECK(clients_init(&gpuaasd.clients, &gpuaasd.applications,
-                            conf.server.pending_connections, NULL) == GA_OK);
+                            conf.server.backend.pending_connections, NULL) == GA_OK);
     monitoring_init(&gpuaasd.monitoring, &gpuaasd.clients);
     FUZZ_CHECK(devices_init(&gpuaasd.processes.devices, &conf) == GA_OK);
     struct channel_facts facts = {.kind = CHANNEL_FACTS, .device = 0, .attribute_count = 3};

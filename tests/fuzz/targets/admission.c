@@ -43,10 +43,10 @@ static void backend_begin(struct backend *backend)
     memset(ticket.id, 2, sizeof ticket.id);
     memset(ticket.key, 2, sizeof ticket.key);
     *backend = (struct backend){.setup = {.kind = CHANNEL_SETUP,
-                                          .pending_connections = 16,
-                                          .ticket_s = 3600,
-                                          .handshake_timeout_s = 3600,
-                                          .dead_after_s = 3600}};
+                                          .conf = {.pending_connections = 16,
+                                                   .ticket_s = 3600,
+                                                   .handshake_timeout_s = 3600,
+                                                   .dead_after_s = 3600}}};
     struct application *application = &backend->applications[0];
     memset(application->identity.id, 1, sizeof application->identity.id);
     backend->figures = &figures;

@@ -51,7 +51,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     applications_init(&gpuaasd.applications, &gpuaasd.processes, &gpuaasd.usage, &gpuaasd.access,
                       NULL);
     FUZZ_CHECK(clients_init(&gpuaasd.clients, &gpuaasd.applications,
-                            conf.server.pending_connections, admin_room.network) == GA_OK);
+                            conf.server.backend.pending_connections, admin_room.network) == GA_OK);
     monitoring_init(&gpuaasd.monitoring, &gpuaasd.clients);
     remote_admin_init(&gpuaasd);
     FUZZ_CHECK(devices_init(&gpuaasd.processes.devices, &conf) == GA_OK);
