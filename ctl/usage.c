@@ -5,6 +5,7 @@
 
 #include "ctl/value.h"
 #include "ctl/verb.h"
+#include "store/store.h"
 
 static const struct ctl_column keys[] = {
     {"TENANT", "tenant", FORM_TEXT, false}, {"USER", "user", FORM_TEXT, false},
@@ -12,25 +13,21 @@ static const struct ctl_column keys[] = {
     {"DAY", "day", FORM_DAY, false},
 };
 
-static const struct ctl_column figures[] = {
-    {"SESSIONS", "sessions", FORM_COUNT, false},
-    {"GPU HOURS", "gpu_time_ms", FORM_HOURS, false},
-    {"COMPUTE HOURS", "compute_time_ms", FORM_HOURS, true},
-    {"H2D HOURS", "h2d_time_ms", FORM_HOURS, true},
-    {"D2H HOURS", "d2h_time_ms", FORM_HOURS, true},
-    {"HOURS", "wall_time_ms", FORM_HOURS, false},
-    {"PEAK MEMORY", "memory_peak_bytes", FORM_BYTES, false},
-    {"MEMORY (MIB S)", "memory_mib_seconds", FORM_COUNT, true},
-    {"IN", "in_bytes", FORM_BYTES, false},
-    {"OUT", "out_bytes", FORM_BYTES, false},
-    {"LAUNCHES", "launches", FORM_COUNT, false},
+static const struct ctl_column figures[] = {{"SESSIONS", "sessions", FORM_COUNT, false},
+#define FIGURE(column, how, json, unit, title, form, wide) {title, json, FORM_##form, wide},
+                                            STORE_FIGURES(FIGURE)
+#undef FIGURE
 };
 
-/* The titles of those in hours, in seconds. */
-static const char *const in_seconds[CTL_COUNT(figures)] = {
-    [1] = "GPU SECONDS", [2] = "COMPUTE SECONDS", [3] = "H2D SECONDS",
-    [4] = "D2H SECONDS", [5] = "SECONDS",
-};
+#define HOURS     "HOURS"
+#define TITLE_MAX 32
+
+/* "GPU HOURS" as "GPU SECONDS". */
+static void title_in_seconds(const char *title, char seconds[TITLE_MAX])
+{
+    size_t length = strlen(title) - strlen(HOURS);
+    snprintf(seconds, TITLE_MAX, "%.*sSECONDS", (int)length, title);
+}
 
 #define SECONDS_OF_DAY 86400
 
@@ -97,6 +94,7 @@ static bool usage_has_word(const char *list, const char *word)
 enum admin_code ctl_usage(const struct ctl_line *line)
 {
     struct ctl_column columns[CTL_COUNT(keys) + CTL_COUNT(figures)];
+    char titles[CTL_COUNT(figures)][TITLE_MAX];
     const char *by = ctl_has(line, OPTION_BY) ? line->options[OPTION_BY] : "tenant";
     const char *unit = line->options[OPTION_UNIT];
     json_t *arguments = json_pack("{s:s}", "by", by);
@@ -133,7 +131,8 @@ enum admin_code ctl_usage(const struct ctl_line *line)
     for (size_t i = 0; i < CTL_COUNT(figures); i++) {
         columns[count] = figures[i];
         if (unit != NULL && strcmp(unit, "gpu-seconds") == 0 && figures[i].form == FORM_HOURS) {
-            columns[count].title = in_seconds[i];
+            title_in_seconds(figures[i].title, titles[i]);
+            columns[count].title = titles[i];
             columns[count].form = FORM_SECONDS;
         }
         count++;

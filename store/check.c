@@ -10,28 +10,23 @@
 /* Sums by day are at least those of the rows of sessions that have begun on a day that is kept, and
  * at most those of all rows that are there; of old days both may have been forgotten. A session
  * counts where its first row is. */
-#define CHECK_FIGURES(X)                                                                           \
-    X(gpu_ns, sum)                                                                                 \
-    X(wall_ms, sum)                                                                                \
-    X(memory_mib_s, sum)                                                                           \
-    X(memory_peak, max)                                                                            \
-    X(bytes_in, sum)                                                                               \
-    X(bytes_out, sum) X(launches, sum) X(compute_ns, sum) X(h2d_ns, sum) X(d2h_ns, sum)
-#define CHECK_ROW(figure, of)                                                                      \
+#define CHECK_ROW(figure, of, ...)                                                                 \
     ", " #of "(" #figure ") AS " #figure "_most, " #of "(" #figure " * kept) AS " #figure "_least"
-#define CHECK_DAY(figure, of) ", " #of "(" #figure ") AS " #figure
-#define CHECK_BOUNDS(figure, of)                                                                   \
+#define CHECK_DAY(figure, of, ...) ", " #of "(" #figure ") AS " #figure
+#define CHECK_BOUNDS(figure, of, ...)                                                              \
     " OR coalesce(d." #figure ", 0) NOT BETWEEN r." #figure "_least AND r." #figure "_most"
+#define CHECK_ROW_FIGURES STORE_FIGURES(CHECK_ROW)
+#define CHECK_DAY_FIGURES STORE_FIGURES(CHECK_DAY)
+#define CHECK_ALL_BOUNDS  STORE_FIGURES(CHECK_BOUNDS)
 #define CHECK_ROWS                                                                                 \
     "(SELECT tenant, user, node, gpu, sum(more = 0) AS most, sum(kept AND more = 0) AS "           \
-    "least" CHECK_FIGURES(                                                                         \
-        CHECK_ROW) " FROM (SELECT *, began >= first AND last >= first AS kept FROM "               \
-                   "usage, (SELECT coalesce(max(value), 0) * 86400 AS first FROM counter WHERE "   \
-                   "name = 'kept')) "                                                              \
-                   "GROUP BY 1, 2, 3, 4) r "
+    "least" CHECK_ROW_FIGURES " FROM (SELECT *, began >= first AND last >= first AS kept FROM "    \
+    "usage, (SELECT coalesce(max(value), 0) * 86400 AS first FROM counter WHERE "                  \
+    "name = 'kept')) "                                                                             \
+    "GROUP BY 1, 2, 3, 4) r "
 #define CHECK_DAYS                                                                                 \
-    "(SELECT tenant, user, node, gpu, sum(sessions) AS sessions" CHECK_FIGURES(                    \
-        CHECK_DAY) " FROM usage_day GROUP BY 1, 2, 3, 4) d "
+    "(SELECT tenant, user, node, gpu, sum(sessions) AS sessions" CHECK_DAY_FIGURES                 \
+    " FROM usage_day GROUP BY 1, 2, 3, 4) d "
 
 /* Each row of a query is a finding: its text, with the first column in the place of %s. */
 static const struct {
@@ -40,7 +35,7 @@ static const struct {
     {"SELECT format('%s, %s, %s, %s', t.name, r.user, r.node, r.gpu) FROM " CHECK_ROWS
      "LEFT JOIN " CHECK_DAYS "USING (tenant, user, node, gpu) LEFT JOIN tenant t "
      "ON t.number = r.tenant WHERE coalesce(d.sessions, 0) NOT BETWEEN r.least AND "
-     "r.most" CHECK_FIGURES(CHECK_BOUNDS),
+     "r.most" CHECK_ALL_BOUNDS,
      "sums by day are wrong for tenant, user, node, GPU: %s"},
     {"SELECT format('%s, %s, %s, %s', t.name, s.user, s.node, s.gpu) FROM "
      "(SELECT tenant, user, node, gpu FROM usage_day EXCEPT "

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define JOURNAL_SUFFIX "-usage"
-#define JOURNAL_MAGIC  "gpuaasu1"
+#define JOURNAL_MAGIC  "gpuaasu2" /* its last character: the order of figures in a row */
 #define BOOT_ID        "/proc/sys/kernel/random/boot_id"
 
 struct journal_head {
@@ -125,14 +125,15 @@ static bool journal_head_read(const struct usage_journal *journal, uint64_t half
                               struct journal_head *head)
 {
     return pread(journal->file, head, sizeof *head, half_of(half)) == sizeof *head &&
-           memcmp(head->magic, JOURNAL_MAGIC, sizeof head->magic) == 0 &&
+           memcmp(head->magic, JOURNAL_MAGIC, sizeof head->magic - 1) == 0 &&
            head->turn < UINT64_MAX / 2; /* there is a next one */
 }
 
 /* NULL: it may be used. */
 static const char *head_reason(const struct journal_head *head, const struct journal_head *own)
 {
-    if (head->row_bytes != own->row_bytes || head->count > USAGE_JOURNAL_ROWS) {
+    if (memcmp(head->magic, own->magic, sizeof own->magic) != 0 ||
+        head->row_bytes != own->row_bytes || head->count > USAGE_JOURNAL_ROWS) {
         return "is of another version of gpuaasd";
     }
     if (memcmp(head->boot, own->boot, sizeof own->boot) != 0) {

@@ -10,20 +10,40 @@
 #define USAGE_DAY_S 86400
 #define USAGE_LOST  "gpuaasd ended"
 
-#define USAGE_FIGURES                                                                              \
-    "gpu_ns, wall_ms, memory_mib_s, memory_peak, bytes_in, bytes_out, launches, compute_ns, "      \
-    "h2d_ns, d2h_ns"
+/* The figures as an array. */
+enum usage_figure {
+#define USAGE_INDEX(column, ...) USAGE_##column,
+    STORE_FIGURES(USAGE_INDEX) USAGE_COUNT
+};
 
-/* The figures as an array, in the order of USAGE_FIGURES. */
-#define USAGE_COUNT (sizeof(struct store_figures) / sizeof(uint64_t))
-#define USAGE_PEAK  3
+_Static_assert(sizeof(struct store_figures) == USAGE_COUNT * sizeof(uint64_t), "nothing else");
 
-_Static_assert(USAGE_COUNT == 10 &&
-                   offsetof(struct store_figures, memory_peak) == USAGE_PEAK * sizeof(uint64_t),
-               "as the statements have them");
+enum usage_sum { USAGE_sum, USAGE_max };
+
+static const enum usage_sum sums[USAGE_COUNT] = {
+#define USAGE_HOW(column, how, ...) USAGE_##how,
+    STORE_FIGURES(USAGE_HOW)};
+
+/* Parts of statements that have every figure, each with a comma in front: its column, a parameter
+ * and its type, and what a row that is there becomes. */
+#define USAGE_COLUMN(column, ...)    ", " #column
+#define USAGE_PARAMETER(column, ...) ", ?"
+#define USAGE_TYPE(column, ...)      "i"
+#define USAGE_SET(column, ...)       ", " #column " = excluded." #column
+#define USAGE_ADD(column, how, ...)  ", " #column " = " USAGE_ADD_##how(#column)
+#define USAGE_ADD_sum(column)        column " + excluded." column
+#define USAGE_ADD_max(column)        "max(" column ", excluded." column ")"
+#define USAGE_COLUMNS                STORE_FIGURES(USAGE_COLUMN)
+#define USAGE_PARAMETERS             STORE_FIGURES(USAGE_PARAMETER)
+#define USAGE_TYPES                  STORE_FIGURES(USAGE_TYPE)
+#define USAGE_SETS                   STORE_FIGURES(USAGE_SET)
+#define USAGE_ADDS                   STORE_FIGURES(USAGE_ADD)
+/* The arguments, likewise. */
+#define USAGE_NOW(column, ...)  , grown.now[USAGE_##column]
+#define USAGE_MORE(column, ...) , grown.more[USAGE_##column]
 
 struct usage_grown {
-    int64_t now[USAGE_COUNT], more[USAGE_COUNT]; /* of the peak `more` is the peak */
+    int64_t now[USAGE_COUNT], more[USAGE_COUNT]; /* of a maximum, `more` is all of it */
     bool first, any;
     char user[STORE_NAME_MAX + 1];
 };
@@ -72,22 +92,22 @@ static enum ga_status row_compare(struct store *store, const struct store_usage 
     memcpy(grown->more, &row->figures, sizeof grown->more);
     memcpy(grown->user, row->user, sizeof grown->user);
     GA_TRY(sql_query(store, &statement,
-                     "SELECT " USAGE_FIGURES ", user FROM usage WHERE tenant = ?1 AND node = ?2 "
+                     "SELECT user" USAGE_COLUMNS " FROM usage WHERE tenant = ?1 AND node = ?2 "
                      "AND epoch = ?3 AND session = ?4 AND gpu = ?5",
                      "ititt", tenant, row->node, (int64_t)row->epoch, row->session, row->gpu));
     GA_TRY(sql_row(store, statement, &has));
     grown->first = !has;
     grown->any = !has;
     for (int i = 0; has && i < (int)USAGE_COUNT; i++) {
-        int64_t old = sqlite3_column_int64(statement, i);
+        int64_t old = sqlite3_column_int64(statement, i + 1);
         grown->any |= grown->now[i] > old;
         if (grown->now[i] < old) {
             grown->now[i] = old;
         }
-        grown->more[i] = i == USAGE_PEAK ? grown->now[i] : grown->now[i] - old;
+        grown->more[i] = sums[i] == USAGE_max ? grown->now[i] : grown->now[i] - old;
     }
     if (has) {
-        sql_text(statement, (int)USAGE_COUNT, grown->user, sizeof grown->user);
+        sql_text(statement, 0, grown->user, sizeof grown->user);
         sqlite3_reset(statement);
     }
     return GA_OK;
@@ -101,39 +121,30 @@ static enum ga_status row_write(struct store *store, const struct store_usage *r
     GA_TRY(row_check(store, row));
     GA_TRY(row_tenant(store, row, &tenant));
     GA_TRY(row_compare(store, row, tenant, &grown));
-    const int64_t *now = grown.now, *more = grown.more;
     GA_TRY(sql_run(store, &changed,
                    "INSERT INTO usage (tenant, node, epoch, session, gpu, user, isolation, began, "
-                   "last, ended, reason, " USAGE_FIGURES ", more) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
-                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) "
+                   "last, ended, reason, more" USAGE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+                   "?7, ?8, ?9, ?10, ?11, ?12" USAGE_PARAMETERS ") "
                    "ON CONFLICT (tenant, node, epoch, session, gpu) DO UPDATE SET "
                    "last = max(last, ?9), reason = iif(ended = 0, ?11, reason), "
-                   "ended = iif(ended = 0, ?10, ended), gpu_ns = ?12, wall_ms = ?13, "
-                   "memory_mib_s = ?14, memory_peak = ?15, bytes_in = ?16, bytes_out = ?17, "
-                   "launches = ?18, compute_ns = ?19, h2d_ns = ?20, d2h_ns = ?21",
-                   "itittttiiitiiiiiiiiiii", tenant, row->node, (int64_t)row->epoch, row->session,
+                   "ended = iif(ended = 0, ?10, ended)" USAGE_SETS,
+                   "itittttiiiti" USAGE_TYPES, tenant, row->node, (int64_t)row->epoch, row->session,
                    row->gpu, grown.user, limits_isolation_name(row->isolation), row->began,
-                   row->last, row->ended, row->reason, now[0], now[1], now[2], now[3], now[4],
-                   now[5], now[6], now[7], now[8], now[9], (int64_t)row->more));
+                   row->last, row->ended, row->reason,
+                   (int64_t)row->more STORE_FIGURES(USAGE_NOW)));
     if (changed != 1) {
         return sql_refuse(store, GA_LOST, "%s: a row of usage was not written", store->path);
     }
     if (!grown.any) {
         return GA_OK;
     }
-    GA_TRY(
-        sql_run(store, &changed,
-                "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions, " USAGE_FIGURES
-                ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) "
-                "ON CONFLICT (tenant, day, user, node, gpu) DO UPDATE SET "
-                "sessions = sessions + ?6, gpu_ns = gpu_ns + ?7, wall_ms = wall_ms + ?8, "
-                "memory_mib_s = memory_mib_s + ?9, memory_peak = max(memory_peak, ?10), "
-                "bytes_in = bytes_in + ?11, bytes_out = bytes_out + ?12, "
-                "launches = launches + ?13, compute_ns = compute_ns + ?14, "
-                "h2d_ns = h2d_ns + ?15, d2h_ns = d2h_ns + ?16",
-                "iitttiiiiiiiiiii", tenant, row->last / USAGE_DAY_S, grown.user, row->node,
-                row->gpu, (int64_t)(grown.first && !row->more), more[0], more[1], more[2], more[3],
-                more[4], more[5], more[6], more[7], more[8], more[9]));
+    GA_TRY(sql_run(store, &changed,
+                   "INSERT INTO usage_day (tenant, day, user, node, gpu, sessions" USAGE_COLUMNS
+                   ") VALUES (?1, ?2, ?3, ?4, ?5, ?6" USAGE_PARAMETERS ") "
+                   "ON CONFLICT (tenant, day, user, node, gpu) DO UPDATE SET "
+                   "sessions = sessions + ?6" USAGE_ADDS,
+                   "iittti" USAGE_TYPES, tenant, row->last / USAGE_DAY_S, grown.user, row->node,
+                   row->gpu, (int64_t)(grown.first && !row->more) STORE_FIGURES(USAGE_MORE)));
     return changed == 1
                ? GA_OK
                : sql_refuse(store, GA_LOST, "%s: a sum of usage was not written", store->path);

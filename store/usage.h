@@ -20,13 +20,34 @@
 
 struct store;
 
+/* The figures of usage, once, in the order in which people see them:
+ *| FIGURE(column, sum, json, unit, title, FORM, wide)
+ *|   column       the member of struct store_figures, and the column of the database
+ *|   sum          how figures are put together: sum, or max
+ *|   json, unit   the member of JSON objects, and how many of ours one of its units is
+ *|   title, FORM, wide   the column of gpuaasctl (ctl/ctl.h); HOURS in a title may be SECONDS
+ * A new one also needs a column in a schema_N.def of its own, and its meaning in
+ * docs/accounting.md.
+ *
+ * gpu_ns: for which the session kept any engine of the GPU busy; compute_ns, h2d_ns, d2h_ns: for
+ * which each was. wall_ms: from its beginning. memory_peak: in bytes. memory_mib_s: memory of the
+ * GPU times time, in MiB seconds. */
+#define STORE_FIGURES(FIGURE)                                                                      \
+    FIGURE(gpu_ns, sum, "gpu_time_ms", 1000000, "GPU HOURS", HOURS, false)                         \
+    FIGURE(compute_ns, sum, "compute_time_ms", 1000000, "COMPUTE HOURS", HOURS, true)              \
+    FIGURE(h2d_ns, sum, "h2d_time_ms", 1000000, "H2D HOURS", HOURS, true)                          \
+    FIGURE(d2h_ns, sum, "d2h_time_ms", 1000000, "D2H HOURS", HOURS, true)                          \
+    FIGURE(wall_ms, sum, "wall_time_ms", 1, "HOURS", HOURS, false)                                 \
+    FIGURE(memory_peak, max, "memory_peak_bytes", 1, "PEAK MEMORY", BYTES, false)                  \
+    FIGURE(memory_mib_s, sum, "memory_mib_seconds", 1, "MEMORY (MIB S)", COUNT, true)              \
+    FIGURE(bytes_in, sum, "in_bytes", 1, "IN", BYTES, false)                                       \
+    FIGURE(bytes_out, sum, "out_bytes", 1, "OUT", BYTES, false)                                    \
+    FIGURE(launches, sum, "launches", 1, "LAUNCHES", COUNT, false)
+
 struct store_figures {
-    uint64_t gpu_ns;       /* for which the session kept an engine of the GPU busy */
-    uint64_t wall_ms;      /* from its beginning */
-    uint64_t memory_mib_s; /* memory of the GPU times time, in MiB seconds */
-    uint64_t memory_peak;  /* in bytes; a sum has the largest one */
-    uint64_t bytes_in, bytes_out, launches;
-    uint64_t compute_ns, h2d_ns, d2h_ns; /* for which each engine was busy: gpu_ns is any of them */
+#define FIGURE(column, ...) uint64_t column;
+    STORE_FIGURES(FIGURE)
+#undef FIGURE
 };
 
 struct store_usage {

@@ -7,13 +7,9 @@
 
 #include "store/name.h"
 
-#define SUM_DAY_S 86400
-#define SUM_FIGURES                                                                                \
-    "coalesce(sum(gpu_ns), 0) AS gpu_time, coalesce(sum(wall_ms), 0), "                            \
-    "coalesce(sum(memory_mib_s), 0), "                                                             \
-    "coalesce(max(memory_peak), 0), coalesce(sum(bytes_in), 0), coalesce(sum(bytes_out), 0), "     \
-    "coalesce(sum(launches), 0), coalesce(sum(compute_ns), 0), coalesce(sum(h2d_ns), 0), "         \
-    "coalesce(sum(d2h_ns), 0)"
+#define SUM_DAY_S                    86400
+#define SUM_FIGURE(column, how, ...) ", coalesce(" #how "(" #column "), 0) AS " #column
+#define SUM_FIGURES                  STORE_FIGURES(SUM_FIGURE)
 
 static void figures_read(sqlite3_stmt *row, int column, struct store_figures *out)
 {
@@ -51,7 +47,7 @@ static char *query_text(const struct store_usage_query *query)
     return sqlite3_mprintf(
         "SELECT coalesce(t.name, ''), coalesce(t.removed, 0), s.* FROM ("
         "SELECT %s AS tenant, %s AS user, %s AS node, %s AS gpu, %s AS day, "
-        "sum(sessions) AS sessions, " SUM_FIGURES " FROM usage_day WHERE "
+        "sum(sessions) AS sessions" SUM_FIGURES " FROM usage_day WHERE "
         "%sday >= ?1 AND %sday < ?2 AND %s AND %s AND %s AND %s%s) s "
         "LEFT JOIN tenant t ON t.number = s.tenant WHERE sessions IS NOT NULL "
         "ORDER BY %s1, s.tenant, s.user, s.node, s.gpu, s.day LIMIT ?7",
@@ -59,7 +55,7 @@ static char *query_text(const struct store_usage_query *query)
         query->from > 0 ? "" : "+", query->tenant != NULL ? "tenant = ?3" : "?3 = -1",
         query->user != NULL ? "user = ?4" : "?4 = ''",
         query->node != NULL ? "node = ?5" : "?5 = ''", query->gpu != NULL ? "gpu = ?6" : "?6 = ''",
-        group, query->top != 0 ? "s.gpu_time DESC, " : "");
+        group, query->top != 0 ? "s.gpu_ns DESC, " : "");
 }
 
 static void sum_read(sqlite3_stmt *row, const struct store_usage_query *query,
@@ -147,12 +143,12 @@ enum ga_status store_usage_period(struct store *store, uint64_t number, const ch
     store_period_bounds(period, now, &from, &to);
     if (user == NULL) {
         GA_TRY(sql_query(store, &statement,
-                         "SELECT " SUM_FIGURES
+                         "SELECT 0" SUM_FIGURES
                          " FROM usage_day WHERE tenant = ?1 AND day >= ?2 AND day < ?3",
                          "iii", (int64_t)number, from / SUM_DAY_S, to / SUM_DAY_S));
     } else {
         GA_TRY(sql_query(store, &statement,
-                         "SELECT " SUM_FIGURES " FROM usage_day WHERE tenant = ?1 AND day >= ?2 "
+                         "SELECT 0" SUM_FIGURES " FROM usage_day WHERE tenant = ?1 AND day >= ?2 "
                          "AND day < ?3 AND user = ?4",
                          "iiit", (int64_t)number, from / SUM_DAY_S, to / SUM_DAY_S, user));
     }
@@ -160,7 +156,7 @@ enum ga_status store_usage_period(struct store *store, uint64_t number, const ch
     if (!has) { /* a sum has a row, of nothing too */
         return sql_refuse(store, GA_LOST, "%s: no sum", store->path);
     }
-    figures_read(statement, 0, out);
+    figures_read(statement, 1, out);
     sqlite3_reset(statement);
     return GA_OK;
 }

@@ -2,7 +2,6 @@
 /* The verb `usage`: sums of what sessions have used. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "server/admin/admin_store.h"
 
 static const struct {
@@ -37,16 +36,9 @@ static void usage_row(void *user, const struct store_usage_sum *sum)
         admin_set_time(item, "day", sum->day);
     }
     admin_set_number(item, "sessions", sum->sessions);
-    admin_set_number(item, "gpu_time_ms", figures->gpu_ns / GA_NS_PER_MS);
-    admin_set_number(item, "compute_time_ms", figures->compute_ns / GA_NS_PER_MS);
-    admin_set_number(item, "h2d_time_ms", figures->h2d_ns / GA_NS_PER_MS);
-    admin_set_number(item, "d2h_time_ms", figures->d2h_ns / GA_NS_PER_MS);
-    admin_set_number(item, "wall_time_ms", figures->wall_ms);
-    admin_set_number(item, "memory_mib_seconds", figures->memory_mib_s);
-    admin_set_number(item, "memory_peak_bytes", figures->memory_peak);
-    admin_set_number(item, "in_bytes", figures->bytes_in);
-    admin_set_number(item, "out_bytes", figures->bytes_out);
-    admin_set_number(item, "launches", figures->launches);
+#define FIGURE(column, how, json, unit, ...) admin_set_number(item, json, figures->column / (unit));
+    STORE_FIGURES(FIGURE)
+#undef FIGURE
     admin_rows_add(&list->rows, item);
 }
 

@@ -13,8 +13,16 @@ static struct store_usage row(const char *tenant, const char *session, int64_t l
     struct store_usage made = {.node = "n1", .epoch = 1, .gpu = "g0", .began = 5, .last = last};
     snprintf(made.tenant, sizeof made.tenant, "%s", tenant);
     snprintf(made.session, sizeof made.session, "%s", session);
-    made.figures =
-        (struct store_figures){n, 2 * n, 3 * n, 4 * n, 5 * n, 6 * n, 7 * n, 8 * n, 9 * n, 10 * n};
+    made.figures = (struct store_figures){.gpu_ns = n,
+                                          .wall_ms = 2 * n,
+                                          .memory_mib_s = 3 * n,
+                                          .memory_peak = 4 * n,
+                                          .bytes_in = 5 * n,
+                                          .bytes_out = 6 * n,
+                                          .launches = 7 * n,
+                                          .compute_ns = 8 * n,
+                                          .h2d_ns = 9 * n,
+                                          .d2h_ns = 10 * n};
     return made;
 }
 
