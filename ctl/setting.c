@@ -6,6 +6,49 @@
 #include "api/limits.h"
 #include "ctl/value.h"
 
+/* By the unit: what the title says of it; the form of the limit, and with what is used of it. */
+#define TITLE_BYTES            ""
+#define TITLE_COUNT            ""
+#define TITLE_MILLISECONDS     ""
+#define TITLE_PER_SECOND       " (per s)"
+#define TITLE_BYTES_PER_SECOND " (per s)"
+#define TITLE_PER_CENT         " (per cent)"
+
+static const struct {
+    enum ctl_form alone, of;
+} forms[] = {
+    [LIMITS_BYTES] = {FORM_BYTES, FORM_BYTES_OF},
+    [LIMITS_COUNT] = {FORM_COUNT, FORM_COUNT_OF},
+    [LIMITS_MILLISECONDS] = {FORM_DURATION_MS, FORM_HOURS_OF},
+    [LIMITS_PER_SECOND] = {FORM_COUNT, FORM_COUNT_OF},
+    [LIMITS_BYTES_PER_SECOND] = {FORM_BYTES, FORM_BYTES_OF},
+    [LIMITS_PER_CENT] = {FORM_COUNT, FORM_COUNT_OF},
+};
+
+/* The keys by enum ctl_used. */
+static const struct {
+    const char *title, *keys[3];
+} limit_columns[LIMIT_COUNT] = {
+#define LIMIT(name, key, json, unit, least, most, users, text)                                     \
+    [LIMIT_##name] = {key TITLE_##unit,                                                            \
+                      {"limits." json, "used." json "|limits." json, json "|limits." json}},
+#include "api/limits.def"
+#undef LIMIT
+};
+
+struct ctl_column ctl_setting_column(enum limit limit, enum ctl_used used, const char *title,
+                                     bool wide)
+{
+    enum limits_unit unit = limits_table[limit].unit;
+    const char *own = limit == LIMIT_GPU_TIME_DAY     ? "GPU time of the day"
+                      : limit == LIMIT_GPU_TIME_MONTH ? "GPU time of the month"
+                                                      : limit_columns[limit].title;
+    return (struct ctl_column){.title = title != NULL ? title : own,
+                               .key = limit_columns[limit].keys[used],
+                               .form = used != CTL_USED_UNTOLD ? forms[unit].of : forms[unit].alone,
+                               .wide = wide};
+}
+
 /* Those whose values are words. */
 static const struct {
     const char *member, *typed;

@@ -1,51 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about tenants. */
+#include <string.h>
+
+#include "ctl/value.h"
 #include "ctl/verb.h"
 
-static const struct ctl_column list_columns[] = {
+static enum ctl_used tenant_used(enum limit limit)
+{
+    bool tells = limit == LIMIT_SESSIONS || limit == LIMIT_GPU_MEM || limit == LIMIT_GPU_TIME_DAY ||
+                 limit == LIMIT_GPU_TIME_MONTH;
+    return tells ? CTL_USED_TENANT : CTL_USED_UNTOLD;
+}
+
+static const struct ctl_column list_head[] = {
     {"TENANT", "name", FORM_TEXT, false},
     {"STATE", "state", FORM_TEXT, false},
-    {"SESSIONS", "used.sessions|limits.sessions", FORM_COUNT_OF, false},
-    {"GPU MEMORY", "used.gpu_mem_bytes|limits.gpu_mem_bytes", FORM_BYTES_OF, false},
-    {"GPU TIME (MONTH)", "used.gpu_time_month_ms|limits.gpu_time_month_ms", FORM_HOURS_OF, false},
-    {"GPU TIME (DAY)", "used.gpu_time_day_ms|limits.gpu_time_day_ms", FORM_HOURS_OF, true},
-    {"GPUS", "limits.gpus", FORM_COUNT, true},
-    {"SHARE", "limits.share", FORM_COUNT, true},
-    {"CAP %", "limits.compute_cap_percent", FORM_COUNT, true},
+};
+
+static const struct {
+    enum limit limit;
+    const char *title;
+    bool wide;
+} list_limits[] = {
+    {LIMIT_SESSIONS, "SESSIONS", false},
+    {LIMIT_GPU_MEM, "GPU MEMORY", false},
+    {LIMIT_GPU_TIME_MONTH, "GPU TIME (MONTH)", false},
+    {LIMIT_GPU_TIME_DAY, "GPU TIME (DAY)", true},
+    {LIMIT_GPUS, "GPUS", true},
+    {LIMIT_SHARE, "SHARE", true},
+    {LIMIT_COMPUTE_CAP, "CAP %", true},
+};
+
+static const struct ctl_column list_tail[] = {
     {"ISOLATION", "isolation", FORM_TEXT, false},
     {"CREDS", "credentials", FORM_COUNT, false},
     {"GENERATION", "generation", FORM_COUNT, true},
     {"DESCRIPTION", "description", FORM_TEXT, true},
 };
 
-static const struct ctl_column show_columns[] = {
+static const struct ctl_column show_head[] = {
     {"tenant", "name", FORM_TEXT, false},
     {"description", "description", FORM_TEXT, false},
     {"state", "state", FORM_TEXT, false},
     {"reason", "reason", FORM_TEXT, false},
     {"generation", "generation", FORM_COUNT, false},
-    {"sessions", "used.sessions|limits.sessions", FORM_COUNT_OF, false},
-    {"gpu-mem", "used.gpu_mem_bytes|limits.gpu_mem_bytes", FORM_BYTES_OF, false},
-    {"gpu-mem-per-gpu", "limits.gpu_mem_per_gpu_bytes", FORM_BYTES, false},
-    {"gpus", "limits.gpus", FORM_COUNT, false},
-    {"GPU time of the day", "used.gpu_time_day_ms|limits.gpu_time_day_ms", FORM_HOURS_OF, false},
-    {"GPU time of the month", "used.gpu_time_month_ms|limits.gpu_time_month_ms", FORM_HOURS_OF,
-     false},
+};
+
+static const struct ctl_column show_tail[] = {
     {"on-exhausted", "on_exhausted", FORM_TEXT, false},
-    {"bandwidth-in (per s)", "limits.bandwidth_in_bytes_per_second", FORM_BYTES, false},
-    {"bandwidth-out (per s)", "limits.bandwidth_out_bytes_per_second", FORM_BYTES, false},
-    {"call-rate (per s)", "limits.call_rate_per_second", FORM_COUNT, false},
-    {"kernel-time", "limits.kernel_time_ms", FORM_DURATION_MS, false},
-    {"host-pinned", "limits.host_pinned_bytes", FORM_BYTES, false},
-    {"module-bytes", "limits.module_bytes", FORM_BYTES, false},
-    {"objects", "limits.objects", FORM_COUNT, false},
-    {"idle-timeout", "limits.idle_timeout_ms", FORM_DURATION_MS, false},
-    {"wall-time", "limits.wall_time_ms", FORM_DURATION_MS, false},
-    {"share", "limits.share", FORM_COUNT, false},
-    {"priority", "limits.priority", FORM_COUNT, false},
-    {"latency-goal", "limits.latency_goal_ms", FORM_DURATION_MS, false},
-    {"compute-cap (per cent)", "limits.compute_cap_percent", FORM_COUNT, false},
-    {"throttle (per cent)", "limits.throttle_percent", FORM_COUNT, false},
     {"gpu-types", "gpu_types", FORM_LIST, false},
     {"isolation", "isolation", FORM_TEXT, false},
     {"users", "users", FORM_LIST, false},
@@ -61,14 +63,29 @@ static json_t *tenant_named(const struct ctl_line *line)
 
 enum admin_code ctl_tenant_list(const struct ctl_line *line)
 {
-    return ctl_verb_list(line, "tenant.list", NULL, "TenantList", list_columns,
-                         CTL_COUNT(list_columns));
+    struct ctl_column columns[CTL_COUNT(list_head) + CTL_COUNT(list_limits) + CTL_COUNT(list_tail)];
+    size_t count = CTL_COUNT(list_head);
+    memcpy(columns, list_head, sizeof list_head);
+    for (size_t i = 0; i < CTL_COUNT(list_limits); i++) {
+        enum limit limit = list_limits[i].limit;
+        columns[count++] = ctl_setting_column(limit, tenant_used(limit), list_limits[i].title,
+                                              list_limits[i].wide);
+    }
+    memcpy(columns + count, list_tail, sizeof list_tail);
+    return ctl_verb_list(line, "tenant.list", NULL, "TenantList", columns, CTL_COUNT(columns));
 }
 
 enum admin_code ctl_tenant_show(const struct ctl_line *line)
 {
-    return ctl_verb_show(line, "tenant.show", tenant_named(line), "Tenant", show_columns,
-                         CTL_COUNT(show_columns));
+    struct ctl_column columns[CTL_COUNT(show_head) + LIMIT_COUNT + CTL_COUNT(show_tail)];
+    size_t count = CTL_COUNT(show_head);
+    memcpy(columns, show_head, sizeof show_head);
+    for (enum limit limit = 0; limit < LIMIT_COUNT; limit++) {
+        columns[count++] = ctl_setting_column(limit, tenant_used(limit), NULL, false);
+    }
+    memcpy(columns + count, show_tail, sizeof show_tail);
+    return ctl_verb_show(line, "tenant.show", tenant_named(line), "Tenant", columns,
+                         CTL_COUNT(columns));
 }
 
 enum admin_code ctl_tenant_add(const struct ctl_line *line)

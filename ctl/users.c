@@ -3,15 +3,22 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "ctl/value.h"
 #include "ctl/verb.h"
 
-static const struct ctl_column user_columns[] = {
+static const struct {
+    enum limit limit;
+    const char *title;
+} list_limits[] = {
+    {LIMIT_SESSIONS, "SESSIONS"}, {LIMIT_GPU_MEM, "GPU MEMORY"}, {LIMIT_GPUS, "GPUS"}};
+
+static const struct ctl_column list_head[] = {
     {"TENANT", "tenant", FORM_TEXT, false},
     {"USER", "name", FORM_TEXT, false},
     {"STATE", "state", FORM_TEXT, false},
-    {"SESSIONS", "limits.sessions", FORM_COUNT, false},
-    {"GPU MEMORY", "limits.gpu_mem_bytes", FORM_BYTES, false},
-    {"GPUS", "limits.gpus", FORM_COUNT, false},
+};
+
+static const struct ctl_column list_tail[] = {
     {"GENERATION", "generation", FORM_COUNT, true},
     {"REASON", "reason", FORM_TEXT, true},
 };
@@ -32,37 +39,51 @@ static enum admin_code users_change(const struct ctl_line *line, const char *ver
 enum admin_code ctl_user_list(const struct ctl_line *line)
 {
     json_t *arguments = line->word_count != 0 ? json_pack("{s:s}", "tenant", line->words[0]) : NULL;
-    return ctl_verb_list(line, "user.list", arguments, "UserList", user_columns,
-                         CTL_COUNT(user_columns));
+    struct ctl_column columns[CTL_COUNT(list_head) + CTL_COUNT(list_limits) + CTL_COUNT(list_tail)];
+    size_t count = CTL_COUNT(list_head);
+    memcpy(columns, list_head, sizeof list_head);
+    for (size_t i = 0; i < CTL_COUNT(list_limits); i++) {
+        columns[count++] =
+            ctl_setting_column(list_limits[i].limit, CTL_USED_UNTOLD, list_limits[i].title, false);
+    }
+    memcpy(columns + count, list_tail, sizeof list_tail);
+    return ctl_verb_list(line, "user.list", arguments, "UserList", columns, CTL_COUNT(columns));
 }
 
-static const struct ctl_column user_show_columns[] = {
+static enum ctl_used user_used(enum limit limit)
+{
+    bool tells =
+        limit == LIMIT_SESSIONS || limit == LIMIT_GPU_TIME_DAY || limit == LIMIT_GPU_TIME_MONTH;
+    return tells ? CTL_USED_USER : CTL_USED_UNTOLD;
+}
+
+static const struct ctl_column show_head[] = {
     {"tenant", "tenant", FORM_TEXT, false},
     {"user", "name", FORM_TEXT, false},
     {"description", "description", FORM_TEXT, false},
     {"state", "state", FORM_TEXT, false},
     {"reason", "reason", FORM_TEXT, false},
     {"generation", "generation", FORM_COUNT, false},
-    {"sessions", "sessions|limits.sessions", FORM_COUNT_OF, false},
-    {"GPU time of the day", "gpu_time_day_ms|limits.gpu_time_day_ms", FORM_HOURS_OF, false},
-    {"GPU time of the month", "gpu_time_month_ms|limits.gpu_time_month_ms", FORM_HOURS_OF, false},
-    {"limit of GPUs", "limits.gpus", FORM_COUNT, false},
-    {"limit of GPU memory", "limits.gpu_mem_bytes", FORM_BYTES, false},
-    {"limit of it per GPU", "limits.gpu_mem_per_gpu_bytes", FORM_BYTES, false},
-    {"limit of pinned memory", "limits.host_pinned_bytes", FORM_BYTES, false},
-    {"limit of modules", "limits.module_bytes", FORM_BYTES, false},
-    {"limit of objects", "limits.objects", FORM_COUNT, false},
-    {"limit of wall time", "limits.wall_time_ms", FORM_DURATION_MS, false},
-    {"limit of idle time", "limits.idle_timeout_ms", FORM_DURATION_MS, false},
-    {"limit of a kernel's time", "limits.kernel_time_ms", FORM_DURATION_MS, false},
+};
+
+static const struct ctl_column show_tail[] = {
     {"made", "created", FORM_TIME, false},
     {"changed", "changed", FORM_TIME, false},
 };
 
 enum admin_code ctl_user_show(const struct ctl_line *line)
 {
-    return ctl_verb_show(line, "user.show", user_named(line), "User", user_show_columns,
-                         CTL_COUNT(user_show_columns));
+    struct ctl_column columns[CTL_COUNT(show_head) + LIMIT_COUNT + CTL_COUNT(show_tail)];
+    size_t count = CTL_COUNT(show_head);
+    memcpy(columns, show_head, sizeof show_head);
+    for (enum limit limit = 0; limit < LIMIT_COUNT; limit++) {
+        if (limits_table[limit].users) {
+            columns[count++] = ctl_setting_column(limit, user_used(limit), NULL, false);
+        }
+    }
+    memcpy(columns + count, show_tail, sizeof show_tail);
+    count += CTL_COUNT(show_tail);
+    return ctl_verb_show(line, "user.show", user_named(line), "User", columns, count);
 }
 
 enum admin_code ctl_user_add(const struct ctl_line *line)

@@ -3,6 +3,7 @@
 #ifndef CTL_VALUE_H
 #define CTL_VALUE_H
 
+#include "api/limits.h"
 #include "ctl/ctl.h"
 
 /* The item's member by a key with dots; NULL: there is none. */
@@ -18,6 +19,12 @@ char *ctl_value_plain_of(const char *key, json_t *value);
  * NULL: there is none). */
 void ctl_setting_name(const char *member, char *name, size_t size);
 char *ctl_setting_value(const char *member, json_t *value);
+/* How much of a limit is used is the member used.X of a tenant, X of a user; or nothing tells. */
+enum ctl_used { CTL_USED_UNTOLD, CTL_USED_TENANT, CTL_USED_USER };
+/* The column of a limit, and of what is used of it; its form is that of the unit. Without a title
+ * (NULL) it has the one of lists of all limits. */
+struct ctl_column ctl_setting_column(enum limit limit, enum ctl_used used, const char *title,
+                                     bool wide);
 /* Reads "90s", "15m", "12h", "7d" or "2w", in seconds. */
 bool ctl_duration_read(const char *text, uint64_t *seconds);
 /* Ten years: where nothing else is the limit */
