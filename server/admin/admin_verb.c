@@ -34,8 +34,8 @@
     }
 
 const struct admin_verb admin_verbs[] = {
-#define VERB(name, changes, run, ...) {name, changes, false, run, {__VA_ARGS__}},
-#define READ(name, run, ...)          {name, false, true, run, {__VA_ARGS__}},
+#define VERB(name, changes, run, arguments, result, ...) {name, changes, false, run, {__VA_ARGS__}},
+#define READ(name, run, arguments, result, ...)          {name, false, true, run, {__VA_ARGS__}},
 #include "server/admin/admin_verbs.def"
 #undef VERB
 #undef READ

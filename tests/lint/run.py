@@ -25,6 +25,7 @@ import rule_prefixes
 import rule_prose
 import rule_semantics
 import rule_statics
+import rule_tables
 import rule_vocabulary
 import rule_words
 from tree import Tree
@@ -39,6 +40,7 @@ SOURCE_RULES = {
     "prefixes": rule_prefixes.check,
     "prose": rule_prose.check,
     "statics": rule_statics.check,
+    "tables": rule_tables.check,
     "vocabulary": rule_vocabulary.check,
     "cuda_names": rule_cuda_names.check,
     "words": rule_words.check,
