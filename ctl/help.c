@@ -24,8 +24,10 @@ static void exits_help(FILE *out)
     }
 }
 
-/* By enum limits_unit. */
-static const char *const unit_examples[] = {"40GiB", "16", "90s", "1000", "1GiB", "50"};
+static const char *const unit_examples[] = {
+    [LIMITS_BYTES] = "40GiB",           [LIMITS_COUNT] = "16",
+    [LIMITS_MILLISECONDS] = "90s",      [LIMITS_PER_SECOND] = "1000",
+    [LIMITS_BYTES_PER_SECOND] = "1GiB", [LIMITS_PER_CENT] = "50"};
 
 /* Calls `print` for each line of the text. */
 static void lines_print(FILE *out, const char *text,
