@@ -21,8 +21,9 @@ struct send_rate {
 
 /* How many bytes may be sent now; UINT64_MAX: all. 0: none before `held_ns`. */
 uint64_t send_rate_room(struct send_rate *limit, const struct ledger *ledger);
-/* How long until all that has been sent may have been, and no longer than the limit may be out of
- * date; 0: it may. */
+/* For bytes that bypass the queue, which go in parts of some time as well: how long until all that
+ * has been sent may have been, and no longer than the limit may be out of date. 0: it is not far
+ * ahead of that, as whoever stays below the limit never is. */
 uint64_t send_rate_early_ns(struct send_rate *limit, const struct ledger *ledger);
 /* How long nothing is sent, as far as known; at most as above. 0: something may be. */
 uint64_t send_rate_held_ns(const struct send_rate *limit);

@@ -340,7 +340,7 @@ Test(send_queue, what_is_over_the_limit_waits_until_it_is_lifted)
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
         quota.limits[i] = LIMIT_NONE;
     }
-    quota.limits[LIMIT_BANDWIDTH_OUT] = 1000;
+    quota.limits[LIMIT_BANDWIDTH_OUT] = 1; /* the first byte is a second */
     staging.ledger = &ledger;
     for (uint64_t i = 0; i < 4; i++) {
         append(i, true);
@@ -351,7 +351,7 @@ Test(send_queue, what_is_over_the_limit_waits_until_it_is_lifted)
     cr_assert_neq(send_queue_early_ns(&out), 0, "nor does anything else go");
     uint64_t came = read_what_came();
     cr_assert(came != 0 && came < 1000, "%llu bytes", (unsigned long long)came);
-    quota.limits[LIMIT_BANDWIDTH_OUT] = 2000;
+    quota.limits[LIMIT_BANDWIDTH_OUT] = 2;
     quota.turn++;
     cr_assert_eq(send_queue_flush(&out), GA_AGAIN, "another limit forgives nothing");
     cr_assert_lt(came += read_what_came(), all / 2);
@@ -365,6 +365,30 @@ Test(send_queue, what_is_over_the_limit_waits_until_it_is_lifted)
     cr_assert_eq(atomic_load(&figures.of[FIGURE_FRAMES_OUT]), all);
     cr_assert_eq(send_queue_early_ns(&out), 0);
     cr_assert(send_queue_is_empty(&out));
+}
+
+/* A nanosecond is a byte, so a look at the clock would show. */
+Test(send_queue, bytes_far_below_the_limit_need_no_look_at_the_clock)
+{
+    static struct quota quota = {.turn = 1};
+    static struct figures figures;
+    struct ledger ledger = {.figures = &figures, .quota = &quota};
+    struct send_rate limit = {0};
+    quota.limits[LIMIT_BANDWIDTH_OUT] = UINT64_C(1000000000);
+    const uint64_t room = send_rate_room(&limit, &ledger);
+    cr_assert(room > 40000000 && room <= 50000000, "%llu bytes", (unsigned long long)room);
+    for (uint64_t sent = 1000; sent <= 10000; sent += 1000) {
+        ledger_moved(&ledger, FIGURE_FRAMES_OUT, 1000);
+        cr_assert_eq(send_rate_room(&limit, &ledger), room - sent);
+    }
+    for (unsigned part = 0; part < 10; part++) {
+        ledger_moved(&ledger, FIGURE_FRAMES_OUT, 12000000);
+        cr_assert_neq(send_rate_room(&limit, &ledger), 0, "part %u", part);
+        limit.rate.due_ns = 0; /* as if the time for them had passed */
+    }
+    ledger_moved(&ledger, FIGURE_FRAMES_OUT, UINT64_C(10000000000));
+    cr_assert_eq(send_rate_room(&limit, &ledger), 0, "that is ten seconds' worth");
+    cr_assert_neq(send_rate_held_ns(&limit), 0);
 }
 
 /* ---- bulk connections */
