@@ -134,7 +134,17 @@ CUresult server_do_ga_module_function(struct server_app *app,
     return SERVER_ANSWERED; /* the arrays are in `room` */
 }
 
-/* ---- what the program sets, and no driver tells */
+/* ---- what the program sets. Of the last two no driver tells. */
+
+CUresult server_do_cuFuncSetAttribute(struct server_app *app,
+                                      const struct cuFuncSetAttribute_args *args)
+{
+    CUfunction function;
+    CU_TRY(server_handle_function(app, args->hfunc, &function));
+    monitor_forget(&app->monitor);
+    return app->driver->cuFuncSetAttribute(function, (CUfunction_attribute)args->attrib,
+                                           (int)args->value);
+}
 
 CUresult server_do_cuFuncSetCacheConfig(struct server_app *app,
                                         const struct cuFuncSetCacheConfig_args *args)
@@ -144,6 +154,7 @@ CUresult server_do_cuFuncSetCacheConfig(struct server_app *app,
         return CUDA_ERROR_INVALID_HANDLE;
     }
     CU_TRY(app->driver->cuFuncSetCacheConfig(function->real, args->config));
+    monitor_forget(&app->monitor);
     function->made_from.cache_set = true;
     function->made_from.cache = args->config;
     return CUDA_SUCCESS;
@@ -157,6 +168,7 @@ CUresult server_do_cuFuncSetSharedMemConfig(struct server_app *app,
         return CUDA_ERROR_INVALID_HANDLE;
     }
     CU_TRY(app->driver->cuFuncSetSharedMemConfig(function->real, args->config));
+    monitor_forget(&app->monitor);
     function->made_from.banks_set = true;
     function->made_from.banks = args->config;
     return CUDA_SUCCESS;

@@ -72,7 +72,7 @@ static void batch_close(struct server_app *app, struct meter_batch *batch)
         meter_batch_lose(app, batch, ga_clock_ns()); /* a fault, which the calls report */
         return;
     }
-    monitor_forget(&app->monitor);
+    monitor_settle(&app->monitor);
     batch->after = batch->gpu->tally;
     batch->closed = true;
     meter_share_closed(&app->meter, batch);

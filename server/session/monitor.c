@@ -12,7 +12,7 @@ static uint64_t monitor_load(const _Atomic uint64_t *at)
     return atomic_load_explicit(at, memory_order_relaxed);
 }
 
-static void monitor_settle(struct monitor *monitor)
+void monitor_settle(struct monitor *monitor)
 {
     if (monitor->shape != NULL && monitor->launches != 0) {
         _Atomic uint64_t *count = &monitor->shape->count;

@@ -15,8 +15,8 @@
  * of the least frequent one and its count, so a count may be too high by that, and a shape with
  * more than 1 / FIGURES_SHAPES of all is always there.
  *
- * Submit thread only. A launch of the shape of the one before costs some comparisons; the first one
- * of a batch, and one of another shape, a question to the driver. */
+ * Submit thread only. A launch of the shape of the one before costs some comparisons; one of
+ * another shape, a question to the driver. */
 #ifndef SERVER_SESSION_MONITOR_H
 #define SERVER_SESSION_MONITOR_H
 
@@ -36,8 +36,10 @@ struct monitor {
     struct figures_shape *shape; /* its row; NULL: none */
 };
 
-/* Its row has all launches of the last shape, and the next launch is looked at: the function may
- * have other attributes by then, or be another one at the same address. */
+/* Its row has all launches of the last shape. */
+void monitor_settle(struct monitor *monitor);
+/* The same, and the next launch is looked at: the function has other attributes from now on, or
+ * will be another one at the same address. */
 void monitor_forget(struct monitor *monitor);
 /* For the launch, whose kernel's context is current: the share of the GPU that it fills, in
  * millionths. */
