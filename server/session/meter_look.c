@@ -35,7 +35,8 @@ static void batch_look(struct server_app *app, struct meter_batch *batch, uint64
     }
     if (rc == CUDA_SUCCESS) {
         meter_kernels_learn(&app->meter, batch, end_ns - batch->begin_ns);
-        meter_clock_seen(clock, end_ns, ga_clock_ns());
+        bool since = end_ns + (uint64_t)clock->shift_ns > now_ns; /* the look has begun */
+        meter_clock_seen(clock, end_ns, since ? ga_clock_ns() : now_ns);
         uint64_t shift = (uint64_t)clock->shift_ns;
         meter_gpu_done(batch->gpu, batch, batch->begin_ns + shift, end_ns + shift);
         meter_batch_drop(app, batch);
