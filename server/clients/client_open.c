@@ -19,6 +19,7 @@
 #include "server/placement/placement.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"
+#include "server/seats/seat_lending.h"
 #include "server/seats/seat_turns.h"
 
 static void open_refuse_taken(struct control_client *client, const struct control_client_open *open)
@@ -154,6 +155,7 @@ static enum ga_status ticket_give(struct control_client *client, struct seat *se
     handshake_ticket_write(writer, &message);
     control_client_out_end(&client->out, WIRE_TICKET, open->sequence);
     explicit_bzero(&ticket, sizeof ticket);
+    seat_offer(seat, open->gpu);
     return GA_OK;
 }
 

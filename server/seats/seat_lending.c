@@ -33,3 +33,10 @@ void seat_lending_init(struct seat *seat)
                                         .client = of->address,
                                         .label = of->label};
 }
+
+/* A context, and with what is lent beyond that the first block of memory. */
+void seat_offer(struct seat *seat, uint32_t gpu)
+{
+    const struct devices *devices = &seat->process->room->devices;
+    lender_offer(&seat->lender, gpu, devices_visible(devices, gpu)->facts.context_bytes + 1);
+}

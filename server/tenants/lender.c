@@ -15,6 +15,7 @@
 
 #define DIVIDE_NS   (250 * GA_NS_PER_MS)
 #define PATIENCE_NS (2 * GA_NS_PER_S) /* a process answers a recall at once, or is in trouble */
+#define OFFER_PARTS 8u                /* an offer is at most such a part of what may be lent */
 
 static struct lender_seat *lender_seat_of(struct ga_list *link)
 {
@@ -189,6 +190,31 @@ static bool lend(struct lender_seat *seat, const struct channel_request *wanted)
     answer.result = CUDA_SUCCESS;
     answer_send(seat, &answer);
     return true;
+}
+
+static void offer_lend(struct lender_seat *seat, enum channel_lent kind, uint32_t gpu,
+                       uint64_t bytes, uint64_t grain)
+{
+    const struct channel_request offer = {.kind = CHANNEL_REQUEST,
+                                          .seat = seat->number,
+                                          .verb = CHANNEL_LEND,
+                                          .what = kind,
+                                          .address = gpu,
+                                          .bytes = bytes};
+    const struct lending_account *account = account_of(seat);
+    if (!lending_is_boundless(account, kind) &&
+        lending_room(account, kind, gpu) / OFFER_PARTS >= bytes + grain) {
+        (void)lend(seat, &offer);
+    }
+}
+
+void lender_offer(struct lender_seat *seat, uint32_t gpu, uint64_t bytes)
+{
+    if (seat->share.lent_on != NULL && !seat->offered) {
+        seat->offered = true;
+        offer_lend(seat, CHANNEL_LENT_OBJECTS, 0, 1, CHANNEL_GRAIN_OBJECTS);
+        offer_lend(seat, CHANNEL_LENT_DEVICE, gpu, bytes, CHANNEL_GRAIN_BYTES);
+    }
 }
 
 static enum limit lender_limit_of(const struct lending_account *account,

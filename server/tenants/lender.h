@@ -55,6 +55,7 @@ struct lender_seat {
     uint32_t boundless;            /* of the kinds that were lent in such pieces at the beginning */
     bool limits_untold;            /* the channel was full */
     bool shares;                   /* its process has been passed the tenant's memory */
+    bool offered;                  /* see lender_offer */
     uint64_t moved;                /* bytes, messages and waits when it was last looked at */
     struct figures_memory *taken;  /* of each GPU: see lender_take_over */
 };
@@ -78,6 +79,11 @@ void lender_fini(struct lender *lender);
 void lender_shared_fini(struct lender *lender);
 /* A seat of the tenant begins. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status lender_seat_begin(struct lender_seat *seat);
+/* A ticket for the GPU has been told: lends what a session there takes first (of device memory
+ * `bytes`, and more), so that its process need not ask. Only the first time, and only where that is
+ * a small part of what may be lent. To the process it is an answer (number 0) that comes too late
+ * for whoever has asked. */
+void lender_offer(struct lender_seat *seat, uint32_t gpu, uint64_t bytes);
 /* Fills the first packet of a seat: its limits, and the amounts that it has been lent. */
 void lender_tell(const struct lender_seat *seat, struct channel_application *packet);
 /* Its process, or its application, is no more. Any number of times. */

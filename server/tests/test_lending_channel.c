@@ -220,6 +220,8 @@ static void act(struct process *at)
     } else if (what == 4) {
         process_end(at);
         process_begin(at);
+    } else if (what == 5) {
+        lender_offer(&at->seat.lender, (uint32_t)any(now.gpus), 1 + any(200) * MIB);
     } else if (what < 10) {
         (void)room(at, (uint32_t)any(now.gpus)); /* others may change it before it is answered */
     } else if (what < 60) {
@@ -406,7 +408,7 @@ static void expect_settled(void)
     calm = false;
 }
 
-static void play(unsigned seed)
+static void begin(unsigned seed)
 {
     struct tenant_terms terms = tenant_default();
     chance = seed;
@@ -420,6 +422,11 @@ static void play(unsigned seed)
         to_backend[i].packets = calloc(now.room, sizeof(union lent_packet));
         process_begin(&all[i]);
     }
+}
+
+static void play(unsigned seed)
+{
+    begin(seed);
     limits_change(); /* before anybody has taken anything */
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < STEPS; i++) {
@@ -445,3 +452,42 @@ ROOM_AND_ORDER(5, 40)
 ROOM_AND_ORDER(1, 300)
 ROOM_AND_ORDER(277, 300)
 ROOM_AND_ORDER(100000, 3)
+
+static void limit_all(uint64_t amount)
+{
+    struct tenant_terms terms = tenant->terms;
+    terms.generation++;
+    terms.limits.of[LIMIT_GPU_MEM] = terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = amount * MIB;
+    terms.limits.of[LIMIT_OBJECTS] = amount;
+    tenant_renew(&control.tenants, &terms);
+    settle();
+}
+
+/* A context and its memory. */
+Test(lending_channel, what_is_offered_is_not_asked_for)
+{
+    struct process *at = &all[0];
+    now = (struct case_){.room = 10, .gpus = 3};
+    begin(7);
+    limit_all(10000);
+    lender_offer(&at->seat.lender, 1, 100 * MIB);
+    settle();
+    cr_assert_eq(take(at, CHANNEL_LENT_DEVICE, 1, 100 * MIB), CUDA_SUCCESS);
+    cr_assert_eq(take(at, CHANNEL_LENT_OBJECTS, 0, 1), CUDA_SUCCESS);
+    cr_assert_eq(at->questions, 0);
+    cr_assert_eq(room(at, 1), 9900 * MIB);
+    lender_offer(&at->seat.lender, 1, 100 * MIB);
+    settle();
+    cr_assert_leq(at->seat.lender.share.lent[CHANNEL_LENT_OBJECTS], 256, "once");
+}
+
+Test(lending_channel, a_large_part_of_what_is_left_is_not_offered)
+{
+    now = (struct case_){.room = 10, .gpus = 3};
+    begin(7);
+    limit_all(1000);
+    lender_offer(&all[0].seat.lender, 1, 100 * MIB);
+    settle();
+    cr_assert_eq(all[0].seat.lender.share.lent[CHANNEL_LENT_DEVICE], 0);
+    cr_assert_eq(all[0].seat.lender.share.lent[CHANNEL_LENT_OBJECTS], 0);
+}
