@@ -76,6 +76,15 @@ configure_and_build() {
         cmake --build "build/$preset" -j "$(build_jobs)" ${1:+--target "$@"}
 }
 
+# build_for_tests PRESET NAME: what the tests whose names match need (scripts/changed/needs.py)
+build_for_tests() {
+    local targets
+    configure_and_build "$1" build.ninja
+    targets=$(python3 scripts/changed --build "build/$1" --needs "$2")
+    # shellcheck disable=SC2086
+    [ -z "$targets" ] || configure_and_build "$1" $targets
+}
+
 # run_tests PRESET [CTEST ARGUMENTS]: ends with ctest's own summary. Three times as many at once as
 # there are processors, because tests wait two thirds of their time (gpuaas_test_takes); not with
 # ThreadSanitizer, under which they compute.

@@ -2,10 +2,13 @@
 """./dev test --changed [REV]: says which tests can see what has been touched since REV, and why;
 their names go to stdout, all else to stderr. REV is by default where this branch left the one that
 it goes to; files that are not committed count, too. The build has to be up to date: ninja says
-there what is made of what. tests/changed.txt says the rest."""
+there what is made of what. tests/changed.txt says the rest.
+
+With --needs NAME: what has to be built for the tests whose names match, for ninja."""
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 
@@ -13,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import choose  # noqa: E402
 import graph  # noqa: E402
+import needs  # noqa: E402
 import suite  # noqa: E402
 import table  # noqa: E402
 import touched  # noqa: E402
@@ -24,6 +28,7 @@ SHOWN = 8  # names in one line
 def parse():
     parser = argparse.ArgumentParser(prog="./dev test --changed", description=__doc__)
     parser.add_argument("--build", required=True, help="the build folder")
+    parser.add_argument("--needs", metavar="NAME", help="a regular expression on names of tests")
     parser.add_argument("revision", nargs="?", metavar="REV")
     return parser.parse_args()
 
@@ -75,6 +80,10 @@ def report(choice, tests, seconds):
 def main():
     options = parse()
     build = os.path.abspath(options.build)
+    if options.needs is not None:
+        tests = [test for test in suite.of(build) if re.search(options.needs, test.name)]
+        print(*sorted(needs.Needs(graph.Graph.of(build), suite.Scripts(ROOT)).targets(tests)))
+        return
     try:
         revision, how = (options.revision, "") if options.revision else touched.base(ROOT)
         paths = touched.files(ROOT, revision)

@@ -6,8 +6,12 @@ import functools
 import json
 import os
 import re
+import shlex
 import subprocess
 from dataclasses import dataclass
+
+ADDED = re.compile(r"^add_test\(\[=\[(.+?)\]=\] (.*)\)$", re.MULTILINE)
+BELOW = re.compile(r'^subdirs\("(.+?)"\)$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,20 @@ class Test:
         return next((word for word in self.command if word.endswith(".py")), None)
 
 
-def tests(listing):
+def commands(folder):
+    """name -> command, as cmake wrote it: ctest does not tell it before the program is built."""
+    try:
+        with open(os.path.join(folder, "CTestTestfile.cmake"), encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return {}
+    found = {name: tuple(shlex.split(words)) for name, words in ADDED.findall(text)}
+    for below in BELOW.findall(text):
+        found.update(commands(os.path.join(folder, below)))
+    return found
+
+
+def tests(listing, written=None):
     """The tests in the output of `ctest --show-only=json-v1`."""
     found, graph = [], listing["backtraceGraph"]
     for test in listing["tests"]:
@@ -40,7 +57,8 @@ def tests(listing):
                 break
             node = graph["nodes"][node["parent"]]
         lists = [file for file in files if file.endswith("CMakeLists.txt")]
-        found.append(Test(test["name"], tuple(test.get("command", ())),
+        found.append(Test(test["name"], tuple(test.get("command") or (written or {}).get(
+                              test["name"], ())),
                           tuple(values.get("ENVIRONMENT", [])), os.path.dirname(lists[0])))
     return found
 
@@ -48,7 +66,7 @@ def tests(listing):
 def of(build):
     text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True,
                           capture_output=True, text=True).stdout
-    return tests(json.loads(text))
+    return tests(json.loads(text), commands(build))
 
 
 def seconds(build):

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts", "changed"))
 
 import choose  # noqa: E402
 import graph  # noqa: E402
+import needs  # noqa: E402
 import suite  # noqa: E402
 import table  # noqa: E402
 import touched  # noqa: E402
@@ -50,6 +51,20 @@ SCRIPTS = {"tests/e2e/lib/harness.py": "import os\n",
            "tests/e2e/two.txt": "", "client/a.c": "", "client/a.h": "", "client/u.h": "",
            "client/data.txt": "", "other name.c": "", "tests/made.c": "", "strange/x": "",
            "tests/e2e/strange": "", "client/CMakeLists.txt": "", "tests/fuzz/corpus/one.tar": ""}
+
+
+class Written(unittest.TestCase):
+    def test_commands_before_anything_is_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "below"))
+            for name, text in (
+                    ("", 'add_test([=[a]=] "/b/tests/a" "two words")\nsubdirs("below")\n'),
+                    ("below", 'add_test([=[b.c]=] "/b/tests/b")\n')):
+                with open(os.path.join(folder, name, "CTestTestfile.cmake"), "w",
+                          encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(suite.commands(folder), {"a": ("/b/tests/a", "two words"),
+                                                      "b.c": ("/b/tests/b",)})
 
 
 class Small(unittest.TestCase):
@@ -201,6 +216,31 @@ class ThisTree(unittest.TestCase):
                 continue
             for why, _ in self.chooser.choose([path]).reasons:
                 self.assertNotIn("nothing says", why, path)
+
+    def needed(self, name):
+        test, = (test for test in self.tests if test.name == name)
+        return needs.Needs(self.graph, suite.Scripts(ROOT)).targets([test])
+
+    def test_what_has_to_be_built(self):
+        kernels = os.path.join(ROOT, "build", "kernels") + "/"
+        users = {"installed"}
+        for name, there, not_there in (
+                ("test_sched", {"tests/test_sched"}, users),
+                ("fuzz.sched", {"fuzz/fuzz_sched"}, users),
+                ("lint.words", set(), users),
+                ("e2e.remote.hello", {*users, kernels + "hello", kernels + "hello_shared"},
+                 {kernels + "scan", "tests/test_server"}),
+                ("e2e.auth", {*users, "tests/tenants", kernels + "devices"}, {kernels + "scan"}),
+                ("e2e.rebuilt", {*users, kernels + "scan"}, {"tests/test_server"}),
+                ("e2e.guests", {*users, "tests/guests/guest"}, {kernels + "scan"}),
+                ("faults.scribbled", {*users, "tests/scribble", kernels + "ipc_events"},
+                 set())):
+            targets = self.needed(name)
+            self.assertLessEqual(there, targets, name)
+            self.assertFalse(not_there & targets, name)
+        for test in self.tests:
+            if test.command and test.command[0] in self.graph.linked:
+                self.assertIn(os.path.relpath(test.command[0], BUILD), self.needed(test.name))
 
     def test_some_that_are_known(self):
         for path, there, not_there in (
