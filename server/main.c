@@ -116,8 +116,7 @@ static int serve(const char *file, bool check_only)
     ga_log_set_level(conf.server.log_level);
     ga_log_set_format(conf.server.log_format);
     conf_scheduling_idle(file, &conf, complain_of_idle, NULL);
-    static const struct control_part *const parts[] = {&monitoring_part, &admin_part, NULL};
-    int result = control_run(file, &conf, parts);
+    int result = gpuaasd_run(file, &conf, &admin_room);
     ga_log_end();
     return result;
 }

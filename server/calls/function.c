@@ -134,7 +134,7 @@ CUresult server_do_ga_module_function(struct server_app *app,
     return SERVER_ANSWERED; /* the arrays are in `room` */
 }
 
-/* ---- what the program sets. Of the last two no driver tells. */
+/* ---- what the program sets. No driver tells of the last two. */
 
 CUresult server_do_cuFuncSetAttribute(struct server_app *app,
                                       const struct cuFuncSetAttribute_args *args)

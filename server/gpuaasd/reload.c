@@ -117,8 +117,8 @@ enum ga_status reload(struct gpuaasd *gpuaasd, bool trial, char *note, size_t no
     if (status == GA_OK && trial) {
         reload_try(gpuaasd, fresh, note, note_size);
     } else if (status == GA_OK) {
-        conf_scheduling_idle(control->file, fresh, reload_warn, NULL);
-        status = reload_end(control, fresh, note, note_size);
+        conf_scheduling_idle(gpuaasd->file, fresh, reload_warn, NULL);
+        status = reload_end(gpuaasd, fresh, note, note_size);
     }
     if (status != GA_OK) {
         ga_error("the configuration has not been read anew, nothing has changed");

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 
 #define AHEAD_NS (GA_NS_PER_S / 40) /* bytes go in parts of so much time: not one by one */
-/* Of a second. A look is taken so long before rate_count is out of bytes: who has been below the
- * limit is ahead by less than AHEAD_NS then, and by half of it before he sends. */
+/* The part of a second by which a look comes before rate_count is out of bytes: a program that has
+ * been below the limit is ahead by less than AHEAD_NS then, and by half of it before it sends. */
 #define LOOK_PART 26u
 #define LOOK_NS   (GA_NS_PER_S / 20) /* who waits looks so often whether the limit has changed */
 

@@ -2,6 +2,7 @@
 #include "server/seats/seat_lending.h"
 
 #include "base/list.h"
+#include "server/processes/processes.h"
 #include "server/seats/seat.h"
 
 static bool lending_send(struct lender_seat *lender, const void *packet, size_t size)

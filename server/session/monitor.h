@@ -38,7 +38,7 @@ struct monitor {
 
 /* Its row has all launches of the last shape. */
 void monitor_settle(struct monitor *monitor);
-/* The same, and the next launch is looked at: the function has other attributes from now on, or
+/* Settles, and the next launch is looked at: the function has other attributes from now on, or
  * will be another one at the same address. */
 void monitor_forget(struct monitor *monitor);
 /* For the launch, whose kernel's context is current: the share of the GPU that it fills, in

@@ -61,10 +61,10 @@ static void turn_record_end(const struct turn_gate *gate)
                  atomic_load_explicit(&gate->grant->until_ns, memory_order_relaxed), ga_clock_ns());
 }
 
-static void turn_return(struct turn_gate *gate, const struct server_conn *conn, uint64_t grant,
+static void turn_return(struct turn_gate *gate, const struct server_app *app, uint64_t grant,
                         enum gpu_phase wanted)
 {
-    if (conn->meter.records) {
+    if (app->meter.records) {
         turn_record_end(gate);
     }
     (void)GA_FAILPOINT("backend: before a turn is returned");
@@ -187,14 +187,14 @@ static bool turn_look(struct turn_gate *gate, struct server_app *app, enum gpu_p
         (void)GA_FAILPOINT("backend: turn wanted");
         *wait_ns = UINT64_MAX;
     } else if ((grant_what(grant) >> phase & 1) == 0) {
-        turn_return(gate, conn, grant, phase);
+        turn_return(gate, app, grant, phase);
     } else if (is_timely(gate, grant, now)) {
         if (turn_passes(gate, app, kind, grant, now)) {
             return true;
         }
         *wait_ns = look_ns(gate);
-    } else if (work_is_over(gate, conn, now)) {
-        turn_return(gate, conn, grant, phase);
+    } else if (work_is_over(gate, app, now)) {
+        turn_return(gate, app, grant, phase);
     } else {
         *wait_ns = look_ns(gate);
     }
@@ -266,7 +266,7 @@ static uint64_t turn_rest(struct gate *base, struct server_app *app)
     uint64_t hold_ns = atomic_load_explicit(&gate->grant->hold_ns, memory_order_relaxed);
     if (idle_ns >= hold_ns || !is_timely(gate, grant, now)) {
         turn_ahead_end(&gate->ahead);
-        turn_return(gate, conn, grant, GPU_PHASE_DFL);
+        turn_return(gate, app, grant, GPU_PHASE_DFL);
         return UINT64_MAX;
     }
     return hold_ns - idle_ns;

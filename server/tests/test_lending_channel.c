@@ -459,7 +459,7 @@ static void limit_all(uint64_t amount)
     terms.generation++;
     terms.limits.of[LIMIT_GPU_MEM] = terms.limits.of[LIMIT_GPU_MEM_PER_GPU] = amount * MIB;
     terms.limits.of[LIMIT_OBJECTS] = amount;
-    tenant_renew(&control.tenants, &terms);
+    tenant_renew(&tenants, &terms);
     settle();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request monitor asks the driver for: once for each shape of launches, however many
+/* The request monitor asks the driver once for each shape of launches, however many
  * batches of the meter they are in. */
 #include <criterion/criterion.h>
 #include <stdlib.h>

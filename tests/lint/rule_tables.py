@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/tables.py makes of tables is what they make of it now; the pages that people write
+"""The pages that scripts/tables.py makes are what the tables make now; the pages that people write
 have each row."""
 
 import os
