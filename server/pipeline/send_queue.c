@@ -342,7 +342,7 @@ static void send_queue_put(struct send_queue *out, struct send_queue_frame *fram
     if (out->lost) {
         all_done(out);
     } else if (expedited && alone && out->conn->ops->send_is_cheap) {
-        bool some = false; /* nobody waits for room: nothing was here */
+        bool some = false;                         /* nobody waits for room: nothing was here */
         (void)!send_queue_frames_send(out, &some); /* the flushing thread gets its error, too */
     }
     pthread_mutex_unlock(&out->lock);
