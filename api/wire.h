@@ -28,11 +28,10 @@
 #define WIRE_VALUES_MAX    65536u     /* values of one call without bulk, at most */
 
 struct wire_header {
-    uint32_t length;  /* bytes behind this header, multiple of 16 */
-    uint16_t opcode;  /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
-    uint16_t session; /* the application's virtual device on this connection; 0: the connection */
-    uint64_t
-        sequence; /* of the call; replies carry their call's. Calls count from 1, without gaps:
+    uint32_t length;   /* bytes behind this header, multiple of 16 */
+    uint16_t opcode;   /* enum wire_opcode, or enum api_op from API_OP_FIRST on */
+    uint16_t session;  /* the application's virtual device on this connection; 0: the connection */
+    uint64_t sequence; /* of the call; replies carry their call's. Calls count from 1, without gaps:
                      one out of turn ends the connection. WIRE_CONTEXT: the next call's, or 0 */
 };
 
@@ -63,15 +62,14 @@ enum wire_opcode {
     /* Calls, client -> backend process; api_op numbers start at 64 */
     WIRE_CONTEXT = 16, /* u64 context handle: the calls that follow run in it. No reply */
     /* Answers, backend process -> client */
-    WIRE_REPLY = 20, /* i32 CUresult, u32 0, then the results of the call when it succeeded */
-    WIRE_DATA = 21,  /* u64 offset, u64 bytes, then bulk: the next piece of a copy to the host */
-    WIRE_DONE = 22,  /* i32 CUresult, u32 0: what a query watches has finished; or u32 id: a
+    WIRE_REPLY = 20,  /* i32 CUresult, u32 0, then the results of the call when it succeeded */
+    WIRE_DATA = 21,   /* u64 offset, u64 bytes, then bulk: the next piece of a copy to the host */
+    WIRE_DONE = 22,   /* i32 CUresult, u32 0: what a query watches has finished; or u32 id: a
                         host function's turn has come */
-    WIRE_ERROR = 23, /* i32 CUresult, u32 opcode, u64 context handle: a call that nobody waits for
+    WIRE_ERROR = 23,  /* i32 CUresult, u32 opcode, u64 context handle: a call that nobody waits for
                         failed; it ran in that context (0: in none, or an older server says it) */
-    WIRE_FAULT = 24, /* i32 CUresult, string: the process is condemned (an execution fault) */
-    WIRE_OUTPUT =
-        25, /* u32 enum wire_output, u32 bytes, then they: what kernels have printed. Only
+    WIRE_FAULT = 24,  /* i32 CUresult, string: the process is condemned (an execution fault) */
+    WIRE_OUTPUT = 25, /* u32 enum wire_output, u32 bytes, then they: what kernels have printed. Only
                to who takes it (HANDSHAKE_TAKES_OUTPUT), before the answer it belongs to */
     /* Both ways, between who has agreed on it (ga_bulk_use, HANDSHAKE_TAKES_COMPRESSED) */
     WIRE_BULK = 26, /* u32 connection, u32 compressed: of the next frame, which has bulk. connection

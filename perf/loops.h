@@ -9,9 +9,8 @@
 #include "perf/cuda.h"
 #include "perf/null/report.h"
 
-#define LOOPS_MEMORY                                                                               \
-    (UINT64_C(64) << 20) /* of the device, and of each of the program's buffers                    \
-                          */
+/* The bytes of the device, and of each of the program's buffers. */
+#define LOOPS_MEMORY (UINT64_C(64) << 20)
 
 struct measure { /* one line of stdin, and what came of it */
     char name[32], kind[16];
