@@ -7,6 +7,9 @@
     docs/admin-protocol.md      verbs (server/admin/admin_verbs.def)
 
     scripts/tables.py           writes them
+    scripts/tables.py --scheduling
+                                writes what `gpuaas-sim tables` says into docs/scheduling.md, from
+                                its standard input (the test sim.tables compares)
     scripts/tables.py --check   says what is not as it should be; also whether docs/quotas.md has
                                 each limit, and a verb's text each of its arguments
 """
@@ -127,18 +130,26 @@ def findings(root=ROOT):
                    f"{', '.join(named) or 'none'}; it has {', '.join(table) or 'none'}")
 
 
+def written(path, text):
+    with open(os.path.join(ROOT, path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def main():
-    if sys.argv[1:] not in ([], ["--check"]):
+    if sys.argv[1:] not in ([], ["--check"], ["--scheduling"]):
         sys.exit(__doc__)
     try:
+        if sys.argv[1:] == ["--scheduling"]:
+            page = "docs/scheduling.md"
+            written(page, between(read(ROOT, page), "<!-- gpuaas-sim tables -->\n", "<!-- end -->",
+                                  sys.stdin.read()))
+            return 0
         if sys.argv[1:]:
             wrong = [f"{path}: {text}" for path, text in findings()]
             print("\n".join(wrong) or "the tables and their pages agree")
             return 1 if wrong else 0
         for path, make in PAGES.items():
-            made = make(ROOT, read(ROOT, path))
-            with open(os.path.join(ROOT, path), "w", encoding="utf-8") as file:
-                file.write(made)
+            written(path, make(ROOT, read(ROOT, path)))
     except Wrong as wrong:
         sys.exit(str(wrong))
     return 0

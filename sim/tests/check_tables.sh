@@ -5,6 +5,6 @@ tables=$(awk '/^<!-- gpuaas-sim tables -->$/ { ours = 1; next } /^<!-- end -->$/
               ours && /^\|/' "$2")
 written=$("$1" tables | grep '^|')
 if [ "$tables" != "$written" ]; then
-    echo "the tables of $2 are old: write what is between their marks with gpuaas-sim tables" >&2
+    echo "the tables of $2 are old: write them with ./dev pages" >&2
     exit 1
 fi
