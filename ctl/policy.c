@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands about who may use a GPU when. */
+/* Commands about scheduling policies. */
 #include <stdio.h>
 #include <string.h>
 

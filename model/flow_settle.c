@@ -49,7 +49,7 @@ static void flow_go_on(struct model_flow *flow)
     flow->settled_ns = flow->now_ns;
 }
 
-/* ---- who owns the device */
+/* ---- the owner of the device */
 
 /* The context after the owner that has work for the device, around; 0: none, nor has the owner. */
 static uint64_t flow_next_context(const struct model_flow *flow, const struct soft_device *device)
@@ -103,7 +103,7 @@ static void flow_own(struct model_flow *flow, const struct soft_device *device)
     uint64_t owner =
         slice_ns != 0 ? flow_next_context(flow, device) : flow_first_context(flow, device);
     if (owner == 0) {
-        return; /* who had it last does not pay for going on */
+        return; /* the last owner does not pay for going on */
     }
     if (owner != flow->owner) {
         flow->owner_ns = flow->now_ns + (flow->owner == 0 ? 0 : device->switch_ns);

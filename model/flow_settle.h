@@ -5,8 +5,8 @@
 
 #include "model/flow.h"
 
-/* Computes what is left at flow->now_ns, ends what has nothing left, and finds who owns the device
- * from then on, at which rates work goes on, and when that changes. */
+/* Computes what is left at flow->now_ns, ends what has nothing left, and finds the owner of the
+ * device from then on, at which rates work goes on, and when that changes. */
 void model_flow_settle(struct model_flow *flow, const struct soft_device *device);
 
 #endif

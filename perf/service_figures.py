@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost of all services of gpuaasd together to a program, call by call: a tenant with every
 limit, accounts that are written each second, metering, and a policy on the GPU. The floor is the
-same program on a gpuaasd that has none of them. The sides take turns, and so does who is first."""
+same program on a gpuaasd that has none of them. The sides take turns, and each is first in turn."""
 
 import functools
 import statistics

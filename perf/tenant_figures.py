@@ -90,7 +90,7 @@ def launch_sides(rig, transport):
 
 def launch_turn(transport):
     def turn(bench):
-        """The sides alternate, and so does who is first."""
+        """The sides alternate, and each is first in turn."""
         floor, ours = launch_sides(bench.rig, transport)
         found = {floor: [], ours: []}
         for number in range(bench.count(6)):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of a run: who used which engine when (Gantt), and how much each was used. */
+/* Pictures of a run: the use of engines over time (Gantt), and how much each was used. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* The ranges stand in a treap (address_treap.h). Windows stand in an array, because they never go
  * and most addresses that are asked for lie in one.
  *
- * Asking takes no lock (a sequence lock): `turn` is odd while the treap changes, and who has walked
- * through a change walks again. That works because nodes are never given back, only used again, and
- * because a walk has an end even where links have changed on its way. */
+ * Asking takes no lock (a sequence lock): `turn` is odd while the treap changes, and a lookup that
+ * has walked through a change walks again. That works because nodes are never given back, only used
+ * again, and because a walk has an end even where links have changed on its way. */
 #include "client/address/address_map.h"
 
 #include <pthread.h>

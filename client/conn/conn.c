@@ -71,7 +71,7 @@ static void die(struct client_conn *conn, int result, bool lost, const char *why
     }
     pthread_mutex_unlock(&conn->end_lock);
     if (first) {
-        (void)shutdown(conn->data.fd, SHUT_RDWR); /* wakes who reads or polls */
+        (void)shutdown(conn->data.fd, SHUT_RDWR); /* wakes the thread that reads or polls */
         for (unsigned i = 0; i < client_conn_bulks(conn); i++) {
             (void)shutdown(conn->bulks[i].transport.fd, SHUT_RDWR);
         }

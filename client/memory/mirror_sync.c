@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making mirrors equal. All of it travels in a stream of its own, which waits for no other: whoever
- * sends work waits until what the program had changed is there, so that any stream may use it. */
+/* Making mirrors equal. All of it travels in a stream of its own, which waits for no other: a
+ * thread that sends work waits until what the program had changed is there, so that any stream may
+ * use it. */
 #include <string.h>
 
 #include "api/calls.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory management: what is mapped where, and who may use it. */
+/* Virtual memory management: mappings, and the devices that may use them. */
 #include "api/calls.h"
 #include "api/client_calls.h"
 #include "client/address/address_map.h"

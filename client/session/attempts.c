@@ -307,7 +307,7 @@ void client_attempts_ask(struct attempt *attempts, int count)
         if (attempts_watch(attempts, count, at, &used)) {
             (void)poll(at, used, (int)(left_ns / GA_NS_PER_MS) + 1);
         }
-        for (int i = 0; i < count; i++) { /* who is not ready says so */
+        for (int i = 0; i < count; i++) { /* a server that is not ready says so */
             if (attempts[i].state == CONNECTING) {
                 attempt_say_hello(&attempts[i], last_ns);
             } else if (attempts[i].state == ASKED) {

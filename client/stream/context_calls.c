@@ -103,7 +103,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
         rc = empty_primary(context);
         context->fresh = true;
         const struct client_session *session = atomic_load(&context->device->session);
-        if (rc == CUDA_SUCCESS && session != NULL) { /* who wants to go on must know of it */
+        if (rc == CUDA_SUCCESS && session != NULL) { /* calls that go on must know of it */
             rc = (CUresult)client_conn_dead(client_session_conn(session));
         }
     }

@@ -308,8 +308,8 @@ static void *send_some_bulk(void *at)
     return NULL;
 }
 
-/* Or the doorbell of a ring in shared memory would be taken away by who cannot use it: neither what
- * is in the buffer nor bulk. */
+/* Or the doorbell of a ring in shared memory would be taken away by a thread that cannot use it:
+ * neither what is in the buffer nor bulk. */
 Test(conn, nobody_sends_while_another_thread_waits_for_room, .timeout = 60)
 {
     struct peer peer = peer_connect();

@@ -12,7 +12,7 @@
 #include "softgpu/node/memory_file.h"
 
 #define PAGE_BYTES  4096u
-#define SHARER_BITS 24 /* of a recording, below its number: who has recorded */
+#define SHARER_BITS 24 /* of a recording, below its number: the process that has recorded */
 #define SHARERS_MAX ((UINT64_C(1) << SHARER_BITS) - 1)
 #define DONE_PLACES 256u
 

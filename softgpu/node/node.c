@@ -107,7 +107,7 @@ static bool node_slot_free(struct sg_node *node, uint32_t slot, bool thorough)
         return false;
     }
     if (atomic_load(&node->slot[slot].keeper) != 0) {
-        sg_node_slot_reap(node, slot); /* first: who does it may be killed */
+        sg_node_slot_reap(node, slot); /* first: the process that does it may be killed */
         atomic_store(&node->slot[slot].keeper, 0);
     }
     return true;

@@ -69,7 +69,7 @@ uint32_t sg_node_work_look(struct sg_node_device *device)
     }
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i] != sg_node_state.slot && (i == 0 || slots[i] != slots[i - 1])) {
-            (void)sg_node_lives(slots[i]); /* who does not loses what it has */
+            (void)sg_node_lives(slots[i]); /* one that does not loses what it has */
         }
     }
     return device->departures;

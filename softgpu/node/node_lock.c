@@ -17,7 +17,7 @@
 #include "softgpu/node/node_segment.h"
 
 #define LOCK_PATIENCE_NS (20 * GA_NS_PER_MS) /* the lock is held for microseconds */
-#define FORCE_NS         (10 * GA_NS_PER_S)  /* who holds it then is no process of ours */
+#define FORCE_NS         (10 * GA_NS_PER_S)  /* its holder is no process of ours then */
 #define WAITERS          FUTEX_WAITERS
 
 static uint32_t lock_self(void)

@@ -132,7 +132,7 @@ Test(fault, silence_tells_nobody)
     cr_assert_eq(end, GA_AGAIN, "like a send buffer that nobody empties");
     struct pollfd p = {.fd = pair.ours.fd, .events = POLLIN | POLLOUT};
     cr_assert_eq(poll(&p, 1, 0), 0);
-    (void)shutdown(pair.ours.fd, SHUT_RDWR); /* wakes who polls, as it does on a true socket */
+    (void)shutdown(pair.ours.fd, SHUT_RDWR); /* wakes the poll, as on a true socket */
     cr_assert_eq(poll(&p, 1, 0), 1);
     broken_close(&pair);
 }

@@ -127,7 +127,7 @@ static enum ga_status identity_load(const struct tls_owner *owner,
                  secret->key);
         return GA_INVALID;
     }
-    if (!ga_file_is_private(secret->key)) { /* who reads it can speak in its owner's name */
+    if (!ga_file_is_private(secret->key)) { /* a reader of it can speak in its owner's name */
         snprintf(why, why_size,
                  "every user may read or change %s, which holds a private key: chmod o= %s",
                  secret->key, secret->key);
@@ -159,7 +159,7 @@ static enum ga_status listener_load(SSL_CTX *context, const struct transport_sec
     return GA_OK;
 }
 
-/* Whom it trusts: `ca`, else the machine's authorities. */
+/* Trusts `ca`, else the machine's authorities. */
 static enum ga_status authorities_load(SSL *ssl, const char *ca, char *why, size_t why_size)
 {
     X509_STORE *store = X509_STORE_new();
@@ -244,7 +244,7 @@ void tls_prepare(void)
 {
     char why[300];
     if (context_of_tickets(why, sizeof why) == NULL) {
-        ga_debug("TLS cannot be prepared: %s", why); /* who needs it is told */
+        ga_debug("TLS cannot be prepared: %s", why); /* code that needs it gets an error */
     }
 }
 
