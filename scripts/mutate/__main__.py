@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import campaign  # noqa: E402
+import cases  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import tree  # noqa: E402
@@ -56,11 +57,11 @@ def same(state, options):
             state.sample == options.sample and state.folders == options.folders)
 
 
-def again(state, pattern):
+def again(state, pattern, tests):
     """New tests are copied, while the product in the copy stays as it was; the places that they
     reach must be found out."""
     tree.copy(besides=[path for path in tree.tracked() if not tree.is_test(path)])
-    done = tree.ninja()
+    done = tree.ninja(*cases.targets(tests))
     if done.returncode != 0:
         raise tree.Broken(done.stdout[-6000:])
     for name in [name for name in state.tests if re.search(pattern, name)]:
@@ -70,6 +71,11 @@ def again(state, pattern):
     for mutant in state.mutants.values():
         if mutant["status"] == "survived":
             mutant["status"] = "open"
+
+
+def wanted(options):
+    return [test for test in run.listed(LABELS, re.compile(WRONG))
+            if re.search(options.tests, test.name)]
 
 
 def main():
@@ -82,12 +88,12 @@ def main():
             sys.exit("nothing is known yet")
     elif options.fresh or not same(state, options):
         shutil.rmtree(os.path.join(tree.HOME, "logs"), ignore_errors=True)
-        state = campaign.begin(options.seed, options.sample, options.folders, say)
+        state = campaign.begin(options.seed, options.sample, options.folders,
+                               lambda: wanted(options), say)
     if options.again:
-        again(state, options.again)
+        again(state, options.again, wanted(options))
     if not options.report:
-        tests = [test for test in run.listed(LABELS, re.compile(WRONG))
-                 if re.search(options.tests, test.name)]
+        tests = cases.split(wanted(options))
         if campaign.record(state, tests, options.jobs, deadline, say):
             campaign.try_all(state, tests, options, deadline, say)
         state.save()
@@ -105,8 +111,8 @@ def interrupted(number, _):
 
 
 if __name__ == "__main__":
-    for wanted in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(wanted, interrupted)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, interrupted)
     try:
         main()
     except tree.Broken as broken:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+import cases
 import report
 import rewrite
 import run
@@ -26,6 +27,7 @@ STATE = os.path.join(tree.HOME, "state.json")
 Named = collections.namedtuple("Named", "name")
 SPARE = 2.0  # more faults are built than tried: some do not compile, some are not reached
 SLOWER, AT_LEAST = 5, 20  # a test is late after this multiple of its own time, or these seconds
+AT_LEAST_CASE = 8         # and a case of a unit test after these
 
 
 class State:
@@ -101,7 +103,7 @@ def choose(sites, seed, count):
     return taken[:count]
 
 
-def begin(seed, sample, folders, say):
+def begin(seed, sample, folders, listed, say):
     """A new state: faults chosen, put into a copy of the tree, and built."""
     import find  # pylint: disable=import-outside-toplevel  # it needs clang, going on does not
     os.makedirs(tree.HOME, exist_ok=True)
@@ -117,7 +119,7 @@ def begin(seed, sample, folders, say):
     taken = choose(sites, seed, int(sample * SPARE))
     say(f"{len(sites)} places for faults; {len(taken)} are put in")
     most = len(taken)
-    numbered = tree.build(list(enumerate(taken, 1)), sources, most, say)
+    numbered = tree.build(list(enumerate(taken, 1)), sources, most, cases.targets(listed()), say)
     for number, site in numbered:
         state.sites[number] = site
         stands, becomes = report.lines(sources[site.file], site)
@@ -159,7 +161,8 @@ def record(state, tests, jobs, deadline, say):
 
 def noticed(state, test, number):
     """How the test notices the fault; None: it does not. Twice, for a machine may be busy."""
-    limit = max(AT_LEAST, SLOWER * state.tests[test.name]["seconds"])
+    limit = max(AT_LEAST_CASE if cases.is_case(test) else AT_LEAST,
+                SLOWER * state.tests[test.name]["seconds"])
     verdicts = []
     for _ in range(2):
         verdict, _ = run.run(test, number, limit)

@@ -21,7 +21,7 @@ marks_lock = threading.Lock()
 @dataclass(frozen=True)
 class Test:
     name: str
-    command: tuple
+    command: tuple  # none: its program is not built
     env: tuple      # NAME=VALUE
     folder: str
     skips: int      # exit status of a test that could not run
@@ -37,7 +37,7 @@ def listed(labels, wrong_names):
         values = {each["name"]: each["value"] for each in test.get("properties", [])}
         if not set(values.get("LABELS", [])) & set(labels) or wrong_names.search(test["name"]):
             continue
-        found.append(Test(test["name"], tuple(test["command"]), tuple(
+        found.append(Test(test["name"], tuple(test.get("command", ())), tuple(
             values.get("ENVIRONMENT", [])), values.get("WORKING_DIRECTORY", tree.BUILD),
             int(values.get("SKIP_RETURN_CODE", -1)), float(values.get("TIMEOUT", 600))))
     return found

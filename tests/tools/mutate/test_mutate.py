@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "scripts", "mutate"))
@@ -18,9 +19,11 @@ sys.path += glob.glob(os.path.join(ROOT, "build", "mutate", "venv", "lib", "pyth
                                    "site-packages"))
 
 import campaign  # noqa: E402
+import cases  # noqa: E402
 import report  # noqa: E402
 import rewrite  # noqa: E402
 import run  # noqa: E402
+import tree  # noqa: E402
 from place import KINDS, Site, line_of  # noqa: E402
 
 try:
@@ -202,6 +205,45 @@ class Choosing(unittest.TestCase):
             with open(os.path.join(ROOT, path), encoding="latin-1") as file:
                 stands = any(each.strip() == line for each in file)
             self.assertTrue(stands, f"{path} has no such line: {line}")
+
+
+LISTING = """absent: 2 tests
+├── a_cap_is_paid
+└── what_a_tenant_owes (skipped)
+
+golden: 1 tests
+└── las_order
+"""
+
+
+class Cases(unittest.TestCase):
+    def test_cases_of_a_program(self):
+        self.assertEqual(list(cases.names(LISTING)),
+                         [("absent", "a_cap_is_paid"), ("golden", "las_order")])
+
+    def test_each_case_is_a_test_and_a_script_stays_as_it_is(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                unittest.mock.patch.object(tree, "BUILD", folder):
+            os.mkdir(os.path.join(folder, "tests"))
+            path = os.path.join(folder, "tests", "test_x")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\ncat <<'END'\n{LISTING}END\n")
+            os.chmod(path, 0o700)
+            unit = run.Test("test_x", (path,), ("A=5",), "/", 77, 60)
+            script = run.Test("e2e.x", ("python3", "x.py"), (), "/", 77, 60)
+            split = cases.split([unit, script])
+        self.assertEqual([test.name for test in split],
+                         ["test_x:absent.a_cap_is_paid", "test_x:golden.las_order", "e2e.x"])
+        self.assertEqual(split[1].command, (path, "--filter", "golden/las_order"))
+        self.assertEqual(split[1].env, unit.env)
+        self.assertEqual([cases.is_case(test) for test in split], [True, True, False])
+
+    def test_only_programs_that_are_asked_for_are_built(self):
+        known = subprocess.CompletedProcess((), 0, "tests/test_x: LINKS\ntests/test_y: LINKS\n")
+        tests = [run.Test(name, (), (), "/", 77, 60) for name in ("test_x", "e2e.x")]
+        with unittest.mock.patch.object(tree, "ninja", return_value=known):
+            self.assertEqual(cases.targets(tests[:1]), ["tests/test_x"])
+            self.assertEqual(cases.targets(tests), [], "nobody knows what a script needs: all")
 
 
 class Running(unittest.TestCase):
