@@ -5,7 +5,7 @@
 
 #include "store/tests/scratch.h"
 
-static char ids[256];
+static char ids[2048];
 
 static void see(void *user, const struct store_credential *credential)
 {
@@ -203,4 +203,97 @@ Test(credentials, their_use_is_noted_once_an_hour_and_without_waiting)
     scratch_refused(store_credential_used(store, "z", 103600), GA_NOT_FOUND, store, "'z'");
     store_close(store);
     store_close(other);
+}
+
+Test(credentials, may_be_refused_before_they_are_made)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_user user = {.tenant = "default", .name = "ana"};
+    limits_clear(&user.limits);
+    cr_assert_eq(store_user_put(store, &user, STORE_NEW), GA_OK);
+    struct store_credential asked = token("", "default", 1000), made = token("a", "default", 1000);
+    cr_assert_eq(store_credential_may_put(store, &asked), GA_OK, "it has no id yet");
+    strcpy(asked.user, "ana");
+    cr_assert_eq(store_credential_may_put(store, &asked), GA_OK);
+    strcpy(asked.user, "bob");
+    scratch_refused(store_credential_may_put(store, &asked), GA_NOT_FOUND, store, "'bob'");
+    asked.user[0] = 0;
+    cr_assert_eq(store_credential_put(store, &made), GA_OK);
+    cr_assert_eq(store_credential_may_put(store, &asked), GA_OK);
+    strcpy(made.id, "b");
+    cr_assert_eq(store_credential_put(store, &made), GA_OK);
+    scratch_refused(store_credential_may_put(store, &asked), GA_CONFLICT, store,
+                    "has 2 valid tokens already");
+    asked.kind = STORE_CERTIFICATE;
+    cr_assert_eq(store_credential_may_put(store, &asked), GA_OK);
+    asked.scope = STORE_OF_ADMIN;
+    scratch_refused(store_credential_may_put(store, &asked), GA_INVALID, store, "has no tenant");
+    asked.tenant[0] = 0;
+    cr_assert_eq(store_credential_may_put(store, &asked), GA_OK);
+    strcpy(asked.user, "ana");
+    scratch_refused(store_credential_may_put(store, &asked), GA_INVALID, store, "has no tenant");
+    store_close(store);
+}
+
+Test(credentials, end_earlier_but_never_later)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_credential made = token("a", "default", 1000), found;
+    cr_assert_eq(store_credential_put(store, &made), GA_OK);
+    cr_assert_eq(store_credential_shorten(store, "a", 1050), GA_OK);
+    cr_assert_eq(store_credential_get(store, "a", &found), GA_OK);
+    cr_assert_eq(found.expires, 1050);
+    cr_assert_eq(store_credential_shorten(store, "a", 1051), GA_OK);
+    cr_assert_eq(store_credential_get(store, "a", &found), GA_OK);
+    cr_assert_eq(found.expires, 1050);
+    scratch_refused(store_credential_shorten(store, "z", 1051), GA_NOT_FOUND, store, "'z'");
+    store_close(store);
+}
+
+static void see_end(void *user, const struct store_credential_end *end)
+{
+    static const char *const scopes[] = {"of", "admin", "server"};
+    (void)user;
+    snprintf(ids + strlen(ids), sizeof ids - strlen(ids), "%s %s %s/%s %s %lld-%lld\n",
+             end->kind == STORE_TOKEN ? "token" : "certificate", scopes[end->scope], end->tenant,
+             end->user, end->name, (long long)end->created, (long long)end->expires);
+}
+
+/* The youngest credential of each holder and the last end, until a week after that. */
+Test(credentials, ends)
+{
+    const int64_t week = 7 * 86400;
+    struct store *store = scratch_open(":memory:");
+    struct store_credential boss = token("b1", "", 1000), first = token("t1", "default", 1000),
+                            second = token("t2", "default", 1050), other = token("o1", "lab", 900);
+    scratch_tenant(store, "lab", NULL);
+    boss.scope = STORE_OF_ADMIN;
+    boss.kind = STORE_CERTIFICATE;
+    boss.expires = 5000;
+    strcpy(boss.name, "root");
+    second.expires = 1060; /* the younger one ends first */
+    strcpy(second.name, "another name");
+    cr_assert_eq(store_credential_put(store, &boss), GA_OK);
+    cr_assert_eq(store_credential_put(store, &first), GA_OK);
+    cr_assert_eq(store_credential_put(store, &second), GA_OK);
+    cr_assert_eq(store_credential_put(store, &other), GA_OK);
+    cr_assert_eq(store_credential_ends(store, 1000, 10, see_end, NULL), GA_OK);
+    cr_assert_str_eq(ids, "token of lab/  900-1000\n"
+                          "token of default/  1050-1100\n"
+                          "certificate admin / root 1000-5000\n");
+    ids[0] = 0;
+    cr_assert_eq(store_credential_ends(store, 1000, 2, see_end, NULL), GA_OK);
+    cr_assert_str_eq(ids, "token of lab/  900-1000\ntoken of default/  1050-1100\n");
+    ids[0] = 0;
+    cr_assert_eq(store_credential_ends(store, 1000 + week - 1, 1, see_end, NULL), GA_OK);
+    cr_assert_str_eq(ids, "token of lab/  900-1000\n");
+    ids[0] = 0;
+    cr_assert_eq(store_credential_ends(store, 1000 + week, 1, see_end, NULL), GA_OK);
+    cr_assert_str_eq(ids, "token of default/  1050-1100\n");
+    ids[0] = 0;
+    cr_assert_eq(store_credential_revoke(store, "t1", 1010), GA_OK);
+    cr_assert_eq(store_credential_ends(store, 1010 + week, 10, see_end, NULL), GA_OK);
+    cr_assert_str_eq(ids, "token of default/  1050-1060\n"
+                          "certificate admin / root 1000-5000\n");
+    store_close(store);
 }

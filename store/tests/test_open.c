@@ -285,6 +285,23 @@ Test(open, a_lock_of_another_program_ends_in_words)
     store_close(other);
 }
 
+Test(open, whether_a_change_could_begin)
+{
+    const char *path = scratch_path("db");
+    struct store *one = scratch_open(path), *other = scratch_open(path);
+    struct store_tenant tenant;
+    store_tenant_init(&tenant, "b");
+    cr_assert_eq(store_may_write(one), GA_OK);
+    cr_assert_eq(sql_begin(other), GA_OK);
+    cr_assert_eq(store_may_write(one), GA_AGAIN);
+    cr_assert_eq(sql_end(other, GA_OK), GA_OK);
+    cr_assert_eq(store_may_write(one), GA_OK);
+    cr_assert_eq(store_tenant_put(other, &tenant, STORE_NEW), GA_OK, "it keeps no lock");
+    cr_assert_eq(store_tenant_put(one, &tenant, STORE_ANY_GENERATION), GA_OK);
+    store_close(one);
+    store_close(other);
+}
+
 static void *make_many(void *user)
 {
     struct store *store = scratch_open(user);

@@ -164,6 +164,26 @@ Test(tenants, each_in_order_and_the_store_can_be_used_meanwhile)
     store_close(store);
 }
 
+Test(tenants, in_pages)
+{
+    struct store *store = scratch_open(":memory:");
+    scratch_tenant(store, "b", NULL);
+    scratch_tenant(store, "a", NULL);
+    scratch_tenant(store, "e", NULL);
+    cr_assert_eq(store_tenant_page(store, "", 2, see_tenant, store), GA_OK);
+    cr_assert_str_eq(names, "a b ");
+    names[0] = 0;
+    cr_assert_eq(store_tenant_page(store, "b", 2, see_tenant, store), GA_OK);
+    cr_assert_str_eq(names, "default e ");
+    names[0] = 0;
+    cr_assert_eq(store_tenant_page(store, "c", 1, see_tenant, store), GA_OK);
+    cr_assert_str_eq(names, "default ", "nobody has that name");
+    names[0] = 0;
+    cr_assert_eq(store_tenant_page(store, "e", 2, see_tenant, store), GA_OK);
+    cr_assert_str_eq(names, "");
+    store_close(store);
+}
+
 Test(tenants, renamed_and_removed)
 {
     struct store *store = scratch_open(":memory:");
@@ -256,6 +276,34 @@ Test(users, local_ones)
                     "uid 0 belongs to no tenant");
     cr_assert_eq(store_local_remove(store, STORE_GID, 0), GA_OK);
     scratch_refused(store_local_remove(store, STORE_GID, 0), GA_NOT_FOUND, store, "gid 0");
+    store_close(store);
+}
+
+static void see_group(void *user, const struct store_group *group)
+{
+    (void)user;
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s (%s) %u %u;", group->name,
+             group->description, (unsigned)group->generation, group->members);
+}
+
+Test(groups, each_in_order)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_group one = {.name = "z", .description = "last"}, other = {.name = "y"};
+    cr_assert_eq(store_group_put(store, &one, STORE_NEW), GA_OK);
+    cr_assert_eq(store_group_put(store, &other, STORE_NEW), GA_OK);
+    cr_assert_eq(store_group_join(store, "z", "default"), GA_OK);
+    strcpy(other.description, "first");
+    cr_assert_eq(store_group_put(store, &other, other.generation), GA_OK);
+    cr_assert_eq(other.generation, 2);
+    cr_assert_eq(store_group_each(store, see_group, NULL), GA_OK);
+    cr_assert_str_eq(names, "y (first) 2 0;z (last) 2 1;");
+    cr_assert_eq(store_group_leave(store, "y", "default"), GA_OK, "it is not there");
+    cr_assert_eq(store_group_get(store, "y", &other), GA_OK);
+    cr_assert_eq(other.generation, 2);
+    scratch_refused(store_group_members(store, "x", see_member, NULL), GA_NOT_FOUND, store, "'x'");
+    scratch_refused(store_group_leave(store, "x", "default"), GA_NOT_FOUND, store, "'x'");
+    scratch_refused(store_group_remove(store, "x", 1), GA_NOT_FOUND, store, "'x'");
     store_close(store);
 }
 

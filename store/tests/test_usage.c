@@ -336,3 +336,105 @@ Test(usage, is_summed_by_what_is_asked_for)
     cr_assert_eq(sums.of[0].figures.gpu_ns, 2);
     store_close(store);
 }
+
+Test(usage, of_who_has_used_most)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_usage rows[3] = {row("default", "s1", 1, 4), row("default", "s2", 1, 9),
+                                  row("default", "s3", 1, 5)};
+    strcpy(rows[0].user, "ana");
+    strcpy(rows[1].user, "bob");
+    strcpy(rows[2].user, "cem");
+    cr_assert_eq(store_usage_write(store, rows, 3), GA_OK);
+    struct sums sums = sum_up(store, (struct store_usage_query){.by = STORE_BY_USER, .top = 2});
+    cr_assert_eq(sums.count, 2);
+    cr_assert_str_eq(sums.of[0].user, "bob");
+    cr_assert_str_eq(sums.of[1].user, "cem");
+    sums = sum_up(store, (struct store_usage_query){.by = STORE_BY_USER, .top = 9});
+    cr_assert_eq(sums.count, 3);
+    cr_assert_str_eq(sums.of[2].user, "ana");
+    sums = sum_up(store, (struct store_usage_query){.by = STORE_BY_USER, .top = UINT64_MAX});
+    cr_assert_eq(sums.count, 3);
+    store_close(store);
+}
+
+/* Days that have a part in the time are whole. */
+Test(usage, of_a_time)
+{
+    struct store *store = scratch_open(":memory:");
+    write_one(store, row("default", "s1", DAY - 1, 1));
+    write_one(store, row("default", "s2", DAY, 2));
+    write_one(store, row("default", "s3", 2 * DAY, 4));
+    const struct {
+        int64_t from, to;
+        uint64_t sum;
+    } cases[] = {{0, 0, 7},       {0, DAY, 1},     {0, DAY + 1, 3},      {DAY - 1, 0, 7},
+                 {DAY, 0, 6},     {DAY, DAY, 0},   {DAY, DAY + 1, 2},    {2 * DAY - 1, 0, 6},
+                 {2 * DAY, 0, 4}, {3 * DAY, 0, 0}, {DAY, 2 * DAY + 5, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct store_usage_query query = {.from = cases[i].from, .to = cases[i].to};
+        struct sums sums = sum_up(store, query);
+        cr_assert_eq(sums.count == 0 ? 0 : sums.of[0].figures.gpu_ns, cases[i].sum, "%lld to %lld",
+                     (long long)query.from, (long long)query.to);
+    }
+    store_close(store);
+}
+
+/* A session on two GPUs is one session, and counts with the row that has begun it. */
+Test(usage, of_a_session_with_two_rows)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_usage first = row("default", "s1", 1, 1), second = first;
+    strcpy(second.gpu, "g1");
+    second.more = true;
+    write_one(store, first);
+    write_one(store, second);
+    struct sums sums = sum_up(store, (struct store_usage_query){.by = STORE_BY_TENANT});
+    cr_assert_eq(sums.of[0].sessions, 1);
+    cr_assert_eq(sums.of[0].figures.gpu_ns, 2);
+    store_close(store);
+}
+
+Test(usage, figures_that_cannot_be)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_usage wrong = row("default", "s1", 1, 1);
+    wrong.figures.d2h_ns = (uint64_t)INT64_MAX + 1;
+    scratch_refused(store_usage_write(store, &wrong, 1), GA_INVALID, store,
+                    "a figure is too large");
+    wrong.figures.d2h_ns = INT64_MAX;
+    wrong.last = 5 * DAY;
+    write_one(store, wrong);
+    wrong = row("default", "s2", -1, 1);
+    scratch_refused(store_usage_write(store, &wrong, 1), GA_INVALID, store, "its epoch or time");
+    wrong.last = 0;
+    write_one(store, wrong);
+    wrong = row("default", "s3", 1, 1);
+    wrong.epoch = (uint64_t)INT64_MAX + 1;
+    scratch_refused(store_usage_write(store, &wrong, 1), GA_INVALID, store, "its epoch or time");
+    wrong = row("", "s4", 1, 1);
+    wrong.tenant_number = 77;
+    scratch_refused(store_usage_write(store, &wrong, 1), GA_NOT_FOUND, store, "no tenant 77");
+    store_close(store);
+}
+
+/* Those that can be written are. */
+Test(usage, of_known_tenants)
+{
+    struct store *store = scratch_open(":memory:");
+    char why[300];
+    struct store_usage rows[3] = {row("default", "s1", 1, 1), row("nobody", "s2", 1, 2),
+                                  row("default", "s3", 1, 4)};
+    cr_assert_eq(store_usage_write_known(store, rows, 1, why, sizeof why), GA_OK);
+    cr_assert_str_eq(why, "");
+    cr_assert_eq(store_usage_write_known(store, rows, 3, why, sizeof why), GA_OK);
+    cr_assert_not_null(strstr(why, "nobody"));
+    struct sums sums = sum_up(store, (struct store_usage_query){0});
+    cr_assert_eq(sums.of[0].sessions, 2);
+    cr_assert_eq(sums.of[0].figures.gpu_ns, 5);
+    rows[1].last = -1;
+    strcpy(rows[1].tenant, "default");
+    cr_assert_eq(store_usage_write_known(store, rows, 3, why, sizeof why), GA_OK);
+    cr_assert_not_null(strstr(why, "its epoch or time is wrong"));
+    store_close(store);
+}
