@@ -302,6 +302,11 @@ Test(admit, failures_count_by_source_and_credential)
     cr_assert_eq(auth_admit(auth, &junk, NOW, now_ns, &grant, &refusal), GA_DENIED);
     cr_assert_eq(refusal.reason, AUTH_MALFORMED);
     cr_assert_eq(refusal.wait_ms, 4000);
+    cr_assert_eq(auth_admit(auth, &neighbour, NOW, now_ns, &grant, &refusal), GA_DENIED);
+    struct auth_claim right = {.token = token, .source = {1}};
+    cr_assert_eq(auth_admit(auth, &right, NOW, now_ns, &grant, &refusal), GA_OK);
+    cr_assert_eq(auth_penalty_ms(auth, right.source, now_ns), 0, "it has shown a right one");
+    cr_assert_neq(auth_penalty_ms(auth, neighbour.source, now_ns), 0, "its neighbour has not");
 }
 
 Test(admit, what_was_granted_is_looked_at_again)
