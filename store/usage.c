@@ -31,13 +31,14 @@ static const enum usage_sum sums[USAGE_COUNT] = {
 #define USAGE_TYPE(column, ...)      "i"
 #define USAGE_SET(column, ...)       ", " #column " = excluded." #column
 #define USAGE_ADD(column, how, ...)  ", " #column " = " USAGE_ADD_##how(#column)
-#define USAGE_ADD_sum(column)        column " + excluded." column
-#define USAGE_ADD_max(column)        "max(" column ", excluded." column ")"
-#define USAGE_COLUMNS                STORE_FIGURES(USAGE_COLUMN)
-#define USAGE_PARAMETERS             STORE_FIGURES(USAGE_PARAMETER)
-#define USAGE_TYPES                  STORE_FIGURES(USAGE_TYPE)
-#define USAGE_SETS                   STORE_FIGURES(USAGE_SET)
-#define USAGE_ADDS                   STORE_FIGURES(USAGE_ADD)
+/* A sum that would overflow is a REAL, and greater. */
+#define USAGE_ADD_sum(column) "min(" column " + excluded." column ", 9223372036854775807)"
+#define USAGE_ADD_max(column) "max(" column ", excluded." column ")"
+#define USAGE_COLUMNS         STORE_FIGURES(USAGE_COLUMN)
+#define USAGE_PARAMETERS      STORE_FIGURES(USAGE_PARAMETER)
+#define USAGE_TYPES           STORE_FIGURES(USAGE_TYPE)
+#define USAGE_SETS            STORE_FIGURES(USAGE_SET)
+#define USAGE_ADDS            STORE_FIGURES(USAGE_ADD)
 /* The arguments, likewise. */
 #define USAGE_NOW(column, ...)  , grown.now[USAGE_##column]
 #define USAGE_MORE(column, ...) , grown.more[USAGE_##column]

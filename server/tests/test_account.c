@@ -274,8 +274,10 @@ Test(account, ways_of_bytes)
     cr_assert_eq(row_of(2)->now.bytes_in, 15u);
     cr_assert_eq(row_of(2)->now.bytes_out, 240u);
     figures.of[FIGURE_BULK_IN] = UINT64_C(1) << 63;
+    figures.gpus[0].works = UINT64_MAX;
     account_look(account);
-    cr_assert_eq(row_of(2)->now.bytes_in, (uint64_t)INT64_MAX);
+    cr_assert_eq(row_of(2)->now.bytes_in, 1000u * 1000 * MS, "1 TB/s since the seat was taken");
+    cr_assert_eq(row_of(2)->now.launches, 1000 * MS, "a launch in each nanosecond");
 }
 
 Test(account, times_of_engines)

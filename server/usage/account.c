@@ -12,6 +12,10 @@
 #include "server/usage/usage.h"
 #include "server/usage/usage_seat.h"
 
+/* The most of each nanosecond that is believed: 1 TB/s, a launch. */
+#define BYTES_OF_NS    1000u
+#define LAUNCHES_OF_NS 1u
+
 struct account *account_make(const struct usage_seat *seat, const char *node, uint64_t epoch,
                              uint64_t number)
 {
@@ -107,9 +111,14 @@ static void memory_look(const struct account *account, struct account_row *row, 
     rise(&row->now.memory_peak, peak < most ? peak : most);
 }
 
-static uint64_t moved_most(uint64_t bytes)
+/* A stranger's number, as far as it can be true: it rises by `each` in a nanosecond at most, from
+ * when its seat was taken. No program makes its row too large to be written thereby. */
+static uint64_t believed(const struct account *account, uint64_t figure, uint64_t each)
 {
-    return bytes < INT64_MAX ? bytes : INT64_MAX; /* a stranger's */
+    const struct usage_seat *seat = account->seat;
+    uint64_t ns = timers_now(seat->room->timers) - seat->taken_ns;
+    uint64_t most = ns < INT64_MAX / each ? ns * each : INT64_MAX;
+    return figure < most ? figure : most;
 }
 
 static uint64_t *moved_of(struct account_row *row, unsigned way)
@@ -163,7 +172,8 @@ static void account_feed(const struct account *account, struct account_row *row,
     feedback_tell(&seat->room->feedback, &key, &row->fed, &now);
 }
 
-static void engines_look(struct account_row *row, const struct seat_use *use)
+static void engines_look(const struct account *account, struct account_row *row,
+                         const struct seat_use *use)
 {
     rise(&row->now.gpu_ns, use->busy_any_ns);
     /* gpuaasd may have heard late of its first device, if the machine is busy. */
@@ -171,7 +181,7 @@ static void engines_look(struct account_row *row, const struct seat_use *use)
     rise(&row->now.compute_ns, use->busy_ns[GPU_COMPUTE]);
     rise(&row->now.h2d_ns, use->busy_ns[GPU_H2D]);
     rise(&row->now.d2h_ns, use->busy_ns[GPU_D2H]);
-    rise(&row->now.launches, use->works);
+    rise(&row->now.launches, believed(account, use->works, LAUNCHES_OF_NS));
     rise(&row->copied[0], use->copied_bytes[0]);
     rise(&row->copied[1], use->copied_bytes[1]);
 }
@@ -196,8 +206,8 @@ static void account_total(const struct account *account, struct account_row *row
 static void bytes_look(struct account *account)
 {
     const struct figures *figures = account->seat->figures;
-    account_divide(account, 0, moved_most(figures_in(figures)));
-    account_divide(account, 1, moved_most(figures_out(figures)));
+    account_divide(account, 0, believed(account, figures_in(figures), BYTES_OF_NS));
+    account_divide(account, 1, believed(account, figures_out(figures), BYTES_OF_NS));
 }
 
 void account_look(struct account *account)
@@ -218,7 +228,7 @@ void account_look(struct account *account)
     for (uint32_t i = 0; seat_use_read(seat, i, &use); i++) {
         struct account_row *row = account_row_of(account, use.device, use.gpu);
         if (row != NULL) {
-            engines_look(row, &use);
+            engines_look(account, row, &use);
             account_feed(account, row, &use);
         }
     }

@@ -418,6 +418,19 @@ Test(usage, figures_that_cannot_be)
     store_close(store);
 }
 
+Test(usage, a_sum_of_a_day_does_not_overflow)
+{
+    struct store *store = scratch_open(":memory:");
+    struct store_usage most = row("default", "s1", 1, 1);
+    most.figures.bytes_out = INT64_MAX;
+    write_one(store, most);
+    write_one(store, row("default", "s2", 1, 1));
+    struct sums sums = sum_up(store, (struct store_usage_query){0});
+    cr_assert_eq(sums.of[0].sessions, 2);
+    cr_assert_eq(sums.of[0].figures.bytes_out, INT64_MAX);
+    store_close(store);
+}
+
 /* Those that can be written are. */
 Test(usage, of_known_tenants)
 {
