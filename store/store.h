@@ -232,9 +232,9 @@ struct store_credential_end {
 GA_CHECKED enum ga_status
 store_credential_ends(struct store *store, int64_t now, unsigned most,
                       void (*each)(void *user, const struct store_credential_end *end), void *user);
-/* Succeeds if it is revoked already. */
-/* It ends at `at`, if it does not end before. */
+/* The credential ends at `at`, if it does not end before. */
 GA_CHECKED enum ga_status store_credential_shorten(struct store *store, const char *id, int64_t at);
+/* Succeeds if it is revoked already. */
 GA_CHECKED enum ga_status store_credential_revoke(struct store *store, const char *id, int64_t now);
 /* Notes its use, unless it has been noted within the hour. Waits for no lock. */
 GA_CHECKED enum ga_status store_credential_used(struct store *store, const char *id, int64_t now);
