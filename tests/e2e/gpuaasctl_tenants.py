@@ -62,6 +62,26 @@ def test_tenants(build):
                after["limits"]["gpus"] is None, f"{after}")
 
 
+
+def test_every_limit_is_shown(build):
+    """By the name by which it is set; a new row of the table needs nothing else for that."""
+    row = re.compile(r'(?m)^LIMIT\(\w+, "([^"]+)", "[^"]+", (\w+), \d+, \w+, (true|false),')
+    with open(os.path.join(ctl.ROOT, "api", "limits.def"), encoding="utf-8") as file:
+        limits = row.findall(file.read())
+    typed = {"BYTES": "3MiB", "BYTES_PER_SECOND": "3MiB/s", "MILLISECONDS": "90s"}
+    shown = {"3MiB": "3.0 MiB", "3MiB/s": "3.0 MiB", "90s": "(01:30|1.5m)", "7": "7"}
+    with ctl.administered(build) as (_, admin):
+        for words, whose in (["tenant", "lab"], "true false"), (["user", "lab", "ana"], "true"):
+            given = [(key, typed.get(unit, "7")) for key, unit, users in limits if users in whose]
+            admin.run(words[0], "add", *words[1:], *("=".join(each) for each in given))
+            text = admin.text(words[0], "show", *words[1:])
+            expect(len(given) >= 15, f"{given}")
+            for key, value in given:
+                name = key.replace("gpu-seconds-", "GPU time of the ")
+                line = rf"(?m)^{name}( \(per \w+\))? +(\S.*/)?{shown[value]}$"
+                expect(re.search(line, text), f"{key}: {text}")
+
+
 def test_dry_run(build):
     """It says what would be, refuses what would be refused, and does nothing."""
     with ctl.administered(build) as (_, admin):

@@ -6,7 +6,7 @@ import os
 import unittest
 
 import rule_tables
-from test_rules import RuleTest
+from rule_test import RuleTest
 
 
 class Tables(RuleTest):
