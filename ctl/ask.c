@@ -60,13 +60,10 @@ static char *request_text(const struct ctl_line *line, const char *verb, json_t 
     return text;
 }
 
-enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, json_t *arguments,
-                                json_t **result, char *why, size_t why_size)
+enum admin_code ctl_ask_send(const struct ctl_line *line, const char *verb, json_t *arguments,
+                             char *why, size_t why_size)
 {
     char *text = request_text(line, verb, arguments);
-    const char *answer;
-    json_t *reply;
-    json_error_t error;
     if (text == NULL || strlen(text) >= ADMIN_REQUEST_MAX) {
         snprintf(why, why_size,
                  text == NULL ? "no memory, or an argument is no UTF-8"
@@ -81,15 +78,35 @@ enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, j
         code = ctl_link_send(text, size + 1, why, why_size);
     }
     free(text);
-    if (code == ADMIN_OK) {
-        code = ctl_link_receive_line(&answer, &size, why, why_size);
+    if (code != ADMIN_OK) {
+        ctl_link_end();
     }
+    return code;
+}
+
+enum admin_code ctl_ask_wrong(const char *text, size_t size, char *why, size_t why_size)
+{
+    json_t *result = NULL;
+    enum admin_code code = reply_read(json_loadb(text, size, 0, NULL), &result, why, why_size);
+    json_decref(result);
+    return code;
+}
+
+enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, json_t *arguments,
+                                json_t **result, char *why, size_t why_size)
+{
+    char *answer;
+    size_t size;
+    enum admin_code code = ctl_ask_send(line, verb, arguments, why, why_size);
+    if (code != ADMIN_OK) {
+        return code;
+    }
+    code = ctl_link_receive_line(&answer, &size, why, why_size);
     if (code != ADMIN_OK) {
         ctl_link_end();
         return code;
     }
-    reply = json_loadb(answer, size, 0, &error);
-    return reply_read(reply, result, why, why_size);
+    return reply_read(json_loadb(answer, size, 0, NULL), result, why, why_size);
 }
 
 enum admin_code ctl_ask(const struct ctl_line *line, const char *verb, json_t *arguments,

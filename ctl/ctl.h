@@ -109,6 +109,11 @@ enum admin_code ctl_ask(const struct ctl_line *line, const char *verb, json_t *a
 /* As ctl_ask, and prints nothing: `why` is for people. */
 enum admin_code ctl_ask_quietly(const struct ctl_line *line, const char *verb, json_t *arguments,
                                 json_t **result, char *why, size_t why_size);
+/* Sends a request, whose reply is the next line of the link. */
+enum admin_code ctl_ask_send(const struct ctl_line *line, const char *verb, json_t *arguments,
+                             char *why, size_t why_size);
+/* Why a reply is an error; ADMIN_OK: it is none. */
+enum admin_code ctl_ask_wrong(const char *text, size_t size, char *why, size_t why_size);
 /* The items of all pages of a list. */
 enum admin_code ctl_ask_list(const struct ctl_line *line, const char *verb, json_t *arguments,
                              json_t **items);
@@ -117,6 +122,8 @@ enum admin_code ctl_ask_list(const struct ctl_line *line, const char *verb, json
 
 /* The text with everything escaped that would act on a terminal; to be freed. NULL: no memory. */
 char *ctl_text_safe(const char *text);
+/* Whether it is so as it is: ASCII that can be printed. */
+bool ctl_text_is_plain(const char *text);
 /* Columns that a terminal shows it in. */
 unsigned ctl_text_columns(const char *text);
 /* The bytes of the beginning of `size` bytes that has at most so many columns. */

@@ -123,7 +123,7 @@ static enum admin_code link_fill(char *why, size_t why_size)
     return ADMIN_UNREACHABLE;
 }
 
-enum admin_code ctl_link_receive_line(const char **text, size_t *size, char *why, size_t why_size)
+enum admin_code ctl_link_receive_line(char **text, size_t *size, char *why, size_t why_size)
 {
     if (link_to.lent != 0) {
         link_to.used -= link_to.lent;

@@ -13,8 +13,9 @@ enum admin_code ctl_link_begin(const struct ctl_line *line, char *why, size_t wh
 void ctl_link_end(void);
 /* Sends bytes. If they cannot be sent, an answer may say why: that is no error here. */
 enum admin_code ctl_link_send(const char *bytes, size_t size, char *why, size_t why_size);
-/* Receives a line of `size` bytes without its newline, lent until the next call. */
-enum admin_code ctl_link_receive_line(const char **text, size_t *size, char *why, size_t why_size);
+/* Receives a line of `size` bytes without its newline, lent until the next call, also to be
+ * changed. */
+enum admin_code ctl_link_receive_line(char **text, size_t *size, char *why, size_t why_size);
 
 /* Bytes of the first line, which have come together with the end of what was before it; false: no
  * memory. */

@@ -10,6 +10,21 @@
 
 #define ESCAPED_MAX 10u /* bytes: "\u{10ffff}" */
 
+/* How many bytes at the beginning are ASCII that can be printed, a column each. */
+static size_t text_plain(const char *text)
+{
+    size_t length = 0;
+    while (text[length] >= ' ' && text[length] <= '~') {
+        length++;
+    }
+    return length;
+}
+
+bool ctl_text_is_plain(const char *text)
+{
+    return text[text_plain(text)] == 0;
+}
+
 char *ctl_text_safe(const char *text)
 {
     char *safe = malloc(strlen(text) * ESCAPED_MAX + 1), *to = safe;
@@ -34,8 +49,9 @@ char *ctl_text_safe(const char *text)
 
 unsigned ctl_text_columns(const char *text)
 {
-    unsigned columns = 0;
-    for (const char *at = text; *at != 0;) {
+    size_t plain = text_plain(text);
+    unsigned columns = (unsigned)plain;
+    for (const char *at = text + plain; *at != 0;) {
         uint32_t character = 0;
         size_t bytes = ga_text_character(at, &character);
         int width = bytes > 1 ? wcwidth((wchar_t)character) : 1;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/amount.h"
+#include "base/digits.h"
 
 #define SECONDS_OF_MINUTE 60u
 #define SECONDS_OF_HOUR   3600u
@@ -29,11 +30,16 @@ void ctl_bytes_write(uint64_t bytes, char *text, size_t size)
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     unsigned unit = 0;
     double value = (double)bytes;
+    if (bytes < 1024) { /* most of them in a list: without printf */
+        size_t used = ga_digits_write(bytes, text);
+        memcpy(text + used, " B", 3);
+        return;
+    }
     while (value >= 1024 && unit < 6) {
         value /= 1024;
         unit++;
     }
-    snprintf(text, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    snprintf(text, size, "%.1f %s", value, units[unit]);
 }
 
 /* "12.3s", "04:05" (minutes, seconds), "3h04", "2d05h". */
@@ -54,6 +60,15 @@ static void duration_write(uint64_t ms, char *text, size_t size)
         snprintf(text, size, "%" PRIu64 "d%02" PRIu64 "h", seconds / SECONDS_OF_DAY,
                  seconds % SECONDS_OF_DAY / SECONDS_OF_HOUR);
     }
+}
+
+/* Hours with five digits behind the point, each of which is 36 ms: printf would take as long as all
+ * else of a row of usage. */
+static void hundred_thousandths_write(uint64_t ms, char *text, size_t size)
+{
+    uint64_t parts = (ms + 18) / 36;
+    size_t used = ga_digits_write(parts / 100000, text);
+    snprintf(text + used, size - used, ".%05" PRIu64, parts % 100000);
 }
 
 /* "100.5h", "12.3m", "1.5s": of each length at least two digits that say something. */
@@ -82,15 +97,12 @@ static void value_time_write(const char *iso, char *text, size_t size)
 }
 
 /* `size` is at least GA_AMOUNT_BYTES. */
-static void number_write(enum ctl_form form, const json_t *value, char *text, size_t size)
+static void number_write(enum ctl_form form, uint64_t number, char *text, size_t size)
 {
-    uint64_t number = (uint64_t)json_integer_value(value);
-    if (!json_is_integer(value)) {
-        snprintf(text, size, "-");
-    } else if (form == FORM_BYTES || form == FORM_BYTES_OF) {
+    if (form == FORM_BYTES || form == FORM_BYTES_OF) {
         ctl_bytes_write(number, text, size);
     } else if (form == FORM_HOURS) { /* a tenth of a second is still there */
-        snprintf(text, size, "%.5f", (double)number / 1000 / SECONDS_OF_HOUR);
+        hundred_thousandths_write(number, text, size);
     } else if (form == FORM_HOURS_OF) {
         hours_write(number, text, size);
     } else if (form == FORM_SECONDS) {
@@ -100,23 +112,28 @@ static void number_write(enum ctl_form form, const json_t *value, char *text, si
     } else if (form == FORM_NS) {
         ga_time_write(number, text);
     } else {
-        snprintf(text, size, "%" PRIu64, number);
+        text[ga_digits_write(number, text)] = 0;
+    }
+}
+
+static void cell_number(enum ctl_form form, const struct ctl_value *value, char *text, size_t size)
+{
+    if (value->kind == CTL_NUMBER) {
+        number_write(form, (uint64_t)value->number, text, size);
+    } else {
+        snprintf(text, size, "-");
     }
 }
 
 /* "used/limit" of a key "used|limit", with "!" when nothing is left, "" when neither is there. */
-static void part_write(json_t *item, const struct ctl_column *column, char *text, size_t size)
+static void part_write(const struct ctl_value values[2], enum ctl_form form, char *text,
+                       size_t size)
 {
-    char key[64], first[40], second[40];
-    size_t length = strcspn(column->key, "|");
-    snprintf(key, sizeof key, "%.*s", (int)length, column->key);
-    const json_t *used = ctl_value_at(item, key);
-    const json_t *limit =
-        column->key[length] != 0 ? ctl_value_at(item, column->key + length + 1) : NULL;
-    number_write(column->form, used, first, sizeof first);
-    number_write(column->form, limit, second, sizeof second);
-    bool full = json_is_integer(used) && json_is_integer(limit) &&
-                json_integer_value(used) >= json_integer_value(limit);
+    char first[40], second[40];
+    cell_number(form, &values[0], first, sizeof first);
+    cell_number(form, &values[1], second, sizeof second);
+    bool full = values[0].kind == CTL_NUMBER && values[1].kind == CTL_NUMBER &&
+                values[0].number >= values[1].number;
     snprintf(text, size, "%s/%s%s", first, second, full ? " !" : "");
 }
 
@@ -147,72 +164,111 @@ static char *list_text(const json_t *list)
     return safe;
 }
 
-char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
+bool ctl_value_cell(const struct ctl_value values[2], enum ctl_form form, bool wide,
+                    char room[CTL_CELL_BYTES], const char **text)
 {
-    char text[100];
-    const json_t *value = ctl_value_at(item, column->key);
-    const char *plain = json_string_value(value);
-    switch (column->form) {
+    const char *plain = values[0].kind == CTL_TEXT   ? values[0].text
+                        : values[0].kind == CTL_TREE ? json_string_value(values[0].tree)
+                                                     : NULL;
+    *text = room;
+    switch (form) {
     case FORM_LIST:
-        return json_array_size(value) != 0 ? list_text(value) : strdup("-");
+        return false;
     case FORM_BYTES_OF:
     case FORM_COUNT_OF:
     case FORM_HOURS_OF:
-        part_write(item, column, text, sizeof text);
-        return strdup(text);
+        part_write(values, form, room, CTL_CELL_BYTES);
+        return true;
     case FORM_COUNT:
     case FORM_BYTES:
     case FORM_DURATION_MS:
     case FORM_NS:
     case FORM_HOURS:
     case FORM_SECONDS:
-        number_write(column->form, value, text, sizeof text);
-        return strdup(text);
+        cell_number(form, &values[0], room, CTL_CELL_BYTES);
+        return true;
     case FORM_FLAG:
-        return strdup(json_is_true(value) ? "yes" : json_is_false(value) ? "no" : "-");
+        snprintf(room, CTL_CELL_BYTES, "%s",
+                 values[0].kind != CTL_TREE      ? "-"
+                 : json_is_true(values[0].tree)  ? "yes"
+                 : json_is_false(values[0].tree) ? "no"
+                                                 : "-");
+        return true;
     case FORM_TIME:
         if (plain != NULL) {
-            value_time_write(plain, text, sizeof text);
-            return ctl_text_safe(text);
+            value_time_write(plain, room, CTL_CELL_BYTES);
+            return ctl_text_is_plain(room);
         }
-        return strdup("-");
+        break;
     case FORM_DAY:
-        if (plain != NULL) {
-            snprintf(text, sizeof text, "%.10s", plain);
-            return ctl_text_safe(text);
-        }
-        return strdup("-");
     case FORM_ID:
-        if (plain != NULL && !wide) {
-            snprintf(text, sizeof text, "%.8s", plain);
-            return ctl_text_safe(text);
+        if (plain != NULL && (form == FORM_DAY || !wide)) {
+            snprintf(room, CTL_CELL_BYTES, "%.*s", form == FORM_DAY ? 10 : 8, plain);
+            return ctl_text_is_plain(room);
         }
         break;
     case FORM_TEXT:
         break;
     }
-    return plain != NULL && plain[0] != 0 ? ctl_text_safe(plain) : strdup("-");
+    *text = plain != NULL && plain[0] != 0 ? plain : "-";
+    return ctl_text_is_plain(*text);
 }
 
-static char *plain_text(const json_t *value)
+char *ctl_value_text_of(const struct ctl_value values[2], enum ctl_form form, bool wide)
+{
+    char text[CTL_CELL_BYTES];
+    const char *long_text;
+    if (form == FORM_LIST) {
+        json_t *list = values[0].kind == CTL_TREE ? values[0].tree : NULL;
+        return json_array_size(list) != 0 ? list_text(list) : strdup("-");
+    }
+    return ctl_value_cell(values, form, wide, text, &long_text) ? strdup(long_text)
+                                                                : ctl_text_safe(long_text);
+}
+
+void ctl_value_key(const char *keys, unsigned part, char key[CTL_KEY_BYTES])
+{
+    size_t length = strcspn(keys, "|");
+    if (part == 1) {
+        keys += length + (keys[length] == '|');
+        length = strlen(keys);
+    }
+    snprintf(key, CTL_KEY_BYTES, "%.*s", (int)length, keys);
+}
+
+char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide)
+{
+    struct ctl_value values[2];
+    for (unsigned i = 0; i < 2; i++) {
+        char key[CTL_KEY_BYTES];
+        ctl_value_key(column->key, i, key);
+        values[i] = ctl_value_of(key[0] != 0 ? ctl_value_at(item, key) : NULL);
+    }
+    return ctl_value_text_of(values, column->form, wide);
+}
+
+char *ctl_value_plain_text(const struct ctl_value *value)
 {
     char number[32];
-    if (json_is_string(value)) {
-        return ctl_text_safe(json_string_value(value));
+    if (value->kind == CTL_TEXT) {
+        return ctl_text_safe(value->text);
     }
-    if (json_is_array(value)) {
-        return list_text(value);
-    }
-    if (json_is_integer(value)) {
-        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (value->kind == CTL_NUMBER) {
+        snprintf(number, sizeof number, "%" PRId64, value->number);
         return strdup(number);
     }
-    return strdup(json_is_true(value) ? "true" : json_is_false(value) ? "false" : "");
+    const json_t *tree = value->kind == CTL_TREE ? value->tree : NULL;
+    return json_is_array(tree)    ? list_text(tree)
+           : json_is_string(tree) ? ctl_text_safe(json_string_value(tree))
+                                  : strdup(json_is_true(tree)    ? "true"
+                                           : json_is_false(tree) ? "false"
+                                                                 : "");
 }
 
 char *ctl_value_plain(json_t *item, const char *key)
 {
-    return plain_text(ctl_value_at(item, key));
+    const struct ctl_value value = ctl_value_of(ctl_value_at(item, key));
+    return ctl_value_plain_text(&value);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -231,11 +287,12 @@ char *ctl_value_plain_of(const char *key, json_t *value)
                          : ends_with(key, "_ms")  ? FORM_DURATION_MS
                          : ends_with(key, "_ns")  ? FORM_NS
                                                   : FORM_COUNT;
-    if (json_is_integer(value)) {
-        number_write(form, value, text, sizeof text);
+    const struct ctl_value of = ctl_value_of(value);
+    if (of.kind == CTL_NUMBER) {
+        number_write(form, (uint64_t)of.number, text, sizeof text);
         return strdup(text);
     }
-    return plain_text(value);
+    return ctl_value_plain_text(&of);
 }
 
 /* From large to small, but for weeks, which are only read. */

@@ -5,11 +5,22 @@
 
 #include "api/limits.h"
 #include "ctl/ctl.h"
+#include "ctl/page.h"
+
+#define CTL_CELL_BYTES 100u
 
 /* The item's member by a key with dots; NULL: there is none. */
 json_t *ctl_value_at(json_t *item, const char *key);
 /* A cell of a table, safe for terminals, to be freed. NULL: no memory. */
 char *ctl_value_text(json_t *item, const struct ctl_column *column, bool wide);
+/* A cell of values: two of a key "used|limit". To be freed. */
+char *ctl_value_text_of(const struct ctl_value values[2], enum ctl_form form, bool wide);
+/* A cell that needs no memory, as most do: *text, which may be `room`. False: it needs some. */
+bool ctl_value_cell(const struct ctl_value values[2], enum ctl_form form, bool wide,
+                    char room[CTL_CELL_BYTES], const char **text);
+/* The first (0) or second (1) part of a column's key "used|limit"; "": there is none. */
+void ctl_value_key(const char *keys, unsigned part, char key[CTL_KEY_BYTES]);
+char *ctl_value_plain_text(const struct ctl_value *value);
 /* The member without a unit, as in CSV, safe for terminals, to be freed. */
 char *ctl_value_plain(json_t *item, const char *key);
 /* The value of a member that is called `key`, for people: the unit is in its name (_bytes, _ms). To

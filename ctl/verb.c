@@ -2,17 +2,24 @@
 #include "ctl/verb.h"
 
 #include "base/digits.h"
+#include "ctl/rows.h"
+
+static bool verb_page(void *user, struct ctl_page *page)
+{
+    return ctl_rows_page(user, page);
+}
 
 enum admin_code ctl_verb_list(const struct ctl_line *line, const char *verb, json_t *arguments,
                               const char *kind, const struct ctl_column *columns, size_t count)
 {
-    json_t *items;
-    enum admin_code code = ctl_ask_list(line, verb, arguments, &items);
-    if (code == ADMIN_OK) {
-        code = ctl_print_list(line, kind, columns, count, items);
-        json_decref(items);
+    struct ctl_rows *rows = ctl_rows_begin(line, kind, columns, count);
+    if (rows == NULL) {
+        json_decref(arguments);
+        return ctl_rows_end(NULL, false);
     }
-    return code;
+    enum admin_code code = ctl_page_each(line, verb, arguments, verb_page, rows);
+    enum admin_code printed = ctl_rows_end(rows, code == ADMIN_OK);
+    return code == ADMIN_OK ? printed : code;
 }
 
 enum admin_code ctl_verb_show(const struct ctl_line *line, const char *verb, json_t *arguments,

@@ -15,6 +15,7 @@ import facts as fact_table  # noqa: E402  (found by the line above)
 import far_facts  # noqa: E402
 import figures as figure_table  # noqa: E402
 import image_figures  # noqa: E402
+import list_figures  # noqa: E402
 import mix  # noqa: E402
 import rdma_figures  # noqa: E402
 import sched_facts  # noqa: E402
@@ -31,11 +32,11 @@ MODES = {"full": (15, 1.0), "quick": (3, 0.4), "check": (1, 0.002)}
 
 FIGURES = (figure_table.all_figures() + tls_figures.all_figures() + mix.all_figures() +
            tenant_figures.all_figures() + service_figures.all_figures() +
-           image_figures.all_figures() +
+           image_figures.all_figures() + list_figures.all_figures() +
            soft_figures.all_figures())
 BY_NAME = rdma_figures.all_figures()  # only for who says "rdma"
 FACTS = {**fact_table.ALL, **sched_facts.FACTS, **far_facts.ALL, **tls_figures.FACTS,
-         **tenant_figures.FACTS, **soft_figures.FACTS}
+         **tenant_figures.FACTS, **list_figures.FACTS, **soft_figures.FACTS}
 
 
 def processor():

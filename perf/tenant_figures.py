@@ -6,11 +6,9 @@ the cost of wrong logins, and how exact GPU time is."""
 import functools
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "tests", "faults"))
 
@@ -205,35 +203,4 @@ def metered(bench_rig, _floor, scale):
                    f"{len(spans[0])} kernels")
 
 
-# ---- sums of usage
-
-def usage(bench_rig, _floor, scale):
-    """gpuaasctl, from its start to its end, with 10,000 tenants and 100,000 rows; and how long
-    gpuaasd lets another request wait meanwhile."""
-    if scale < 0.1:  # as little as possible: nothing is counted here
-        return
-    folder = bench_rig.stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuaas-bench-"))
-    store, admin = os.path.join(folder, "db"), ctl.Ctl(bench_rig.build, folder)
-    tenants, rows = max(10, round(10000 * scale)), max(100, round(100000 * scale))
-    subprocess.run([bench_rig.build.path("tests", "usage_speed"), store, str(tenants), str(rows)],
-                   check=True)
-    bench_rig.server([f"store = {store}", f"admin_socket = {folder}/admin.sock"])
-    base = [admin.program, "--server", f"unix:{admin.socket}"]
-
-    def took_ms(*words):
-        begin = time.monotonic()
-        subprocess.run([*base, *words], env=admin.env, stdout=subprocess.DEVNULL, check=True)
-        return (time.monotonic() - begin) * 1e3
-    for by in ("tenant", "gpu", "day", "tenant,user"):
-        found = [took_ms("usage", "--by", by) for _ in range(max(2, round(9 * scale)))]
-        with subprocess.Popen([*base, "usage", "--by", by], env=admin.env,
-                              stdout=subprocess.DEVNULL) as beside:
-            waits = [0]
-            while beside.poll() is None:
-                waits.append(took_ms("config", "show"))
-        yield Fact(f"usage_{by.replace(',', '_')}", f"usage --by {by}", "ms",
-                   statistics.median(found), 200, f"{tenants} tenants, {rows} rows; least "
-                   f"{min(found):.0f} ms; another request beside it took {max(waits):.0f} ms")
-
-
-FACTS = {"wrong_logins": wrong_logins, "others": others, "metered": metered, "usage": usage}
+FACTS = {"wrong_logins": wrong_logins, "others": others, "metered": metered}

@@ -22,7 +22,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 LIMIT = re.compile(rf"(?m)^LIMIT\(\w+, {TEXT}, {TEXT},")
 FIGURE = re.compile(rf"(?m)^    FIGURE\(\w+, \w+, {TEXT},")
-VERB = re.compile(rf"(?m)^(?:VERB\({TEXT}, (true|false)|READ\({TEXT}), \w+, {TEXT}, {TEXT}, "
+VERB = re.compile(rf"(?m)^(?:VERB\({TEXT}, (true|false)|(?:READ|LIST)\({TEXT}), \w+, "
+                  rf"{TEXT}, {TEXT}, "
                   r"(.*)\)$")
 ARGUMENT = re.compile(rf"(?:TEXT|TEXT_OPTIONAL|NUMBER)\({TEXT}\)|{{{TEXT}, ADMIN_\w+, \w+}}|"
                       r"\b(GENERATION|AFTER)\b")

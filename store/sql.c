@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
+
+/* Bytes of the key of a limit, known or not. */
+#define SQL_LIMIT_KEY 40u
+
 enum ga_status sql_refuse(struct store *store, enum ga_status status, const char *format, ...)
 {
     va_list args;
@@ -17,14 +22,15 @@ enum ga_status sql_refuse(struct store *store, enum ga_status status, const char
 }
 
 /* Whether the statement waits for parameters that are of these types. */
-static int parameters_bind(sqlite3_stmt *statement, const char *types, va_list args)
+static int parameters_bind(sqlite3_stmt *statement, const char *types,
+                           sqlite3_destructor_type texts, va_list args)
 {
     int result = SQLITE_OK;
     for (int i = 1; types[i - 1] != 0 && result == SQLITE_OK; i++) {
         int64_t number;
         switch (types[i - 1]) {
         case 't':
-            result = sqlite3_bind_text(statement, i, va_arg(args, const char *), -1, SQLITE_STATIC);
+            result = sqlite3_bind_text(statement, i, va_arg(args, const char *), -1, texts);
             break;
         case 'h':
             result = sqlite3_bind_blob(statement, i, va_arg(args, const uint8_t *),
@@ -74,7 +80,7 @@ static enum ga_status query(struct store *store, sqlite3_stmt **out, const char 
     sqlite3_stmt *statement = NULL;
     GA_TRY(statement_get(store, &statement, text));
     assert(sqlite3_bind_parameter_count(statement) == (int)strlen(types));
-    if (parameters_bind(statement, types, args) != SQLITE_OK) {
+    if (parameters_bind(statement, types, SQLITE_STATIC, args) != SQLITE_OK) {
         return sql_failure(store);
     }
     *out = statement;
@@ -91,8 +97,8 @@ enum ga_status sql_query(struct store *store, sqlite3_stmt **out, const char *te
     return status;
 }
 
-enum ga_status sql_query_own(struct store *store, sqlite3_stmt **out, const char *text,
-                             const char *types, ...)
+static enum ga_status query_own(struct store *store, sqlite3_stmt **out, const char *text,
+                                const char *types, sqlite3_destructor_type texts, va_list args)
 {
     if (store->failed) {
         return GA_LOST;
@@ -101,11 +107,7 @@ enum ga_status sql_query_own(struct store *store, sqlite3_stmt **out, const char
     if (sqlite3_prepare_v2(store->db, text, -1, &made, NULL) != SQLITE_OK) {
         return sql_failure(store);
     }
-    va_list args;
-    va_start(args, types);
-    int result = parameters_bind(made, types, args);
-    va_end(args);
-    if (result != SQLITE_OK) {
+    if (parameters_bind(made, types, texts, args) != SQLITE_OK) {
         enum ga_status status = sql_failure(store);
         sqlite3_finalize(made);
         return status;
@@ -114,6 +116,21 @@ enum ga_status sql_query_own(struct store *store, sqlite3_stmt **out, const char
     return GA_OK;
 }
 
+enum ga_status sql_query_own(struct store *store, sqlite3_stmt **out, const char *text,
+                             const char *types, ...)
+{
+    va_list args;
+    va_start(args, types);
+    enum ga_status status = query_own(store, out, text, types, SQLITE_STATIC, args);
+    va_end(args);
+    return status;
+}
+
+enum ga_status sql_query_kept(struct store *store, sqlite3_stmt **out, const char *text,
+                              const char *types, va_list args)
+{
+    return query_own(store, out, text, types, SQLITE_TRANSIENT, args);
+}
 enum ga_status sql_row(struct store *store, sqlite3_stmt *statement, bool *has)
 {
     int result = sqlite3_step(statement);
@@ -228,26 +245,40 @@ enum ga_status sql_end_counted(struct store *store, enum ga_status status)
 void sql_text(sqlite3_stmt *statement, int column, char *to, size_t size)
 {
     const unsigned char *text = sqlite3_column_text(statement, column);
-    snprintf(to, size, "%s", text != NULL ? (const char *)text : "");
+    size_t length = text != NULL ? strnlen((const char *)text, size - 1) : 0;
+    memcpy(to, text != NULL ? (const char *)text : "", length);
+    to[length] = 0;
 }
 
-enum ga_status sql_limits_get(struct store *store, struct limits *limits, sqlite3_stmt *statement)
+/* One of sql_limits_get, which ends at *at; *at is behind it then. */
+static bool limit_read(const char **at, struct limits *limits, char key[SQL_LIMIT_KEY])
 {
-    bool has = true;
+    size_t length = strcspn(*at, "=");
+    const char *end;
+    uint64_t value;
+    snprintf(key, SQL_LIMIT_KEY, "%.*s", (int)length, *at);
+    enum limit limit = limits_find(key);
+    if ((*at)[length] != '=' || limit == LIMIT_COUNT ||
+        !ga_digits_read(*at + length + 1, &end, &value)) {
+        return false;
+    }
+    limits->of[limit] = value;
+    *at = end + (*end == ',');
+    return true;
+}
+
+enum ga_status sql_limits_get(struct store *store, struct limits *limits, sqlite3_stmt *row,
+                              int column)
+{
+    const char *at = (const char *)sqlite3_column_text(row, column);
+    char key[SQL_LIMIT_KEY];
     limits_clear(limits);
-    while (has) {
-        GA_TRY(sql_row(store, statement, &has));
-        if (has) {
-            const char *key = (const char *)sqlite3_column_text(statement, 0);
-            enum limit limit = key != NULL ? limits_find(key) : LIMIT_COUNT;
-            if (limit == LIMIT_COUNT) {
-                sqlite3_reset(statement);
-                return sql_refuse(store, GA_LOST,
-                                  "%s is damaged: it has the limit '%.40s', which there is not. "
-                                  "Restore a backup: gpuaasctl db restore FILE",
-                                  store->path, key != NULL ? key : "");
-            }
-            limits->of[limit] = (uint64_t)sqlite3_column_int64(statement, 1);
+    while (at != NULL && *at != 0) {
+        if (!limit_read(&at, limits, key)) {
+            return sql_refuse(store, GA_LOST,
+                              "%s is damaged: it has the limit '%s', which there is not. "
+                              "Restore a backup: gpuaasctl db restore FILE",
+                              store->path, key);
         }
     }
     return GA_OK;

@@ -9,6 +9,7 @@
 #define STORE_SQL_H
 
 #include <sqlite3.h>
+#include <stdarg.h>
 
 #include "store/store.h"
 
@@ -41,6 +42,9 @@ GA_CHECKED enum ga_status sql_query(struct store *store, sqlite3_stmt **out, con
  * between its rows. */
 GA_CHECKED enum ga_status sql_query_own(struct store *store, sqlite3_stmt **out, const char *text,
                                         const char *types, ...);
+/* As sql_query_own, with copies of the parameters' texts, for a statement that outlives them. */
+GA_CHECKED enum ga_status sql_query_kept(struct store *store, sqlite3_stmt **out, const char *text,
+                                         const char *types, va_list args);
 /* *has: there is a row. If there is none, or on failure, the statement has been reset. */
 GA_CHECKED enum ga_status sql_row(struct store *store, sqlite3_stmt *statement, bool *has);
 /* Carries out a statement without rows. `changed` NULL: how many rows have changed is not of
@@ -63,8 +67,9 @@ GA_CHECKED enum ga_status sql_end_counted(struct store *store, enum ga_status st
 /* A column as a text that ends within `size`; SQLite checks its length when it is written. */
 void sql_text(sqlite3_stmt *statement, int column, char *to, size_t size);
 
-/* Rows of tenant_limit and user_limit. */
+/* Rows of tenant_limit and user_limit as one column: "gpus=2,sessions=4". */
+#define SQL_LIMITS "group_concat(key || '=' || value)"
 GA_CHECKED enum ga_status sql_limits_get(struct store *store, struct limits *limits,
-                                         sqlite3_stmt *statement);
+                                         sqlite3_stmt *row, int column);
 
 #endif

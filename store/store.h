@@ -76,6 +76,13 @@ GA_CHECKED enum ga_status store_changes(struct store *store, uint64_t *number);
  * or digit. */
 bool store_name_is_valid(const char *name);
 
+/* ---- lists: rows of one query, read one by one, all of the moment when the first one is read;
+ * the store can be used meanwhile. As long as it has not ended, the journal of the database grows
+ * with every change. */
+
+struct store_list;
+void store_list_end(struct store_list *list); /* NULL: nothing */
+
 /* ---- tenants */
 
 struct store_tenant {
@@ -109,11 +116,18 @@ GA_CHECKED enum ga_status store_tenant_get_number(struct store *store, uint64_t 
 GA_CHECKED enum ga_status
 store_tenant_each(struct store *store, void (*each)(void *user, const struct store_tenant *tenant),
                   void *user);
-/* As store_tenant_each, for those behind the name `after`, at most `most`: a page of a long
- * list. */
-GA_CHECKED enum ga_status
-store_tenant_page(struct store *store, const char *after, unsigned most,
-                  void (*each)(void *user, const struct store_tenant *tenant), void *user);
+/* A tenant, with what it uses. */
+struct store_tenant_use {
+    struct store_tenant tenant;
+    uint64_t gpu_ns_day, gpu_ns_month; /* of the day and month of `now` */
+    uint64_t credentials;              /* that are valid at `now` */
+};
+/* A list of all behind the name `after`, by name, ascending: to be read by store_tenant_next, and
+ * ended by store_list_end. */
+GA_CHECKED enum ga_status store_tenant_list(struct store *store, const char *after, int64_t now,
+                                            struct store_list **out);
+GA_CHECKED enum ga_status store_tenant_next(struct store_list *list, struct store_tenant_use *out,
+                                            bool *has);
 /* Its users, local users and places in groups go, its credentials are revoked; its usage stays. */
 GA_CHECKED enum ga_status store_tenant_remove(struct store *store, const char *name,
                                               uint64_t if_generation);

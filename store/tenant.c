@@ -5,11 +5,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/list.h"
 #include "store/name.h"
+
+#define SECONDS_OF_DAY 86400
 
 #define TENANT_COLUMNS                                                                             \
     "number, name, description, generation, suspended, reason, gpu_types, isolation, exhausted, "  \
-    "created, changed"
+    "created, changed, "                                                                           \
+    "(SELECT " SQL_LIMITS " FROM tenant_limit l WHERE l.tenant = t.number)"
+#define TENANT_AFTER 12 /* the first column behind them */
 
 void store_tenant_init(struct store_tenant *tenant, const char *name)
 {
@@ -45,7 +50,7 @@ enum ga_status store_tenant_set(struct store_tenant *tenant, const char *text, c
     return status;
 }
 
-/* The columns of TENANT_COLUMNS, and the rows of its limits. */
+/* The columns of TENANT_COLUMNS. */
 static enum ga_status tenant_read(struct store *store, sqlite3_stmt *row, struct store_tenant *out)
 {
     store_tenant_init(out, "");
@@ -63,10 +68,7 @@ static enum ga_status tenant_read(struct store *store, sqlite3_stmt *row, struct
     GA_TRY(limits_exhausted_read(word, &out->exhausted, store->why, sizeof store->why));
     out->created = sqlite3_column_int64(row, 9);
     out->changed = sqlite3_column_int64(row, 10);
-    sqlite3_stmt *limits;
-    GA_TRY(sql_query(store, &limits, "SELECT key, value FROM tenant_limit WHERE tenant = ?1", "i",
-                     (int64_t)out->number));
-    return sql_limits_get(store, &out->limits, limits);
+    return sql_limits_get(store, &out->limits, row, 11);
 }
 
 /* The only row of a query. GA_NOT_FOUND without why. */
@@ -91,7 +93,7 @@ enum ga_status store_tenant_get(struct store *store, const char *name, struct st
 {
     sqlite3_stmt *statement;
     GA_TRY(sql_query(store, &statement,
-                     "SELECT " TENANT_COLUMNS " FROM tenant WHERE name = ?1 AND removed = 0", "t",
+                     "SELECT " TENANT_COLUMNS " FROM tenant t WHERE name = ?1 AND removed = 0", "t",
                      name));
     enum ga_status status = tenant_one(store, statement, out);
     if (status == GA_NOT_FOUND) {
@@ -106,8 +108,8 @@ enum ga_status store_tenant_get_number(struct store *store, uint64_t number,
 {
     sqlite3_stmt *statement;
     GA_TRY(sql_query(store, &statement,
-                     "SELECT " TENANT_COLUMNS " FROM tenant WHERE number = ?1 AND removed = 0", "i",
-                     (int64_t)number));
+                     "SELECT " TENANT_COLUMNS " FROM tenant t WHERE number = ?1 AND removed = 0",
+                     "i", (int64_t)number));
     enum ga_status status = tenant_one(store, statement, out);
     if (status == GA_NOT_FOUND) {
         sql_refuse(store, status, "there is no tenant of number %" PRIu64 " (any more)", number);
@@ -115,36 +117,58 @@ enum ga_status store_tenant_get_number(struct store *store, uint64_t number,
     return status;
 }
 
-enum ga_status store_tenant_page(struct store *store, const char *after, unsigned most,
-                                 void (*each)(void *user, const struct store_tenant *tenant),
-                                 void *user)
+/* ---- lists */
+
+enum ga_status store_tenant_list(struct store *store, const char *after, int64_t now,
+                                 struct store_list **out)
 {
-    sqlite3_stmt *statement;
-    GA_TRY(sql_query_own(store, &statement,
-                         "SELECT " TENANT_COLUMNS " FROM tenant WHERE removed = 0 AND name > ?1 "
-                         "ORDER BY name LIMIT ?2",
-                         "ti", after, (int64_t)most));
-    bool has = true;
-    enum ga_status status = GA_OK;
-    while (status == GA_OK && has) {
-        struct store_tenant tenant;
-        status = sql_row(store, statement, &has);
-        if (status == GA_OK && has) {
-            status = tenant_read(store, statement, &tenant);
-        }
-        if (status == GA_OK && has) {
-            each(user, &tenant);
-        }
+    int64_t month, month_end, day, day_end;
+    store_period_bounds(STORE_MONTH, now, &month, &month_end);
+    store_period_bounds(STORE_DAY, now, &day, &day_end);
+    return list_begin(
+        store, out,
+        "SELECT " TENANT_COLUMNS ", "
+        "(SELECT sum(gpu_ns) FROM usage_day u WHERE u.tenant = t.number AND day = ?2), "
+        "(SELECT sum(gpu_ns) FROM usage_day u WHERE u.tenant = t.number AND day BETWEEN ?3 AND "
+        "?4), "
+        "(SELECT count(*) FROM credential c WHERE c.tenant = t.number AND revoked = 0 "
+        "AND expires > ?5) "
+        "FROM tenant t WHERE removed = 0 AND name > ?1 ORDER BY name",
+        "tiiii", after, day / SECONDS_OF_DAY, month / SECONDS_OF_DAY,
+        month_end / SECONDS_OF_DAY - 1, now);
+}
+
+enum ga_status store_tenant_next(struct store_list *list, struct store_tenant_use *out, bool *has)
+{
+    struct store_tenant_use found;
+    GA_TRY(list_row(list, has));
+    if (*has) {
+        GA_TRY(tenant_read(list->store, list->row, &found.tenant));
+        found.gpu_ns_day = (uint64_t)sqlite3_column_int64(list->row, TENANT_AFTER);
+        found.gpu_ns_month = (uint64_t)sqlite3_column_int64(list->row, TENANT_AFTER + 1);
+        found.credentials = (uint64_t)sqlite3_column_int64(list->row, TENANT_AFTER + 2);
+        *out = found;
     }
-    sqlite3_finalize(statement);
-    return status;
+    return GA_OK;
 }
 
 enum ga_status store_tenant_each(struct store *store,
                                  void (*each)(void *user, const struct store_tenant *tenant),
                                  void *user)
 {
-    return store_tenant_page(store, "", UINT32_MAX, each, user);
+    struct store_list *list;
+    struct store_tenant_use found;
+    bool has = true;
+    GA_TRY(store_tenant_list(store, "", time(NULL), &list));
+    enum ga_status status = GA_OK;
+    while (status == GA_OK && has) {
+        status = store_tenant_next(list, &found, &has);
+        if (status == GA_OK && has) {
+            each(user, &found.tenant);
+        }
+    }
+    store_list_end(list);
+    return status;
 }
 
 static enum ga_status tenant_check(struct store *store, const struct store_tenant *tenant)

@@ -19,6 +19,7 @@
 #define STORE_TEXT_MAX 255u
 
 struct store;
+struct store_list;
 
 /* The figures of usage, once, in the order in which people see them:
  *| FIGURE(column, sum, json, unit, title, FORM, wide)
@@ -100,7 +101,13 @@ struct store_usage_sum {
 };
 
 /* Ordered by tenant, user, node, GPU, day, unless `top` is set. GA_NOT_FOUND: there is no such
- * tenant. */
+ * tenant. A list is read by store_usage_next, and ended by store_list_end (store.h). */
+GA_CHECKED enum ga_status store_usage_list(struct store *store,
+                                           const struct store_usage_query *query,
+                                           struct store_list **out);
+GA_CHECKED enum ga_status store_usage_next(struct store_list *list, struct store_usage_sum *out,
+                                           bool *has);
+/* All of them. */
 GA_CHECKED enum ga_status
 store_usage_each(struct store *store, const struct store_usage_query *query,
                  void (*each)(void *user, const struct store_usage_sum *sum), void *user);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/list.h"
 #include "store/name.h"
 
 #define SUM_DAY_S                    86400
@@ -58,8 +59,7 @@ static char *query_text(const struct store_usage_query *query)
         group, query->top != 0 ? "s.gpu_ns DESC, " : "");
 }
 
-static void sum_read(sqlite3_stmt *row, const struct store_usage_query *query,
-                     struct store_usage_sum *out)
+static void sum_read(sqlite3_stmt *row, unsigned by, struct store_usage_sum *out)
 {
     memset(out, 0, sizeof *out);
     sql_text(row, 0, out->tenant, sizeof out->tenant);
@@ -67,7 +67,7 @@ static void sum_read(sqlite3_stmt *row, const struct store_usage_query *query,
     sql_text(row, 3, out->user, sizeof out->user);
     sql_text(row, 4, out->node, sizeof out->node);
     sql_text(row, 5, out->gpu, sizeof out->gpu);
-    out->day = query->by & STORE_BY_DAY ? sqlite3_column_int64(row, 6) * SUM_DAY_S : 0;
+    out->day = (by & STORE_BY_DAY) != 0 ? sqlite3_column_int64(row, 6) * SUM_DAY_S : 0;
     out->sessions = (uint64_t)sqlite3_column_int64(row, 7);
     figures_read(row, 8, &out->figures);
 }
@@ -82,12 +82,10 @@ static enum ga_status tenant_number(struct store *store, const char *tenant, int
     return status == GA_NOT_FOUND ? name_tenant(store, tenant, number) : status;
 }
 
-enum ga_status store_usage_each(struct store *store, const struct store_usage_query *query,
-                                void (*each)(void *user, const struct store_usage_sum *sum),
-                                void *user)
+enum ga_status store_usage_list(struct store *store, const struct store_usage_query *query,
+                                struct store_list **out)
 {
     int64_t number = -1, from = query->from / SUM_DAY_S, to = INT64_MAX;
-    sqlite3_stmt *statement;
     if (query->to > 0) {
         to = (query->to - 1) / SUM_DAY_S + 1;
     }
@@ -99,22 +97,42 @@ enum ga_status store_usage_each(struct store *store, const struct store_usage_qu
         return sql_refuse(store, GA_NO_MEMORY, "%s: there is no memory", store->path);
     }
     bool few = query->top != 0 && query->top < INT64_MAX;
-    enum ga_status status = sql_query_own(
-        store, &statement, text, "iiittti", from, to, number,
-        query->user != NULL ? query->user : "", query->node != NULL ? query->node : "",
-        query->gpu != NULL ? query->gpu : "", few ? (int64_t)query->top : INT64_C(-1));
+    enum ga_status status =
+        list_begin(store, out, text, "iiittti", from, to, number,
+                   query->user != NULL ? query->user : "", query->node != NULL ? query->node : "",
+                   query->gpu != NULL ? query->gpu : "", few ? (int64_t)query->top : INT64_C(-1));
     sqlite3_free(text);
-    GA_TRY(status);
+    if (status == GA_OK) {
+        (*out)->by = query->by;
+    }
+    return status;
+}
+
+enum ga_status store_usage_next(struct store_list *list, struct store_usage_sum *out, bool *has)
+{
+    GA_TRY(list_row(list, has));
+    if (*has) {
+        sum_read(list->row, list->by, out);
+    }
+    return GA_OK;
+}
+
+enum ga_status store_usage_each(struct store *store, const struct store_usage_query *query,
+                                void (*each)(void *user, const struct store_usage_sum *sum),
+                                void *user)
+{
+    struct store_list *list;
+    struct store_usage_sum sum;
     bool has = true;
+    GA_TRY(store_usage_list(store, query, &list));
+    enum ga_status status = GA_OK;
     while (status == GA_OK && has) {
-        status = sql_row(store, statement, &has);
+        status = store_usage_next(list, &sum, &has);
         if (status == GA_OK && has) {
-            struct store_usage_sum sum;
-            sum_read(statement, query, &sum);
             each(user, &sum);
         }
     }
-    sqlite3_finalize(statement);
+    store_list_end(list);
     return status;
 }
 

@@ -7,7 +7,7 @@
 
 #define USER_COLUMNS                                                                               \
     "t.name, u.name, u.description, u.generation, u.suspended, u.reason, u.created, u.changed, "   \
-    "u.tenant"
+    "(SELECT " SQL_LIMITS " FROM user_limit l WHERE l.tenant = u.tenant AND l.user = u.name)"
 #define USER_TABLES "user u JOIN tenant t ON t.number = u.tenant"
 
 static enum ga_status user_read(struct store *store, sqlite3_stmt *row, struct store_user *out)
@@ -21,11 +21,7 @@ static enum ga_status user_read(struct store *store, sqlite3_stmt *row, struct s
     sql_text(row, 5, out->reason, sizeof out->reason);
     out->created = sqlite3_column_int64(row, 6);
     out->changed = sqlite3_column_int64(row, 7);
-    sqlite3_stmt *limits;
-    GA_TRY(sql_query(store, &limits,
-                     "SELECT key, value FROM user_limit WHERE tenant = ?1 AND user = ?2", "it",
-                     (int64_t)sqlite3_column_int64(row, 8), out->name));
-    return sql_limits_get(store, &out->limits, limits);
+    return sql_limits_get(store, &out->limits, row, 8);
 }
 
 enum ga_status store_user_get(struct store *store, const char *tenant, const char *name,

@@ -16,6 +16,7 @@
 #include "server/access/audit.h"
 #include "server/access/authentication.h"
 #include "server/admin/admin.h"
+#include "server/admin/admin_list.h"
 #include "server/admin/admin_memory.h"
 #include "server/admin/admin_peer.h"
 #include "server/admin/admin_verb.h"
@@ -25,6 +26,7 @@
 #define IDLE_MS    300000u
 #define REQUEST_MS 10000u
 #define REPLY_MS   30000u
+#define LIST_MS    10000u /* until the next page of a list is asked for, which else begins anew */
 
 struct admin_conn {
     struct ga_list link;
@@ -46,12 +48,20 @@ struct admin_conn {
     size_t line_bytes;
     struct gpuaasd *gpuaasd; /* the thread's: the admin may end meanwhile */
     char *answer;            /* the thread's */
+    struct admin_list *list; /* the same while it works: one that goes on; NULL: none */
     char buffer[ADMIN_REQUEST_MAX];
 };
+
+static void conn_list_end(struct admin_conn *conn)
+{
+    admin_list_free(conn->list);
+    conn->list = NULL;
+}
 
 static void conn_release(struct admin_conn *conn)
 {
     if (--conn->handles == 0) {
+        conn_list_end(conn);
         admin_memory_free(conn->reply);
         free(conn->grant);
         free(conn);
@@ -82,9 +92,16 @@ void admin_conn_close_all(struct admin *admin)
     }
 }
 
+static void conn_allow(struct admin_conn *conn, unsigned time_ms);
+
 static void conn_too_slow(uv_timer_t *timer)
 {
     struct admin_conn *conn = timer->data;
+    if (conn->list != NULL && conn->reply == NULL && conn->used == 0) {
+        conn_list_end(conn);
+        conn_allow(conn, IDLE_MS);
+        return;
+    }
     ga_info("admin %s: closed, it is too slow or idle", conn->peer.name);
     admin_conn_close(conn);
 }
@@ -106,7 +123,7 @@ static enum ga_status conn_send(struct admin_conn *conn)
     if (conn->sent == conn->reply_bytes) {
         admin_memory_free(conn->reply);
         conn->reply = NULL;
-        conn_allow(conn, conn->used != 0 ? REQUEST_MS : IDLE_MS);
+        conn_allow(conn, conn->used != 0 ? REQUEST_MS : conn->list != NULL ? LIST_MS : IDLE_MS);
         return conn->leaving ? GA_LOST : GA_OK;
     }
     return GA_OK;
@@ -174,7 +191,8 @@ static enum ga_status conn_answered(struct admin_conn *conn, char *reply)
 static void conn_work(uv_work_t *work)
 {
     struct admin_conn *conn = work->data;
-    conn->answer = admin_answer(conn->gpuaasd, &conn->peer, conn->buffer, conn->line_bytes);
+    conn->answer =
+        admin_answer(conn->gpuaasd, &conn->peer, conn->buffer, conn->line_bytes, &conn->list);
 }
 
 static void conn_go_on(struct admin_conn *conn);
@@ -208,6 +226,15 @@ static enum ga_status conn_work_begin(struct admin_conn *conn)
     return GA_OK;
 }
 
+static bool lists_have_room(struct admin *admin)
+{
+    unsigned lists = 0;
+    ga_list_each (at, next, &admin->conns) {
+        lists += ga_container(at, struct admin_conn, link)->list != NULL;
+    }
+    return lists < ADMIN_LISTS_MAX;
+}
+
 static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
 {
     struct gpuaasd *gpuaasd = conn->admin->gpuaasd;
@@ -217,10 +244,12 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
                                "that up: its log says");
     }
     conn->line_bytes = size;
-    if (admin_answer_reads(conn->buffer, size) && conn_work_begin(conn) == GA_OK) {
+    if (admin_answer_reads(gpuaasd, conn->buffer, size, lists_have_room(conn->admin),
+                           &conn->list) &&
+        conn_work_begin(conn) == GA_OK) {
         return GA_AGAIN;
     }
-    return conn_answered(conn, admin_answer(gpuaasd, &conn->peer, conn->buffer, size));
+    return conn_answered(conn, admin_answer(gpuaasd, &conn->peer, conn->buffer, size, &conn->list));
 }
 
 /* GA_OK: there is more to do. GA_AGAIN: it waits. Others: it ends. */

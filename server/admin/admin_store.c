@@ -41,16 +41,19 @@ enum admin_code admin_store_get(struct admin_call *call, struct store **store)
     return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_ERROR, "%s", why);
 }
 
-enum admin_code admin_store_read(struct admin_call *call, struct store **store)
+enum admin_code admin_store_open(struct admin_call *call, struct store **store)
 {
     char why[ADMIN_WHY_MAX] = "";
     enum ga_status status =
-        store_open_to_read(storage_path(&call->gpuaasd->storage), &call->reader, why, sizeof why);
-    if (status != GA_OK) {
-        return admin_fail(call, ADMIN_ERROR, "%s", why);
-    }
+        store_open_to_read(storage_path(&call->gpuaasd->storage), store, why, sizeof why);
+    return status == GA_OK ? ADMIN_OK : admin_fail(call, ADMIN_ERROR, "%s", why);
+}
+
+enum admin_code admin_store_read(struct admin_call *call, struct store **store)
+{
+    enum admin_code code = admin_store_open(call, &call->reader);
     *store = call->reader;
-    return ADMIN_OK;
+    return code;
 }
 
 enum admin_code admin_store_code(struct admin_call *call, struct store *store,
@@ -148,9 +151,10 @@ enum admin_code admin_rows_end(struct admin_call *call, struct admin_rows *rows,
     if (rows->text != NULL) {
         rows->text[rows->bytes] = ']';
         rows->text[rows->bytes + 1] = 0;
-        call->items = rows->text;
-    } else {
-        admin_set(call->result, "items", json_array());
+    }
+    call->items = rows->text != NULL ? rows->text : strdup("[]");
+    if (call->items == NULL) {
+        return admin_fail(call, ADMIN_ERROR, "there is no memory for the list");
     }
     snprintf(next, sizeof next, "%" PRIu64, rows->left_out + rows->taken);
     admin_set_text(call->result, "next", rows->full ? next : NULL);

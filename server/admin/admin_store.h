@@ -8,7 +8,9 @@
 
 /* The store; the error has been told. */
 enum admin_code admin_store_get(struct admin_call *call, struct store **store);
-/* One to read from, with a connection of its own, until the verb has been answered. Any thread. */
+/* One to read from, with a connection of its own, to be closed. Any thread. */
+enum admin_code admin_store_open(struct admin_call *call, struct store **store);
+/* A connection as that of admin_store_open, closed when the verb has been answered. */
 enum admin_code admin_store_read(struct admin_call *call, struct store **store);
 /* The code for what a function of the store has returned, with its reason. */
 enum admin_code admin_store_code(struct admin_call *call, struct store *store,

@@ -2,40 +2,68 @@
 /* Verbs that show tenants. */
 #include "server/admin/admin_tenants.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/admin/admin_list.h"
 #include "server/gpuaasd/gpuaasd.h"
 #include "server/monitoring/status.h"
 #include "server/tenants/tenant.h"
 
-static json_t *types_array(const char *types)
+static void limits_write(struct admin_writer *out, const struct limits *limits)
 {
-    json_t *array = json_array();
-    while (*types != 0) {
-        size_t length = strcspn(types, ",");
-        (void)json_array_append_new(array, json_stringn(types, length));
-        types += length + (types[length] == ',');
+    admin_writer_begin(out, "limits");
+    for (unsigned i = 0; i < LIMIT_COUNT; i++) {
+        admin_writer_number(out, limits_table[i].json, limits->of[i]);
     }
-    return array;
+    admin_writer_end(out);
+}
+
+/* Without the end of the object. */
+static void tenant_write(struct admin_writer *out, const struct store_tenant *tenant)
+{
+    admin_writer_begin(out, NULL);
+    admin_writer_text(out, "name", tenant->name);
+    admin_writer_text(out, "description", tenant->description);
+    admin_writer_number(out, "generation", tenant->generation);
+    admin_writer_text(out, "state", tenant->suspended ? "suspended" : "active");
+    admin_writer_text(out, "reason", tenant->reason);
+    limits_write(out, &tenant->limits);
+    admin_writer_words(out, "gpu_types", tenant->gpu_types);
+    admin_writer_text(out, "isolation", limits_isolation_name(tenant->isolation));
+    admin_writer_text(out, "on_exhausted", limits_exhausted_name(tenant->exhausted));
+    admin_writer_time(out, "created", tenant->created);
+    admin_writer_time(out, "changed", tenant->changed);
+}
+
+/* Behind tenant_write. */
+static void use_write(struct admin_writer *out, const struct admin_tenant_use *use)
+{
+    admin_writer_begin(out, "used");
+    admin_writer_number(out, "sessions", use->sessions);
+    admin_writer_number(out, "gpu_mem_bytes", use->gpu_mem_bytes);
+    admin_writer_number(out, "gpu_time_day_ms", use->gpu_time_day_ms);
+    admin_writer_number(out, "gpu_time_month_ms", use->gpu_time_month_ms);
+    admin_writer_end(out);
+    admin_writer_number(out, "credentials", use->credentials);
+}
+
+/* Ends the object; NULL: no memory. */
+static json_t *tenant_read(struct admin_writer *out)
+{
+    admin_writer_end(out);
+    json_t *record = out->failed ? NULL : json_loadb(out->bytes, out->used, 0, NULL);
+    free(out->bytes);
+    return record;
 }
 
 json_t *admin_tenant_record(const struct store_tenant *tenant)
 {
-    json_t *record = json_object();
-    admin_set_text(record, "name", tenant->name);
-    admin_set_text(record, "description", tenant->description);
-    admin_set_number(record, "generation", tenant->generation);
-    admin_set_text(record, "state", tenant->suspended ? "suspended" : "active");
-    admin_set_text(record, "reason", tenant->reason);
-    admin_set_limits(record, &tenant->limits);
-    admin_set(record, "gpu_types", types_array(tenant->gpu_types));
-    admin_set_text(record, "isolation", limits_isolation_name(tenant->isolation));
-    admin_set_text(record, "on_exhausted", limits_exhausted_name(tenant->exhausted));
-    admin_set_time(record, "created", tenant->created);
-    admin_set_time(record, "changed", tenant->changed);
-    return record;
+    struct admin_writer out = {.bytes = NULL};
+    tenant_write(&out, tenant);
+    return tenant_read(&out);
 }
 
 /* ---- what it uses */
@@ -80,58 +108,89 @@ enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store
     return admin_store_code(call, store, status);
 }
 
-void admin_set_tenant_use(json_t *object, const struct admin_tenant_use *use)
+/* ---- the list */
+
+static void use_add(void *user, const struct status_application *application)
 {
-    json_t *used = json_object();
-    admin_set_number(used, "sessions", use->sessions);
-    admin_set_number(used, "gpu_mem_bytes", use->gpu_mem_bytes);
-    admin_set_number(used, "gpu_time_day_ms", use->gpu_time_day_ms);
-    admin_set_number(used, "gpu_time_month_ms", use->gpu_time_month_ms);
-    admin_set(object, "used", used);
-    admin_set_number(object, "credentials", use->credentials);
+    struct admin_list *list = user;
+    if ((list->use_count & (list->use_count - 1)) == 0) { /* a power of two: it is full */
+        size_t room = list->use_count != 0 ? 2 * list->use_count : 1;
+        struct admin_list_use *uses = realloc(list->uses, room * sizeof *uses);
+        if (uses == NULL) {
+            return;
+        }
+        list->uses = uses;
+    }
+    list->uses[list->use_count++] =
+        (struct admin_list_use){application->tenant_number, application->session,
+                                application->figures[FIGURE_DEVICE_BYTES]};
 }
 
-/* ---- the verbs */
-
-struct tenant_page {
-    struct admin_call *call;
-    struct store *store;
-    json_t *items;
-    unsigned count;
-    enum admin_code code;
-    char last[STORE_NAME_MAX + 1];
-};
-
-static void tenant_page_add(void *user, const struct store_tenant *tenant)
+static int use_compare(const void *one, const void *other)
 {
-    struct tenant_page *page = user;
-    struct admin_tenant_use use;
-    if (page->code != ADMIN_OK) {
-        return;
+    uint64_t first = ((const struct admin_list_use *)one)->tenant;
+    uint64_t second = ((const struct admin_list_use *)other)->tenant;
+    return (first > second) - (first < second);
+}
+
+/* One for each tenant that has applications here. */
+void admin_tenants_look(struct gpuaasd *gpuaasd, struct admin_list *list)
+{
+    const struct status_sink sink = {.user = list, .application = use_add};
+    size_t count = 0;
+    status_collect(&gpuaasd->monitoring, &sink);
+    if (list->use_count != 0) {
+        qsort(list->uses, list->use_count, sizeof *list->uses, use_compare);
     }
-    page->code = admin_tenant_use_of(page->call, page->store, tenant, &use);
-    json_t *item = admin_tenant_record(tenant);
-    admin_set_tenant_use(item, &use);
-    (void)json_array_append_new(page->items, item);
-    memcpy(page->last, tenant->name, sizeof page->last);
-    page->count++;
+    for (size_t i = 0; i < list->use_count; i++) {
+        struct admin_list_use *last = count != 0 ? &list->uses[count - 1] : NULL;
+        if (last != NULL && last->tenant == list->uses[i].tenant) {
+            last->sessions += list->uses[i].sessions;
+            last->gpu_mem_bytes += list->uses[i].gpu_mem_bytes;
+        } else {
+            list->uses[count++] = list->uses[i];
+        }
+    }
+    list->use_count = count;
+}
+
+static enum ga_status list_tenant(struct admin_list *list, struct admin_writer *out, bool *has)
+{
+    struct store_tenant_use found;
+    GA_TRY(store_tenant_next(list->rows, &found, has));
+    if (!*has) {
+        return GA_OK;
+    }
+    const struct admin_list_use key = {.tenant = found.tenant.number};
+    const struct admin_list_use *here =
+        list->use_count != 0 ? bsearch(&key, list->uses, list->use_count, sizeof key, use_compare)
+                             : NULL;
+    const struct admin_tenant_use use = {.sessions = here != NULL ? here->sessions : 0,
+                                         .gpu_mem_bytes = here != NULL ? here->gpu_mem_bytes : 0,
+                                         .gpu_time_day_ms = found.gpu_ns_day / GA_NS_PER_MS,
+                                         .gpu_time_month_ms = found.gpu_ns_month / GA_NS_PER_MS,
+                                         .credentials = found.credentials};
+    tenant_write(out, &found.tenant);
+    use_write(out, &use);
+    admin_writer_end(out);
+    memcpy(list->next, found.tenant.name, sizeof list->next);
+    return GA_OK;
+}
+
+/* `after`: the name of the last one. */
+static enum admin_code tenants_begin(struct admin_call *call, const char *after)
+{
+    struct admin_list *list = call->list;
+    return admin_status_code(call, store_tenant_list(list->store, after, time(NULL), &list->rows),
+                             store_why(list->store));
 }
 
 enum admin_code admin_verb_tenants(struct admin_call *call)
 {
-    struct tenant_page page = {.call = call, .code = ADMIN_OK};
-    const char *after = admin_text(call, "after");
-    enum admin_code code = admin_store_get(call, &page.store);
-    if (code != ADMIN_OK) {
-        return code;
-    }
-    page.items = json_array();
-    enum ga_status status = store_tenant_page(page.store, after != NULL ? after : "",
-                                              ADMIN_PAGE_ITEMS, tenant_page_add, &page);
-    admin_set(call->result, "items", page.items);
-    admin_set_text(call->result, "next", page.count == ADMIN_PAGE_ITEMS ? page.last : NULL);
-    return page.code != ADMIN_OK ? page.code : admin_store_code(call, page.store, status);
+    return admin_list_page(call, tenants_begin, list_tenant);
 }
+
+/* ---- one */
 
 static void tenant_user_add(void *user, const struct store_user *found)
 {
@@ -163,8 +222,10 @@ enum admin_code admin_verb_tenant_show(struct admin_call *call)
         code = admin_tenant_use_of(call, store, &tenant, &use);
     }
     if (code == ADMIN_OK) {
-        json_t *item = admin_tenant_record(&tenant);
-        admin_set_tenant_use(item, &use);
+        struct admin_writer out = {.bytes = NULL};
+        tenant_write(&out, &tenant);
+        use_write(&out, &use);
+        json_t *item = tenant_read(&out);
         admin_set(call->result, "item", item);
         code = tenant_users(call, store, tenant.name, item);
     }

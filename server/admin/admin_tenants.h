@@ -17,7 +17,6 @@ json_t *admin_tenant_record(const struct store_tenant *tenant);
 enum admin_code admin_tenant_use_of(struct admin_call *call, struct store *store,
                                     const struct store_tenant *tenant,
                                     struct admin_tenant_use *use);
-void admin_set_tenant_use(json_t *object, const struct admin_tenant_use *use);
 
 /* Warns of what `who` has more than these limits allow: it is kept, and no more is given. */
 void admin_limits_warn(struct admin_call *call, const char *who, const struct limits *limits,

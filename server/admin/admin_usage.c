@@ -2,7 +2,8 @@
 /* The verb `usage`: sums of what sessions have used. */
 #include <string.h>
 
-#include "server/admin/admin_store.h"
+#include "base/digits.h"
+#include "server/admin/admin_list.h"
 
 static const struct {
     const char *word;
@@ -13,33 +14,32 @@ static const struct {
              {"gpu", STORE_BY_GPU},
              {"day", STORE_BY_DAY}};
 
-struct usage_rows {
-    struct admin_rows rows;
-    unsigned by;
-};
-
-static void usage_row(void *user, const struct store_usage_sum *sum)
+static enum ga_status usage_row(struct admin_list *list, struct admin_writer *out, bool *has)
 {
-    struct usage_rows *list = user;
-    if (!admin_rows_take(&list->rows)) {
-        return;
+    struct store_usage_sum sum;
+    GA_TRY(store_usage_next(list->rows, &sum, has));
+    if (!*has) {
+        return GA_OK;
     }
-    json_t *item = json_object();
-    const struct store_figures *figures = &sum->figures;
-    const char *const texts[] = {sum->tenant, sum->user, sum->node, sum->gpu};
+    const struct store_figures *figures = &sum.figures;
+    const char *const texts[] = {sum.tenant, sum.user, sum.node, sum.gpu};
+    admin_writer_begin(out, NULL);
     for (unsigned i = 0; i < 4; i++) {
         if ((list->by & words[i].by) != 0) {
-            admin_set_text(item, words[i].word, texts[i]);
+            admin_writer_text(out, words[i].word, texts[i]);
         }
     }
     if ((list->by & STORE_BY_DAY) != 0) {
-        admin_set_time(item, "day", sum->day);
+        admin_writer_time(out, "day", sum.day);
     }
-    admin_set_number(item, "sessions", sum->sessions);
-#define FIGURE(column, how, json, unit, ...) admin_set_number(item, json, figures->column / (unit));
+    admin_writer_number(out, "sessions", sum.sessions);
+#define FIGURE(column, how, json, unit, ...)                                                       \
+    admin_writer_number(out, json, figures->column / (unit));
     STORE_FIGURES(FIGURE)
 #undef FIGURE
-    admin_rows_add(&list->rows, item);
+    admin_writer_end(out);
+    list->next[ga_digits_write(++list->told, list->next)] = 0;
+    return GA_OK;
 }
 
 /* "tenant,day" */
@@ -64,17 +64,18 @@ static enum admin_code by_read(struct admin_call *call, unsigned *by)
     return ADMIN_OK;
 }
 
-enum admin_code admin_verb_usage(struct admin_call *call)
+/* `after`: so many rows have been told. */
+static enum admin_code usage_begin(struct admin_call *call, const char *after)
 {
-    struct store *store;
-    struct usage_rows list;
-    enum admin_code code = admin_store_read(call, &store);
-    if (code == ADMIN_OK) {
-        code = by_read(call, &list.by);
+    struct admin_list *list = call->list;
+    struct store_usage_sum sum;
+    const char *end;
+    uint64_t told = 0;
+    bool has = true;
+    if (*after != 0 && (!ga_digits_read(after, &end, &told) || *end != 0)) {
+        return admin_fail(call, ADMIN_USAGE, "after: it is the text `next` of the page before");
     }
-    if (code == ADMIN_OK) {
-        code = admin_rows_begin(call, &list.rows);
-    }
+    enum admin_code code = by_read(call, &list->by);
     if (code != ADMIN_OK) {
         return code;
     }
@@ -84,8 +85,17 @@ enum admin_code admin_verb_usage(struct admin_call *call)
                                             .gpu = admin_text(call, "gpu"),
                                             .from = (int64_t)admin_number(call, "from_s", 0),
                                             .to = (int64_t)admin_number(call, "to_s", 0),
-                                            .by = list.by,
+                                            .by = list->by,
                                             .top = admin_number(call, "top", 0)};
-    code = admin_store_code(call, store, store_usage_each(store, &query, usage_row, &list));
-    return admin_rows_end(call, &list.rows, code);
+    enum ga_status status = store_usage_list(list->store, &query, &list->rows);
+    while (status == GA_OK && has && list->told < told) {
+        status = store_usage_next(list->rows, &sum, &has);
+        list->told++;
+    }
+    return admin_status_code(call, status, store_why(list->store));
+}
+
+enum admin_code admin_verb_usage(struct admin_call *call)
+{
+    return admin_list_page(call, usage_begin, usage_row);
 }

@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "server/access/audit.h"
+#include "server/admin/admin_list.h"
 #include "server/admin/admin_memory.h"
 #include "server/gpuaasd/gpuaasd.h"
 
@@ -34,11 +35,14 @@
     }
 
 const struct admin_verb admin_verbs[] = {
-#define VERB(name, changes, run, arguments, result, ...) {name, changes, false, run, {__VA_ARGS__}},
-#define READ(name, run, arguments, result, ...)          {name, false, true, run, {__VA_ARGS__}},
+#define VERB(name, changes, run, arguments, result, ...)                                           \
+    {name, changes, false, false, run, {__VA_ARGS__}},
+#define READ(name, run, arguments, result, ...) {name, false, true, false, run, {__VA_ARGS__}},
+#define LIST(name, run, arguments, result, ...) {name, false, true, true, run, {__VA_ARGS__}},
 #include "server/admin/admin_verbs.def"
 #undef VERB
 #undef READ
+#undef LIST
 };
 const size_t admin_verb_count = sizeof admin_verbs / sizeof *admin_verbs;
 
@@ -96,9 +100,9 @@ void admin_set(json_t *object, const char *name, json_t *value)
     (void)json_object_set_new(object, name, value);
 }
 
-void admin_set_text(json_t *object, const char *name, const char *text)
+json_t *admin_text_value(const char *text)
 {
-    json_t *value = text != NULL ? json_string(text) : json_null();
+    json_t *value = json_string(text);
     if (value == NULL) { /* it is not UTF-8: programs name themselves */
         char *plain = strdup(text);
         for (char *at = plain; at != NULL && *at != 0; at++) {
@@ -107,7 +111,12 @@ void admin_set_text(json_t *object, const char *name, const char *text)
         value = json_string(plain != NULL ? plain : "?");
         free(plain);
     }
-    admin_set(object, name, value);
+    return value;
+}
+
+void admin_set_text(json_t *object, const char *name, const char *text)
+{
+    admin_set(object, name, text != NULL ? admin_text_value(text) : json_null());
 }
 
 void admin_set_number(json_t *object, const char *name, uint64_t number)
@@ -202,12 +211,15 @@ static const char *code_word(enum admin_code code)
 /* Puts a member into the result, which has others already and ends the text. Takes the text. */
 static char *items_put(char *text, const char *items)
 {
-    char *whole = NULL;
-    int size = text == NULL
-                   ? -1
-                   : asprintf(&whole, "%.*s,\"items\":%s}}", (int)strlen(text) - 2, text, items);
+    static const char name[] = ",\"items\":";
+    size_t before = text != NULL ? strlen(text) - 2 : 0, size = strlen(items);
+    char *whole = text != NULL ? malloc(before + sizeof name + size + 2) : NULL;
+    if (whole != NULL) {
+        char *at = mempcpy(mempcpy(whole, text, before), name, sizeof name - 1);
+        memcpy(mempcpy(at, items, size), "}}", 3);
+    }
     admin_memory_free(text);
-    return size >= 0 ? whole : NULL;
+    return whole;
 }
 
 /* Takes `result`, which may be NULL. `items`: struct admin_call. */
@@ -314,24 +326,52 @@ static void admin_note(const struct admin_verb *verb, const struct admin_call *c
     free(after);
 }
 
-bool admin_answer_reads(const char *line, size_t size)
+static const struct admin_verb *verb_of(const struct admin_request *request)
+{
+    for (size_t i = 0; i < admin_verb_count; i++) {
+        if (strcmp(admin_verbs[i].name, request->verb) == 0) {
+            return &admin_verbs[i];
+        }
+    }
+    return NULL;
+}
+
+bool admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                        struct admin_list **list)
 {
     struct admin_request request;
     char why[ADMIN_WHY_MAX];
-    bool reads = false;
-    if (admin_request_read(line, size, &request, why, sizeof why) == GA_OK) {
-        for (size_t i = 0; i < admin_verb_count; i++) {
-            reads =
-                reads || (admin_verbs[i].reads && strcmp(admin_verbs[i].name, request.verb) == 0);
+    bool read = admin_request_read(line, size, &request, why, sizeof why) == GA_OK;
+    const struct admin_verb *verb = read ? verb_of(&request) : NULL;
+    if (*list != NULL && !admin_list_goes_on(*list, verb, request.arguments)) {
+        admin_list_free(*list);
+        *list = NULL;
+    }
+    if (verb != NULL && verb->lists && *list == NULL) {
+        *list = admin_list_make(gpuaasd, verb, request.arguments);
+        if (*list != NULL) {
+            (*list)->kept = keep;
         }
     }
     admin_request_fini(&request);
-    return reads;
+    return verb != NULL && verb->reads;
+}
+
+/* The verb runs, and what it has done is noted. */
+static enum admin_code answer_run(struct admin_call *call, const struct admin_verb *verb)
+{
+    if (call->result == NULL || (verb->lists && call->list == NULL)) {
+        return admin_fail(call, ADMIN_ERROR, "gpuaasd has no memory");
+    }
+    enum admin_code code = verb->run(call);
+    admin_note(verb, call, code);
+    return code;
 }
 
 char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
-                   size_t size)
+                   size_t size, struct admin_list **list)
 {
+    struct admin_list *own = NULL, **of = list != NULL ? list : &own;
     struct admin_call call = {.gpuaasd = gpuaasd, .peer = peer};
     struct admin_request request;
     enum admin_code code = ADMIN_USAGE;
@@ -341,13 +381,17 @@ char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const
         call.dry_run = request.dry_run;
         call.result = json_object();
         code = verb != NULL ? arguments_check(verb, &call) : ADMIN_USAGE;
-        if (code == ADMIN_OK) {
-            code = call.result != NULL ? verb->run(&call)
-                                       : admin_fail(&call, ADMIN_ERROR, "gpuaasd has no memory");
-            admin_note(verb, &call, code);
+        if (code == ADMIN_OK && verb->lists && *of == NULL) {
+            *of = admin_list_make(gpuaasd, verb, request.arguments);
         }
+        call.list = *of;
+        code = code == ADMIN_OK ? answer_run(&call, verb) : code;
     }
     store_close(call.reader);
+    if (*of != NULL && (*of == own || !(*of)->kept || code != ADMIN_OK || (*of)->rows == NULL)) {
+        admin_list_free(*of);
+        *of = NULL;
+    }
     char *text = reply(request.id, code, call.why, call.result, call.items);
     free(call.items);
     if (text != NULL && strlen(text) >= ADMIN_REPLY_MAX) {

@@ -18,6 +18,7 @@
 #define ADMIN_WHY_MAX       600u
 #define ADMIN_ARGUMENTS_MAX 10u
 
+struct admin_list;
 struct gpuaasd;
 struct drain;
 struct store;
@@ -30,7 +31,8 @@ struct admin_call {
     bool dry_run;
     json_t *result; /* an object: the verb fills it in */
     char *items;    /* its member `items` as text, malloc-ed; NULL: it has none, or as it is */
-    struct store *reader; /* admin_store_read has opened it; NULL */
+    struct store *reader;    /* admin_store_read has opened it; NULL */
+    struct admin_list *list; /* of verbs that have one */
     char why[ADMIN_WHY_MAX];
 };
 
@@ -46,6 +48,7 @@ struct admin_verb {
     const char *name;
     bool changes; /* it may be tried with dryRun */
     bool reads;   /* it reads the store (admin_store_read), and nothing of `gpuaasd` but its path */
+    bool lists;   /* it reads, and page by page (admin_list.h) */
     enum admin_code (*run)(struct admin_call *call);
     struct admin_argument arguments[ADMIN_ARGUMENTS_MAX]; /* the last has no name */
 };
@@ -53,11 +56,15 @@ struct admin_verb {
 extern const struct admin_verb admin_verbs[];
 extern const size_t admin_verb_count;
 
-/* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory. */
+/* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory.
+ * `list` is what admin_answer_reads has left; it stays if there are further pages. NULL: the list
+ * does not go on. */
 char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
-                   size_t size);
-/* Whether any thread may answer the line: its verb only reads, and has a long list to read. */
-bool admin_answer_reads(const char *line, size_t size);
+                   size_t size, struct admin_list **list);
+/* Whether any thread may answer the line: its verb only reads, and has a long list to read. *list
+ * is that of the request before, and then what this one needs; NULL: none. `keep`: it may go on. */
+bool admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                        struct admin_list **list);
 /* A reply that says an error, to a request that could not be read. The same. */
 char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message);
 
@@ -78,7 +85,8 @@ GA_CHECKED enum ga_status admin_text_check(const json_t *texts, size_t at, char 
 /* Sets a member; a text that is not UTF-8 becomes one that is. `value` is taken; NULL: no memory,
  * which admin_answer finds at the end. */
 void admin_set(json_t *object, const char *name, json_t *value);
-void admin_set_text(json_t *object, const char *name, const char *text);  /* NULL: null */
+void admin_set_text(json_t *object, const char *name, const char *text); /* NULL: null */
+json_t *admin_text_value(const char *text);
 void admin_set_number(json_t *object, const char *name, uint64_t number); /* past int64: null */
 void admin_set_flag(json_t *object, const char *name, bool flag);
 
@@ -92,8 +100,10 @@ json_t *admin_monitor(const struct status_gpu *gpu);
 
 #define VERB(name, changes, run, ...) enum admin_code run(struct admin_call *call);
 #define READ(name, run, ...)          enum admin_code run(struct admin_call *call);
+#define LIST(name, run, ...)          enum admin_code run(struct admin_call *call);
 #include "server/admin/admin_verbs.def"
 #undef VERB
 #undef READ
+#undef LIST
 
 #endif

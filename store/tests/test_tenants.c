@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/sql.h"
 #include "store/tests/scratch.h"
 
 static unsigned seen;
@@ -164,23 +165,90 @@ Test(tenants, each_in_order_and_the_store_can_be_used_meanwhile)
     store_close(store);
 }
 
-Test(tenants, in_pages)
+static int statement_counted(unsigned kind, void *count, void *statement, void *text)
+{
+    (void)kind;
+    (void)statement;
+    (void)text;
+    ++*(unsigned *)count;
+    return 0;
+}
+
+/* Each tenant with its limits and what it uses, however many there are. */
+Test(tenants, a_list_is_one_statement)
 {
     struct store *store = scratch_open(":memory:");
-    scratch_tenant(store, "b", NULL);
+    struct store_list *list;
+    struct store_tenant_use found;
+    struct store_tenant tenant;
+    unsigned statements = 0, count = 0;
+    bool has = true;
+    const int64_t now = INT64_C(1764028800); /* 2025-11-25 */
+    for (unsigned i = 0; i < 50; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%02u", i);
+        scratch_tenant(store, name, i % 2 == 0 ? "gpus=2" : "sessions=3");
+    }
+    cr_assert_eq(store_tenant_get(store, "t07", &tenant), GA_OK);
+    for (unsigned i = 0; i < 3; i++) { /* today, yesterday, last month */
+        const int64_t ago[] = {0, 86400, 30 * 86400};
+        struct store_usage row = {.tenant_number = tenant.number,
+                                  .node = "n",
+                                  .gpu = "g",
+                                  .epoch = 1,
+                                  .last = now - ago[i],
+                                  .figures.gpu_ns = UINT64_C(1) << i};
+        snprintf(row.session, sizeof row.session, "s%u", i);
+        cr_assert_eq(store_usage_write(store, &row, 1), GA_OK, "%s", store_why(store));
+    }
+    struct store_credential credential = {
+        .id = "c", .tenant = "t07", .created = now - 10, .expires = now + 10};
+    cr_assert_eq(store_credential_put(store, &credential), GA_OK, "%s", store_why(store));
+    sqlite3_trace_v2(store->db, SQLITE_TRACE_STMT, statement_counted, &statements);
+    cr_assert_eq(store_tenant_list(store, "t04", now, &list), GA_OK, "%s", store_why(store));
+    for (;;) {
+        cr_assert_eq(store_tenant_next(list, &found, &has), GA_OK, "%s", store_why(store));
+        if (!has) {
+            break;
+        }
+        bool seven = strcmp(found.tenant.name, "t07") == 0;
+        cr_assert_eq(found.gpu_ns_day, seven ? 1 : 0, "%s", found.tenant.name);
+        cr_assert_eq(found.gpu_ns_month, seven ? 3 : 0, "%s", found.tenant.name);
+        cr_assert_eq(found.credentials, seven ? 1 : 0, "%s", found.tenant.name);
+        bool even = found.tenant.name[2] % 2 == 0;
+        cr_assert_eq(found.tenant.limits.of[LIMIT_GPUS], even ? 2 : LIMIT_NONE);
+        cr_assert_eq(found.tenant.limits.of[LIMIT_SESSIONS], even ? LIMIT_NONE : 3);
+        count++;
+    }
+    cr_assert_eq(store_tenant_next(list, &found, &has), GA_OK);
+    cr_assert_not(has, "an end stays one");
+    store_list_end(list);
+    cr_assert_eq(count, 45);
+    cr_assert_eq(statements, 1);
+    store_close(store);
+}
+
+/* Changes by others are not in it. */
+Test(tenants, a_list_is_of_one_moment)
+{
+    const char *path = scratch_path("db");
+    struct store *store = scratch_open(path), *reader;
+    struct store_list *list;
+    struct store_tenant_use found;
+    bool has = true;
+    char why[600] = "";
     scratch_tenant(store, "a", NULL);
-    scratch_tenant(store, "e", NULL);
-    cr_assert_eq(store_tenant_page(store, "", 2, see_tenant, store), GA_OK);
-    cr_assert_str_eq(names, "a b ");
-    names[0] = 0;
-    cr_assert_eq(store_tenant_page(store, "b", 2, see_tenant, store), GA_OK);
-    cr_assert_str_eq(names, "default e ");
-    names[0] = 0;
-    cr_assert_eq(store_tenant_page(store, "c", 1, see_tenant, store), GA_OK);
-    cr_assert_str_eq(names, "default ", "nobody has that name");
-    names[0] = 0;
-    cr_assert_eq(store_tenant_page(store, "e", 2, see_tenant, store), GA_OK);
-    cr_assert_str_eq(names, "");
+    cr_assert_eq(store_open_to_read(path, &reader, why, sizeof why), GA_OK, "%s", why);
+    cr_assert_eq(store_tenant_list(reader, "", 0, &list), GA_OK, "%s", store_why(reader));
+    cr_assert_eq(store_tenant_next(list, &found, &has), GA_OK);
+    cr_assert_str_eq(found.tenant.name, "a");
+    scratch_tenant(store, "b", NULL);
+    cr_assert_eq(store_tenant_next(list, &found, &has), GA_OK);
+    cr_assert_str_eq(found.tenant.name, STORE_DEFAULT_TENANT);
+    cr_assert_eq(store_tenant_next(list, &found, &has), GA_OK);
+    cr_assert_not(has);
+    store_list_end(list);
+    store_close(reader);
     store_close(store);
 }
 

@@ -4,9 +4,12 @@
 harms nobody; requests and replies are bounded; who is slow, idle or many keeps nobody waiting."""
 
 import contextlib
+import functools
 import json
 import os
+import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 
@@ -15,8 +18,9 @@ from lib.admin import CONNS_MAX, Raw
 from lib.harness import expect, wait_until
 
 REQUEST_MAX = 65536
-REPLY_MAX = 8 << 20
-ROWS, BY = 31000, ("tenant", "user", "node", "gpu", "day")  # more than a reply has
+PAGE_MAX = 300000  # bytes of a page of a list that goes on
+TENANTS = 600
+ROWS, BY = 8000, ("tenant", "user", "node", "gpu", "day")
 
 
 def test_requests(build):
@@ -119,25 +123,107 @@ def test_end_with_admins(build):
         expect(raw.reply() is None and not os.path.exists(admin.socket), "it is gone")
 
 
-def test_long_lists(build):
-    """A reply has as many rows as it may, and each row is in one of the pages."""
+class Pages:
+    """A list that is asked for page by page."""
+
+    def __init__(self, raw, verb, **arguments):
+        self.raw, self.verb, self.arguments = raw, verb, arguments
+        self.rows, self.sizes, self.after = [], [], None
+
+    def ask(self):
+        """Whether there is a further one."""
+        after = {"after": self.after} if self.after else {}
+        self.raw.send(json.dumps({"apiVersion": 1, "verb": self.verb,
+                                  "arguments": {**self.arguments, **after}}).encode() + b"\n")
+        line = self.raw.file.readline()
+        page = json.loads(line)["result"]
+        self.sizes.append(len(line))
+        self.rows += page["items"]
+        self.after = page["next"]
+        return self.after is not None
+
+    def all(self):
+        while self.ask():
+            pass
+        return self.rows
+
+
+@functools.cache
+def long_store(build_folder):
+    """A database, to be copied: it takes long to make. (It goes with this program.)"""
+    folder = tempfile.TemporaryDirectory(prefix="gpuaas-list-")
+    store = os.path.join(folder.name, "db")
+    subprocess.run([os.path.join(build_folder, "tests", "usage_speed"), store, str(TENANTS),
+                    str(ROWS)], check=True)
+    return folder, store
+
+
+@contextlib.contextmanager
+def long_lists(build):
     with tempfile.TemporaryDirectory(prefix="gpuaas-list-") as folder:
-        store, sizes, found = os.path.join(folder, "db"), [], []
-        subprocess.run([build.path("tests", "usage_speed"), store, "100", str(ROWS)], check=True)
-        with ctl.administered(build, keys=f"store = {store}") as (_, admin), \
-                Raw(admin.socket) as raw:
-            after = {}
-            while after is not None:
-                raw.send(json.dumps({"apiVersion": 1, "verb": "usage", "arguments": {
-                    "by": ",".join(BY), **after}}).encode() + b"\n")
-                line = raw.file.readline()
-                sizes.append(len(line))
-                page = json.loads(line)["result"]
-                found += [tuple(row[key] for key in BY) for row in page["items"]]
-                after = page["next"] and {"after": page["next"]}
-    expect(len(found) == len(set(found)) == ROWS and found == sorted(found),
-           f"{len(found)} rows, {len(set(found))} different ones")
-    expect(len(sizes) == 2 and REPLY_MAX - 100000 < sizes[0] <= REPLY_MAX, f"{sizes} bytes")
+        store = shutil.copy(long_store(build.folder)[1], folder)
+        with ctl.administered(build, keys=f"store = {store}") as (_, admin):
+            yield store, admin
+
+
+def change_last_usage(store, launches):
+    """Behind gpuaasd's back: of the row that a list tells last."""
+    with contextlib.closing(sqlite3.connect(store)) as base, base:
+        base.execute("UPDATE usage_day SET launches = ? WHERE tenant = "
+                     "(SELECT number FROM tenant ORDER BY name DESC LIMIT 1)", (launches,))
+
+
+def test_long_lists(build):
+    """Each row is in one of the pages, which are all of one moment, while one admin asks for
+    nothing else: the query goes on. Otherwise another one begins behind the last row."""
+    with long_lists(build) as (store, admin), Raw(admin.socket) as raw:
+        usage = Pages(raw, "usage", by=",".join(BY))
+        keys = [tuple(row[key] for key in BY) for row in usage.all()]
+        expect(len(keys) == len(set(keys)) == ROWS and keys == sorted(keys),
+               f"{len(keys)} rows, {len(set(keys))} different ones")
+        expect(len(usage.sizes) > 4 and max(usage.sizes) < PAGE_MAX, f"{usage.sizes} bytes")
+
+        goes_on = Pages(raw, "usage", by=",".join(BY))
+        expect(goes_on.ask(), "there is more")
+        change_last_usage(store, 7)
+        expect(goes_on.all()[-1]["launches"] == 0, "it is of the moment when it has begun")
+
+        begins_anew = Pages(raw, "usage", by=",".join(BY))
+        expect(begins_anew.ask(), "there is more")
+        change_last_usage(store, 8)
+        expect(raw.ask(verb="health")["ok"], "another request")
+        keys = [tuple(row[key] for key in BY) for row in begins_anew.all()]
+        expect(begins_anew.rows[-1]["launches"] == 8, "it is of now")
+        expect(len(keys) == len(set(keys)) == ROWS, "each row, all the same")
+
+
+def test_long_list_of_tenants(build):
+    with long_lists(build) as (_, admin), Raw(admin.socket) as raw:
+        goes_on = Pages(raw, "tenant.list")
+        expect(goes_on.ask(), "there is more")
+        admin.run("tenant", "add", "zebra")
+        names = [row["name"] for row in goes_on.all()]
+        expect(len(names) == TENANTS + 1 and names == sorted(set(names)), f"{len(names)}")
+        begins_anew = Pages(raw, "tenant.list")
+        expect(begins_anew.ask(), "there is more")
+        admin.run("tenant", "add", "zoo")
+        expect(raw.ask(verb="health")["ok"], "another request")
+        names = [row["name"] for row in begins_anew.all()]
+        expect(len(names) == TENANTS + 3 and names == sorted(set(names)) and names[-1] == "zoo",
+               f"{len(names)}")
+
+
+def test_many_lists_at_once(build):
+    """As many as go on, and more, which begin anew with each page."""
+    with long_lists(build) as (_, admin), contextlib.ExitStack() as stack:
+        lists = [Pages(stack.enter_context(Raw(admin.socket)), "usage", by=",".join(BY))
+                 for _ in range(10)]
+        for pages in lists:
+            pages.ask()
+        for pages in lists:
+            keys = [tuple(row[key] for key in BY)
+                    for row in (pages.all() if pages.after else pages.rows)]
+            expect(len(keys) == len(set(keys)) == ROWS, "each row")
 
 
 if __name__ == "__main__":

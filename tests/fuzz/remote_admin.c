@@ -58,19 +58,21 @@ enum ga_status __wrap_ga_thread_start(pthread_t *thread, void *(*run)(void *), v
     return GA_NO_MEMORY; /* the loop does the work of the threads that it does not get */
 }
 
-bool __wrap_admin_answer_reads(const char *line, size_t size);
-bool __wrap_admin_answer_reads(const char *line, size_t size)
+bool __wrap_admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                               struct admin_list **list);
+bool __wrap_admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                               struct admin_list **list)
 {
-    (void)line, (void)size;
+    (void)gpuaasd, (void)line, (void)size, (void)keep, (void)list;
     return false;
 }
 
 char *__wrap_admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
-                          size_t size);
+                          size_t size, struct admin_list **list);
 char *__wrap_admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
-                          size_t size)
+                          size_t size, struct admin_list **list)
 {
-    (void)gpuaasd;
+    (void)gpuaasd, (void)list;
     FUZZ_CHECK(strcmp(peer->name, "admin:ana") == 0 && strcmp(peer->credential, ADMIN_ID) == 0);
     FUZZ_CHECK(size < ADMIN_REQUEST_MAX && memchr(line, '\n', size) == NULL);
     return strdup("{}");

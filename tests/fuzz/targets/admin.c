@@ -49,7 +49,7 @@ static void line_try(const char *line, size_t length)
 {
     static const struct admin_peer peer = {.uid = 1, .name = "uid:1"};
     tidy();
-    char *reply = admin_answer(&gpuaasd, &peer, line, length);
+    char *reply = admin_answer(&gpuaasd, &peer, line, length, NULL);
     reply_check(reply);
     free(reply);
 }
