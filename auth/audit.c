@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "auth/audit_line.h"
+#include "auth/audit_log.h"
 #include "auth/audit_place.h"
 
 #define AUDIT_DAY_MS    INT64_C(86400000)
@@ -23,25 +24,7 @@
 #define AUDIT_REFILL_S  1   /* and then one in so many seconds */
 #define AUDIT_REPORT_MS 10000
 
-struct audit_storm {
-    int64_t bucket, bucket_second;
-    uint64_t left_out;
-    int64_t reported_ms; /* when left_out was last asked after */
-};
-
-struct auth_audit {
-    char folder[PATH_MAX - 64];
-    int file, head; /* `file` -1: none is open */
-    int64_t day;    /* of `file` */
-    off_t size;     /* of the whole lines in `file` */
-    struct audit_link last, synced;
-    bool failed;
-    uint64_t lost, lost_ever; /* lines: since it has failed, and since it was opened */
-    struct audit_storm storms[AUTH_AUDIT_STORMS];
-    char why[700];
-};
-
-static enum ga_status audit_failed(struct auth_audit *audit, const char *what, int error)
+enum ga_status audit_failed(struct auth_audit *audit, const char *what, int error)
 {
     bool full = error == ENOSPC || error == EDQUOT;
     snprintf(audit->why, sizeof audit->why, "the audit log %.180s: %s: %.60s%s", audit->folder,
@@ -101,43 +84,6 @@ static enum ga_status line_write(struct auth_audit *audit, int64_t now_ms, const
     return status;
 }
 
-static enum ga_status head_write(struct auth_audit *audit, const struct audit_link *link)
-{
-    char text[AUDIT_HEAD_BYTES];
-    audit_line_head(link, text);
-    if (pwrite(audit->head, text, sizeof text, 0) != (ssize_t)sizeof text) {
-        return audit_failed(audit, "its head cannot be written", errno);
-    }
-    return GA_OK;
-}
-
-/* Writes the lines to the disk, then the head that counts them. */
-static enum ga_status sync_lines(struct auth_audit *audit)
-{
-    if (audit->file < 0 || audit->synced.seq == audit->last.seq) {
-        return GA_OK;
-    }
-    if (fdatasync(audit->file) != 0) {
-        return audit_failed(audit, "lines do not reach the disk", errno);
-    }
-    GA_TRY(head_write(audit, &audit->last));
-    audit->synced = audit->last;
-    return GA_OK;
-}
-
-/* The names of files reach the disk; false, with errno. */
-static bool audit_folder_sync(const struct auth_audit *audit)
-{
-    int folder = open(audit->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool fine = folder >= 0 && fsync(folder) == 0;
-    int error = errno;
-    if (folder >= 0) {
-        close(folder);
-    }
-    errno = error;
-    return fine;
-}
-
 static enum ga_status file_open(struct auth_audit *audit, int64_t day)
 {
     char name[AUDIT_NAME_BYTES], path[PATH_MAX];
@@ -159,14 +105,12 @@ static enum ga_status file_open(struct auth_audit *audit, int64_t day)
         close(file);
         return ours;
     }
-    if (status.st_size == 0 && !audit_folder_sync(audit)) {
-        enum ga_status failure = audit_failed(audit, "its folder cannot be written", errno);
-        close(file);
-        return failure;
-    }
-    if (audit->file >= 0) {
+    if (audit->file >= 0 && audit->synced.seq != audit->last.seq) {
+        audit->before = audit->file; /* it has lines that are not on the disk */
+    } else if (audit->file >= 0) {
         close(audit->file);
     }
+    audit->made = audit->made || status.st_size == 0;
     audit->file = file;
     audit->day = day;
     audit->size = status.st_size;
@@ -182,42 +126,53 @@ static enum ga_status audit_begin(struct auth_audit *audit, int64_t now_ms)
                       (struct auth_field[]){AUTH_TEXT("previous", hex)}, 1);
 }
 
-/* The file of the day, which a clock that goes back does not change. */
+/* The file of the day, which a clock that goes back does not change; nor one that goes on while
+ * lines are on their way to the disk. */
 static enum ga_status file_for(struct auth_audit *audit, int64_t now_ms)
 {
     int64_t day = now_ms / AUDIT_DAY_MS;
-    if (audit->file < 0 || day > audit->day) {
-        GA_TRY(sync_lines(audit));
+    if (audit->file < 0 || (day > audit->day && !audit->syncing)) {
+        if (audit->before >= 0) { /* two days at once: the clock was set */
+            GA_TRY(audit_sync(audit));
+        }
         GA_TRY(file_open(audit, day > audit->day ? day : audit->day));
     }
     return audit->size == 0 ? audit_begin(audit, now_ms) : GA_OK;
 }
 
-/* Lines go out again after a failure. */
+/* Lines go out again after a failure, which is over when they are on the disk. */
 static enum ga_status resume(struct auth_audit *audit, int64_t now_ms)
 {
+    if (!audit->failed || audit->resumes) {
+        return file_for(audit, now_ms);
+    }
     GA_TRY(file_for(audit, now_ms));
     GA_TRY(audit_cut(audit));
     struct auth_field lost = AUTH_NUMBER("lost", (int64_t)audit->lost);
     GA_TRY(line_write(audit, now_ms, "audit.resumed", &lost, 1));
-    GA_TRY(sync_lines(audit));
-    audit->failed = false;
-    audit->lost = 0;
+    audit->resumes = true;
+    audit->told = audit->lost;
     return GA_OK;
+}
+
+static void write_failed(struct auth_audit *audit)
+{
+    audit->failed = true;
+    audit->resumes = false;
 }
 
 enum ga_status auth_audit_write(struct auth_audit *audit, int64_t now_ms, const char *event,
                                 const struct auth_field *fields, size_t count, bool durable)
 {
-    enum ga_status status = audit->failed ? resume(audit, now_ms) : file_for(audit, now_ms);
+    enum ga_status status = resume(audit, now_ms);
     if (status == GA_OK) {
         status = line_write(audit, now_ms, event, fields, count);
     }
     if (status == GA_OK && durable) {
-        status = sync_lines(audit);
+        status = audit_sync(audit);
     }
     if (status != GA_OK) {
-        audit->failed = true;
+        write_failed(audit);
         audit->lost++;
         audit->lost_ever++;
     }
@@ -272,19 +227,29 @@ static void storm_report(struct auth_audit *audit, enum auth_audit_storm of, int
     if (storm->left_out != 0 && now_ms - storm->reported_ms >= AUDIT_REPORT_MS) {
         struct auth_field left_out = AUTH_NUMBER("left_out", (int64_t)storm->left_out);
         storm->reported_ms = now_ms;
-        if (auth_audit_write(audit, now_ms, events[of], &left_out, 1, true) == GA_OK) {
+        if (auth_audit_write(audit, now_ms, events[of], &left_out, 1, false) == GA_OK) {
             storm->left_out = 0;
         }
     }
 }
 
-bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms)
+void auth_audit_turn(struct auth_audit *audit, int64_t now_ms)
 {
     for (unsigned i = 0; i < AUTH_AUDIT_STORMS; i++) {
         storm_report(audit, (enum auth_audit_storm)i, now_ms);
     }
-    enum ga_status status = audit->failed ? resume(audit, now_ms) : sync_lines(audit);
-    audit->failed = status != GA_OK;
+    if (audit->failed && resume(audit, now_ms) != GA_OK) {
+        write_failed(audit);
+    }
+}
+
+bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms)
+{
+    auth_audit_turn(audit, now_ms);
+    if (!audit->failed || audit->resumes) {
+        enum ga_status status = audit_sync(audit);
+        (void)status; /* it has failed then */
+    }
     return !audit->failed;
 }
 
@@ -418,7 +383,8 @@ static enum ga_status go_on(struct auth_audit *audit, int64_t now_ms)
         audit->last = head;
     }
     if (status == GA_OK && !known && end.seq == 0) {
-        status = head_write(audit, &end); /* before the first line: it must not be missed later */
+        status =
+            audit_head_write(audit, &end); /* before the first line: it must not be missed later */
         if (status == GA_OK && fsync(audit->head) != 0) {
             status = audit_failed(audit, "its head does not reach the disk", errno);
         }
@@ -439,7 +405,7 @@ static enum ga_status go_on(struct auth_audit *audit, int64_t now_ms)
                             2);
     }
     free(torn);
-    return status == GA_OK ? sync_lines(audit) : status;
+    return status == GA_OK ? audit_sync(audit) : status;
 }
 
 enum ga_status auth_audit_open(const char *folder, int64_t now_ms, struct auth_audit **out,
@@ -451,6 +417,7 @@ enum ga_status auth_audit_open(const char *folder, int64_t now_ms, struct auth_a
         return GA_NO_MEMORY;
     }
     audit->file = -1;
+    audit->before = -1;
     audit->head = -1;
     for (unsigned i = 0; i < AUTH_AUDIT_STORMS; i++) {
         audit->storms[i] =
@@ -481,10 +448,13 @@ void auth_audit_close(struct auth_audit *audit)
     if (audit == NULL) {
         return;
     }
-    enum ga_status status = sync_lines(audit);
+    enum ga_status status = audit_sync(audit);
     (void)status; /* lines that are not on the disk are behind the head, as after a crash */
     if (audit->file >= 0) {
         close(audit->file);
+    }
+    if (audit->before >= 0) {
+        close(audit->before);
     }
     if (audit->head >= 0) {
         close(audit->head);

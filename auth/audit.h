@@ -71,6 +71,16 @@ GA_CHECKED enum ga_status auth_audit_write_failure(struct auth_audit *audit,
 /* To be called every second: lines reach the disk, and a log that has failed is tried again; if it
  * works, a line `audit.resumed` says how many were lost. Returns whether the log works. */
 bool auth_audit_tick(struct auth_audit *audit, int64_t now_ms);
+/* auth_audit_tick in parts, for a caller that cannot wait for the disk: auth_audit_turn waits for
+ * nothing; auth_audit_sync_begin takes the lines that are not on the disk so far (NULL: there are
+ * none, and it is not wanted `anyway`; or some are under way); any thread writes them there by
+ * auth_audit_sync_run; and auth_audit_sync_end tells whether they are there. Lines may be added
+ * meanwhile, none durable. */
+struct auth_audit_sync;
+void auth_audit_turn(struct auth_audit *audit, int64_t now_ms);
+struct auth_audit_sync *auth_audit_sync_begin(struct auth_audit *audit, bool anyway);
+void auth_audit_sync_run(struct auth_audit_sync *sync);
+GA_CHECKED enum ga_status auth_audit_sync_end(struct auth_audit *audit);
 bool auth_audit_works(const struct auth_audit *audit);
 /* Lines that could not be written, since it was opened. */
 uint64_t auth_audit_lost(const struct auth_audit *audit);

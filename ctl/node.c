@@ -39,6 +39,7 @@ enum admin_code ctl_node_health(const struct ctl_line *line)
     const char *state = json_string_value(json_object_get(result, "state"));
     bool whole = state != NULL && strcmp(state, "serving") == 0 &&
                  !json_is_false(json_object_get(result, "ready")) &&
+                 json_array_size(json_object_get(result, "problems")) == 0 &&
                  json_integer_value(json_object_get(result, "gpus_left_out")) == 0 &&
                  json_integer_value(json_object_get(result, "gpus_failed")) == 0;
     code = ctl_print_object(line, "Health", health_columns, COUNT(health_columns), result);

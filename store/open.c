@@ -35,7 +35,7 @@ struct store *open_begin(const char *path)
     return store;
 }
 
-static bool in_memory(const char *path)
+bool open_is_in_memory(const char *path)
 {
     return strncmp(path, OPEN_MEMORY, strlen(OPEN_MEMORY)) == 0;
 }
@@ -44,7 +44,7 @@ enum ga_status open_connect(struct store *store, int flags)
 {
     char name[sizeof store->path + 64];
     const char *memory = store->path + strlen(OPEN_MEMORY);
-    if (!in_memory(store->path)) {
+    if (!open_is_in_memory(store->path)) {
         memcpy(name, store->path, sizeof store->path);
     } else if (*memory == 0) {
         snprintf(name, sizeof name, "%s", OPEN_MEMORY);
@@ -288,7 +288,7 @@ enum open_way { OPEN_MAKES, OPEN_AGAIN, OPEN_READS, OPEN_COPIES };
 static enum ga_status open_to_read(struct store *store)
 {
     unsigned version;
-    if (in_memory(store->path)) {
+    if (open_is_in_memory(store->path)) {
         return open_connect(store, SQLITE_OPEN_READWRITE); /* memdb has no other way */
     }
     GA_TRY(open_look(store));
@@ -320,10 +320,10 @@ static enum ga_status open_any(const char *path, enum open_way way, struct store
         snprintf(why, why_size, "%s: there is no memory", path);
         return GA_NO_MEMORY;
     }
-    enum ga_status status = way == OPEN_READS    ? open_to_read(store)
-                            : way == OPEN_COPIES ? open_to_copy(store)
-                            : in_memory(path)    ? open_memory(store)
-                                                 : open_file(store, way == OPEN_MAKES);
+    enum ga_status status = way == OPEN_READS         ? open_to_read(store)
+                            : way == OPEN_COPIES      ? open_to_copy(store)
+                            : open_is_in_memory(path) ? open_memory(store)
+                                                      : open_file(store, way == OPEN_MAKES);
     if (status != GA_OK) {
         snprintf(why, why_size, "%s", store->why);
         store_close(store);

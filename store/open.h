@@ -7,6 +7,7 @@
 
 /* A struct store without a connection; NULL: no memory. */
 struct store *open_begin(const char *path);
+bool open_is_in_memory(const char *path);
 /* Opens a file that is there; `flags` as of sqlite3_open_v2. The settings that need no look into
  * the file are made. */
 GA_CHECKED enum ga_status open_connect(struct store *store, int flags);

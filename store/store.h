@@ -2,8 +2,9 @@
 /* The store: tenants, users, credentials, usage; an SQLite database (WAL, synchronous FULL).
  *
  * A change is one transaction: after a crash it is there wholly or not at all, and it is on the
- * disk when the function returns. Functions of one `struct store` belong to one thread; each thread
- * opens its own. A failure leaves a line for people in store_why, with what to do about it:
+ * disk when the function returns (but see store_set_async). Functions of one `struct store` belong
+ * to one thread; each thread opens its own. A failure leaves a line for people in store_why, with
+ * what to do about it:
  *
  *   GA_AGAIN        another program keeps the database locked; try again later
  *   GA_NOT_FOUND    there is no tenant (user, credential, ...) of that name
@@ -67,6 +68,16 @@ void store_close(struct store *store);
 const char *store_why(const struct store *store);
 /* How long to wait for a lock of another program; 2000 ms at first. */
 void store_set_patience(struct store *store, unsigned milliseconds);
+/* From now on functions that change something do not wait for the disk: store_sync does. Nor do
+ * they bring into the database what the journal has: store_tidy does. */
+GA_CHECKED enum ga_status store_set_async(struct store *store);
+/* Changes that have been made so far, by whichever connection, are on the disk when this returns.
+ * Any thread. GA_OK also for a database in memory. GA_LOST: it is not known what is on the disk. */
+GA_CHECKED enum ga_status store_sync(const char *path, char *why, size_t why_size);
+/* Whether the journal is long, and it is time for store_tidy: any thread; it waits for the disk
+ * with the lock for changes. */
+bool store_is_untidy(const char *path);
+void store_tidy(const char *path);
 /* Whether a change could begin now: the lock for it can be had at once. Writes nothing. */
 GA_CHECKED enum ga_status store_may_write(struct store *store);
 /* A number that grows with each change of tenants, users, groups, credentials and local users, by

@@ -372,6 +372,64 @@ Test(audit, without_room_it_stops_and_goes_on_by_itself)
     cr_assert_eq(verify(), 0, "%s", findings);
 }
 
+static uint64_t head_number(void)
+{
+    size_t size;
+    return strtoull(contents(in("log/head"), &size), NULL, 10);
+}
+
+/* The head counts those that had been written when the others began to reach the disk. */
+Test(audit, lines_are_added_while_others_reach_the_disk)
+{
+    struct auth_audit *audit = log_open(NOW);
+    uint64_t before = head_number();
+    write_some(audit, NOW, 3);
+    cr_assert_eq(head_number(), before);
+    struct auth_audit_sync *sync = auth_audit_sync_begin(audit, false);
+    cr_assert_not_null(sync);
+    write_some(audit, NOW, 2);
+    write_some(audit, NOW + DAY_MS, 1); /* in the file of the day before, which is under way */
+    cr_assert_null(auth_audit_sync_begin(audit, true), "one at a time");
+    auth_audit_sync_run(sync);
+    cr_assert_eq(head_number(), before);
+    cr_assert_eq(auth_audit_sync_end(audit), GA_OK, "%s", auth_audit_why(audit));
+    cr_assert_eq(head_number(), before + 3);
+    write_some(audit, NOW + DAY_MS, 2); /* in a new file: the one before is not on the disk */
+    sync = auth_audit_sync_begin(audit, false);
+    cr_assert_not_null(sync);
+    auth_audit_sync_run(sync);
+    cr_assert_eq(auth_audit_sync_end(audit), GA_OK, "%s", auth_audit_why(audit));
+    cr_assert_eq(head_number(), before + 3 + 3 + 1 + 2, "a new file has a line of its own");
+    cr_assert_null(auth_audit_sync_begin(audit, false), "all are there");
+    auth_audit_close(audit);
+    cr_assert_eq(verify(), 0, "%s", findings);
+    cr_assert_eq(summary.files, 2);
+}
+
+/* A log that has failed works again when its lines are on the disk, and not before. */
+Test(audit, it_works_again_when_that_is_on_the_disk)
+{
+    struct auth_audit *audit = log_open(NOW);
+    struct stat file;
+    cr_assert_eq(stat(in(FIRST), &file), 0);
+    room((rlim_t)file.st_size);
+    cr_assert_neq(auth_audit_write(audit, NOW, "session.open", NULL, 0, false), GA_OK);
+    auth_audit_turn(audit, NOW);
+    cr_assert_null(auth_audit_sync_begin(audit, false));
+    room(RLIM_INFINITY);
+    auth_audit_turn(audit, NOW);
+    write_some(audit, NOW, 1);
+    cr_assert_not(auth_audit_works(audit), "audit.resumed is not on the disk");
+    struct auth_audit_sync *sync = auth_audit_sync_begin(audit, false);
+    cr_assert_not_null(sync);
+    auth_audit_sync_run(sync);
+    cr_assert_not(auth_audit_works(audit));
+    cr_assert_eq(auth_audit_sync_end(audit), GA_OK, "%s", auth_audit_why(audit));
+    cr_assert(auth_audit_works(audit));
+    auth_audit_close(audit);
+    cr_assert_eq(verify(), 0, "%s", findings);
+}
+
 Test(audit, a_storm_of_failures_is_not_written_line_by_line)
 {
     struct auth_audit *audit = log_open(NOW);

@@ -15,6 +15,7 @@ void access_init(struct access *access, uv_loop_t *loop, struct server_timers *t
     *access = (struct access){.loop = loop, .timers = timers, .conf = conf, .storage = storage};
     access->audit.conf = conf;
     access->audit.timers = timers;
+    access->audit.flush = &storage->flush;
 }
 
 enum ga_status access_open(struct access *access)

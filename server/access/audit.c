@@ -47,16 +47,27 @@ static void audit_look(struct audit *audit)
 }
 
 /* A disk without room is found before a line is lost there. */
-static void audit_turn(struct server_timer *timer)
+static void audit_told(void *user)
 {
-    struct audit *audit = ga_container(timer, struct audit, timer);
+    struct audit *audit = user;
     const char *folder = audit->conf->server.audit_log;
     char why[sizeof audit->wrong];
-    bool works = auth_audit_tick(audit->log, wall_ms());
+    bool works = auth_audit_works(audit->log);
     enum ga_disk_state disk = ga_disk_look(folder, AUDIT_ROOM_BYTES, NULL);
     snprintf(why, sizeof why, "the audit log %.300s: its disk is %s", folder,
              disk == GA_DISK_FULL ? "full: make room there" : "read-only: mount it for writing");
     audit_tell(audit, !works ? auth_audit_why(audit->log) : disk != GA_DISK_TAKES ? why : NULL);
+}
+
+/* Lines that have to be flushed are told when they have been. */
+static void audit_turn(struct server_timer *timer)
+{
+    struct audit *audit = ga_container(timer, struct audit, timer);
+    auth_audit_turn(audit->log, wall_ms());
+    flush_ask(audit->flush, NULL);
+    if (!audit->flush->working) {
+        audit_told(audit);
+    }
 }
 
 const char *audit_wrong(const struct audit *audit)
@@ -84,6 +95,7 @@ enum ga_status audit_start(struct audit *audit)
         ga_error("[server] audit_log: %s", why);
         return status;
     }
+    flush_audit(audit->flush, audit->log, folder, audit_told, audit);
     timers_start(audit->timers, &audit->timer, audit_turn, AUDIT_TURN_MS, AUDIT_TURN_MS);
     audit_line(audit, "server.start",
                (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node),
@@ -97,6 +109,8 @@ void audit_end(struct audit *audit)
     if (audit->log == NULL) {
         return;
     }
+    flush_end(audit->flush);
+    flush_audit(audit->flush, NULL, "", NULL, NULL);
     audit_line(audit, "server.end",
                (struct auth_field[]){AUTH_TEXT("node", audit->conf->server.node)}, 1, true);
     timers_stop(audit->timers, &audit->timer);
@@ -253,7 +267,7 @@ void audit_changed(struct audit *audit, const struct audit_change *change)
     struct auth_field fields[9];
     if (audit->log != NULL) {
         audit_line(audit, change->error == NULL ? "admin.change" : "admin.refused", fields,
-                   change_fields(change, fields), true);
+                   change_fields(change, fields), false);
     }
 }
 

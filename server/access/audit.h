@@ -14,6 +14,7 @@
 #include "auth/auth.h"
 #include "base/status.h"
 #include "conf/conf.h"
+#include "server/storage/flush.h"
 #include "server/timers.h"
 
 struct refusal;
@@ -23,6 +24,7 @@ struct audit {
     struct auth_audit *log; /* NULL: none is written */
     char wrong[700];        /* why lines cannot be written; "": they can */
     uint64_t admins_refused;
+    struct flush *flush;
     struct server_timers *timers;
     struct server_timer timer;
 };
@@ -65,7 +67,7 @@ struct audit_change {
     const char *credential, *address; /* of an admin over the network */
     int64_t pid;                      /* of the others */
 };
-/* The line is on the disk when this returns, if it can be. */
+/* The line is on the disk when the flush of the storage says so; the answer waits for that. */
 void audit_changed(struct audit *audit, const struct audit_change *change);
 /* Somebody who may not administer has tried to (`who` and `error` at least); a storm of these is
  * not written line by line. */

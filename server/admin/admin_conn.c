@@ -37,7 +37,8 @@ struct admin_conn {
     uv_timer_t timer;
     unsigned handles; /* that have not been closed, and the thread's work */
     bool closing;
-    bool working; /* a thread answers the line in the buffer, of `line_bytes` */
+    bool working; /* a thread answers the line in the buffer, of `line_bytes`, or a disk is waited
+                   * for */
     bool leaving; /* it is closed behind its reply */
     struct admin_peer peer;
     struct auth_grant *grant; /* of an admin over the network; NULL: by the socket */
@@ -47,7 +48,8 @@ struct admin_conn {
     uv_work_t work;
     size_t line_bytes;
     struct gpuaasd *gpuaasd; /* the thread's: the admin may end meanwhile */
-    char *answer;            /* the thread's */
+    char *answer; /* the thread's; or what a disk is waited for with, NULL: the request */
+    struct flush_wait flush;
     struct admin_list *list; /* the same while it works: one that goes on; NULL: none */
     char buffer[ADMIN_REQUEST_MAX];
 };
@@ -62,6 +64,7 @@ static void conn_release(struct admin_conn *conn)
 {
     if (--conn->handles == 0) {
         conn_list_end(conn);
+        admin_memory_free(conn->answer);
         admin_memory_free(conn->reply);
         free(conn->grant);
         free(conn);
@@ -226,6 +229,44 @@ static enum ga_status conn_work_begin(struct admin_conn *conn)
     return GA_OK;
 }
 
+/* ---- waiting for the disk */
+
+static void conn_flushed(struct flush_wait *wait, const char *why)
+{
+    struct admin_conn *conn = ga_container(wait, struct admin_conn, flush);
+    char *answer = conn->answer;
+    enum ga_status status = GA_OK;
+    conn->answer = NULL;
+    conn->working = false;
+    if (why != NULL && answer != NULL) {
+        admin_memory_free(answer);
+        answer = admin_answer_unsure(conn->buffer, conn->line_bytes, why);
+    }
+    if (conn->closing) {
+        admin_memory_free(answer);
+    } else if (answer != NULL) {
+        status = conn_answered(conn, answer);
+    }
+    if (!conn->closing && (status == GA_OK || status == GA_AGAIN)) {
+        conn_go_on(conn);
+    } else if (!conn->closing) {
+        admin_conn_close(conn);
+    }
+    conn_release(conn);
+}
+
+/* GA_AGAIN: the answer (NULL: the request) waits. Takes it. */
+static enum ga_status conn_flush(struct admin_conn *conn, char *answer)
+{
+    conn->answer = answer;
+    conn->working = true;
+    conn->handles++;
+    (void)uv_timer_stop(&conn->timer);
+    conn->flush.done = conn_flushed;
+    flush_ask(&conn->gpuaasd->storage.flush, &conn->flush);
+    return GA_AGAIN;
+}
+
 static bool lists_have_room(struct admin *admin)
 {
     unsigned lists = 0;
@@ -244,12 +285,17 @@ static enum ga_status conn_answer(struct admin_conn *conn, const char *end)
                                "that up: its log says");
     }
     conn->line_bytes = size;
-    if (admin_answer_reads(gpuaasd, conn->buffer, size, lists_have_room(conn->admin),
-                           &conn->list) &&
-        conn_work_begin(conn) == GA_OK) {
+    enum admin_way way =
+        admin_answer_way(gpuaasd, conn->buffer, size, lists_have_room(conn->admin), &conn->list);
+    if (way == ADMIN_READS && conn_work_begin(conn) == GA_OK) {
         return GA_AGAIN;
     }
-    return conn_answered(conn, admin_answer(gpuaasd, &conn->peer, conn->buffer, size, &conn->list));
+    if (way == ADMIN_CHANGES && flush_keeps_lock(&gpuaasd->storage.flush)) {
+        return conn_flush(conn, NULL);
+    }
+    char *answer = admin_answer(gpuaasd, &conn->peer, conn->buffer, size, &conn->list);
+    return way == ADMIN_CHANGES && answer != NULL ? conn_flush(conn, answer)
+                                                  : conn_answered(conn, answer);
 }
 
 /* GA_OK: there is more to do. GA_AGAIN: it waits. Others: it ends. */

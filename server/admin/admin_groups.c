@@ -7,7 +7,7 @@
 
 #include "server/admin/admin_store.h"
 
-static void group_member(void *user, const char *tenant)
+static void group_member_add(void *user, const char *tenant)
 {
     (void)json_array_append_new(user, json_string(tenant));
 }
@@ -28,7 +28,7 @@ static enum admin_code group_record(struct admin_call *call, struct store *store
     *out = group_bare(group);
     json_t *tenants = json_object_get(*out, "tenants");
     return admin_store_code(call, store,
-                            store_group_members(store, group->name, group_member, tenants));
+                            store_group_members(store, group->name, group_member_add, tenants));
 }
 
 /* ---- list */

@@ -55,6 +55,10 @@ enum admin_code admin_verb_health(struct admin_call *call)
     }
     admin_set_flag(call->result, "ready",
                    readiness_look(&gpuaasd->monitoring, health_condition, problems));
+    char slow[800];
+    if (flush_is_slow(&gpuaasd->storage.flush, slow, sizeof slow)) { /* programs do not notice */
+        (void)json_array_append_new(problems, json_sprintf("disk: %s", slow));
+    }
     admin_set(call->result, "problems", problems);
     admin_set_text(call->result, "version", GPUAAS_VERSION);
     admin_set_text(call->result, "node", gpuaasd->conf->server.node);

@@ -336,8 +336,8 @@ static const struct admin_verb *verb_of(const struct admin_request *request)
     return NULL;
 }
 
-bool admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
-                        struct admin_list **list)
+enum admin_way admin_answer_way(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                                struct admin_list **list)
 {
     struct admin_request request;
     char why[ADMIN_WHY_MAX];
@@ -353,8 +353,21 @@ bool admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, 
             (*list)->kept = keep;
         }
     }
+    bool changes = verb != NULL && verb->changes && !request.dry_run;
     admin_request_fini(&request);
-    return verb != NULL && verb->reads;
+    return changes ? ADMIN_CHANGES : verb != NULL && verb->reads ? ADMIN_READS : ADMIN_AT_ONCE;
+}
+
+char *admin_answer_unsure(const char *line, size_t size, const char *why)
+{
+    struct admin_request request;
+    char text[ADMIN_WHY_MAX + 100], wrong[ADMIN_WHY_MAX];
+    enum ga_status status = admin_request_read(line, size, &request, wrong, sizeof wrong);
+    (void)status; /* it was read before */
+    snprintf(text, sizeof text, "it is done, but may be gone after a crash: %s", why);
+    char *answer = reply(request.id, ADMIN_ERROR, text, NULL, NULL);
+    admin_request_fini(&request);
+    return answer;
 }
 
 /* The verb runs, and what it has done is noted. */

@@ -57,14 +57,21 @@ extern const struct admin_verb admin_verbs[];
 extern const size_t admin_verb_count;
 
 /* Answers a line: the reply is a line of JSON without its newline, to be freed; NULL: no memory.
- * `list` is what admin_answer_reads has left; it stays if there are further pages. NULL: the list
+ * `list` is what admin_answer_way has left; it stays if there are further pages. NULL: the list
  * does not go on. */
 char *admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
                    size_t size, struct admin_list **list);
-/* Whether any thread may answer the line: its verb only reads, and has a long list to read. *list
- * is that of the request before, and then what this one needs; NULL: none. `keep`: it may go on. */
-bool admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
-                        struct admin_list **list);
+enum admin_way {
+    ADMIN_AT_ONCE,
+    ADMIN_READS,   /* any thread may answer the line: its verb only reads, and has a list to read */
+    ADMIN_CHANGES, /* the reply is sent when what has changed is on the disk */
+};
+/* How the line is answered. *list is that of the request before, and then what this one needs;
+ * NULL: none. `keep`: it may go on. */
+enum admin_way admin_answer_way(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
+                                struct admin_list **list);
+/* The reply to a line whose changes may not be on the disk. The same. */
+char *admin_answer_unsure(const char *line, size_t size, const char *why);
 /* A reply that says an error, to a request that could not be read. The same. */
 char *admin_answer_wrong(json_t *id, enum admin_code code, const char *message);
 

@@ -154,7 +154,7 @@ static const struct backend_process_events probe_events = {.packet = probe_packe
 
 static enum ga_status gpuaasd_start(struct gpuaasd *gpuaasd)
 {
-    GA_TRY(storage_start(&gpuaasd->storage));
+    GA_TRY(storage_start(&gpuaasd->storage, &gpuaasd->loop));
     GA_TRY(accounting_start(&gpuaasd->usage));
     GA_TRY(access_open(&gpuaasd->access));
     GA_TRY(audit_start(&gpuaasd->access.audit));

@@ -164,6 +164,16 @@ static void disks_write(const struct monitoring *monitoring, FILE *out)
                    "Room on the disk of the database, and of the audit log.");
     room_line(out, "store", monitoring->conf->server.store);
     room_line(out, "audit", monitoring->conf->server.audit_log);
+    metrics_family(out, "gpuaas_disk_write_seconds", "gauge",
+                   "How long the last write to that disk has taken, or takes so far.");
+    for (unsigned disk = 0; disk < FLUSH_DISKS; disk++) {
+        uint64_t took_ns =
+            flush_took_ns(&monitoring->access->storage->flush, (enum flush_disk)disk);
+        if (took_ns != 0) {
+            fprintf(out, "gpuaas_disk_write_seconds{of=\"%s\"} %.6f\n",
+                    disk == FLUSH_STORE ? "store" : "audit", (double)took_ns / 1e9);
+        }
+    }
 }
 
 static void certificates_write(const struct monitoring *monitoring, FILE *out)

@@ -30,10 +30,22 @@ static enum ga_status storage_lock(struct storage *storage, char *why, size_t wh
                : GA_OK;
 }
 
-enum ga_status storage_start(struct storage *storage)
+/* Before anything is changed. */
+static enum ga_status storage_set(struct storage *storage, char *why, size_t why_size)
+{
+    store_set_patience(storage->store, PATIENCE_MS);
+    enum ga_status status = store_set_async(storage->store);
+    if (status != GA_OK) {
+        snprintf(why, why_size, "%s", store_why(storage->store));
+    }
+    return status;
+}
+
+enum ga_status storage_start(struct storage *storage, uv_loop_t *loop)
 {
     char why[600];
     enum ga_status status = GA_OK;
+    flush_start(&storage->flush, loop, storage_path(storage));
     if (storage->conf->server.store[0] != 0) {
         status = store_lock_take(storage_path(storage), &storage->lock, why, sizeof why);
     }
@@ -43,12 +55,13 @@ enum ga_status storage_start(struct storage *storage)
     if (status == GA_OK) {
         status = storage_lock(storage, why, sizeof why);
     }
+    if (status == GA_OK) {
+        status = storage_set(storage, why, sizeof why);
+    }
     if (status != GA_OK) {
         ga_error("[server] store: %s", why);
-        return status;
     }
-    store_set_patience(storage->store, PATIENCE_MS);
-    return GA_OK;
+    return status;
 }
 
 static void storage_close(struct storage *storage)
@@ -61,6 +74,7 @@ static void storage_close(struct storage *storage)
 
 void storage_end(struct storage *storage)
 {
+    flush_end(&storage->flush);
     storage_close(storage);
     store_lock_free(storage->lock);
     storage->lock = NULL;
@@ -73,11 +87,13 @@ enum ga_status storage_get(struct storage *storage, struct store **out, char *wh
         bool other =
             storage->lock != NULL && store_lock_is_of_another(storage->lock, storage_path(storage));
         enum ga_status status = storage_lock(storage, why, why_size);
+        if (status == GA_OK) {
+            status = storage_set(storage, why, why_size);
+        }
         if (status != GA_OK) {
             storage_close(storage);
             return status;
         }
-        store_set_patience(storage->store, PATIENCE_MS);
         if (other) {
             ga_warn(
                 "the database %s is another file than before, which holds from now on; accounts "
@@ -125,8 +141,8 @@ const char *storage_wrong(const struct storage *storage)
 static bool storage_lockable(struct storage *storage, char *why, size_t why_size)
 {
     struct store *store;
-    if (storage_get(storage, &store, why, why_size) != GA_OK) {
-        return true; /* it is UNREADABLE */
+    if (flush_keeps_lock(&storage->flush) || storage_get(storage, &store, why, why_size) != GA_OK) {
+        return true; /* for a moment; or it is UNREADABLE */
     }
     enum ga_status status = store_may_write(store);
     unsigned *turns = &storage->locked_turns;
@@ -147,6 +163,7 @@ void storage_look(struct storage *storage)
 {
     char why[600] = "";
     const char *path = storage_path(storage);
+    flush_look(&storage->flush);
     if (storage->conf->server.store[0] == 0) {
         return; /* it is in memory */
     }

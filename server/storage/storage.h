@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "conf/conf.h"
+#include "server/storage/flush.h"
 #include "store/store.h"
 
 struct store_lock;
@@ -25,6 +26,7 @@ struct storage {
     struct store *store;           /* NULL: it has been lost */
     struct store_lock *lock;       /* NULL: the store is in memory */
     char why[STORAGE_FAULTS][600]; /* "": that is not wrong */
+    struct flush flush;            /* of its changes, and of the audit log */
     unsigned locked_turns;         /* so often in a row another program has kept it locked */
 };
 
@@ -33,8 +35,9 @@ struct storage {
 
 /* The path to open the store with, also for other threads' own connections. */
 const char *storage_path(const struct storage *storage);
-/* Opens it, and locks it against every other gpuaasd. An error has been logged. */
-GA_CHECKED enum ga_status storage_start(struct storage *storage);
+/* Opens it, and locks it against every other gpuaasd. An error has been logged. Its changes are on
+ * the disk when storage.flush says so. */
+GA_CHECKED enum ga_status storage_start(struct storage *storage, uv_loop_t *loop);
 /* Others may use it from now on. */
 void storage_end(struct storage *storage);
 /* The store, opened anew if it has been lost. An error with `why`. */

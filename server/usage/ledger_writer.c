@@ -16,12 +16,18 @@ static enum ga_status rows_write(struct ledger_writer *writer, const struct stor
         snprintf(why, why_size, "a test wants it so");
         return GA_NO_MEMORY;
     }
+    enum ga_status status = GA_OK;
     if (writer->store == NULL) {
         GA_TRY(store_open_again(writer->path, &writer->store, why, why_size));
+        status = store_set_async(writer->store);
     }
-    enum ga_status status = store_usage_write_known(writer->store, rows, count, why, why_size);
+    if (status == GA_OK) {
+        status = store_usage_write_known(writer->store, rows, count, why, why_size);
+    }
     if (status != GA_OK) {
         snprintf(why, why_size, "%s", store_why(writer->store));
+    } else {
+        status = store_sync(writer->path, why, why_size); /* without the lock for changes */
     }
     if (status == GA_LOST) {
         store_close(writer->store);

@@ -113,7 +113,9 @@ static int make_there(const char *path, int tenants, int row_count)
         fprintf(stderr, "usage_speed PATH TENANTS ROWS: %s\n", why);
         return 2;
     }
+    must(store_set_async(store), store);
     make(store, tenants, row_count);
+    must(store_sync(path, why, sizeof why), store);
     store_close(store);
     return 0;
 }

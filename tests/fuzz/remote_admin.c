@@ -58,13 +58,13 @@ enum ga_status __wrap_ga_thread_start(pthread_t *thread, void *(*run)(void *), v
     return GA_NO_MEMORY; /* the loop does the work of the threads that it does not get */
 }
 
-bool __wrap_admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
-                               struct admin_list **list);
-bool __wrap_admin_answer_reads(struct gpuaasd *gpuaasd, const char *line, size_t size, bool keep,
-                               struct admin_list **list)
+enum admin_way __wrap_admin_answer_way(struct gpuaasd *gpuaasd, const char *line, size_t size,
+                                       bool keep, struct admin_list **list);
+enum admin_way __wrap_admin_answer_way(struct gpuaasd *gpuaasd, const char *line, size_t size,
+                                       bool keep, struct admin_list **list)
 {
     (void)gpuaasd, (void)line, (void)size, (void)keep, (void)list;
-    return false;
+    return ADMIN_AT_ONCE;
 }
 
 char *__wrap_admin_answer(struct gpuaasd *gpuaasd, const struct admin_peer *peer, const char *line,
