@@ -306,6 +306,7 @@ static void *make_many(void *user)
 {
     struct store *store = scratch_open(user);
     char name[32];
+    store_set_patience(store, 600000); /* the lock is given to anybody, and disks are slow */
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "t%d-%lx", i, (unsigned long)pthread_self());
         scratch_tenant(store, name, "gpus=1");
