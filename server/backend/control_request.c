@@ -44,11 +44,11 @@ void control_request_answered(struct backend *backend, const struct channel_requ
 enum ga_status control_request_ask(struct backend *backend, struct channel_request *packet, int *fd)
 {
     struct control_request *question = &backend->request;
-    uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S;
     pthread_mutex_lock(&backend->ticket_lock);
     while (question->taken) { /* by another application's thread */
         (void)pthread_cond_wait(&question->answered, &backend->ticket_lock);
     }
+    uint64_t until_ns = ga_clock_ns() + ANSWER_S * GA_NS_PER_S; /* its turn has come only now */
     question->taken = true;
     packet->kind = CHANNEL_REQUEST;
     packet->number = ++question->last;

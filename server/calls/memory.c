@@ -270,7 +270,8 @@ CUresult server_do_ga_memory_info(struct server_app *app, struct ga_memory_info_
     const struct server_session *session = app->current != NULL ? app->current->session : NULL;
     CU_TRY(app->driver->cuMemGetInfo_v2(&results->free_bytes, &results->total_bytes));
     if (session != NULL && app->ledger->quota != NULL) {
-        uint64_t room = ledger_room(app->ledger, session->gpu);
+        uint64_t room;
+        CU_TRY(ledger_room(app->ledger, session->gpu, &room));
         results->free_bytes = room < results->free_bytes ? room : results->free_bytes;
         results->total_bytes = lent_shown(&app->ledger->quota->shown, results->total_bytes);
         if (results->free_bytes > results->total_bytes) { /* its limit has been raised since */

@@ -130,14 +130,18 @@ CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t byte
     return rc;
 }
 
-uint64_t ledger_room(const struct ledger *ledger, uint32_t gpu)
+CUresult ledger_room(const struct ledger *ledger, uint32_t gpu, uint64_t *room)
 {
+    *room = LIMIT_NONE;
+    if (ledger->quota == NULL) {
+        return CUDA_SUCCESS;
+    }
     uint64_t own =
         atomic_load_explicit(&ledger->figures->of[FIGURE_DEVICE_BYTES], memory_order_relaxed);
     uint64_t here = ledger->memory != NULL
                         ? atomic_load_explicit(&ledger->memory[gpu].bytes, memory_order_relaxed)
                         : own;
-    return ledger->quota != NULL ? quota_room(ledger->quota, gpu, own, here) : LIMIT_NONE;
+    return quota_room(ledger->quota, gpu, own, here, room);
 }
 
 void ledger_drop_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes)

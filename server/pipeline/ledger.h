@@ -53,8 +53,9 @@ CUresult ledger_charge(struct ledger *ledger, enum figure held, uint64_t amount)
 /* Memory of the GPU of this index in the list that clients see, with the quota of the tenant. */
 CUresult ledger_charge_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
 void ledger_return_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);
-/* How much of it the limits of the tenant leave now; LIMIT_NONE: there are none. */
-uint64_t ledger_room(const struct ledger *ledger, uint32_t gpu);
+/* How much of it the limits of the tenant leave now; LIMIT_NONE: there are none. Errors as of
+ * quota_room. */
+CUresult ledger_room(const struct ledger *ledger, uint32_t gpu, uint64_t *room);
 /* Returning in two steps, for memory that others may have open: it is counted no more; and, unless
  * gpuaasd has charged it to one of them, it may be taken again. */
 void ledger_drop_device(struct ledger *ledger, uint32_t gpu, uint64_t bytes);

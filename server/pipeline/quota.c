@@ -116,6 +116,15 @@ void quota_whose(const struct quota *quota, enum limit limit, char whose[QUOTA_W
     whose_write(quota, is_own(quota, limit), whose);
 }
 
+static void line_note(struct quota *quota, const char *line)
+{
+    ga_warn("%s", line);
+    void (*note)(void *user, const char *text) = atomic_load(&quota->note);
+    if (note != NULL) {
+        note(quota->note_user, line);
+    }
+}
+
 static void limit_note(struct quota *quota, enum limit limit, bool own, const char *text)
 {
     if (!note_is_due(quota, limit)) {
@@ -128,11 +137,13 @@ static void limit_note(struct quota *quota, enum limit limit, bool own, const ch
         snprintf(more, sizeof more, " (and %u times before)", unnoted);
     }
     snprintf(line, sizeof line, "limit %s of %s: %s%s", limits_table[limit].key, whose, text, more);
-    ga_warn("%s", line);
-    void (*note)(void *user, const char *text) = atomic_load(&quota->note);
-    if (note != NULL) {
-        note(quota->note_user, line);
-    }
+    line_note(quota, line);
+}
+
+void quota_silence_note(struct quota *quota)
+{
+    line_note(quota, "gpuaasd does not answer, which keeps the limits of the tenant: try again when "
+                     "the machine has time for it, or ask its administrator");
 }
 
 void quota_note(struct quota *quota, enum limit limit, const char *text)
@@ -184,10 +195,15 @@ static CUresult borrow(struct quota *quota, enum channel_lent kind, uint32_t gpu
     (void)GA_FAILPOINT("backend: before it borrows");
     enum ga_status status = quota->host.ask(quota->host.user, &packet);
     (void)GA_FAILPOINT("backend: borrowed");
-    if (status == GA_OK && !is_lent(&packet, amount)) {
-        refusal_note(quota, &packet, amount);
+    if (status != GA_OK) {
+        quota_silence_note(quota);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return status == GA_OK && is_lent(&packet, amount) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!is_lent(&packet, amount)) {
+        refusal_note(quota, &packet, amount);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult quota_take(struct quota *quota, enum channel_lent kind, uint32_t gpu, uint64_t amount)

@@ -106,12 +106,15 @@ void quota_share(struct quota *quota, bool brought, int fd);
 void quota_changed(struct quota *quota);
 /* How much of this GPU's memory may be taken now, where the application has `own` bytes of device
  * memory, and `here` of them on this GPU; LIMIT_NONE: no limit. Asks gpuaasd only if others of the
- * tenant have changed what they have, or the limits have changed. */
-uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here);
+ * tenant have changed what they have, or the limits have changed. CUDA_ERROR_SYSTEM_NOT_READY: it
+ * does not answer, which the program has been told. */
+CUresult quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here, uint64_t *room);
 
 /* "tenant T" or "user U of tenant T": whose the limit is. */
 #define QUOTA_WHOSE_BYTES (2 * CHANNEL_TENANT_MAX + 20)
 void quota_whose(const struct quota *quota, enum limit limit, char whose[QUOTA_WHOSE_BYTES]);
+/* Tells the program, and the log, that gpuaasd does not answer. */
+void quota_silence_note(struct quota *quota);
 /* Tells the program, and the log, which limit it has met, and what follows; at most once a second
  * for each limit. */
 void quota_note(struct quota *quota, enum limit limit, const char *text);

@@ -95,16 +95,18 @@ static bool is_told(struct quota *quota, uint32_t gpu, struct quota_told *told)
     return holds;
 }
 
-uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here)
+CUresult quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t here, uint64_t *room)
 {
     struct quota_told told;
     if (!memory_is_limited(quota)) {
-        return LIMIT_NONE;
+        *room = LIMIT_NONE;
+        return CUDA_SUCCESS;
     }
     if (!is_told(quota, gpu, &told)) {
         struct channel_request packet = {.verb = CHANNEL_ROOM, .address = gpu};
         if (quota->host.ask(quota->host.user, &packet) != GA_OK || packet.result != CUDA_SUCCESS) {
-            return 0;
+            quota_silence_note(quota);
+            return CUDA_ERROR_SYSTEM_NOT_READY;
         }
         told = (struct quota_told){.holds = told.holds && packet.mapping_bytes != 0,
                                    .gpu = gpu,
@@ -115,6 +117,7 @@ uint64_t quota_room(struct quota *quota, uint32_t gpu, uint64_t own, uint64_t he
         quota->rooms[gpu % QUOTA_ROOMS] = told;
         pthread_mutex_unlock(&quota->room_lock);
     }
-    uint64_t room = room_beside(told.all, own), room_here = room_beside(told.here, here);
-    return room < room_here ? room : room_here;
+    uint64_t room_all = room_beside(told.all, own), room_here = room_beside(told.here, here);
+    *room = room_all < room_here ? room_all : room_here;
+    return CUDA_SUCCESS;
 }

@@ -160,8 +160,11 @@ static void changed(struct process *at, enum channel_lent kind)
 static uint64_t room(struct process *at, uint32_t gpu)
 {
     const struct figures_page *page = &pages[number_of(at)];
-    return quota_room(&at->quota, gpu, atomic_load(&page->seats[0].of[FIGURE_DEVICE_BYTES]),
-                      atomic_load(&page->memory[0][gpu].bytes));
+    uint64_t left = 0;
+    CUresult rc =
+        quota_room(&at->quota, gpu, atomic_load(&page->seats[0].of[FIGURE_DEVICE_BYTES]),
+                   atomic_load(&page->memory[0][gpu].bytes), &left);
+    return rc == CUDA_SUCCESS ? left : 0;
 }
 
 static CUresult take(struct process *at, enum channel_lent kind, uint32_t gpu, uint64_t amount)

@@ -3,8 +3,11 @@
 """cuMemGetInfo under limits of memory (docs/quotas.md): what it tells is what can be had, whatever
 other programs of the tenant do, and gpuaasd has nothing to do with it while they change nothing."""
 
+import contextlib
 import glob
 import re
+import signal
+import time
 
 from lib import harness
 from lib.chargers import MIB, Charger, chargers
@@ -100,6 +103,37 @@ def test_of_a_user(build):
         expect_no_question(made.server, ana)
         ana.close()
         ben.close()
+
+
+@contextlib.contextmanager
+def stopped(server):
+    server.kill(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        server.kill(signal.SIGCONT)
+
+
+def test_gpuaasd_is_silent(build):
+    """A program whose question is not answered reads an error, no wrong number; another program of
+    the same process has as long for its own question, from its turn on."""
+    with limited(build, "gpu-mem=100MiB", extra={"GPUAAS_TEST_SEATS": "2"},
+                 server_keys=["spare_backends = 0"]) as server, \
+            chargers(build, server, 2) as (one, other):
+        expect(len(server.backends()) == 1, "one process")
+        before = free(one)
+        server.limit("gpu-mem=90MiB")
+        wait_until(lambda: free(one) == before - 10 * MIB, 5, "the new limit")
+        other.ask(f"memory({8 * MIB})")  # what was told does not hold any more
+        with stopped(server):
+            one.say("free()")
+            time.sleep(0.5)  # behind the first question
+            other.say("free()")
+            expect("error 802" in one.hear(), one.report())
+            wait_until(lambda: "gpuaasd does not answer" in one.err.text, 5, one.report())
+            time.sleep(1)  # longer than between the two questions
+        expect(0 < int(other.hear()) < before, other.report())
+        expect(free(one) == before - 18 * MIB, one.report())
 
 
 if __name__ == "__main__":

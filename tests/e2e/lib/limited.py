@@ -25,11 +25,12 @@ def configuration(folder, gpus, keys="", memory=MEMORY):
 
 
 @contextlib.contextmanager
-def limited(build, *limits, gpus=1, keys="", memory=MEMORY, extra=None):
+def limited(build, *limits, gpus=1, keys="", memory=MEMORY, extra=None,
+            server_keys=()):
     """A server where everybody is the tenant "default", who has these limits; `limit` of it
-    changes them. `keys`: lines of the configuration of each GPU."""
+    changes them. `keys`: lines of the configuration of each GPU; `server_keys`: of gpuaasd."""
     with tempfile.TemporaryDirectory(prefix="gpuaas-quotas-") as folder:
-        config = configuration(folder, gpus, keys, memory)
+        config = harness.with_keys(configuration(folder, gpus, keys, memory), *server_keys)
         with harness.serving(build, config=config, extra=extra) as server:
             admin = ctl.Ctl(build, folder)
             server.store = os.path.join(folder, "store.db")
