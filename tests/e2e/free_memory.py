@@ -49,6 +49,21 @@ def test_nobody_is_asked(build):
             expect_no_question(server, other)
 
 
+def test_of_a_context(build):
+    """The first block is charged, and free for the program; a limit below it does no harm."""
+    with limited(build, "gpu-mem=100MiB") as server, chargers(build, server, 1) as (one,):
+        (session,) = server.sessions()
+        expect(session["gpu_mem_bytes"] == 2 * MIB, session)
+        expect(free(one) == 100 * MIB, one.report())
+        expect(one.ask("memory(4096)") == "0", one.report())
+        (session,) = server.sessions()
+        expect(session["gpu_mem_bytes"] == 2 * MIB, f"it takes the block: {session}")
+        server.limit("gpu-mem=1MiB")
+        with chargers(build, server, 1) as (other,):
+            expect(free(other) == 0, other.report())
+            expect(other.ask("memory(4096)") == "2", other.report())
+
+
 def follow(teller, changer, most):
     """Each change by another program is in the next answer."""
     limit = free(teller)
