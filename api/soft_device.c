@@ -172,7 +172,7 @@ static void soft_key_write(FILE *out, const struct soft_key *key, const struct s
         break;
     case SOFT_TYPE_TIME:
         ga_time_write(*(const uint64_t *)member, text);
-        fputs(*(const uint64_t *)member == 0 ? "none" : text, out);
+        fputs(text, out);
         break;
     case SOFT_TYPE_FLAG:
         fputs(*(const bool *)member ? "yes" : "no", out);

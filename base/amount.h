@@ -82,10 +82,14 @@ static inline void ga_bytes_write(uint64_t bytes, char text[GA_AMOUNT_BYTES])
     ga_amount_write(bytes, ga_byte_units, GA_BYTES_WRITTEN, text);
 }
 
-#define GA_TIME_FORM "a number and ns, us, ms or s"
+#define GA_TIME_FORM "a number and ns, us, ms, s, min or h"
 
-static const struct ga_unit ga_time_units[] = {
-    {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
+static const struct ga_unit ga_time_units[] = {{"h", UINT64_C(3600000000000)},
+                                               {"min", UINT64_C(60000000000)},
+                                               {"s", 1000000000},
+                                               {"ms", 1000000},
+                                               {"us", 1000},
+                                               {"ns", 1}};
 
 /* "6us", "2 s", in ns. */
 static inline bool ga_time_read(const char *text, uint64_t *ns)
@@ -93,9 +97,14 @@ static inline bool ga_time_read(const char *text, uint64_t *ns)
     return ga_amount_read(text, ga_time_units, sizeof ga_time_units / sizeof *ga_time_units, ns);
 }
 
+/* 0 is "none". */
 static inline void ga_time_write(uint64_t ns, char text[GA_AMOUNT_BYTES])
 {
-    ga_amount_write(ns, ga_time_units, sizeof ga_time_units / sizeof *ga_time_units, text);
+    if (ns == 0) {
+        snprintf(text, GA_AMOUNT_BYTES, "none");
+    } else {
+        ga_amount_write(ns, ga_time_units, sizeof ga_time_units / sizeof *ga_time_units, text);
+    }
 }
 
 #endif

@@ -39,9 +39,6 @@ static bool value_write(const struct conf_key *key, const void *from, char *text
         return true;
     case CONF_TYPE_TIME:
         ga_time_write(*(const uint64_t *)member, text);
-        if (*(const uint64_t *)member == 0) {
-            snprintf(text, size, "none");
-        }
         return true;
     case CONF_TYPE_POLICY:
         snprintf(text, size, "%s", sched_policy_name(*(const struct sched_policy *const *)member));

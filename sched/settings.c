@@ -50,7 +50,7 @@ struct sched_settings sched_settings_default(void)
     return settings;
 }
 
-/* The relations of two settings, whatever the policy is. */
+/* A relation of two settings, for policies that use both. */
 struct order {
     bool holds;
     const char *key;
@@ -88,12 +88,12 @@ static bool bounds_hold(const struct sched_settings *settings, char *why, size_t
     return true;
 }
 
-static bool orders_hold(const struct sched_settings *settings, char *why, size_t why_room)
+static bool orders_hold(const struct sched_policy *policy, const struct sched_settings *settings,
+                        char *why, size_t why_room)
 {
     const uint64_t slice = settings->slice_ns, epoch = settings->epoch_ns,
                    quantum = settings->quantum_ns, horizon = settings->horizon_ns,
-                   hold = settings->hold_ns, group = settings->group_slice_ns,
-                   window = settings->cap_window_ns;
+                   hold = settings->hold_ns, window = settings->cap_window_ns;
     static const char *const at_least = "at least as long as", *const at_most =
                                                                    "at most as long as";
     const struct order orders[] = {
@@ -104,13 +104,13 @@ static bool orders_hold(const struct sched_settings *settings, char *why, size_t
         {horizon <= slice, "horizon", horizon, at_most, "slice", slice,
          ": what is submitted ahead runs on when a turn ends"},
         {hold <= epoch, "hold", hold, at_most, "epoch", epoch, ""},
-        {group >= slice, "group_slice", group, at_least, "slice", slice, ""},
         {window >= slice, "cap_window", window, at_least, "slice", slice, ""},
     };
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         const struct order *order = &orders[i];
         char value[GA_AMOUNT_BYTES], other[GA_AMOUNT_BYTES];
-        if (!order->holds) {
+        if (!order->holds && sched_policy_uses(policy, order->key) &&
+            sched_policy_uses(policy, order->other)) {
             ga_time_write(order->value_ns, value);
             ga_time_write(order->other_ns, other);
             snprintf(why, why_room, "%s: %s is not allowed: it must be %s %s, which is %s%s",
@@ -125,7 +125,7 @@ enum ga_status sched_settings_check(const struct sched_policy *policy,
                                     const struct sched_settings *settings,
                                     const struct sched_gpu *gpu, char *why, size_t why_room)
 {
-    if (!bounds_hold(settings, why, why_room) || !orders_hold(settings, why, why_room)) {
+    if (!bounds_hold(settings, why, why_room) || !orders_hold(policy, settings, why, why_room)) {
         return GA_INVALID;
     }
     if (gpu->copy_engines < 1 || gpu->copy_engines > 2) {

@@ -180,11 +180,7 @@ static void soft_standard(const char *name, char text[GA_AMOUNT_BYTES])
         ga_bytes_write(*(const uint64_t *)member, text);
         break;
     case SOFT_TYPE_TIME:
-        if (*(const uint64_t *)member == 0) {
-            snprintf(text, GA_AMOUNT_BYTES, "none");
-        } else {
-            ga_time_write(*(const uint64_t *)member, text);
-        }
+        ga_time_write(*(const uint64_t *)member, text);
         break;
     case SOFT_TYPE_FLAG:
         snprintf(text, GA_AMOUNT_BYTES, "%s", *(const bool *)member ? "yes" : "no");

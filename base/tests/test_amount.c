@@ -26,14 +26,24 @@ static void bytes_are(uint64_t bytes, const char *expected)
 
 Test(amount, times_have_the_largest_unit_that_divides_them)
 {
-    time_is(0, "0ns");
     time_is(1, "1ns");
     time_is(999, "999ns");
     time_is(25000, "25us");
     time_is(10000000, "10ms");
     time_is(1500000000, "1500ms");
-    time_is(60000000000, "60s");
+    time_is(59000000000, "59s");
+    time_is(60000000000, "1min");
+    time_is(90000000000, "90s");
+    time_is(3600000000000, "1h");
+    time_is(86400000000000, "24h");
     time_is(UINT64_C(1844674407370955160), "1844674407370955160ns");
+}
+
+Test(amount, no_time_is_none)
+{
+    char text[GA_AMOUNT_BYTES];
+    ga_time_write(0, text);
+    cr_assert_str_eq(text, "none");
 }
 
 Test(amount, bytes_have_the_largest_unit_that_divides_them)

@@ -87,7 +87,7 @@ Test(conf, model_says_what_the_section_does_not)
     expect_one(SMALLEST "model = h300\n", "f:5: [gpu.0] model: \"h300\" is not allowed; allowed: "
                                           "generic, quadro2000");
     expect_one(SMALLEST "copy_engines = 3\n", "1 or 2");
-    expect_one(SMALLEST "kernel_limit = 5\n", "none, or 1ms to 86400s");
+    expect_one(SMALLEST "kernel_limit = 5\n", "none, or 1ms to 24h");
     cr_assert_eq(model_read("kernel_limit = 5 s\n").kernel_limit_ns, UINT64_C(5000000000));
     expect_one(SMALLEST "clock_mhz = 0\n", "1 to 10000");
     expect_one(SMALLEST "concurrent_kernels = 1\n", "yes or no");
@@ -140,7 +140,7 @@ Test(conf, wrong_values_name_file_line_key_and_what_is_allowed)
     expect_one(SMALLEST "memory = 1Gb\n",
                "allowed: 2MiB to 16TiB: a number and K, M, G or T (as KiB to TiB)");
     expect_one(SMALLEST "switch_time = 5\n",
-               "allowed: none, or up to 1s: a number and ns, us, ms or s");
+               "allowed: none, or up to 1s: a number and ns, us, ms, s, min or h");
 }
 
 Test(conf, wrong_server_values)

@@ -47,12 +47,12 @@ Test(scheduling, wrong_scheduling_names_the_line_and_what_is_possible)
     expect_one(SMALLEST "policy = fair\n",
                "f:5: [gpu.0] policy: \"fair\" is not allowed; allowed: none, rr, las, las_fcfs, "
                "las_fill, fs, tfs");
-    expect_one(SMALLEST "slice = 5\n", "10us to 1h: a number and ns, us, ms or s");
+    expect_one(SMALLEST "slice = 5\n", "10us to 1h: a number and ns, us, ms, s, min or h");
     expect_one(SMALLEST "slice = none\n", "10us to 1h");
     expect_one(SMALLEST "policy = las\nquantum = 20ms\nslice = 20ms\nclock_mhz = 900\n",
                "f:6: [gpu.0] quantum: 20ms is not allowed: it must be longer than slice, which is "
                "20ms");
-    expect_one(SMALLEST "policy = tfs\nslice = 1s\nclock_mhz = 900\n",
+    expect_one(SMALLEST "policy = rr\nslice = 1s\nclock_mhz = 900\n",
                "f:6: [gpu.0] epoch: 100ms is not allowed: it must be at least as long as slice");
     expect_one(SMALLEST "passed_max = 0\n", "1 to 4294967295");
 }

@@ -38,7 +38,7 @@ Test(settings, defaults_fit_every_policy)
     do {                                                                                           \
         struct sched_settings settings = sched_settings_default();                                 \
         settings.member = (value);                                                                 \
-        cr_assert_eq(check("rr", &settings, &gpu, word), GA_INVALID);                              \
+        cr_assert_eq(check("las", &settings, &gpu, word), GA_INVALID);                             \
     } while (0)
 
 Test(settings, contradictions)
@@ -46,7 +46,7 @@ Test(settings, contradictions)
     const uint64_t hours = UINT64_C(7200000000000);
     struct sched_settings defaults = sched_settings_default();
     REFUSED(slice_ns, 0, "slice");
-    REFUSED(slice_ns, hours, "slice: 7200s");
+    REFUSED(slice_ns, hours, "slice: 2h");
     REFUSED(epoch_ns, defaults.slice_ns - 1,
             "epoch: 9999999ns is not allowed: it must be at least as long as slice, which is 10ms");
     REFUSED(epoch_ns, hours, "epoch");
@@ -55,13 +55,32 @@ Test(settings, contradictions)
     REFUSED(horizon_ns, 0, "horizon");
     REFUSED(horizon_ns, defaults.slice_ns + 1, "horizon");
     REFUSED(hold_ns, defaults.epoch_ns + 1, "hold");
-    REFUSED(group_slice_ns, defaults.slice_ns - 1, "group_slice: ");
+    REFUSED(group_slice_ns, hours, "group_slice: ");
     REFUSED(group_excess_percent, 101, "group_excess: ");
     REFUSED(aging_ns, hours, "aging");
     REFUSED(passed_max, 0, "passed_max: ");
     REFUSED(cap_window_ns, defaults.slice_ns - 1, "cap_window: ");
     REFUSED(bandwidth_percent, 0, "bandwidth");
     REFUSED(batch_percent, 101, "batch");
+}
+
+/* A policy that does not use one of two settings does not ask how they go together. */
+Test(settings, relations_of_settings_that_are_used)
+{
+    const struct sched_settings defaults = sched_settings_default();
+    struct sched_settings quantum = defaults, epoch = defaults, slice = defaults, ahead = defaults;
+    quantum.quantum_ns = defaults.slice_ns;
+    epoch.epoch_ns = defaults.slice_ns / 2;
+    slice.slice_ns = 2 * defaults.epoch_ns;
+    ahead.horizon_ns = 2 * defaults.slice_ns;
+    cr_assert_eq(check("rr", &quantum, &gpu, ""), GA_OK);
+    cr_assert_eq(check("las", &quantum, &gpu, "quantum: "), GA_INVALID);
+    cr_assert_eq(check("tfs", &epoch, &gpu, ""), GA_OK);
+    cr_assert_eq(check("rr", &epoch, &gpu, "epoch: "), GA_INVALID);
+    cr_assert_eq(check("none", &slice, &gpu, ""), GA_OK);
+    cr_assert_eq(check("ps", &slice, &gpu, "cap_window: "), GA_INVALID);
+    cr_assert_eq(check("tfs", &ahead, &gpu, ""), GA_OK);
+    cr_assert_eq(check("ps", &ahead, &gpu, "horizon: "), GA_INVALID);
 }
 
 /* The defaults of docs/scheduling.md. */
@@ -95,7 +114,7 @@ static void check_bound(size_t offset, size_t size, uint64_t value, const char *
     settings.slice_ns = settings.horizon_ns = 10000;
     settings.hold_ns = 0;
     memcpy((char *)&settings + offset, &value, size);
-    cr_assert_eq(check("rr", &settings, &gpu, why), why[0] == 0 ? GA_OK : GA_INVALID);
+    cr_assert_eq(check("las", &settings, &gpu, why), why[0] == 0 ? GA_OK : GA_INVALID);
 }
 
 #define BOUND(member) offsetof(struct sched_settings, member), sizeof(settings.member)
@@ -110,37 +129,37 @@ Test(settings, bounds)
         const char *below, *above; /* NULL: that is another rule, or there is none */
     } cases[] = {
         {BOUND(epoch_ns), 10000, 3600000000000, NULL,
-         "epoch: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
+         "epoch: 3600000000001ns is not allowed: it must be between 10us and 1h"},
         {BOUND(quantum_ns), 10001, 3600000000000, NULL,
-         "quantum: 3600000000001ns is not allowed: it must be between 10001ns and 3600s"},
+         "quantum: 3600000000001ns is not allowed: it must be between 10001ns and 1h"},
         {BOUND(horizon_ns), 1000, 10000,
-         "horizon: 999ns is not allowed: it must be between 1us and 3600s",
+         "horizon: 999ns is not allowed: it must be between 1us and 1h",
          "horizon: 10001ns is not allowed: it must be at most as long as slice, which is 10us"},
         {BOUND(hold_ns), 0, 3600000000000, NULL,
-         "hold: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "hold: 3600000000001ns is not allowed: it must be between none and 1h"},
         {BOUND(patience_ns), 0, 3600000000000, NULL,
-         "patience: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "patience: 3600000000001ns is not allowed: it must be between none and 1h"},
         {BOUND(group_slice_ns), 10000, 3600000000000,
-         "group_slice: 9999ns is not allowed: it must be between 10us and 3600s",
-         "group_slice: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
+         "group_slice: 9999ns is not allowed: it must be between 10us and 1h",
+         "group_slice: 3600000000001ns is not allowed: it must be between 10us and 1h"},
         {BOUND(group_excess_percent), 0, 100, NULL,
          "group_excess: 101 is not allowed: it must be between 0 and 100"},
         {BOUND(aging_ns), 0, 3600000000000, NULL,
-         "aging: 3600000000001ns is not allowed: it must be between 0ns and 3600s"},
+         "aging: 3600000000001ns is not allowed: it must be between none and 1h"},
         {BOUND(passed_max), 1, UINT32_MAX,
          "passed_max: 0 is not allowed: it must be between 1 and 4294967295", NULL},
         {BOUND(las_passed_max), 0, UINT32_MAX, NULL, NULL},
         {BOUND(cap_window_ns), 10000, 3600000000000,
-         "cap_window: 9999ns is not allowed: it must be between 10us and 3600s",
-         "cap_window: 3600000000001ns is not allowed: it must be between 10us and 3600s"},
+         "cap_window: 9999ns is not allowed: it must be between 10us and 1h",
+         "cap_window: 3600000000001ns is not allowed: it must be between 10us and 1h"},
         {BOUND(bandwidth_percent), 1, 1000,
          "bandwidth_percent: 0 is not allowed: it must be between 1 and 1000",
          "bandwidth_percent: 1001 is not allowed: it must be between 1 and 1000"},
         {BOUND(batch_percent), 0, 100, NULL,
          "batch_percent: 101 is not allowed: it must be between 0 and 100"},
         {BOUND(slice_ns), 10000, 3599999999999,
-         "slice: 9999ns is not allowed: it must be between 10us and 3600s",
-         "quantum: 3600s is not allowed: it must be longer than slice, which is 3600s: service"},
+         "slice: 9999ns is not allowed: it must be between 10us and 1h",
+         "quantum: 1h is not allowed: it must be longer than slice, which is 1h: service"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check_bound(cases[i].offset, cases[i].size, cases[i].least, "");
@@ -153,11 +172,11 @@ Test(settings, bounds)
         }
     }
     check_bound(BOUND(slice_ns), UINT64_C(3600000000001),
-                "slice: 3600000000001ns is not allowed: it must be between 10us and 3600s");
+                "slice: 3600000000001ns is not allowed: it must be between 10us and 1h");
     check_bound(BOUND(epoch_ns), 9999,
-                "epoch: 9999ns is not allowed: it must be between 10us and 3600s");
+                "epoch: 9999ns is not allowed: it must be between 10us and 1h");
     check_bound(BOUND(quantum_ns), 10000,
-                "quantum: 10us is not allowed: it must be between 10001ns and 3600s");
+                "quantum: 10us is not allowed: it must be between 10001ns and 1h");
 }
 
 Test(settings, a_gpu_has_one_or_two_copy_engines)

@@ -142,8 +142,9 @@ static void limit_note(struct quota *quota, enum limit limit, bool own, const ch
 
 void quota_silence_note(struct quota *quota)
 {
-    line_note(quota, "gpuaasd does not answer, which keeps the limits of the tenant: try again when "
-                     "the machine has time for it, or ask its administrator");
+    line_note(quota,
+              "gpuaasd does not answer, which keeps the limits of the tenant: try again when "
+              "the machine has time for it, or ask its administrator");
 }
 
 void quota_note(struct quota *quota, enum limit limit, const char *text)

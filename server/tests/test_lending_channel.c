@@ -161,9 +161,8 @@ static uint64_t room(struct process *at, uint32_t gpu)
 {
     const struct figures_page *page = &pages[number_of(at)];
     uint64_t left = 0;
-    CUresult rc =
-        quota_room(&at->quota, gpu, atomic_load(&page->seats[0].of[FIGURE_DEVICE_BYTES]),
-                   atomic_load(&page->memory[0][gpu].bytes), &left);
+    CUresult rc = quota_room(&at->quota, gpu, atomic_load(&page->seats[0].of[FIGURE_DEVICE_BYTES]),
+                             atomic_load(&page->memory[0][gpu].bytes), &left);
     return rc == CUDA_SUCCESS ? left : 0;
 }
 

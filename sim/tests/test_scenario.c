@@ -98,8 +98,8 @@ Test(scenario, mistakes_have_words)
         {"[run]\nisolation = none\n" TAIL, "\"none\" is not allowed; allowed: app, packed"},
         {"[run]\nuntil = 5\n" TAIL, "f.ini:2: [run] until: \"5\" is not allowed"},
         {"[run]\nbins = 1\nbins = 2\n" TAIL, "f.ini:3: [run] bins: given twice, first in line 2"},
-        {"[policy]\nhold = 1ms\nquantum = 10ms\nhorizon = 1ms\n" TAIL,
-         "f.ini:3: [policy] quantum: 10ms is not allowed: it must be longer than slice, which is "
+        {"[run]\npolicy = las\n[policy]\nhold = 1ms\nquantum = 10ms\nhorizon = 1ms\n" TAIL,
+         "f.ini:5: [policy] quantum: 10ms is not allowed: it must be longer than slice, which is "
          "10ms"},
         {"[node.x]\ncpus = 1\n" TAIL, "f.ini:2: [node.x]: N must be 0 to"},
         {"[app.]\ntable = MC\n" TAIL, "[app.]: there is no such section"},

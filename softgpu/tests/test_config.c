@@ -103,11 +103,11 @@ Test(config, errors_name_what_is_allowed)
     refused("sms=0", "1 to 1024");
     refused("model=h300", "gtx1080ti");
     refused("copy_engines=0", "1 or 2");
-    refused("kernel_limit=10", "none, or 1ms to 86400s");
+    refused("kernel_limit=10", "none, or 1ms to 24h");
     refused("kernel_limit=0s", "none");
     refused("kernel_limit=999us", "1ms");
-    refused("kernel_limit=2d", "86400s");
-    refused("kernel_limit=18446744074s", "86400s"); /* more than 64 bits of nanoseconds */
+    refused("kernel_limit=2d", "24h");
+    refused("kernel_limit=18446744074s", "24h"); /* more than 64 bits of nanoseconds */
     refused("name=A,name=B", "name is given twice");
     refused("name=A,sms=2,sms=2", "devices are separated by ';'");
     refused("uuid=00112233445566778899aabbccddeeff,uuid=00112233445566778899aabbccddeeff", "uuid");

@@ -140,7 +140,7 @@ def test_scheduling(build):
     text = start_wrong(build, gpu + "policy = las\nquantum = 5ms\nslice = 5ms\n")
     expect_words(text, r":6\b", "quantum: 5ms .* longer than slice, which is 5ms")
     text = start_wrong(build, gpu + "slice = 5\n")
-    expect_words(text, r":5\b", "slice", "ns, us, ms or s")
+    expect_words(text, r":5\b", "slice", "ns, us, ms, s, min or h")
 
 
 def test_missing_file(build):

@@ -108,7 +108,7 @@ def test_wrong(build):
                  "quantum: 1ms is not allowed: it must be longer than slice, which is 10ms"),
                 (["rr", "slice=5ms", "slice=6ms"], USAGE, "slice: given twice"),
                 (["rr", "policy=tfs"], USAGE, "policy: given twice"),
-                (["rr", "slice=5"], USAGE, "ns, us, ms or s"),
+                (["rr", "slice=5"], USAGE, "ns, us, ms, s, min or h"),
                 (["rr", "memory=1GiB"], USAGE, "slice, epoch, quantum"),
                 (["rr", "slice"], USAGE, "KEY=VALUE")):
             admin.wrong(status, "policy", "set", "0", *words, says=says)
