@@ -40,10 +40,12 @@ static enum admin_code place_read(const struct ctl_line *line, json_t *arguments
 }
 
 /* Sets `now` to the drains as they are now, which the caller owns. */
-static enum admin_code drain_look(const struct ctl_line *line, json_t *gpu, json_t **now)
+static enum admin_code drain_look(const struct ctl_line *line, json_t *gpu, json_t **now, char *why,
+                                  size_t why_size)
 {
     json_t *result;
-    enum admin_code code = ctl_ask(line, gpu != NULL ? "gpus" : "health", NULL, &result);
+    enum admin_code code =
+        ctl_ask_quietly(line, gpu != NULL ? "gpus" : "health", NULL, &result, why, why_size);
     if (code != ADMIN_OK) {
         return code;
     }
@@ -54,28 +56,54 @@ static enum admin_code drain_look(const struct ctl_line *line, json_t *gpu, json
     return ADMIN_OK;
 }
 
-/* Waits until nobody is left: up to --timeout, if it is given. */
+/* Whether the drain is at its end; `*code`: how it has ended. Tells how many are left, when that
+ * has changed. */
+static bool drain_is_over(const struct ctl_line *line, const char *name, const json_t *now,
+                          json_int_t *left, enum admin_code *code)
+{
+    const char *state = json_string_value(json_object_get(now, "state"));
+    json_int_t sessions = json_integer_value(json_object_get(now, "sessions"));
+    if (state != NULL && strcmp(state, "drained") == 0) {
+        ctl_note(line, "%s: drained", name);
+        return true;
+    }
+    if (state == NULL || strcmp(state, "draining") != 0) {
+        *code = ctl_wrong(ADMIN_ERROR, "%s: it does not drain any more", name);
+        return true;
+    }
+    if (sessions != *left) {
+        ctl_note(line, "%s: waiting for %d session%s", name, (int)sessions,
+                 sessions == 1 ? "" : "s");
+        *left = sessions;
+    }
+    return false;
+}
+
+/* Waits until nobody is left: up to --timeout, if it is given. Without it a gpuaasd that is silent
+ * for a while is waited for, too. */
 static enum admin_code drain_wait(const struct ctl_line *line, const char *name, json_t *gpu)
 {
     uint64_t until_ns = ga_clock_ns() + line->timeout_s * GA_NS_PER_S;
+    bool silent = false;
+    json_int_t left = -1;
     for (;;) {
-        json_t *now;
-        enum admin_code code = drain_look(line, gpu, &now);
-        if (code != ADMIN_OK) {
+        json_t *now = NULL;
+        char why[1000];
+        enum admin_code code = drain_look(line, gpu, &now, why, sizeof why);
+        bool timed = ctl_has(line, OPTION_TIMEOUT);
+        if (code == ADMIN_TIMEOUT && !timed) {
+            if (!silent) {
+                ctl_note(line, "%s: %s; still waiting", name, why);
+            }
+            silent = true;
+        } else if (code != ADMIN_OK) {
+            return ctl_wrong(code, "%s", why);
+        } else if (drain_is_over(line, name, now, &left, &code)) {
+            json_decref(now);
             return code;
         }
-        const char *state = json_string_value(json_object_get(now, "state"));
-        bool done = state == NULL || strcmp(state, "draining") != 0;
-        bool drained = state != NULL && strcmp(state, "drained") == 0;
         json_decref(now);
-        if (drained) {
-            ctl_note(line, "%s: drained", name);
-            return ADMIN_OK;
-        }
-        if (done) {
-            return ctl_wrong(ADMIN_ERROR, "%s: it does not drain any more", name);
-        }
-        if (ctl_has(line, OPTION_TIMEOUT) && ga_clock_ns() > until_ns) {
+        if (timed && ga_clock_ns() > until_ns) {
             return ctl_wrong(ADMIN_TIMEOUT, "%s: sessions are left after %u s; it drains on", name,
                              line->timeout_s);
         }

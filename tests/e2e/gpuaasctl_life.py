@@ -5,6 +5,7 @@ authority of certificates, reads the audit log, and copies the database."""
 
 import contextlib
 import os
+import signal
 import stat
 import subprocess
 import tempfile
@@ -38,9 +39,28 @@ def test_drain(build):
         expect("state draining -> ready" in text, text)
         harness.run_passing([build.program("hello")], build.remote([server]))
         player.end()
-        admin.run("drain", "node", "--reason", "x", "--wait")
+        told = admin.run("drain", "node", "--reason", "x", "--wait").err.text
+        expect("node: drained" in told, told)
         expect(admin.json("health", status=ERROR)["state"] == "drained", "nobody is left")
         expect("as it was" not in admin.text("undrain", "node"), "back")
+
+
+def test_drain_waits(build):
+    """It tells how many are left; a gpuaasd that is silent for a while does not end the wait."""
+    with ctl.administered(build) as (server, admin), \
+            contextlib.closing(Player(build, build.remote([server]))) as player:
+        player.free()
+        words = [admin.program, "--server", f"unix:{admin.socket}", "drain", "node", "--reason",
+                 "x", "--wait"]
+        with harness.running(words, admin.env) as drain:
+            drain.wait_for_line("node: waiting for 1 session", 20, drain.err)
+            server.kill(signal.SIGSTOP)
+            try:
+                drain.wait_for_line("still waiting", 30, drain.err)
+            finally:
+                server.kill(signal.SIGCONT)
+            player.end()
+            expect(drain.wait(30) == 0 and "node: drained" in drain.err.text, drain.report())
 
 
 def test_drain_gpu(build):
