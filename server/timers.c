@@ -83,6 +83,7 @@ static void heap_remove(struct server_timers *timers, struct server_timer *timer
 void timers_init(struct server_timers *timers, const struct timers_host *host)
 {
     *timers = (struct server_timers){.host = host};
+    timers->turn_ns = timers->awake_ns = timers_now(timers);
 }
 
 uint64_t timers_now(const struct server_timers *timers)
@@ -90,12 +91,24 @@ uint64_t timers_now(const struct server_timers *timers)
     return timers->host->now_ns(timers);
 }
 
+uint64_t timers_awake(const struct server_timers *timers)
+{
+    uint64_t passed_ns = timers_now(timers) - timers->turn_ns;
+    return timers->awake_ns + (passed_ns < TIMERS_TURN_NS ? passed_ns : TIMERS_TURN_NS);
+}
+
 /* The host hears of it once, when all that are due have been called. */
 static void timers_tell(struct server_timers *timers)
 {
-    if (!timers->running) {
-        timers->host->next(timers, timers->first != NULL ? timers->first->at_ns : UINT64_MAX);
+    uint64_t awake_ns = timers_awake(timers), at_ns = UINT64_MAX;
+    if (timers->running) {
+        return;
     }
+    if (timers->first != NULL) {
+        uint64_t due_ns = timers->first->at_ns, wait_ns = due_ns > awake_ns ? due_ns - awake_ns : 0;
+        at_ns = timers_now(timers) + (wait_ns < TIMERS_WAKE_NS ? wait_ns : TIMERS_WAKE_NS);
+    }
+    timers->host->next(timers, at_ns);
 }
 
 static void timer_add(struct server_timers *timers, struct server_timer *timer, uint64_t at_ns)
@@ -115,7 +128,7 @@ void timers_start(struct server_timers *timers, struct server_timer *timer,
     }
     timer->due = due;
     timer->every_ns = every_ms * GA_NS_PER_MS;
-    timer_add(timers, timer, timers_now(timers) + after_ms * GA_NS_PER_MS);
+    timer_add(timers, timer, timers_awake(timers) + after_ms * GA_NS_PER_MS);
     if (first == timer || timers->first == timer) {
         timers_tell(timers);
     }
@@ -135,15 +148,17 @@ void timers_stop(struct server_timers *timers, struct server_timer *timer)
 
 void timers_run(struct server_timers *timers)
 {
-    uint64_t now_ns = timers_now(timers), last = timers->started;
+    uint64_t awake_ns = timers_awake(timers), last = timers->started;
+    timers->awake_ns = awake_ns;
+    timers->turn_ns = timers_now(timers);
     timers->running = true;
-    while (timers->first != NULL && timers->first->at_ns <= now_ns &&
+    while (timers->first != NULL && timers->first->at_ns <= awake_ns &&
            timers->first->order <= last) {
         struct server_timer *timer = timers->first;
         heap_remove(timers, timer);
         timer->runs = false;
         if (timer->every_ns != 0) {
-            timer_add(timers, timer, now_ns + timer->every_ns);
+            timer_add(timers, timer, awake_ns + timer->every_ns);
         }
         timer->due(timer);
     }

@@ -186,16 +186,9 @@ static enum ga_status admin_start(struct gpuaasd *gpuaasd)
     return admin_listen(admin);
 }
 
-static void admin_forgotten(uv_handle_t *handle)
-{
-    struct accept_pause *pause = handle->data;
-    free(ga_container(pause, struct admin, pause));
-}
-
 static void admin_closed(uv_handle_t *handle)
 {
-    struct admin *admin = handle->data;
-    accept_pause_fini(&admin->pause, admin_forgotten);
+    free(handle->data);
 }
 
 static void admin_stop(struct gpuaasd *gpuaasd)
@@ -206,6 +199,7 @@ static void admin_stop(struct gpuaasd *gpuaasd)
         admin_remove(admin);
         admin_conn_close_all(admin);
         if (admin->fd >= 0) {
+            accept_pause_fini(&admin->pause);
             uv_close((uv_handle_t *)&admin->listener, admin_closed);
             close(admin->fd);
         } else {

@@ -2,7 +2,7 @@
 /* Lines in, lines out. Requests that only read long lists of the store are answered in a thread of
  * libuv's pool, and the connection says nothing more meanwhile.
  *
- * Note: a connection outlives its closing until libuv has given back its two handles; by then its
+ * Note: a connection outlives its closing until libuv has given back its handle; by then its
  * struct admin is not used any more. */
 #include "server/admin/admin_conn.h"
 
@@ -34,7 +34,8 @@ struct admin_conn {
     unsigned *count; /* of those that come by the same way */
     struct transport_conn conn;
     uv_poll_t poll;
-    uv_timer_t timer;
+    struct server_timers *timers;
+    struct server_timer timer;
     unsigned handles; /* that have not been closed, and the thread's work */
     bool closing;
     bool working; /* a thread answers the line in the buffer, of `line_bytes`, or a disk is waited
@@ -83,7 +84,7 @@ static void admin_conn_close(struct admin_conn *conn)
         ga_list_remove(&conn->link);
         --*conn->count;
         uv_close((uv_handle_t *)&conn->poll, conn_handle_closed);
-        uv_close((uv_handle_t *)&conn->timer, conn_handle_closed);
+        timers_stop(conn->timers, &conn->timer);
         conn->conn.ops->close(&conn->conn);
     }
 }
@@ -97,9 +98,9 @@ void admin_conn_close_all(struct admin *admin)
 
 static void conn_allow(struct admin_conn *conn, unsigned time_ms);
 
-static void conn_too_slow(uv_timer_t *timer)
+static void conn_too_slow(struct server_timer *timer)
 {
-    struct admin_conn *conn = timer->data;
+    struct admin_conn *conn = ga_container(timer, struct admin_conn, timer);
     if (conn->list != NULL && conn->reply == NULL && conn->used == 0) {
         conn_list_end(conn);
         conn_allow(conn, IDLE_MS);
@@ -111,7 +112,7 @@ static void conn_too_slow(uv_timer_t *timer)
 
 static void conn_allow(struct admin_conn *conn, unsigned time_ms)
 {
-    (void)uv_timer_start(&conn->timer, conn_too_slow, time_ms, 0);
+    timers_start(conn->timers, &conn->timer, conn_too_slow, time_ms, 0);
 }
 
 /* ---- replies */
@@ -225,7 +226,7 @@ static enum ga_status conn_work_begin(struct admin_conn *conn)
     }
     conn->working = true;
     conn->handles++;
-    (void)uv_timer_stop(&conn->timer);
+    timers_stop(conn->timers, &conn->timer);
     return GA_OK;
 }
 
@@ -261,7 +262,7 @@ static enum ga_status conn_flush(struct admin_conn *conn, char *answer)
     conn->answer = answer;
     conn->working = true;
     conn->handles++;
-    (void)uv_timer_stop(&conn->timer);
+    timers_stop(conn->timers, &conn->timer);
     conn->flush.done = conn_flushed;
     flush_ask(&conn->gpuaasd->storage.flush, &conn->flush);
     return GA_AGAIN;
@@ -374,10 +375,9 @@ static struct admin_conn *conn_make(struct admin *admin, const struct transport_
     conn->count = count;
     conn->gpuaasd = admin->gpuaasd;
     conn->conn = taken;
-    conn->handles = 2;
+    conn->handles = 1;
     conn->poll.data = conn;
-    conn->timer.data = conn;
-    (void)uv_timer_init(&admin->gpuaasd->loop, &conn->timer);
+    conn->timers = &admin->gpuaasd->timers.timers;
     ga_list_append(&admin->conns, &conn->link);
     ++*count;
     return conn;

@@ -70,10 +70,12 @@ struct control_application {
     bool counted;           /* its usage has the session (account.c) */
     bool alone, alone_told; /* it has no control connection, and has others; that was logged */
     enum application_closes closes;
-    uint64_t terminated_ns;    /* as timers_now; 0: it is not to go (terminate.h) */
+    uint64_t terminated_ns;    /* as timers_awake; 0: it is not to go (terminate.h) */
     int32_t terminated_result; /* CUresult for what it asks for now */
+    enum application_closes terminated_closes;
     char terminated_why[WIRE_NOTICE_MAX + 1];
     struct auth_grant *grant; /* what it has been admitted with; NULL: auth = off. Owned */
+    uint64_t over_ns;         /* of timers_awake: over a limit of time since then; 0: over none */
     struct limits shown;      /* of its tenant, as they were when it was admitted */
     uint32_t *gpus; /* that it sees, by its own numbers: indexes into the list of gpuaasd */
     uint32_t gpu_count;
@@ -120,6 +122,12 @@ const char *control_application_tenant(const struct control_application *applica
 /* Counts and audits that the application was refused something. */
 void control_application_refused(const struct control_application *application,
                                  const struct refusal *refusal);
+/* Whether its control connection has ended, and no process has said since that its program is there
+ * all the same. */
+static inline bool control_application_seems_gone(const struct control_application *application)
+{
+    return application->alone && !application->alone_told;
+}
 /* Whether it has a seat in any backend process. */
 bool control_application_has_seat(const struct control_application *application);
 /* When its session has begun, which is what `wall-time` counts from: it has opened a device. 0: not

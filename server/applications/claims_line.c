@@ -56,7 +56,7 @@ bool claims_any(const struct control_application *application)
 
 void claims_take_back(const struct control_application *application)
 {
-    uint64_t now = timers_now(application->room->timers);
+    uint64_t now = timers_awake(application->room->timers);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         if (application->seats[i] != NULL) {
             claims_void(application->seats[i], now);
@@ -105,7 +105,7 @@ enum ga_status claims_ask(const struct control_application *application, uint32_
 {
     struct refusal unused;
     struct applications *room = application->room;
-    uint64_t now = timers_now(application->room->timers);
+    uint64_t now = timers_awake(application->room->timers);
     bool mine = place->application != NULL && place->gpu == gpu;
     bool limited = !tenant_may_open(application, gpu, true, &unused);
     bool behind = anybody_minds(application, gpu, mine ? place : NULL);

@@ -9,6 +9,7 @@
 #include "api/cuda_names.h"
 #include "base/clock.h"
 #include "server/applications/application.h"
+#include "server/applications/applications.h"
 #include "server/applications/terminate.h"
 #include "server/seats/seat.h"
 #include "server/tenants/member.h"
@@ -30,9 +31,8 @@ static uint64_t busy_at(const struct seat *seat, uint64_t now)
 static bool time_is_over(const struct limits *limits, enum limit limit, uint64_t since,
                          uint64_t now)
 {
-    uint64_t most_ms = limits->of[limit], age_ns = now - since;
-    return most_ms != LIMIT_NONE && age_ns > TIME_LIMITS_GRACE_NS &&
-           (age_ns - TIME_LIMITS_GRACE_NS) / GA_NS_PER_MS > most_ms;
+    uint64_t most_ms = limits->of[limit];
+    return most_ms != LIMIT_NONE && (now - since) / GA_NS_PER_MS > most_ms;
 }
 
 static void limit_end(struct control_application *application, enum limit limit)
@@ -49,20 +49,36 @@ static void limit_end(struct control_application *application, enum limit limit)
     terminate_application(application, APPLICATION_SPENT, CUDA_ERROR_LAUNCH_FAILED, why);
 }
 
+/* The limit that it is over; LIMIT_COUNT: none. */
+static enum limit limit_over(struct control_application *application, const struct limits *limits,
+                             uint64_t now)
+{
+    uint64_t began = control_application_began(application, now);
+    if (began != 0 && time_is_over(limits, LIMIT_WALL_TIME, began, now)) {
+        return LIMIT_WALL_TIME;
+    }
+    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
+        if (time_is_over(limits, LIMIT_IDLE_TIMEOUT, busy_at(application->seats[i], now), now)) {
+            return LIMIT_IDLE_TIMEOUT;
+        }
+    }
+    return LIMIT_COUNT;
+}
+
 static bool application_turn(struct control_application *application, uint64_t now)
 {
     const struct limits *limits = member_limits(application->tenant, application->member);
-    bool idle = limits->of[LIMIT_IDLE_TIMEOUT] != LIMIT_NONE;
-    uint64_t began = control_application_began(application, now);
-    if (began != 0 && time_is_over(limits, LIMIT_WALL_TIME, began, now)) {
-        limit_end(application, LIMIT_WALL_TIME);
+    uint64_t awake = timers_awake(application->room->timers);
+    enum limit limit = limit_over(application, limits, now);
+    if (limit == LIMIT_COUNT) {
+        application->over_ns = 0;
+    } else if (application->over_ns == 0) {
+        application->over_ns = awake;
+    } else if (awake - application->over_ns > TIME_LIMITS_GRACE_NS) {
+        limit_end(application, limit);
     }
-    for (unsigned i = 0; i < DEVICES_DRIVERS && idle; i++) {
-        if (time_is_over(limits, LIMIT_IDLE_TIMEOUT, busy_at(application->seats[i], now), now)) {
-            limit_end(application, LIMIT_IDLE_TIMEOUT);
-        }
-    }
-    return idle || limits->of[LIMIT_WALL_TIME] != LIMIT_NONE;
+    return limits->of[LIMIT_IDLE_TIMEOUT] != LIMIT_NONE ||
+           limits->of[LIMIT_WALL_TIME] != LIMIT_NONE;
 }
 
 bool time_limits_turn(struct tenant *tenant, uint64_t now_ns)

@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "server/timers.h"
+
 struct clients;
 
 struct accept_pause {
     struct clients *room;
     uv_poll_t *poll; /* of the socket */
     uv_poll_cb readable;
-    uv_timer_t timer;
+    struct server_timer timer;
     bool exhausted; /* that has been logged */
 };
 
@@ -25,7 +27,6 @@ void accept_pause_init(struct accept_pause *pause, struct clients *clients, uv_p
 void accept_pause_begin(struct accept_pause *pause, const char *where);
 /* All have been accepted. */
 void accept_pause_over(struct accept_pause *pause);
-/* `closed`, or NULL: when the loop has forgotten it; data of the handle is the pause. */
-void accept_pause_fini(struct accept_pause *pause, uv_close_cb closed);
+void accept_pause_fini(struct accept_pause *pause);
 
 #endif

@@ -16,17 +16,17 @@ static struct control_client *limited_client(struct pending_entry *entry)
 
 /* ---- time */
 
-static void limit_overdue(uv_timer_t *timer);
+static void limit_overdue(struct server_timer *timer);
 
 /* The timer runs for the one that has been there longest. It may come too early, when that one has
  * gone; never too late. */
 static void limit_watch(struct clients_limit *limit)
 {
     const struct pending_entry *oldest = pending_table_oldest(&limit->table);
-    if (oldest != NULL && limit->limit_ns != 0 && !uv_is_active((uv_handle_t *)&limit->timer)) {
-        uint64_t due_ns = oldest->since_ns + limit->limit_ns, now_ns = ga_clock_ns();
+    if (oldest != NULL && limit->limit_ns != 0 && !limit->timer.runs) {
+        uint64_t due_ns = oldest->since_ns + limit->limit_ns, now_ns = timers_awake(limit->timers);
         uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-        (void)uv_timer_start(&limit->timer, limit_overdue, left_ns / GA_NS_PER_MS + 1, 0);
+        timers_start(limit->timers, &limit->timer, limit_overdue, left_ns / GA_NS_PER_MS + 1, 0);
     }
 }
 
@@ -41,10 +41,10 @@ static void overdue_log(struct control_client *client)
     }
 }
 
-static void limit_overdue(uv_timer_t *timer)
+static void limit_overdue(struct server_timer *timer)
 {
-    struct clients_limit *limit = timer->data;
-    uint64_t now_ns = ga_clock_ns();
+    struct clients_limit *limit = ga_container(timer, struct clients_limit, timer);
+    uint64_t now_ns = timers_awake(limit->timers);
     for (unsigned i = 0; i < OVERDUE_BATCH; i++) {
         struct pending_entry *oldest = pending_table_oldest(&limit->table);
         if (oldest == NULL || now_ns - oldest->since_ns < limit->limit_ns) {
@@ -60,11 +60,8 @@ static enum ga_status limit_init(struct clients *clients, struct clients_limit *
                                  unsigned most, unsigned limit_s)
 {
     limit->limit_ns = limit_s * GA_NS_PER_S;
-    limit->timer.data = limit;
-    GA_TRY(pending_table_init(&limit->table, most));
-    (void)uv_timer_init(clients->loop, &limit->timer);
-    uv_unref((uv_handle_t *)&limit->timer);
-    return GA_OK;
+    limit->timers = clients->timers;
+    return pending_table_init(&limit->table, most);
 }
 
 enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most)
@@ -75,7 +72,6 @@ enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most
     enum ga_status status =
         limit_init(clients, &clients->idle, server->clients, server->idle_timeout_s);
     if (status != GA_OK) {
-        uv_close((uv_handle_t *)&clients->pending.timer, NULL);
         pending_table_fini(&clients->pending.table);
     }
     return status;
@@ -84,7 +80,7 @@ enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most
 static void limit_renew(struct clients_limit *limit, unsigned limit_s)
 {
     limit->limit_ns = limit_s * GA_NS_PER_S;
-    (void)uv_timer_stop(&limit->timer);
+    timers_stop(limit->timers, &limit->timer);
     limit_watch(limit);
 }
 
@@ -98,7 +94,7 @@ void client_limits_fini(struct clients *clients)
 {
     struct clients_limit *limits[] = {&clients->pending, &clients->idle};
     for (unsigned i = 0; i < 2; i++) {
-        uv_close((uv_handle_t *)&limits[i]->timer, NULL);
+        timers_stop(clients->timers, &limits[i]->timer);
         pending_table_fini(&limits[i]->table);
     }
 }
@@ -118,7 +114,7 @@ enum ga_status control_client_pend(struct control_client *client)
     struct pending_table *table = &clients->pending.table;
     uint8_t source[TRANSPORT_SOURCE_BYTES];
     transport_source(&client->conn, source);
-    GA_TRY(pending_table_add(table, &client->limited, source, ga_clock_ns()));
+    GA_TRY(pending_table_add(table, &client->limited, source, timers_awake(clients->timers)));
     if (pending_table_is_over(table)) {
         pending_drop(limited_client(pending_table_victim(table)), "another one needs its place");
     }
@@ -192,7 +188,8 @@ void control_client_idle(struct control_client *client)
         pending_table_remove(&limit->table, &client->limited);
     } else if (client->limited.source == NULL) {
         transport_source(&client->conn, source);
-        if (pending_table_add(&limit->table, &client->limited, source, ga_clock_ns()) != GA_OK) {
+        if (pending_table_add(&limit->table, &client->limited, source,
+                              timers_awake(limit->timers)) != GA_OK) {
             ga_debug("no memory to look after an idle client");
         }
         limit_watch(limit);

@@ -14,7 +14,7 @@ struct control_client;
 
 /* `pending_most`: so many may not have greeted. GA_NO_MEMORY. */
 GA_CHECKED enum ga_status client_limits_init(struct clients *clients, uint32_t pending_most);
-/* Closes the handles; all clients have been closed. */
+/* All clients have been closed. */
 void client_limits_fini(struct clients *clients);
 
 /* The configuration has new times. */

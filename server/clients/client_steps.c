@@ -18,7 +18,7 @@ static void step_run(struct worker_job *job)
     client->step_status = frame_fill(&client->reader, &client->conn);
 }
 
-static void steps_due(uv_timer_t *timer);
+static void steps_due(struct server_timer *timer);
 
 /* The next of the slow ones, as soon as one may go on. NULL: none. */
 static struct pending_entry *steps_next_slow(struct clients *clients)
@@ -29,7 +29,8 @@ static struct pending_entry *steps_next_slow(struct clients *clients)
     }
     uint64_t wait_ns = authentication_slow_wait_ns(clients->access);
     if (wait_ns != 0) {
-        (void)uv_timer_start(&clients->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1, 0);
+        timers_start(clients->timers, &clients->slow_steps, steps_due, wait_ns / GA_NS_PER_MS + 1,
+                     0);
         return NULL;
     }
     return pending_table_next_step(table, true);
@@ -55,9 +56,9 @@ static void steps_give(struct clients *clients)
     }
 }
 
-static void steps_due(uv_timer_t *timer)
+static void steps_due(struct server_timer *timer)
 {
-    steps_give(timer->data);
+    steps_give(ga_container(timer, struct clients, slow_steps));
 }
 
 static void steps_take(struct clients *clients)
@@ -96,13 +97,10 @@ enum ga_status client_steps_init(struct clients *clients)
 {
     GA_TRY(workers_init(&clients->workers));
     clients->steps.data = clients;
-    clients->slow_steps.data = clients;
     if (uv_poll_init(clients->loop, &clients->steps, clients->workers.done_fd) != 0) {
         workers_fini(&clients->workers);
         return GA_NO_MEMORY;
     }
-    (void)uv_timer_init(clients->loop, &clients->slow_steps); /* behind what may fail */
-    uv_unref((uv_handle_t *)&clients->slow_steps);
     (void)uv_poll_start(&clients->steps, UV_READABLE, steps_done);
     uv_unref((uv_handle_t *)&clients->steps);
     return GA_OK;
@@ -113,6 +111,6 @@ void client_steps_fini(struct clients *clients)
     workers_end(&clients->workers);
     steps_take(clients);
     uv_close((uv_handle_t *)&clients->steps, NULL);
-    uv_close((uv_handle_t *)&clients->slow_steps, NULL);
+    timers_stop(clients->timers, &clients->slow_steps);
     workers_fini(&clients->workers);
 }

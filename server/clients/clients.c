@@ -11,6 +11,7 @@ enum ga_status clients_init(struct clients *clients, struct applications *applic
                             uint32_t pending_most, const struct clients_admins *admins)
 {
     *clients = (struct clients){.loop = applications->processes->loop,
+                                .timers = applications->timers,
                                 .conf = applications->conf,
                                 .processes = applications->processes,
                                 .applications = applications,

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "conf/conf.h"
 #include "server/pending.h"
+#include "server/timers.h"
 #include "server/workers.h"
 #include "transport/transport.h"
 
@@ -26,7 +27,8 @@ struct status_sink;
 struct clients_limit {
     struct pending_table table;
     uint64_t limit_ns; /* 0: for ever */
-    uv_timer_t timer;
+    struct server_timers *timers;
+    struct server_timer timer;
 };
 
 /* The part of a room above, for administrators. */
@@ -39,6 +41,7 @@ struct clients_admins {
 
 struct clients {
     uv_loop_t *loop;
+    struct server_timers *timers;
     const struct conf *conf;
     struct processes *processes;
     struct applications *applications;
@@ -50,7 +53,7 @@ struct clients {
     struct clients_limit idle;           /* those that have, and use nothing */
     struct workers workers;              /* for steps of TLS handshakes (client_steps.h) */
     uv_poll_t steps;
-    uv_timer_t slow_steps; /* until it is time for one */
+    struct server_timer slow_steps; /* until it is time for one */
 };
 
 /* All but `clients` is borrowed, and there when it is. `pending_most`: so many may not have

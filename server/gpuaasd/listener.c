@@ -202,7 +202,7 @@ void listeners_close(struct gpuaasd *gpuaasd)
         if (listener->open) {
             listener->open = false;
             uv_close((uv_handle_t *)&listener->poll, NULL);
-            accept_pause_fini(&listener->pause, NULL);
+            accept_pause_fini(&listener->pause);
             listener->listener.ops->close_listener(&listener->listener);
         }
     }

@@ -10,23 +10,36 @@ static uint64_t loop_now(const struct server_timers *timers)
     return ga_clock_ns();
 }
 
-/* The loop's own time lags a little: timers_run is then called too early, and the loop is told
- * again. */
-static void loop_due(uv_timer_t *next)
+static void loop_at_once(uv_idle_t *at_once)
 {
-    timers_run(next->data);
+    (void)at_once; /* that it runs keeps the loop from waiting */
 }
 
+/* The loop polls next, and then calls loop_turned. */
+static void loop_due(uv_timer_t *next)
+{
+    (void)uv_idle_start(&ga_container(next, struct loop_timers, next)->at_once, loop_at_once);
+}
+
+/* The loop's own time lags a little: timers_run may be called too early, and tells it again. */
 static void loop_next(struct server_timers *timers, uint64_t at_ns)
 {
-    uv_timer_t *next = &ga_container(timers, struct loop_timers, timers)->next;
+    struct loop_timers *loop_timers = ga_container(timers, struct loop_timers, timers);
     uint64_t now_ns = ga_clock_ns();
-    uint64_t left_ns = at_ns > now_ns ? at_ns - now_ns : 0;
+    (void)uv_idle_stop(&loop_timers->at_once);
     if (at_ns == UINT64_MAX) {
-        (void)uv_timer_stop(next);
+        (void)uv_timer_stop(&loop_timers->next);
+    } else if (at_ns <= now_ns) {
+        (void)uv_idle_start(&loop_timers->at_once, loop_at_once);
     } else {
-        (void)uv_timer_start(next, loop_due, (left_ns + GA_NS_PER_MS - 1) / GA_NS_PER_MS, 0);
+        uint64_t wait_ms = (at_ns - now_ns + GA_NS_PER_MS - 1) / GA_NS_PER_MS;
+        (void)uv_timer_start(&loop_timers->next, loop_due, wait_ms, 0);
     }
+}
+
+static void loop_turned(uv_check_t *turn)
+{
+    timers_run(&ga_container(turn, struct loop_timers, turn)->timers);
 }
 
 void loop_timers_init(struct loop_timers *loop_timers, uv_loop_t *loop)
@@ -34,12 +47,18 @@ void loop_timers_init(struct loop_timers *loop_timers, uv_loop_t *loop)
     static const struct timers_host host = {.now_ns = loop_now, .next = loop_next};
     timers_init(&loop_timers->timers, &host);
     (void)uv_timer_init(loop, &loop_timers->next);
+    (void)uv_idle_init(loop, &loop_timers->at_once);
+    (void)uv_check_init(loop, &loop_timers->turn);
+    (void)uv_check_start(&loop_timers->turn, loop_turned);
     uv_unref((uv_handle_t *)&loop_timers->next);
-    loop_timers->next.data = &loop_timers->timers;
+    uv_unref((uv_handle_t *)&loop_timers->at_once);
+    uv_unref((uv_handle_t *)&loop_timers->turn);
 }
 
 void loop_timers_fini(struct loop_timers *loop_timers)
 {
     timers_run(&loop_timers->timers);
     uv_close((uv_handle_t *)&loop_timers->next, NULL);
+    uv_close((uv_handle_t *)&loop_timers->at_once, NULL);
+    uv_close((uv_handle_t *)&loop_timers->turn, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timers of the rooms, on the loop of gpuaasd and the clock of the machine: one timer of libuv,
- * for the one that is due next. It does not keep the loop. */
+/* The timers of the rooms, on the loop of gpuaasd and the clock of the machine. A timer of libuv
+ * wakes the loop for the one that is due next; those that are due are called when the loop has
+ * called all whose sockets and processes have something, since libuv would call timers first. None
+ * of the three handles keeps the loop. */
 #ifndef SERVER_GPUAASD_LOOP_TIMERS_H
 #define SERVER_GPUAASD_LOOP_TIMERS_H
 
@@ -11,6 +13,8 @@
 struct loop_timers {
     struct server_timers timers;
     uv_timer_t next;
+    uv_idle_t at_once; /* the loop does not wait */
+    uv_check_t turn;
 };
 
 void loop_timers_init(struct loop_timers *loop_timers, uv_loop_t *loop);

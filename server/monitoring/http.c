@@ -56,7 +56,7 @@ static struct http {
     uv_poll_t listened, poll;
     struct accept_pause pause;
     char url[320];
-    uv_timer_t timer;
+    struct server_timer timer;
 } http;
 
 struct http_conn {
@@ -97,8 +97,8 @@ static struct http_conn *http_conn_begin(int fd)
     uint8_t source[TRANSPORT_SOURCE_BYTES];
     struct http_conn *conn = calloc(1, sizeof *conn);
     transport_source(&transport, source);
-    if (conn == NULL ||
-        pending_table_add(&http.conns, &conn->entry, source, ga_clock_ns()) != GA_OK) {
+    if (conn == NULL || pending_table_add(&http.conns, &conn->entry, source,
+                                          timers_now(http.monitoring->timers)) != GA_OK) {
         free(conn);
         return NULL;
     }
@@ -225,7 +225,7 @@ static enum MHD_Result http_answer(void *user, struct MHD_Connection *connection
 
 static void http_turn(void);
 
-static void http_due(uv_timer_t *timer)
+static void http_due(struct server_timer *timer)
 {
     (void)timer;
     http_turn();
@@ -242,9 +242,9 @@ static void http_turn(void)
     MHD_UNSIGNED_LONG_LONG wait_ms;
     (void)http.calls.MHD_run(http.daemon);
     if (http.calls.MHD_get_timeout(http.daemon, &wait_ms) == MHD_YES) {
-        (void)uv_timer_start(&http.timer, http_due, wait_ms, 0);
+        timers_start(http.monitoring->timers, &http.timer, http_due, wait_ms, 0);
     } else {
-        (void)uv_timer_stop(&http.timer);
+        timers_stop(http.monitoring->timers, &http.timer);
     }
 }
 
@@ -325,13 +325,11 @@ enum ga_status http_start(struct monitoring *monitoring)
         http.daemon = NULL;
         return GA_NO_MEMORY;
     }
-    (void)uv_timer_init(monitoring->loop, &http.timer);
     accept_pause_init(&http.pause, monitoring->clients, &http.listened, http_accept);
     (void)uv_poll_start(&http.poll, UV_READABLE, http_ready);
     (void)uv_poll_start(&http.listened, UV_READABLE, http_accept);
     uv_unref((uv_handle_t *)&http.poll);
     uv_unref((uv_handle_t *)&http.listened);
-    uv_unref((uv_handle_t *)&http.timer);
     return GA_OK;
 }
 
@@ -340,8 +338,8 @@ void http_stop(void)
     if (http.daemon != NULL) {
         uv_close((uv_handle_t *)&http.poll, NULL);
         uv_close((uv_handle_t *)&http.listened, NULL);
-        uv_close((uv_handle_t *)&http.timer, NULL);
-        accept_pause_fini(&http.pause, NULL);
+        timers_stop(http.monitoring->timers, &http.timer);
+        accept_pause_fini(&http.pause);
         http.listener.ops->close_listener(&http.listener);
         http.calls.MHD_stop_daemon(http.daemon);
         pending_table_fini(&http.conns);

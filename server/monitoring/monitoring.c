@@ -7,6 +7,7 @@
 void monitoring_init(struct monitoring *monitoring, struct clients *clients)
 {
     *monitoring = (struct monitoring){.loop = clients->loop,
+                                      .timers = clients->timers,
                                       .conf = clients->conf,
                                       .processes = clients->processes,
                                       .usage = clients->applications->usage,

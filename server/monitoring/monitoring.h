@@ -17,6 +17,7 @@
 /* The rooms that it reads. */
 struct monitoring {
     uv_loop_t *loop;
+    struct server_timers *timers;
     const struct conf *conf;
     struct processes *processes;
     struct usage *usage;

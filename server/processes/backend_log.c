@@ -33,7 +33,7 @@ static bool some_read(struct backend_log *log, uint64_t now_ns)
 
 static void pipe_ready(uv_poll_t *poll, int status, int events);
 
-static void window_passed(uv_timer_t *timer)
+static void window_passed(struct server_timer *timer)
 {
     struct backend_log *log = ga_container(timer, struct backend_log, timer);
     (void)uv_poll_start(&log->poll, UV_READABLE, pipe_ready);
@@ -43,7 +43,7 @@ static void window_passed(uv_timer_t *timer)
 static void pipe_ready(uv_poll_t *poll, int status, int events)
 {
     struct backend_log *log = ga_container(poll, struct backend_log, poll);
-    uint64_t now_ns = ga_clock_ns();
+    uint64_t now_ns = timers_now(log->timers);
     (void)events;
     if (now_ns - log->since_ns >= WINDOW_MS * GA_NS_PER_MS) {
         log->since_ns = now_ns;
@@ -53,7 +53,7 @@ static void pipe_ready(uv_poll_t *poll, int status, int events)
         (void)uv_poll_stop(poll); /* it has closed its end: it is dying, or strange */
     } else if (log->bytes / log->stream.times >= WINDOW_BYTES) {
         (void)uv_poll_stop(poll);
-        (void)uv_timer_start(&log->timer, window_passed, WINDOW_MS, 0);
+        timers_start(log->timers, &log->timer, window_passed, WINDOW_MS, 0);
     }
 }
 
@@ -90,18 +90,18 @@ unsigned backend_log_begin(struct backend_process *process, int fd, bool phases)
     uv_loop_t *loop = process->room->loop;
     unsigned times = phases ? TIMES_PHASES : ga_log_enabled(GA_LOG_DEBUG) ? TIMES_DEBUG : 1;
     log->fd = fd;
-    log->since_ns = ga_clock_ns();
-    log->poll.data = log->timer.data = process;
+    log->timers = process->room->timers;
+    log->since_ns = timers_now(log->timers);
+    log->poll.data = process;
     ga_log_stream_init(&log->stream, times, line_told, process, log->since_ns);
-    (void)uv_timer_init(loop, &log->timer);
     int rc = uv_poll_init(loop, &log->poll, fd);
     log->watched = rc == 0;
     if (rc != 0) {
         ga_warn("lines of a backend process come late: %s", uv_strerror(rc));
-        return 1;
+        return 0;
     }
     (void)uv_poll_start(&log->poll, UV_READABLE, pipe_ready);
-    return 2;
+    return 1;
 }
 
 void backend_log_end(struct backend_log *log)
@@ -109,10 +109,11 @@ void backend_log_end(struct backend_log *log)
     if (log->fd < 0) {
         return;
     }
+    timers_stop(log->timers, &log->timer);
     if (log->watched) {
         (void)uv_poll_stop(&log->poll);
     }
-    for (log->bytes = 0; log->bytes < LEFT_BYTES && some_read(log, ga_clock_ns());) {
+    for (log->bytes = 0; log->bytes < LEFT_BYTES && some_read(log, timers_now(log->timers));) {
     }
     ga_log_stream_end(&log->stream);
     close(log->fd);

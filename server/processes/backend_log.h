@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/log_stream.h"
+#include "server/timers.h"
 
 struct backend_process;
 
@@ -16,8 +17,9 @@ struct backend_log {
     int fd;       /* our end of the pipe; -1: closed */
     bool watched; /* `poll` is a handle of libuv */
     uv_poll_t poll;
-    uv_timer_t timer;  /* until more is read */
-    uint64_t since_ns; /* when the time began in which `bytes` were read */
+    struct server_timers *timers;
+    struct server_timer timer; /* until more is read */
+    uint64_t since_ns;         /* when the time began in which `bytes` were read */
     size_t bytes;
     struct ga_log_stream stream;
 };

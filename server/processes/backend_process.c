@@ -116,7 +116,6 @@ static void log_close(struct backend_process *process)
     if (process->log.watched) {
         handle_close((uv_handle_t *)&process->log.poll);
     }
-    handle_close((uv_handle_t *)&process->log.timer);
 }
 
 static void channel_close(struct backend_process *process)
@@ -154,15 +153,20 @@ void backend_process_kill(struct backend_process *process)
     (void)uv_process_kill(&process->child, SIGKILL);
 }
 
-static void backend_process_overdue(uv_timer_t *timer)
+static void backend_process_overdue(struct server_timer *timer)
 {
-    struct backend_process *process = timer->data;
+    struct backend_process *process = ga_container(timer, struct backend_process, timer);
     if (!process->ending && !process->warm) {
         snprintf(process->why, sizeof process->why, "the backend process is not ready in time");
         ga_warn_of(client_of(process), "backend process %d of %s is not ready in time",
                    process->child.pid, label_of(process));
     }
     backend_process_kill(process);
+}
+
+static void time_limit(struct backend_process *process, uint64_t limit_ms)
+{
+    timers_start(process->room->timers, &process->timer, backend_process_overdue, limit_ms, 0);
 }
 
 /* A failure of the process is one for all that wait for it. */
@@ -184,7 +188,7 @@ static void forbidden_take(struct backend_process *process, const struct channel
         snprintf(process->why, sizeof process->why,
                  "the backend process made a system call that its sandbox does not allow");
         forbidden_log(client_of(process), process->child.pid, label_of(process), packet->call);
-        (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
+        time_limit(process, PROCESS_END_MS);
     }
 }
 
@@ -193,7 +197,7 @@ static void packet_take(struct backend_process *process, const union channel_pac
     struct process_seat *seat = process_seat_find(process, channel_packet_seat(packet));
     if (packet->kind == CHANNEL_WARM && !process->warm) {
         process->warm = true;
-        (void)uv_timer_stop(&process->timer);
+        timers_stop(process->room->timers, &process->timer);
     } else if (packet->kind == CHANNEL_ENDED && seat != NULL && process->outlives) {
         seat->ops->ended(seat, "it has ended");
     } else if (seat != NULL) {
@@ -247,7 +251,7 @@ static void backend_process_exited(uv_process_t *child, int64_t status, int sign
         process->events->ended(process, why);
     }
     process->owner = NULL;
-    handle_close((uv_handle_t *)&process->timer);
+    timers_stop(process->room->timers, &process->timer);
     handle_close((uv_handle_t *)&process->child);
 }
 
@@ -261,7 +265,7 @@ static bool channel_read(struct backend_process *process, int status)
         seats_close(process);
         (void)uv_poll_stop(&process->poll); /* it is dying: its exit is reported next */
         if (uv_is_active((uv_handle_t *)&process->child) && !process->ending) {
-            (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
+            time_limit(process, PROCESS_END_MS);
         }
         return false;
     }
@@ -380,7 +384,6 @@ static enum ga_status process_prepare(struct backend_process *process,
     channel_queue_init(&process->queue, WAITING_MAX, WAITING_PASSED_MAX);
     process->child.data = process;
     process->poll.data = process;
-    process->timer.data = process;
     if (setup->turns != 0 &&
         process->room->turns->begin(process) != GA_OK) { /* it would escape the policy */
         return GA_NO_MEMORY;
@@ -393,9 +396,8 @@ static enum ga_status process_prepare(struct backend_process *process,
         process_turns_end(process);
         return GA_NO_MEMORY;
     }
-    (void)uv_timer_init(loop, &process->timer);
     process->handles =
-        3 + backend_log_begin(process, process->ends.our_log, setup->conf.record_phases);
+        2 + backend_log_begin(process, process->ends.our_log, setup->conf.record_phases);
     process->ends.our_log = -1; /* the log's */
     return GA_OK;
 }
@@ -421,7 +423,7 @@ enum ga_status backend_process_start(struct processes *room, const struct channe
                                         .figures = ends.our_figures,
                                         .ends = ends,
                                         .number = ++last_number,
-                                        .started_ns = ga_clock_ns(),
+                                        .started_ns = timers_now(room->timers),
                                         .seat_limit = setup->seats,
                                         .outlives = setup->outlives != 0};
     if (process_prepare(process, setup, why, why_size) != GA_OK) {
@@ -441,11 +443,10 @@ enum ga_status backend_process_start(struct processes *room, const struct channe
         process->ending = true;
         channel_close(process);
         log_close(process);
-        handle_close((uv_handle_t *)&process->timer);
         handle_close((uv_handle_t *)&process->child);
         return GA_LOST;
     }
-    (void)uv_timer_start(&process->timer, backend_process_overdue, (uint64_t)timeout_s * 1000, 0);
+    time_limit(process, (uint64_t)timeout_s * 1000);
     (void)uv_poll_start(&process->poll, UV_READABLE, channel_ready);
     if (GA_FAILPOINT("gpuaasd: before the setup") ||
         channel_send(process->fd, setup, sizeof *setup) != GA_OK) {
@@ -464,8 +465,6 @@ void backend_process_end(struct backend_process *process)
         (void)GA_FAILPOINT("gpuaasd: before a backend process is ended");
         process->ending = true;
         channel_close(process);
-        if (!uv_is_closing((uv_handle_t *)&process->timer)) {
-            (void)uv_timer_start(&process->timer, backend_process_overdue, PROCESS_END_MS, 0);
-        }
+        time_limit(process, PROCESS_END_MS);
     }
 }

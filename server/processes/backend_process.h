@@ -58,7 +58,7 @@ struct backend_process {
     bool deaf;                  /* so much waited that some was lost */
     uv_process_t child;
     uv_poll_t poll;
-    uv_timer_t timer; /* until warm: the limit; when ending: until it is killed */
+    struct server_timer timer; /* until warm: the limit; when ending: until it is killed */
     struct backend_log log;
     unsigned handles;               /* of libuv, still open */
     char why[2 * CHANNEL_TEXT_MAX]; /* cause of its failure as it has told; empty: none told */

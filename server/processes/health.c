@@ -95,16 +95,16 @@ static const struct backend_process_events check_events = {.packet = check_packe
 
 /* ---- when there is one */
 
-static void check_due(uv_timer_t *timer)
+static void check_due(struct server_timer *timer)
 {
-    struct health_check *check = timer->data;
+    struct health_check *check = ga_container(timer, struct health_check, timer);
     struct processes *room = check->room;
     enum conf_driver driver = (enum conf_driver)(check - room->health);
     if (check->process != NULL || !room->serving || room->conf->server.health_check_s == 0) {
         return;
     }
     check->faults = 0;
-    check->began_ns = ga_clock_ns();
+    check->began_ns = timers_now(room->timers);
     for (uint32_t i = 0; i < room->devices.count; i++) {
         if (room->devices.all[i].gpu->driver == driver) {
             room->devices.all[i].health.answered = false;
@@ -120,8 +120,8 @@ static void check_due(uv_timer_t *timer)
 static void check_later(struct health_check *check, uint64_t in_ms)
 {
     if (check->room->serving && check->room->conf->server.health_check_s != 0 &&
-        !uv_is_active((uv_handle_t *)&check->timer)) {
-        (void)uv_timer_start(&check->timer, check_due, in_ms, 0);
+        !check->timer.runs) {
+        timers_start(check->room->timers, &check->timer, check_due, in_ms, 0);
     }
 }
 
@@ -129,7 +129,7 @@ void health_suspect(struct processes *room, enum conf_driver driver)
 {
     struct health_check *check = &room->health[driver];
     uint64_t next_ns = check->began_ns + room->conf->server.health_check_s * GA_NS_PER_S;
-    uint64_t now_ns = ga_clock_ns();
+    uint64_t now_ns = timers_now(room->timers);
     bool soon = check->began_ns != 0 && next_ns > now_ns;
     check_later(check, soon ? (next_ns - now_ns) / GA_NS_PER_MS + 1 : 0);
 }
@@ -148,18 +148,7 @@ void health_session_ended(struct processes *room, enum conf_driver driver, bool 
 void health_init(struct processes *room)
 {
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        struct health_check *check = &room->health[i];
-        check->room = room;
-        check->timer.data = check;
-        (void)uv_timer_init(room->loop, &check->timer);
-        uv_unref((uv_handle_t *)&check->timer);
-    }
-}
-
-void health_fini(struct processes *room)
-{
-    for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        uv_close((uv_handle_t *)&room->health[i].timer, NULL);
+        room->health[i].room = room;
     }
 }
 
@@ -168,7 +157,7 @@ void health_stop(struct processes *room)
     room->serving = false;
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
         struct health_check *check = &room->health[i];
-        (void)uv_timer_stop(&check->timer);
+        timers_stop(room->timers, &check->timer);
         if (check->process != NULL) {
             backend_process_end(check->process);
             check->process = NULL;

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
 #include "base/status.h"
 #include "conf/conf.h"
 #include "server/channel.h"
+#include "server/timers.h"
 
 struct backend_process;
 struct backend_process_events;
@@ -31,7 +31,7 @@ struct health {
 struct health_check {
     struct processes *room;
     struct backend_process *process; /* NULL: no check goes on */
-    uv_timer_t timer;                /* until the next one is due */
+    struct server_timer timer;       /* until the next one is due */
     unsigned faults;                 /* sessions in succession that have ended by an error */
     uint64_t began_ns;               /* the last one; 0: none */
 };
@@ -39,7 +39,6 @@ struct health_check {
 void health_init(struct processes *room);
 /* No check goes on from now on. */
 void health_stop(struct processes *room);
-void health_fini(struct processes *room);
 /* Starts a process that reports on all GPUs of the driver. An error has been logged. */
 GA_CHECKED enum ga_status health_probe(struct processes *room, enum conf_driver driver,
                                        enum channel_probe probe,

@@ -41,6 +41,5 @@ void processes_end(struct processes *processes, bool at_once)
 
 void processes_fini(struct processes *processes)
 {
-    health_fini(processes);
     images_fini(&processes->images);
 }

@@ -66,7 +66,7 @@ static enum ga_status spare_start(struct warm_pool *pool, struct backend_process
     return status;
 }
 
-static void refill(uv_timer_t *timer);
+static void refill(struct server_timer *timer);
 
 static void refill_later(struct warm_pool *pool)
 {
@@ -75,8 +75,8 @@ static void refill_later(struct warm_pool *pool)
         delay_ms *= 2;
     }
     delay_ms = delay_ms < REFILL_MS_MAX ? delay_ms : REFILL_MS_MAX;
-    if (pool->count < pool->wanted && !uv_is_active((uv_handle_t *)&pool->refill)) {
-        (void)uv_timer_start(&pool->refill, refill, delay_ms, 0);
+    if (pool->count < pool->wanted && !pool->refill.runs) {
+        timers_start(pool->room->timers, &pool->refill, refill, delay_ms, 0);
     }
 }
 
@@ -89,9 +89,9 @@ static void spare_died(struct warm_pool *pool, bool young)
     refill_later(pool);
 }
 
-static void refill(uv_timer_t *timer)
+static void refill(struct server_timer *timer)
 {
-    struct warm_pool *pool = timer->data;
+    struct warm_pool *pool = ga_container(timer, struct warm_pool, refill);
     while (pool->count < pool->wanted) {
         char why[300];
         struct backend_process *process;
@@ -119,7 +119,7 @@ static void spare_ended(struct backend_process *process, const char *why)
     for (unsigned i = 0; i < pool->count; i++) {
         if (pool->processes[i] == process) {
             warm_pool_forget(pool, i);
-            spare_died(pool, ga_clock_ns() - process->started_ns < YOUNG_NS);
+            spare_died(pool, timers_now(pool->room->timers) - process->started_ns < YOUNG_NS);
             return;
         }
     }
@@ -129,8 +129,6 @@ void warm_pool_start(struct warm_pool *pool, struct processes *room, enum conf_d
 {
     uint32_t wanted = room->conf->server.spare_backends;
     *pool = (struct warm_pool){.room = room, .driver = driver};
-    pool->refill.data = pool;
-    (void)uv_timer_init(room->loop, &pool->refill);
     if (devices_seen(&room->devices, driver)) {
         pool->wanted = wanted < WARM_POOL_MAX ? wanted : WARM_POOL_MAX;
         refill(&pool->refill);
@@ -155,8 +153,8 @@ void warm_pool_renew(struct warm_pool *pool)
 void warm_pool_stop(struct warm_pool *pool)
 {
     pool->wanted = 0;
-    if (pool->room != NULL && !uv_is_closing((uv_handle_t *)&pool->refill)) {
-        uv_close((uv_handle_t *)&pool->refill, NULL);
+    if (pool->room != NULL) {
+        timers_stop(pool->room->timers, &pool->refill);
     }
 }
 

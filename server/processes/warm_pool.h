@@ -6,10 +6,9 @@
 #ifndef SERVER_PROCESSES_WARM_POOL_H
 #define SERVER_PROCESSES_WARM_POOL_H
 
-#include <uv.h>
-
 #include "base/status.h"
 #include "conf/conf.h"
+#include "server/timers.h"
 
 #define WARM_POOL_MAX 64u
 
@@ -22,7 +21,7 @@ struct warm_pool {
     struct backend_process *processes[WARM_POOL_MAX]; /* the oldest first */
     unsigned count, wanted;
     unsigned deaths; /* in a row, of young ones */
-    uv_timer_t refill;
+    struct server_timer refill;
 };
 
 /* Begins to keep as many as the configuration says; none if no GPU has this driver. */

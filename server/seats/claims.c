@@ -22,7 +22,8 @@ void claims_made(struct seat *seat, uint32_t gpu)
 {
     if (!gpu_set_has(seat->gpus, gpu)) {
         gpu_set_add(seat->claimed, gpu);
-        seat->claims[gpu] = (struct claim){.made_ns = seat_now(seat), .ticket = seat->tickets_sent};
+        seat->claims[gpu] =
+            (struct claim){.made_ns = seat_awake(seat), .ticket = seat->tickets_sent};
     }
 }
 

@@ -24,7 +24,7 @@
 struct channel_claim;
 struct seat;
 
-/* The claim of a seat on a GPU. */
+/* The claim of a seat on a GPU. Times are those of timers_awake. */
 struct claim {
     uint64_t made_ns;  /* when the last ticket for it was given */
     uint64_t asked_ns; /* since when it is to be taken back; 0: it is not */
@@ -42,7 +42,7 @@ GA_CHECKED enum ga_status claims_room(struct seat *seat);
 void claims_made(struct seat *seat, uint32_t gpu);
 /* The seat has opened the GPU. */
 void claims_bound(struct seat *seat, uint32_t gpu);
-/* All claims of the seat are taken back. */
+/* All claims of the seat are taken back. `now`: as timers_awake. */
 void claims_void(struct seat *seat, uint64_t now);
 /* Its claim on this GPU (`only` UINT32_MAX: on any) is in the way: it is taken back, unless it is
  * safe still. Adds to `found`. */

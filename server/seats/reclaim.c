@@ -79,7 +79,7 @@ bool reclaim_is(const struct channel_request *packet)
 void reclaim_answer(struct seat *seat, struct channel_request *packet)
 {
     struct reclaim_asker *asker = &seat->reclaim;
-    uint64_t now = seat_now(seat);
+    uint64_t now = seat_awake(seat);
     bool start = packet->bytes != 0;
     packet->result = CUDA_SUCCESS;
     if (packet->verb == CHANNEL_TRIMMED) {

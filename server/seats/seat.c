@@ -45,6 +45,11 @@ uint64_t seat_now(const struct seat *seat)
     return timers_now(timers_of(seat));
 }
 
+uint64_t seat_awake(const struct seat *seat)
+{
+    return timers_awake(timers_of(seat));
+}
+
 static struct seat *seat_timed(struct server_timer *timer)
 {
     return ga_container(timer, struct seat, timer);

@@ -125,8 +125,9 @@ void seat_watch_end(struct seat *seat);
 /* The application uses it no more, and must end. No more callbacks. */
 void seat_leave(struct seat *seat);
 
-/* The time, as its room has it. */
+/* Both times, as its room has them (server/timers.h). */
 uint64_t seat_now(const struct seat *seat);
+uint64_t seat_awake(const struct seat *seat);
 
 /* The one of this number in a process; NULL: it is free. */
 struct seat *seat_in(const struct backend_process *process, unsigned number);

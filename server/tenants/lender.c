@@ -41,6 +41,11 @@ uint64_t lender_now(const struct tenant *tenant)
     return timers_now(tenant->table->timers);
 }
 
+static uint64_t lender_awake(const struct tenant *tenant)
+{
+    return timers_awake(tenant->table->timers);
+}
+
 enum ga_status lender_init(struct lender *lender, uint32_t gpu_count)
 {
     *lender = (struct lender){.movers = 1, .shared_fd = -1};
@@ -84,7 +89,7 @@ enum ga_status lender_seat_begin(struct lender_seat *seat)
     }
     ga_list_append(&lender->seats, &seat->link);
     boundless_lend(seat);
-    if (lender_divide(seat->tenant, lender_now(seat->tenant))) {
+    if (lender_divide(seat->tenant, lender_awake(seat->tenant))) {
         tenant_wait(seat->tenant);
     }
     return GA_OK;
@@ -109,7 +114,7 @@ void lender_seat_end(struct lender_seat *seat)
     seat->wanted.kind = 0;
     ga_list_remove(&seat->link);
     lender_changed(lender_of(seat));
-    (void)lender_turn(seat->tenant, lender_now(seat->tenant));
+    (void)lender_turn(seat->tenant, lender_awake(seat->tenant));
 }
 
 /* ---- recalling */
@@ -291,8 +296,8 @@ static void wish_take(struct lender_seat *seat, const struct channel_request *pa
     }
     asker->wanted = *packet;
     asker->turn = recall_all(lender);
-    asker->until_ns = lender_now(tenant) + PATIENCE_NS;
-    if (lender_turn(tenant, lender_now(tenant))) {
+    asker->until_ns = lender_awake(tenant) + PATIENCE_NS;
+    if (lender_turn(tenant, lender_awake(tenant))) {
         tenant_wait(tenant);
     }
 }
@@ -304,7 +309,7 @@ static void recalled_take(struct lender_seat *seat, const struct channel_request
         at->answered = at->told;
         recall_tell(seat);
     }
-    (void)lender_turn(seat->tenant, lender_now(seat->tenant));
+    (void)lender_turn(seat->tenant, lender_awake(seat->tenant));
 }
 
 static void room_take(struct lender_seat *seat, const struct channel_request *packet)
@@ -364,10 +369,10 @@ void lender_limits(struct tenant *tenant)
         limits_tell(lender_seat_of(at));
     }
     (void)recall_all(lender); /* what was lent under a higher limit */
-    if (lender_divide(tenant, lender_now(tenant))) {
+    if (lender_divide(tenant, lender_awake(tenant))) {
         tenant_wait(tenant);
     }
-    (void)lender_turn(tenant, lender_now(tenant));
+    (void)lender_turn(tenant, lender_awake(tenant));
 }
 
 bool lender_divide(struct tenant *tenant, uint64_t now)

@@ -13,12 +13,12 @@ static void tenants_turn(struct server_timer *timer)
 {
     struct tenant_table *table = ga_container(timer, struct tenant_table, timer);
     bool waits = false;
-    uint64_t now = timers_now(table->timers);
+    uint64_t now = timers_now(table->timers), awake = timers_awake(table->timers);
     ga_list_each (at, next, &table->all) {
         struct tenant *tenant = ga_container(at, struct tenant, link);
         tenant_keep(tenant); /* its last application may end */
-        waits = lender_turn(tenant, now) || waits;
-        waits = lender_divide(tenant, now) || waits;
+        waits = lender_turn(tenant, awake) || waits;
+        waits = lender_divide(tenant, awake) || waits;
         waits = (table->hooks != NULL && table->hooks->turn(tenant, now)) || waits;
         tenant_drop(tenant);
     }

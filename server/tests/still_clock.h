@@ -26,16 +26,27 @@ static inline void still_clock_next(struct server_timers *timers, uint64_t at_ns
 static inline void still_clock_init(struct still_clock *clock)
 {
     static const struct timers_host host = {.now_ns = still_clock_now, .next = still_clock_next};
-    timers_init(&clock->timers, &host);
     clock->now_ns = 7 * GA_NS_PER_S;
+    timers_init(&clock->timers, &host);
     clock->next_ns = UINT64_MAX;
 }
 
-/* Lets time pass at once, and calls the timers that are due then. */
-static inline void still_clock_pass(struct still_clock *clock, uint64_t ms)
+/* Time passes while the host stands still; it turns once then. */
+static inline void still_clock_stall(struct still_clock *clock, uint64_t ms)
 {
     clock->now_ns += ms * GA_NS_PER_MS;
     timers_run(&clock->timers);
+}
+
+/* Lets time pass, in as few turns as the host would have without timers, and calls those that are
+ * due in each. */
+static inline void still_clock_pass(struct still_clock *clock, uint64_t ms)
+{
+    const uint64_t turn_ms = TIMERS_TURN_NS / GA_NS_PER_MS;
+    for (; ms > turn_ms; ms -= turn_ms) {
+        still_clock_stall(clock, turn_ms);
+    }
+    still_clock_stall(clock, ms);
 }
 
 #endif

@@ -151,6 +151,73 @@ Test(timers, a_timer_may_free_itself)
     cr_assert_str_eq(called, "a");
 }
 
+/* ---- a host that stands still */
+
+Test(timers, a_stall_counts_for_one_turn)
+{
+    const uint64_t turn_ms = TIMERS_TURN_NS / GA_NS_PER_MS, began_ns = still.now_ns;
+    timers_start(&still.timers, &all[0].timer, note, 3000, 0);
+    timers_start(&still.timers, &all[1].timer, note, turn_ms, 0);
+    still_clock_stall(&still, 10000);
+    cr_assert_str_eq(called, "b");
+    cr_assert_eq(timers_now(&still.timers), began_ns + 10000 * GA_NS_PER_MS, "what is booked");
+    cr_assert_eq(timers_awake(&still.timers), began_ns + TIMERS_TURN_NS);
+    pass(3000 - turn_ms - 1);
+    cr_assert_str_eq(called, "b");
+    pass(1);
+    cr_assert_str_eq(called, "ba");
+}
+
+static void note_and_stand_still(struct server_timer *timer)
+{
+    (void)one_of(timer);
+    still.now_ns += 10000 * GA_NS_PER_MS;
+}
+
+Test(timers, a_timer_that_takes_long_does_not_make_others_due)
+{
+    timers_start(&still.timers, &all[0].timer, note_and_stand_still, 1, 0);
+    timers_start(&still.timers, &all[1].timer, note, 1000, 0);
+    pass(1);
+    pass(0);
+    cr_assert_str_eq(called, "a");
+    pass(1000);
+    cr_assert_str_eq(called, "ab");
+}
+
+/* Several turns may be needed to read all that has come in a stall. */
+Test(timers, a_timer_that_is_started_after_a_stall_has_its_whole_time)
+{
+    still.now_ns += 10000 * GA_NS_PER_MS;
+    timers_start(&still.timers, &all[0].timer, note, 200, 0); /* by what was read in that turn */
+    still_clock_stall(&still, 0);
+    pass(199);
+    cr_assert_str_eq(called, "");
+    pass(1);
+    cr_assert_str_eq(called, "a");
+}
+
+Test(timers, the_host_wakes_more_often_than_a_turn_counts)
+{
+    timers_start(&still.timers, &all[0].timer, note, 60000, 0);
+    for (uint64_t ms = 0; ms < 60000; ms += TIMERS_WAKE_NS / GA_NS_PER_MS) {
+        cr_assert_eq(still.next_ns, still.now_ns + TIMERS_WAKE_NS);
+        still_clock_stall(&still, (still.next_ns - still.now_ns) / GA_NS_PER_MS);
+    }
+    cr_assert_str_eq(called, "a");
+    cr_assert_eq(still.next_ns, UINT64_MAX, "without a timer it sleeps");
+}
+
+Test(timers, a_host_that_has_slept_without_timers_has_not_stood_still_for_them)
+{
+    still_clock_stall(&still, 3600 * 1000);
+    timers_start(&still.timers, &all[0].timer, note, 1000, 0);
+    pass(999);
+    cr_assert_str_eq(called, "");
+    pass(1);
+    cr_assert_str_eq(called, "a");
+}
+
 /* ---- any number of them, against a table */
 
 static uint64_t chance = 1;
