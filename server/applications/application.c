@@ -153,7 +153,9 @@ static void application_audit_close(const struct control_application *applicatio
     const struct audit_program program = audit_program_of(application);
     audit_closes(&application->room->access->audit, &program,
                  timers_now(application->room->timers) - application->began_ns,
-                 application->terminated_ns != 0 ? application->terminated_why : "ended");
+                 application->terminated_ns != 0 && !control_application_seems_gone(application)
+                     ? application->terminated_why
+                     : "ended");
 }
 
 void control_application_end(struct control_application *application)
@@ -262,6 +264,9 @@ control_application_rejoin(const struct control_application *application,
         return NULL;
     }
     control_application_keep(known);
+    if (control_application_seems_gone(known)) {
+        terminate_found(known);
+    }
     application_not_alone(known);
     if (known->closes == APPLICATION_RESET || known->closes == APPLICATION_SILENT) {
         known->closes = APPLICATION_LEAVES; /* it is here again */

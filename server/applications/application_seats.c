@@ -9,6 +9,7 @@
 #include "server/applications/application.h"
 #include "server/applications/applications.h"
 #include "server/applications/scheduling_terms.h"
+#include "server/applications/terminate.h"
 #include "server/seats/claims.h"
 #include "server/seats/seat.h"
 #include "server/turns/scheduler.h"
@@ -112,6 +113,7 @@ static void application_packet(struct seat *seat, const union channel_packet *pa
             ga_info_of(application->address,
                        "%s: goes on without its control connection, which has ended",
                        application->label);
+            terminate_found(application);
         }
         return;
     case CHANNEL_IDLE:
@@ -168,7 +170,8 @@ static uint64_t application_terms(const struct seat *seat, struct scheduler_term
 
 static const char *application_reason(const struct seat *seat)
 {
-    return seat->application->terminated_why;
+    const struct control_application *application = seat->application;
+    return control_application_seems_gone(application) ? "" : application->terminated_why;
 }
 
 static void application_seat_gone(struct seat *seat, bool claimed)

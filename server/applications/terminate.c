@@ -55,10 +55,25 @@ static void connections_end(struct control_application *application)
     control_application_drop(application);
 }
 
+/* The program is there: it does not end by itself. */
+static void terminate_hold(struct control_application *application)
+{
+    ga_warn_of(application->address, "%s: ended: %s", application->label,
+               application->terminated_why);
+    application->closes = application->terminated_closes;
+}
+
+void terminate_found(struct control_application *application)
+{
+    if (application->terminated_ns != 0) {
+        terminate_hold(application);
+    }
+}
+
 static void terminate_turn(struct server_timer *timer)
 {
     struct applications *room = ga_container(timer, struct applications, terminations);
-    uint64_t now_ns = timers_now(room->timers);
+    uint64_t now_ns = timers_awake(room->timers);
     bool any = false;
     ga_list_each (at, next, &room->all) {
         struct control_application *application =
@@ -68,6 +83,11 @@ static void terminate_turn(struct server_timer *timer)
         }
         any = true;
         if (now_ns - application->terminated_ns >= SESSIONS_NS) {
+            if (control_application_seems_gone(
+                    application)) { /* its process has not gone with it */
+                application->alone_told = true;
+                terminate_hold(application);
+            }
             sessions_end(application);
         }
         if (now_ns - application->terminated_ns >= CONTROL_NS) {
@@ -86,11 +106,13 @@ void terminate_application(struct control_application *application, enum applica
     if (application->terminated_ns != 0) {
         return;
     }
-    ga_warn_of(application->address, "%s: ended: %s", application->label, why);
-    application->terminated_ns = timers_now(room->timers);
-    application->closes = closes;
+    application->terminated_ns = timers_awake(room->timers);
+    application->terminated_closes = closes;
     application->terminated_result = result;
     snprintf(application->terminated_why, sizeof application->terminated_why, "%s", why);
+    if (!control_application_seems_gone(application)) {
+        terminate_hold(application);
+    }
     terminate_send(application, WIRE_NOTICE_END, why);
     timers_start(room->timers, &room->terminations, terminate_turn, TURN_MS, TURN_MS);
 }

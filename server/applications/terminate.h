@@ -16,8 +16,10 @@ void terminate_fini(struct applications *room);
 void application_notice(struct control_application *application, const char *text);
 /* Ends it: each later call of the program answers 719, and a line on its stderr says `why`. Its
  * requests to gpuaasd in this time are refused with `result` (CUresult). It is gone within three
- * seconds. */
+ * seconds. One that seems gone has ended by itself, unless it is found to be there. */
 void terminate_application(struct control_application *application, enum application_closes closes,
                            int32_t result, const char *why);
+/* It seemed gone, and is there. */
+void terminate_found(struct control_application *application);
 
 #endif
