@@ -59,7 +59,7 @@
  * process keeps a descriptor. */
 #define CHANNEL_SHARES_MAX 1024u
 /* Memory of others that an application may have open at a time. */
-#define CHANNEL_HOLDS_MAX 65536u
+#define CHANNEL_OPENINGS_MAX 65536u
 /* The amount that is lent at a time, where so much is left; and where nothing limits it: a piece
  * that no application uses up. */
 #define CHANNEL_GRAIN_BYTES   (UINT64_C(64) << 20)
@@ -116,13 +116,13 @@ enum channel_verb {
      * ROOM: what the limits leave beside what others have: on all GPUs (`bytes`), and on the GPU
      * `address` (`offset`); with `mapping_bytes` 1 that stays so until struct figures_tenant
      * (figures.h) tells of a change that is not the process's own. The first answer to LEND or ROOM
-     * of a tenant with limits of device memory says by `hold` 1 that it brings the descriptor of
+     * of a tenant with limits of device memory says by `opening` 1 that it brings the descriptor of
      * that memory. */
     CHANNEL_LEND,
     CHANNEL_RETURN,
     CHANNEL_RECALL,
     CHANNEL_ROOM,
-    CHANNEL_CLOSE, /* what OPEN has given (`hold`) is not open any more, or has never been */
+    CHANNEL_CLOSE, /* what OPEN has given (`opening`) is not open any more, or has never been */
 };
 /* The kinds of lent amounts. Objects have no bytes: they are counted. */
 enum channel_lent {
@@ -294,9 +294,9 @@ struct channel_request {
      * much of it is charged to others from now on. */
     uint64_t address, bytes, offset, mapping_bytes;
     uint8_t event[64]; /* CUipcEventHandle */
-    /* The hold on memory that another application has made: a number from the answer to OPEN, for
-     * CLOSE, and for SHARE of the same memory. 0: none. */
-    uint64_t hold;
+    /* The opening of memory that another application has made: a number from the answer to OPEN,
+     * for CLOSE, and for SHARE of the same memory. 0: none. */
+    uint64_t opening;
     uint32_t gpu; /* SHARE of memory: where it lies, an index into the list that clients see */
 };
 

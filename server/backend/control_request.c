@@ -18,14 +18,14 @@ void control_request_answered(struct backend *backend, const struct channel_requ
     bool late = !question->waiting || packet->number != question->packet.number;
     struct quota *quota = seats_quota(backend, packet->seat);
     if (quota != NULL && (packet->verb == CHANNEL_LEND || packet->verb == CHANNEL_ROOM)) {
-        quota_share(quota, packet->hold != 0, fd);
-        fd = packet->hold != 0 ? -1 : fd;
+        quota_share(quota, packet->opening != 0, fd);
+        fd = packet->opening != 0 ? -1 : fd;
     }
     if (packet->verb == CHANNEL_LEND && quota != NULL) {
         quota_answered(quota, packet, late ? 0 : question->packet.bytes);
     }
     if (late) {
-        if (packet->verb == CHANNEL_OPEN && packet->hold != 0) {
+        if (packet->verb == CHANNEL_OPEN && packet->opening != 0) {
             struct channel_request back = *packet;
             back.verb = CHANNEL_CLOSE;
             (void)!outbox_send(backend, &back, sizeof back, -1); /* else it is gone */

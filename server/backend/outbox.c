@@ -10,7 +10,7 @@
 
 /* More never wait: returns of a recall, one for each GPU and kind, of which one recall is under way
  * for each seat; one question; and what applications close, which they have opened before. */
-#define OUTBOX_MAX     (2 * CHANNEL_SEATS * CHANNEL_HOLDS_MAX)
+#define OUTBOX_MAX     (2 * CHANNEL_SEATS * CHANNEL_OPENINGS_MAX)
 #define FINISH_NS      GA_NS_PER_S
 #define FINISH_POLL_MS 100
 

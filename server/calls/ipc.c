@@ -113,9 +113,9 @@ void ipc_return(struct server_app *app, enum channel_what what, uint64_t address
     }
 }
 
-void ipc_close(struct server_app *app, uint64_t hold)
+void ipc_close(struct server_app *app, uint64_t opening)
 {
-    struct channel_request packet = {.verb = CHANNEL_CLOSE, .hold = hold};
+    struct channel_request packet = {.verb = CHANNEL_CLOSE, .opening = opening};
     (void)ipc_tell(app, &packet);
 }
 
@@ -139,7 +139,8 @@ static CUresult ipc_import(struct server_app *app, const struct server_session *
     if (rc != CUDA_SUCCESS) {
         return rc == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED : rc;
     }
-    rc = memory_place(app, session, owner, address, opened->mapping_bytes, physical, opened->hold);
+    rc = memory_place(app, session, owner, address, opened->mapping_bytes, physical,
+                      opened->opening);
     if (rc != CUDA_SUCCESS) {
         (void)app->driver->cuMemRelease(physical);
     }
@@ -166,7 +167,7 @@ static CUresult memory_open(struct server_app *app, const struct server_session 
         close(fd);
     }
     if (rc != CUDA_SUCCESS) {
-        ipc_close(app, packet.hold);
+        ipc_close(app, packet.opening);
     }
     return rc;
 }

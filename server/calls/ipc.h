@@ -22,7 +22,7 @@ bool ipc_may_be_shared(CUresult rc);
 void ipc_return(struct server_app *app, enum channel_what what, uint64_t address, uint32_t gpu,
                 uint64_t bytes);
 /* Closes what OPEN has given. */
-void ipc_close(struct server_app *app, uint64_t hold);
+void ipc_close(struct server_app *app, uint64_t opening);
 /* Withdraws entries of the sharing registry: other applications can open that memory no more. */
 void ipc_withdraw(struct server_app *app, enum channel_what what, uint64_t address, uint64_t bytes);
 

@@ -30,7 +30,7 @@ CUresult server_do_ga_physical_share(struct server_app *app,
                                      .what = CHANNEL_PHYSICAL,
                                      .address = physical->handle,
                                      .bytes = physical->bytes,
-                                     .hold = physical->hold,
+                                     .opening = physical->opening,
                                      .gpu = app->sessions[physical->session]->gpu};
     int fd = made;
     CUresult rc = ipc_ask(app, &packet, &fd);
@@ -64,7 +64,7 @@ static CUresult physical_import(struct server_app *app, const struct server_sess
 }
 
 static CUresult adopt(struct server_app *app, const struct server_session *session, int fd,
-                      uint64_t hold, const struct ga_physical_open_args *args)
+                      uint64_t opening, const struct ga_physical_open_args *args)
 {
     struct server_physical *made;
     CUmemGenericAllocationHandle real;
@@ -76,7 +76,7 @@ static CUresult adopt(struct server_app *app, const struct server_session *sessi
     }
     made->real = real;
     made->opened = true;
-    made->hold = hold;
+    made->opening = opening;
     return CUDA_SUCCESS;
 }
 
@@ -92,10 +92,10 @@ CUresult server_do_ga_physical_open(struct server_app *app,
     memcpy(packet.key, args->key, sizeof packet.key);
     CUresult rc = ipc_ask(app, &packet, &fd);
     if (rc == CUDA_SUCCESS) {
-        rc = fd >= 0 && packet.bytes == args->bytes ? adopt(app, session, fd, packet.hold, args)
+        rc = fd >= 0 && packet.bytes == args->bytes ? adopt(app, session, fd, packet.opening, args)
                                                     : CUDA_ERROR_INVALID_HANDLE;
         if (rc != CUDA_SUCCESS) {
-            ipc_close(app, packet.hold);
+            ipc_close(app, packet.opening);
         }
     }
     if (fd >= 0) {

@@ -131,7 +131,7 @@ CUresult memory_free(struct server_app *app, uint64_t base)
     }
     uint32_t gpu = app->sessions[range.session]->gpu;
     if (range.opened) {
-        ipc_close(app, range.hold);
+        ipc_close(app, range.opening);
     } else if (range.shared) {
         ipc_return(app, CHANNEL_MEMORY, range.base, gpu, range.bytes);
     } else {

@@ -87,7 +87,7 @@ CUresult physical_free(struct server_app *app, struct server_physical *physical)
     }
     CUresult rc = app->driver->cuMemRelease(physical->real);
     if (physical->opened) {
-        ipc_close(app, physical->hold);
+        ipc_close(app, physical->opening);
     } else if (physical->shared) {
         ipc_return(app, CHANNEL_PHYSICAL, physical->handle, gpu, physical->bytes);
     } else {

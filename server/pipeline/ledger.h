@@ -5,7 +5,7 @@
  *
  * What a reader would get wrong: memory that another application has made is not in the ledger of
  * those that have opened it. When its maker is gone, gpuaasd charges it to one of them
- * (sharing/held_memory.h). */
+ * (sharing/opened_memory.h). */
 #ifndef SERVER_PIPELINE_LEDGER_H
 #define SERVER_PIPELINE_LEDGER_H
 

@@ -239,14 +239,14 @@ static void make_again(struct rebuild *rebuild)
 
 static void rebuild_fini(struct rebuild *rebuild)
 {
-    kept_fini(&rebuild->contexts);
-    kept_fini(&rebuild->heaps);
-    kept_fini(&rebuild->mappings);
-    kept_fini(&rebuild->physicals);
-    kept_fini(&rebuild->streams);
-    kept_fini(&rebuild->arrays);
-    kept_fini(&rebuild->textures);
-    kept_fini(&rebuild->modules);
+    saved_fini(&rebuild->contexts);
+    saved_fini(&rebuild->heaps);
+    saved_fini(&rebuild->mappings);
+    saved_fini(&rebuild->physicals);
+    saved_fini(&rebuild->streams);
+    saved_fini(&rebuild->arrays);
+    saved_fini(&rebuild->textures);
+    saved_fini(&rebuild->modules);
 }
 
 enum rebuild_outcome rebuild_application(struct server_app *app, char *why, size_t why_size)

@@ -25,7 +25,7 @@ static CUresult array_contents_keep(struct rebuild *rebuild, CUarray array)
                           .srcArray = array,
                           .dstMemoryType = CU_MEMORYTYPE_HOST};
     CU_TRY(driver->cuArray3DGetDescriptor_v2(&shape, array));
-    copy.dstHost = kept_room(&rebuild->arrays, whole_copy(&shape, &copy));
+    copy.dstHost = saved_room(&rebuild->arrays, whole_copy(&shape, &copy));
     copy.dstPitch = copy.WidthInBytes;
     copy.dstHeight = copy.Height;
     return copy.dstHost != NULL ? driver->cuMemcpy3D_v2(&copy) : CUDA_ERROR_OUT_OF_MEMORY;
@@ -39,7 +39,7 @@ static CUresult array_contents_put(struct rebuild *rebuild, CUarray array)
                           .dstMemoryType = CU_MEMORYTYPE_ARRAY,
                           .dstArray = array};
     CU_TRY(driver->cuArray3DGetDescriptor_v2(&shape, array));
-    copy.srcHost = kept_look(&rebuild->arrays, whole_copy(&shape, &copy));
+    copy.srcHost = saved_look(&rebuild->arrays, whole_copy(&shape, &copy));
     copy.srcPitch = copy.WidthInBytes;
     copy.srcHeight = copy.Height;
     return copy.srcHost != NULL ? driver->cuMemcpy3D_v2(&copy) : CUDA_ERROR_INVALID_VALUE;

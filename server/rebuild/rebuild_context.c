@@ -57,7 +57,7 @@ void rebuild_settings_down(struct rebuild *rebuild, struct server_context *conte
     struct server_app *app = rebuild->app;
     struct settings settings;
     CUresult rc = settings_read(rebuild, context, &settings);
-    if (rc == CUDA_SUCCESS && !kept_put(&rebuild->contexts, &settings, sizeof settings)) {
+    if (rc == CUDA_SUCCESS && !saved_put(&rebuild->contexts, &settings, sizeof settings)) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     (void)rebuild_check(rebuild, rc, "the settings of a context");
@@ -85,7 +85,7 @@ void rebuild_context_up(struct rebuild *rebuild, struct server_context *context)
     output_context_add(app->host->output, &app->conn->output, &context->output, context->real);
     rc = app->driver->cuCtxSetCurrent(context->real);
     if (rc == CUDA_SUCCESS) {
-        rc = kept_take(&rebuild->contexts, &settings, sizeof settings)
+        rc = saved_take(&rebuild->contexts, &settings, sizeof settings)
                  ? settings_write(rebuild, context, &settings)
                  : CUDA_ERROR_INVALID_VALUE;
     }

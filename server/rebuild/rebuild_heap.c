@@ -13,16 +13,16 @@ static CUresult heap_keep(struct rebuild *rebuild, const struct server_context *
         heap = (struct cuda_kernel_heap){0};
     }
     void *contents = NULL;
-    bool room = kept_put(&rebuild->heaps, &heap, sizeof heap);
+    bool room = saved_put(&rebuild->heaps, &heap, sizeof heap);
     if (!room || heap.base == 0) {
         return room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
-    heap.records = kept_room(&rebuild->heaps, heap.record_bytes);
+    heap.records = saved_room(&rebuild->heaps, heap.record_bytes);
     if (heap.records == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     CU_TRY((CUresult)places->heap_read(context->real, &heap));
-    contents = kept_room(&rebuild->heaps, heap.bytes);
+    contents = saved_room(&rebuild->heaps, heap.bytes);
     if (contents == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -34,14 +34,14 @@ static CUresult heap_remake(struct rebuild *rebuild, const struct server_context
 {
     const struct cuda_driver_places *places = rebuild->places;
     struct cuda_kernel_heap heap, now = {0};
-    if (!kept_take(&rebuild->heaps, &heap, sizeof heap)) {
+    if (!saved_take(&rebuild->heaps, &heap, sizeof heap)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (heap.base == 0) {
         return CUDA_SUCCESS;
     }
-    heap.records = (void *)(uintptr_t)kept_look(&rebuild->heaps, heap.record_bytes);
-    const void *contents = kept_look(&rebuild->heaps, heap.bytes);
+    heap.records = (void *)(uintptr_t)saved_look(&rebuild->heaps, heap.record_bytes);
+    const void *contents = saved_look(&rebuild->heaps, heap.bytes);
     if (heap.records == NULL || contents == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }

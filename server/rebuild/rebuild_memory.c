@@ -19,26 +19,26 @@ static CUresult access_set(struct rebuild *rebuild, const struct server_session 
 
 /* ---- contents */
 
-/* Copies the contents of mapped memory, to or from the kept bytes; a context of its device is
+/* Copies the contents of mapped memory, to or from the saved bytes; a context of its device is
  * current. */
 typedef void contents_use(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
-                          struct kept *kept);
+                          struct saved *saved);
 
 static void memory_contents_keep(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
-                                 struct kept *kept)
+                                 struct saved *saved)
 {
     void *room = malloc(bytes);
-    CUresult rc = room != NULL && kept_put(kept, &room, sizeof room)
+    CUresult rc = room != NULL && saved_put(saved, &room, sizeof room)
                       ? rebuild->app->driver->cuMemcpyDtoH_v2(room, address, bytes)
                       : CUDA_ERROR_OUT_OF_MEMORY;
     (void)rebuild_check(rebuild, rc, "contents of memory");
 }
 
 static void memory_contents_put(struct rebuild *rebuild, uint64_t address, uint64_t bytes,
-                                struct kept *kept)
+                                struct saved *saved)
 {
     void *room = NULL;
-    CUresult rc = kept_take(kept, &room, sizeof room)
+    CUresult rc = saved_take(saved, &room, sizeof room)
                       ? rebuild->app->driver->cuMemcpyHtoD_v2(address, room, bytes)
                       : CUDA_ERROR_INVALID_VALUE;
     free(room);
@@ -46,7 +46,7 @@ static void memory_contents_put(struct rebuild *rebuild, uint64_t address, uint6
 }
 
 static void contents_at(struct rebuild *rebuild, const struct server_session *session,
-                        uint64_t address, uint64_t bytes, contents_use *use, struct kept *kept)
+                        uint64_t address, uint64_t bytes, contents_use *use, struct saved *saved)
 {
     bool retained;
     CUresult rc = rebuild_device_enter(rebuild, session, &retained);
@@ -55,7 +55,7 @@ static void contents_at(struct rebuild *rebuild, const struct server_session *se
     }
     rc = access_set(rebuild, session, address, bytes, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     if (rebuild_check(rebuild, rc, "access to memory")) {
-        use(rebuild, address, bytes, kept);
+        use(rebuild, address, bytes, saved);
     }
     rebuild_device_leave(rebuild, session, retained);
 }
@@ -106,7 +106,7 @@ static void range_down(struct rebuild *rebuild, const struct range *range)
     struct server_app *app = rebuild->app;
     struct rights rights = {{0}};
     rights_read(rebuild, range, &rights);
-    if (!kept_put(&rebuild->mappings, &rights, sizeof rights)) {
+    if (!saved_put(&rebuild->mappings, &rights, sizeof rights)) {
         (void)rebuild_check(rebuild, CUDA_ERROR_OUT_OF_MEMORY, "access rights");
     }
     if (range->of == NULL) {
@@ -131,7 +131,7 @@ static void range_up(struct rebuild *rebuild, struct range *range)
         uint64_t real = range->of != NULL ? range->of->real : range->physical;
         rc = app->driver->cuMemMap(range->base, range->bytes, 0, real, 0);
     }
-    if (rc == CUDA_SUCCESS && !kept_take(&rebuild->mappings, &rights, sizeof rights)) {
+    if (rc == CUDA_SUCCESS && !saved_take(&rebuild->mappings, &rights, sizeof rights)) {
         rc = CUDA_ERROR_INVALID_VALUE;
     }
     if (!rebuild_check(rebuild, rc, "memory")) {

@@ -20,7 +20,7 @@ static const CUfunction_attribute settable[] = {
 };
 #define SETTABLE (sizeof settable / sizeof *settable)
 
-/* The kept facts of a function, with its name behind them. */
+/* The saved facts of a function, with its name behind them. */
 struct function_facts {
     int values[SETTABLE]; /* an attribute that the driver does not know is 0 */
     size_t name_bytes;
@@ -38,8 +38,8 @@ static void function_down(struct rebuild *rebuild, const struct server_function 
         (void)driver->cuFuncGetAttribute(&facts.values[i], settable[i], function->real);
     }
     facts.name_bytes = rc == CUDA_SUCCESS ? strlen(name) + 1 : 0;
-    if (!kept_put(&rebuild->modules, &facts, sizeof facts) ||
-        !kept_put(&rebuild->modules, name, facts.name_bytes)) {
+    if (!saved_put(&rebuild->modules, &facts, sizeof facts) ||
+        !saved_put(&rebuild->modules, name, facts.name_bytes)) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     (void)rebuild_check(rebuild, rc, "the name of a function");
@@ -69,8 +69,8 @@ static void function_up(struct rebuild *rebuild, const struct server_module *mod
 {
     const struct cuda_driver *driver = rebuild->app->driver;
     struct function_facts facts = {{0}, 0};
-    bool there = kept_take(&rebuild->modules, &facts, sizeof facts);
-    const char *name = there ? kept_look(&rebuild->modules, facts.name_bytes) : NULL;
+    bool there = saved_take(&rebuild->modules, &facts, sizeof facts);
+    const char *name = there ? saved_look(&rebuild->modules, facts.name_bytes) : NULL;
     CUresult rc = name != NULL ? driver->cuModuleGetFunction(&function->real, module->real, name)
                                : CUDA_ERROR_INVALID_VALUE;
     rc = rc == CUDA_SUCCESS ? settings_set(driver, function, &facts) : rc;
@@ -91,10 +91,10 @@ static CUresult layout_keep(struct rebuild *rebuild, const struct server_module 
 {
     const struct cuda_driver_places *places = rebuild->places;
     CU_TRY((CUresult)places->module_layout(module->real, layout));
-    if (!kept_put(&rebuild->modules, layout, sizeof *layout)) {
+    if (!saved_put(&rebuild->modules, layout, sizeof *layout)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    uint64_t *addresses = kept_room(&rebuild->modules, layout->variable_count * sizeof *addresses);
+    uint64_t *addresses = saved_room(&rebuild->modules, layout->variable_count * sizeof *addresses);
     CUresult rc = addresses != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < layout->variable_count && rc == CUDA_SUCCESS; i++) {
         struct cuda_module_variable variable;
@@ -116,7 +116,7 @@ static CUresult module_contents_keep(struct rebuild *rebuild, const struct serve
     for (size_t i = 0; i < count; i++) {
         struct cuda_module_variable variable;
         CU_TRY(variable_read(rebuild, module->real, i, &variable));
-        void *room = kept_room(&rebuild->modules, variable.bytes);
+        void *room = saved_room(&rebuild->modules, variable.bytes);
         if (room == NULL) {
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -133,12 +133,12 @@ static CUresult module_contents_put(struct rebuild *rebuild, const struct server
     for (size_t i = 0; i < count; i++) {
         struct cuda_module_variable variable;
         CU_TRY(variable_read(rebuild, module->real, i, &variable));
-        const void *kept = kept_look(&rebuild->modules, variable.bytes);
-        if (kept == NULL) {
+        const void *saved = saved_look(&rebuild->modules, variable.bytes);
+        if (saved == NULL) {
             return CUDA_ERROR_INVALID_VALUE;
         }
         if (variable.bytes != 0) {
-            CU_TRY(rebuild->app->driver->cuMemcpyHtoD_v2(variable.address, kept, variable.bytes));
+            CU_TRY(rebuild->app->driver->cuMemcpyHtoD_v2(variable.address, saved, variable.bytes));
         }
     }
     return CUDA_SUCCESS;
@@ -164,11 +164,11 @@ static void module_down(struct rebuild *rebuild, const struct server_module *mod
 static CUresult module_make(struct rebuild *rebuild, struct server_module *module)
 {
     struct cuda_module_layout layout;
-    if (!kept_take(&rebuild->modules, &layout, sizeof layout)) {
+    if (!saved_take(&rebuild->modules, &layout, sizeof layout)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     layout.addresses =
-        kept_look(&rebuild->modules, layout.variable_count * sizeof *layout.addresses);
+        saved_look(&rebuild->modules, layout.variable_count * sizeof *layout.addresses);
     CU_TRY((CUresult)rebuild->places->module_place(&layout));
     CU_TRY(module_real_load(rebuild->app, module));
     return module_contents_put(rebuild, module, layout.variable_count);

@@ -5,7 +5,7 @@
 #ifndef SERVER_REBUILD_REBUILD_STATE_H
 #define SERVER_REBUILD_REBUILD_STATE_H
 
-#include "server/rebuild/kept.h"
+#include "server/rebuild/saved.h"
 #include "server/session/conn.h"
 
 struct cuda_driver_places;
@@ -13,7 +13,7 @@ struct cuda_driver_places;
 struct rebuild {
     struct server_app *app;
     const struct cuda_driver_places *places; /* NULL: the driver cannot place objects */
-    struct kept contexts, heaps, mappings, physicals, streams, events, arrays, textures, modules;
+    struct saved contexts, heaps, mappings, physicals, streams, events, arrays, textures, modules;
     CUresult rc;
     const char *what; /* failed */
 };

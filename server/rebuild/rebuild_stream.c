@@ -18,7 +18,7 @@ static void stream_down(struct rebuild *rebuild, const struct server_stream *str
         return; /* goes with its green context */
     }
     CUresult rc = driver->cuStreamGetAttribute(stream->real, priority_id, &priority);
-    if (!kept_put(&rebuild->streams, &priority, sizeof priority)) {
+    if (!saved_put(&rebuild->streams, &priority, sizeof priority)) {
         rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
     (void)rebuild_check(rebuild, rc, "a stream's priority");
@@ -42,7 +42,7 @@ static void stream_up(struct rebuild *rebuild, struct server_stream *stream)
     if (stream->real == NULL) {
         return;
     }
-    CUresult rc = kept_take(&rebuild->streams, &priority, sizeof priority)
+    CUresult rc = saved_take(&rebuild->streams, &priority, sizeof priority)
                       ? stream_make(rebuild, stream)
                       : CUDA_ERROR_INVALID_VALUE;
     if (rc == CUDA_SUCCESS && priority.priority != stream->made_from.priority) {

@@ -37,7 +37,7 @@ void rebuild_textures_down(struct rebuild *rebuild, struct server_context *conte
             continue;
         }
         CUresult rc = texture_read(app->driver, texture, &facts);
-        if (rc == CUDA_SUCCESS && !kept_put(&rebuild->textures, &facts, sizeof facts)) {
+        if (rc == CUDA_SUCCESS && !saved_put(&rebuild->textures, &facts, sizeof facts)) {
             rc = CUDA_ERROR_OUT_OF_MEMORY;
         }
         (void)rebuild_check(rebuild, rc, "the facts of a texture");
@@ -87,7 +87,7 @@ void rebuild_textures_up(struct rebuild *rebuild, struct server_context *context
         if (texture->real == 0) {
             continue;
         }
-        if (!kept_take(&rebuild->textures, &facts, sizeof facts)) {
+        if (!saved_take(&rebuild->textures, &facts, sizeof facts)) {
             (void)rebuild_check(rebuild, CUDA_ERROR_INVALID_VALUE, "a texture");
             return;
         }

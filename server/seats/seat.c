@@ -118,17 +118,17 @@ static enum ga_status share_send(void *user, const struct channel_request *packe
     return backend_process_tell(((struct seat *)user)->process, packet, sizeof *packet, fd);
 }
 
-static void share_charge(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes)
+static void share_charge(void *user, enum opened_charge change, uint32_t gpu, uint64_t bytes)
 {
     struct seat *seat = user;
     switch (change) {
-    case HELD_TAKEN_OVER:
+    case OPENED_TAKEN_OVER:
         lender_take_over(&seat->lender, gpu, bytes);
         break;
-    case HELD_GIVEN_UP:
+    case OPENED_GIVEN_UP:
         lender_give_up(&seat->lender, gpu, bytes);
         break;
-    case HELD_PASSED_ON:
+    case OPENED_PASSED_ON:
         lender_pass_on(&seat->lender, gpu, bytes);
         break;
     }

@@ -117,14 +117,14 @@ CUresult memory_make(struct server_app *app, const struct server_session *sessio
 
 CUresult memory_place(struct server_app *app, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
-                      CUmemGenericAllocationHandle physical, uint64_t hold)
+                      CUmemGenericAllocationHandle physical, uint64_t opening)
 {
     const struct range range = {.base = address,
                                 .bytes = bytes,
                                 .owner = owner,
                                 .mapped = true,
                                 .opened = true,
-                                .hold = hold,
+                                .opening = opening,
                                 .physical = physical,
                                 .session = session->number};
     if (!window_holds(session, address, bytes)) {

@@ -33,6 +33,6 @@ bool memory_lacks(struct server_app *app, const struct server_session *session);
  * an address of the session's window; on success it goes with the mapping. */
 CUresult memory_place(struct server_app *app, const struct server_session *session,
                       const struct server_context *owner, uint64_t address, uint64_t bytes,
-                      CUmemGenericAllocationHandle physical, uint64_t hold);
+                      CUmemGenericAllocationHandle physical, uint64_t opening);
 
 #endif

@@ -179,9 +179,9 @@ struct server_physical {
     uint64_t bytes;
     uint64_t real; /* the driver's handle */
     uint32_t mappings;
-    bool shared;   /* other applications may have it, too */
-    bool opened;   /* it is another application's */
-    uint64_t hold; /* of what is opened: see struct channel_request */
+    bool shared;      /* other applications may have it, too */
+    bool opened;      /* it is another application's */
+    uint64_t opening; /* of what is opened: see struct channel_request */
 };
 
 struct server_param {

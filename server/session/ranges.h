@@ -23,7 +23,7 @@ struct range {
     struct server_physical *of; /* of a mapping that the program has made: of what; else NULL */
     bool shared;                /* other applications may have been let have it */
     bool opened;                /* it is another application's */
-    uint64_t hold;              /* of what is opened: see struct channel_request */
+    uint64_t opening;           /* of what is opened: see struct channel_request */
     uint16_t session;
 };
 

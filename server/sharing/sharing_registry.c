@@ -14,7 +14,7 @@ struct sharing_entry {
     struct ga_list link, of_owner;
     struct sharing_share *owner;
     struct channel_request what;
-    struct held_memory *memory; /* NULL: it is an event */
+    struct opened_memory *memory; /* NULL: it is an event */
 };
 
 /* The descriptor of an entry is on its way from the owner to the application that opens it. An
@@ -37,11 +37,11 @@ void sharing_init(struct sharing *sharing)
 void sharing_share_init(
     struct sharing_share *share, uint32_t tenant, uint32_t seat,
     enum ga_status (*send)(void *user, const struct channel_request *packet, int fd),
-    void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes), void *user)
+    void (*charge)(void *user, enum opened_charge change, uint32_t gpu, uint64_t bytes), void *user)
 {
     *share = (struct sharing_share){.tenant = tenant, .seat = seat, .send = send, .user = user};
     ga_list_init(&share->entries);
-    held_holder_init(&share->holder, charge, user);
+    opened_init(&share->opener, charge, user);
 }
 
 static bool sharing_is_memory(uint32_t what)
@@ -67,9 +67,9 @@ static void sharing_fetch_end(struct sharing_fetch *fetch, int32_t result, int f
 {
     struct channel_request answer = {.verb = CHANNEL_OPEN};
     struct sharing_share *asker = fetch->asker;
-    struct held_memory *memory = result == CUDA_SUCCESS ? fetch->entry->memory : NULL;
-    uint64_t hold = memory != NULL ? held_memory_open(memory, &asker->holder) : 0;
-    result = memory != NULL && hold == 0 ? CUDA_ERROR_OUT_OF_MEMORY : result;
+    struct opened_memory *memory = result == CUDA_SUCCESS ? fetch->entry->memory : NULL;
+    uint64_t opening = memory != NULL ? opened_memory_open(memory, &asker->opener) : 0;
+    result = memory != NULL && opening == 0 ? CUDA_ERROR_OUT_OF_MEMORY : result;
     if (result == CUDA_SUCCESS) {
         answer = fetch->entry->what;
         answer.verb = CHANNEL_OPEN;
@@ -78,9 +78,9 @@ static void sharing_fetch_end(struct sharing_fetch *fetch, int32_t result, int f
     answer.seat = asker->seat;
     answer.number = fetch->question;
     answer.result = result;
-    answer.hold = hold;
+    answer.opening = opening;
     if (asker->send(asker->user, &answer, result == CUDA_SUCCESS ? fd : -1) != GA_OK) {
-        held_memory_close(&asker->holder, hold);
+        opened_memory_close(&asker->opener, opening);
     }
     explicit_bzero(&answer, sizeof answer);
     fetch_free(fetch);
@@ -150,7 +150,7 @@ static void entry_free(struct sharing *sharing, struct sharing_entry *entry)
     ga_list_remove(&entry->of_owner);
     entry->owner->count--;
     if (entry->memory != NULL) {
-        held_memory_withdraw(entry->memory);
+        opened_memory_withdraw(entry->memory);
     }
     explicit_bzero(entry, sizeof *entry);
     free(entry);
@@ -167,7 +167,7 @@ void sharing_share_close(struct sharing *sharing, struct sharing_share *share)
 void sharing_share_end(struct sharing *sharing, struct sharing_share *share)
 {
     sharing_share_close(sharing, share);
-    held_holder_end(&share->holder);
+    opened_end(&share->opener);
 }
 
 /* All of it is looked at, wherever they differ. */
@@ -216,7 +216,7 @@ static int32_t sharing_put(struct sharing *sharing, struct sharing_share *share,
     }
     *entry = (struct sharing_entry){.owner = share, .what = *packet};
     if (sharing_is_memory(packet->what)) {
-        entry->memory = held_memory_share(&share->holder, packet);
+        entry->memory = opened_memory_share(&share->opener, packet);
         if (entry->memory == NULL) {
             free(entry);
             return CUDA_ERROR_OUT_OF_MEMORY;
@@ -278,12 +278,12 @@ void sharing_take(struct sharing *sharing, struct sharing_share *share,
         withdraw(sharing, share, packet);
         answer.mapping_bytes =
             packet->mapping_bytes != 0
-                ? held_memory_freed(&share->holder, packet->what, packet->address)
+                ? opened_memory_freed(&share->opener, packet->what, packet->address)
                 : 0;
         answer.result = CUDA_SUCCESS;
         break;
     case CHANNEL_CLOSE:
-        held_memory_close(&share->holder, packet->hold);
+        opened_memory_close(&share->opener, packet->opening);
         answer.result = CUDA_SUCCESS;
         break;
     case CHANNEL_FETCH:

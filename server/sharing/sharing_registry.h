@@ -21,7 +21,7 @@
 
 #include "base/list.h"
 #include "server/channel.h"
-#include "server/sharing/held_memory.h"
+#include "server/sharing/opened_memory.h"
 
 struct sharing {
     struct ga_list entries; /* struct sharing_entry */
@@ -33,7 +33,7 @@ struct sharing {
  * blocks, and the descriptor `fd` (-1: none) stays the caller's. */
 struct sharing_share {
     struct ga_list entries;
-    struct holder holder;
+    struct opener opener;
     uint32_t tenant; /* its number */
     uint32_t seat, count;
     enum ga_status (*send)(void *user, const struct channel_request *packet, int fd);
@@ -41,10 +41,12 @@ struct sharing_share {
 };
 
 void sharing_init(struct sharing *sharing);
-void sharing_share_init(
-    struct sharing_share *share, uint32_t tenant, uint32_t seat,
-    enum ga_status (*send)(void *user, const struct channel_request *packet, int fd),
-    void (*charge)(void *user, enum held_charge change, uint32_t gpu, uint64_t bytes), void *user);
+void sharing_share_init(struct sharing_share *share, uint32_t tenant, uint32_t seat,
+                        enum ga_status (*send)(void *user, const struct channel_request *packet,
+                                               int fd),
+                        void (*charge)(void *user, enum opened_charge change, uint32_t gpu,
+                                       uint64_t bytes),
+                        void *user);
 /* Withdraws all entries of the application, and gives up what it is about to open. */
 void sharing_share_close(struct sharing *sharing, struct sharing_share *share);
 /* As sharing_share_close, and the share has nothing any more. */

@@ -60,7 +60,7 @@ int lender_share(struct lender_seat *seat, struct channel_request *answer)
 {
     struct lender *lender = &seat->tenant->lender;
     bool passes = !seat->shares && is_limited(seat) && shared_make(lender);
-    answer->hold = passes;
+    answer->opening = passes;
     return passes ? lender->shared_fd : -1;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that another application has made and that is charged to this one (held_memory.h): here,
+/* Memory that another application has made and that is charged to this one (opened_memory.h): here,
  * and not by its backend process, which has only opened it. It is part of the seat's share, so the
  * account has it; limits hold for what is asked for later. */
 #include "base/clock.h"

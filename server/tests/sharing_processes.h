@@ -39,15 +39,15 @@ static inline enum ga_status process_told(void *user, const struct channel_reque
     return GA_OK;
 }
 
-static inline void process_charged(void *user, enum held_charge change, uint32_t gpu,
+static inline void process_charged(void *user, enum opened_charge change, uint32_t gpu,
                                    uint64_t bytes)
 {
     struct process *process = user;
     cr_assert_lt(gpu, 2);
-    cr_assert(change != HELD_GIVEN_UP || process->taken[gpu] >= bytes);
-    process->taken[gpu] += change == HELD_TAKEN_OVER ? bytes : 0;
-    process->taken[gpu] -= change == HELD_GIVEN_UP ? bytes : 0;
-    process->passed_on += change == HELD_PASSED_ON ? bytes : 0;
+    cr_assert(change != OPENED_GIVEN_UP || process->taken[gpu] >= bytes);
+    process->taken[gpu] += change == OPENED_TAKEN_OVER ? bytes : 0;
+    process->taken[gpu] -= change == OPENED_GIVEN_UP ? bytes : 0;
+    process->passed_on += change == OPENED_PASSED_ON ? bytes : 0;
 }
 
 static inline void setup(void)

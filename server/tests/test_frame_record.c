@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "server/rebuild/kept.h"
+#include "server/rebuild/saved.h"
 #include "server/session/frame_record.h"
 #include "server/tests/fake_ledger.h"
 
@@ -66,20 +66,20 @@ Test(frame_record, memory_is_charged)
 
 Test(kept, comes_back_in_order)
 {
-    struct kept kept = {0};
+    struct saved kept = {0};
     int number;
     const char *text;
     for (int i = 0; i < 1000; i++) {
-        cr_assert(kept_put(&kept, &i, sizeof i));
-        cr_assert(kept_put(&kept, "text", 5));
+        cr_assert(saved_put(&kept, &i, sizeof i));
+        cr_assert(saved_put(&kept, "text", 5));
     }
     for (int i = 0; i < 1000; i++) {
-        cr_assert(kept_take(&kept, &number, sizeof number));
+        cr_assert(saved_take(&kept, &number, sizeof number));
         cr_assert_eq(number, i);
-        text = kept_look(&kept, 5);
+        text = saved_look(&kept, 5);
         cr_assert_str_eq(text, "text");
     }
-    cr_assert(!kept_take(&kept, &number, sizeof number));
-    cr_assert_null(kept_look(&kept, 1));
-    kept_fini(&kept);
+    cr_assert(!saved_take(&kept, &number, sizeof number));
+    cr_assert_null(saved_look(&kept, 1));
+    saved_fini(&kept);
 }

@@ -242,7 +242,7 @@ static void backend_hears(struct process *at, const union lent_packet *packet)
         quota_recall(&at->quota, &packet->request);
     } else {
         bool late = at->question.kind == 0 || packet->request.number != at->question.number;
-        bool shares = packet->request.hold != 0;
+        bool shares = packet->request.opening != 0;
         quota_share(&at->quota, shares, shares ? dup(tenant_fd()) : -1);
         if (packet->request.verb == CHANNEL_LEND) {
             quota_answered(&at->quota, &packet->request, late ? 0 : at->question.bytes);
