@@ -32,7 +32,7 @@ static bool time_is_over(const struct limits *limits, enum limit limit, uint64_t
                          uint64_t now)
 {
     uint64_t most_ms = limits->of[limit];
-    return most_ms != LIMIT_NONE && (now - since) / GA_NS_PER_MS > most_ms;
+    return most_ms != LIMIT_NONE && (now - since) / GA_NS_PER_MS >= most_ms;
 }
 
 static void limit_end(struct control_application *application, enum limit limit)

@@ -126,8 +126,7 @@ void fake_node_start(void)
                                "[gpu.10]\ndriver = soft\n[gpu.11]\ndriver = soft\n"
                                "[gpu.12]\ndriver = soft\n";
     memset(&node, 0, sizeof node);
-    still_clock_init(&node.still);
-    node.still.now_ns = 1000 * GA_NS_PER_S;
+    still_clock_init_at(&node.still, 1000 * GA_NS_PER_S);
     cr_assert_eq(conf_read_text("node", text, &node.conf, complain, NULL), GA_OK);
     cr_assert_eq(devices_init(&node.processes.devices, &node.conf), GA_OK);
     for (uint32_t i = 0; i < FAKE_GPUS; i++) {

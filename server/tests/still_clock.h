@@ -23,12 +23,17 @@ static inline void still_clock_next(struct server_timers *timers, uint64_t at_ns
     ga_container(timers, struct still_clock, timers)->next_ns = at_ns;
 }
 
-static inline void still_clock_init(struct still_clock *clock)
+static inline void still_clock_init_at(struct still_clock *clock, uint64_t now_ns)
 {
     static const struct timers_host host = {.now_ns = still_clock_now, .next = still_clock_next};
-    clock->now_ns = 7 * GA_NS_PER_S;
+    clock->now_ns = now_ns;
     timers_init(&clock->timers, &host);
     clock->next_ns = UINT64_MAX;
+}
+
+static inline void still_clock_init(struct still_clock *clock)
+{
+    still_clock_init_at(clock, 7 * GA_NS_PER_S);
 }
 
 /* Time passes while the host stands still; it turns once then. */

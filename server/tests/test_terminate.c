@@ -80,3 +80,48 @@ Test(terminate, a_notice_is_a_line_and_ends_nothing)
     cr_assert_eq(process->ends, 0);
     application_notice(fake_application(&lab, 2), "lunch"); /* which uses no device */
 }
+
+/* ---- programs that have gone */
+
+static struct control_application *gone;
+static struct seat *gone_seat;
+
+/* Its control connection has ended, and gpuaasd does not know yet whether the program is there. */
+static void begin_gone(void)
+{
+    const struct tenant_terms lab = fake_terms("lab", 1);
+    gone = fake_application(&lab, 1);
+    gone_seat = fake_seat(gone);
+    fake_open(gone_seat, 0);
+    control_application_left(gone);
+    cr_assert(control_application_seems_gone(gone));
+    terminate_application(gone, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, "an admin ended it");
+}
+
+Test(terminate, a_program_that_has_gone_has_ended_by_itself)
+{
+    begin_gone();
+    cr_assert_str_eq(gone_seat->events->reason(gone_seat), "");
+    fake_dies(fake_process_of(gone_seat), "exit status 0");
+    cr_assert_eq(node.room.closed[APPLICATION_KILLED], 0);
+    cr_assert_eq(node.room.closed[APPLICATION_LEAVES], 1);
+}
+
+Test(terminate, a_program_that_only_seemed_gone_is_ended)
+{
+    begin_gone();
+    fake_says_kind(gone_seat, CHANNEL_SERVED);
+    cr_assert_str_eq(gone_seat->events->reason(gone_seat), "an admin ended it");
+    fake_dies(fake_process_of(gone_seat), "exit status 0");
+    cr_assert_eq(node.room.closed[APPLICATION_KILLED], 1);
+}
+
+Test(terminate, a_process_that_does_not_go_with_its_program_is_ended)
+{
+    begin_gone();
+    fake_node_pass(1400);
+    cr_assert_str_eq(gone_seat->events->reason(gone_seat), "");
+    fake_node_pass(100);
+    cr_assert_eq(fake_process_of(gone_seat)->ends, 1);
+    cr_assert_eq(gone->closes, APPLICATION_KILLED);
+}

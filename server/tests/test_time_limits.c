@@ -113,3 +113,16 @@ Test(time_limits, tenants_without_them_are_not_looked_at)
     it->tenant->terms.limits.of[LIMIT_WALL_TIME] = 1000;
     cr_assert(time_limits_turn(it->tenant, node.still.now_ns));
 }
+
+/* The machine was suspended: the process, which stood still as well, has not been late. */
+Test(time_limits, a_process_has_its_time_to_end_the_program_after_a_stall)
+{
+    program_with(LIMIT_WALL_TIME, 10000);
+    fake_open(seat, 0);
+    fake_node_pass(1000);
+    still_clock_stall(&node.still, 60000);
+    fake_node_pass(5900);
+    cr_assert_eq(it->terminated_ns, 0);
+    fake_node_pass(300);
+    cr_assert_neq(it->terminated_ns, 0);
+}
