@@ -64,6 +64,11 @@ enum admin_code admin_verb_credentials(struct admin_call *call)
     struct store_tenant there;
     struct credential_rows list = {.now = time(NULL), .kind = admin_text(call, "kind")};
     const char *tenant = admin_text(call, "tenant");
+    if (list.kind != NULL && strcmp(list.kind, kinds[STORE_TOKEN]) != 0 &&
+        strcmp(list.kind, kinds[STORE_CERTIFICATE]) != 0) {
+        return admin_fail(call, ADMIN_USAGE, "kind is %s or %s", kinds[STORE_TOKEN],
+                          kinds[STORE_CERTIFICATE]);
+    }
     enum admin_code code = admin_store_read(call, &store);
     if (code == ADMIN_OK && tenant != NULL) {
         code = admin_store_code(call, store, store_tenant_get(store, tenant, &there));

@@ -15,9 +15,10 @@ static const char *drain_word(const struct drain *drain)
                                          : "drained";
 }
 
-void admin_set_drain(json_t *object, const struct drain *drain)
+void admin_set_drain(json_t *object, const struct gpuaasd *gpuaasd, uint32_t gpu)
 {
-    uint64_t now = ga_clock_ns();
+    const struct drain *drain = drain_of(&gpuaasd->applications, gpu);
+    uint64_t now = timers_now(gpuaasd->applications.timers);
     bool limited = drain->state == DRAIN_GOING && drain->deadline_ns != 0;
     admin_set_text(object, "state", drain_word(drain));
     admin_set_text(object, "reason", drain->state != DRAIN_NONE ? drain->reason : NULL);
@@ -32,7 +33,7 @@ static json_t *drain_record(const struct gpuaasd *gpuaasd, uint32_t gpu)
 {
     json_t *record = json_object();
     admin_set(record, "gpu", gpu != DRAIN_NODE ? json_integer(gpu) : json_null());
-    admin_set_drain(record, drain_of(&gpuaasd->applications, gpu));
+    admin_set_drain(record, gpuaasd, gpu);
     return record;
 }
 
@@ -76,6 +77,8 @@ enum admin_code admin_verb_drain(struct admin_call *call)
     if (call->dry_run) {
         admin_set_text(after, "state", "draining");
         admin_set_text(after, "reason", reason);
+        admin_set(after, "deadline_ms",
+                  deadline_s != 0 ? json_integer((json_int_t)deadline_s * 1000) : json_null());
     }
     admin_set_change(call, before, after);
     return code;
@@ -98,6 +101,7 @@ enum admin_code admin_verb_undrain(struct admin_call *call)
     if (call->dry_run) {
         admin_set_text(after, "state", "ready");
         admin_set(after, "reason", json_null());
+        admin_set(after, "deadline_ms", json_null());
     }
     admin_set_change(call, before, after);
     return code;

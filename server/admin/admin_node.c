@@ -46,7 +46,7 @@ enum admin_code admin_verb_health(struct admin_call *call)
     for (unsigned i = 0; i < gpuaasd->listener_count; i++) {
         (void)json_array_append_new(listeners, json_string(gpuaasd->listeners[i].url));
     }
-    admin_set_drain(call->result, drain_of(&gpuaasd->applications, DRAIN_NODE));
+    admin_set_drain(call->result, gpuaasd, DRAIN_NODE);
     if (gpuaasd->applications.stopping || !gpuaasd->processes.serving) {
         admin_set_text(call->result, "state",
                        gpuaasd->applications.stopping ? "stopping" : "starting");
@@ -146,7 +146,7 @@ enum admin_code admin_verb_gpus(struct admin_call *call)
     for (uint32_t i = 0; i < gpuaasd->processes.devices.visible_count; i++) {
         json_t *gpu = node_gpu_of(gpuaasd, devices_visible(&gpuaasd->processes.devices, i));
         if (gpuaasd->processes.serving) {
-            admin_set_drain(gpu, drain_of(&gpuaasd->applications, i));
+            admin_set_drain(gpu, gpuaasd, i);
         }
         admin_set_number(gpu, "gpu", i);
         admin_set_number(gpu, "sessions", use.sessions[i]);

@@ -20,7 +20,6 @@
 
 struct admin_list;
 struct gpuaasd;
-struct drain;
 struct store;
 struct status_gpu;
 
@@ -97,8 +96,9 @@ json_t *admin_text_value(const char *text);
 void admin_set_number(json_t *object, const char *name, uint64_t number); /* past int64: null */
 void admin_set_flag(json_t *object, const char *name, bool flag);
 
-/* Sets state, reason and deadline_ms of what drains (admin_life.c). */
-void admin_set_drain(json_t *object, const struct drain *drain);
+/* Sets state, reason and deadline_ms of a GPU, or of the node (DRAIN_NODE), that may drain
+ * (admin_life.c). */
+void admin_set_drain(json_t *object, const struct gpuaasd *gpuaasd, uint32_t gpu);
 
 /* The use of a GPU by a session, and how it used it (admin_monitor.c). */
 json_t *admin_monitor(const struct status_gpu *gpu);

@@ -98,19 +98,19 @@ void backend_process_kill(struct backend_process *process)
 
 static void hook_status(struct applications *room, const char *line)
 {
-    cr_assert_eq(room, &node.room);
+    cr_assert_eq(room, &node.gpuaasd.applications);
     snprintf(node.line, sizeof node.line, "%s", line);
 }
 
 static void hook_goes_on(struct applications *room, uint64_t usec)
 {
-    cr_assert_eq(room, &node.room);
+    cr_assert_eq(room, &node.gpuaasd.applications);
     node.goes_on_us = usec;
 }
 
 static void hook_emptied(struct applications *room)
 {
-    cr_assert_eq(room, &node.room);
+    cr_assert_eq(room, &node.gpuaasd.applications);
     node.emptied++;
 }
 
@@ -122,47 +122,57 @@ static void complain(void *user, const char *line)
 
 void fake_node_start(void)
 {
-    static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\nauth = off\n"
+    static const char text[] = "[server]\nlisten = tcp://127.0.0.1:0\nauth = off\nnode = n1\n"
                                "[gpu.10]\ndriver = soft\n[gpu.11]\ndriver = soft\n"
                                "[gpu.12]\ndriver = soft\n";
     memset(&node, 0, sizeof node);
     still_clock_init_at(&node.still, 1000 * GA_NS_PER_S);
     cr_assert_eq(conf_read_text("node", text, &node.conf, complain, NULL), GA_OK);
-    cr_assert_eq(devices_init(&node.processes.devices, &node.conf), GA_OK);
+    cr_assert_eq(devices_init(&node.gpuaasd.processes.devices, &node.conf), GA_OK);
     for (uint32_t i = 0; i < FAKE_GPUS; i++) {
         struct channel_facts facts = {.device = i,
                                       .name = "Soft",
                                       .memory_bytes = UINT64_C(1) << 30,
                                       .context_bytes = 1000 * (i + 1)};
         facts.uuid[0] = (uint8_t)(0xa0 + i);
-        cr_assert(devices_learn(&node.processes.devices, &facts));
+        cr_assert(devices_learn(&node.gpuaasd.processes.devices, &facts));
     }
-    devices_publish(&node.processes.devices);
-    node.processes.timers = &node.still.timers;
-    node.processes.conf = &node.conf;
-    node.processes.seats = 1;
-    ga_list_init(&node.processes.processes);
-    images_init(&node.processes.images, node.conf.server.backend.image_store);
+    devices_publish(&node.gpuaasd.processes.devices);
+    node.gpuaasd.processes.timers = &node.still.timers;
+    node.gpuaasd.processes.conf = &node.conf;
+    node.gpuaasd.processes.seats = 1;
+    ga_list_init(&node.gpuaasd.processes.processes);
+    images_init(&node.gpuaasd.processes.images, node.conf.server.backend.image_store);
     for (unsigned i = 0; i < DEVICES_DRIVERS; i++) {
-        node.processes.warm_pools[i] =
-            (struct warm_pool){.room = &node.processes, .driver = (enum conf_driver)i};
+        node.gpuaasd.processes.warm_pools[i] =
+            (struct warm_pool){.room = &node.gpuaasd.processes, .driver = (enum conf_driver)i};
     }
-    node.storage.conf = &node.conf;
+    node.gpuaasd.storage.conf = &node.conf;
     char why[600] = "";
-    cr_assert_eq(store_open(storage_path(&node.storage), &node.storage.store, why, sizeof why),
+    cr_assert_eq(store_open(storage_path(&node.gpuaasd.storage), &node.gpuaasd.storage.store, why,
+                            sizeof why),
                  GA_OK, "%s", why);
-    usage_init(&node.usage, &node.processes, &node.storage);
-    access_init(&node.access, NULL, &node.still.timers, &node.conf, &node.storage);
+    usage_init(&node.gpuaasd.usage, &node.gpuaasd.processes, &node.gpuaasd.storage);
+    access_init(&node.gpuaasd.access, NULL, &node.still.timers, &node.conf, &node.gpuaasd.storage);
     node.hooks = (struct drain_hooks){
         .status = hook_status, .goes_on = hook_goes_on, .emptied = hook_emptied};
-    applications_init(&node.room, &node.processes, &node.usage, &node.access, &node.hooks);
+    applications_init(&node.gpuaasd.applications, &node.gpuaasd.processes, &node.gpuaasd.usage,
+                      &node.gpuaasd.access, &node.hooks);
+    node.gpuaasd.conf = &node.conf;
+    node.gpuaasd.clients = (struct clients){.conf = &node.conf,
+                                            .processes = &node.gpuaasd.processes,
+                                            .applications = &node.gpuaasd.applications,
+                                            .access = &node.gpuaasd.access};
+    ga_list_init(&node.gpuaasd.clients.all);
+    monitoring_init(&node.gpuaasd.monitoring, &node.gpuaasd.clients);
+    node.gpuaasd.processes.serving = true;
 }
 
 void fake_node_stop(void)
 {
-    node.room.stopping = true;
-    control_applications_end(&node.room);
-    ga_list_each (at, next, &node.processes.processes) {
+    node.gpuaasd.applications.stopping = true;
+    control_applications_end(&node.gpuaasd.applications);
+    ga_list_each (at, next, &node.gpuaasd.processes.processes) {
         fake_dies(ga_container(at, struct fake_process, process.link), "exit status 0");
     }
     still_clock_pass(&node.still, 0);
@@ -171,13 +181,13 @@ void fake_node_stop(void)
         cr_assert_eq(last->users, 1, "only the test still uses it");
         control_application_drop(last);
     }
-    cr_assert(ga_list_empty(&node.room.tenants.all));
-    applications_fini(&node.room);
-    usage_fini(&node.usage);
-    images_fini(&node.processes.images);
-    store_close(node.storage.store);
-    free(node.processes.devices.all);
-    free(node.processes.devices.visible);
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.tenants.all));
+    applications_fini(&node.gpuaasd.applications);
+    usage_fini(&node.gpuaasd.usage);
+    images_fini(&node.gpuaasd.processes.images);
+    store_close(node.gpuaasd.storage.store);
+    free(node.gpuaasd.processes.devices.all);
+    free(node.gpuaasd.processes.devices.visible);
     cr_assert_null(node.still.timers.first, "no timer runs");
 }
 
@@ -205,7 +215,7 @@ struct control_application *fake_greeting(uint8_t id, uint32_t takes)
     struct handshake_hello hello = {.pid = id, .program = "train", .takes = takes};
     memset(hello.application, id, sizeof hello.application);
     struct control_application *made =
-        control_application_make(&node.room, &hello, &conn, "127.0.0.1:9", false);
+        control_application_make(&node.gpuaasd.applications, &hello, &conn, "127.0.0.1:9", false);
     cr_assert_not_null(made);
     cr_assert_lt(program_count, PROGRAMS);
     programs[program_count++] = made;
@@ -225,7 +235,7 @@ struct control_application *fake_application_of_user(const struct tenant_terms *
                                                      uint8_t id)
 {
     struct control_application *made = fake_greeting(id, 0);
-    struct tenant *tenant = tenant_find(&node.room.tenants, terms);
+    struct tenant *tenant = tenant_find(&node.gpuaasd.applications.tenants, terms);
     cr_assert_not_null(tenant);
     if (user != NULL) {
         snprintf(made->user, sizeof made->user, "%s", user);
@@ -299,20 +309,20 @@ struct fake_client *fake_client(struct control_application *application)
 struct fake_process *fake_spare(void)
 {
     cr_assert_lt(process_count, PROCESSES);
-    struct warm_pool *pool = &node.processes.warm_pools[CONF_DRIVER_SOFT];
+    struct warm_pool *pool = &node.gpuaasd.processes.warm_pools[CONF_DRIVER_SOFT];
     struct fake_process *made = &processes[process_count];
-    made->process = (struct backend_process){.room = &node.processes,
+    made->process = (struct backend_process){.room = &node.gpuaasd.processes,
                                              .driver = CONF_DRIVER_SOFT,
                                              .number = 1000 + process_count,
-                                             .seat_limit = node.processes.seats,
+                                             .seat_limit = node.gpuaasd.processes.seats,
                                              .warm = true,
-                                             .outlives = node.processes.outlives,
+                                             .outlives = node.gpuaasd.processes.outlives,
                                              .figures = &pages[process_count],
                                              .fd = 77};
     made->process.child.pid = (int)(5000 + process_count);
     process_count++;
-    ga_list_append(&node.processes.processes, &made->process.link);
-    node.processes.count++;
+    ga_list_append(&node.gpuaasd.processes.processes, &made->process.link);
+    node.gpuaasd.processes.count++;
     pool->processes[pool->count++] = &made->process;
     return made;
 }
@@ -373,7 +383,7 @@ void fake_dies(struct fake_process *process, const char *why)
         }
     }
     ga_list_remove(&process->process.link);
-    node.processes.count--;
+    node.gpuaasd.processes.count--;
     still_clock_pass(&node.still, 0);
 }
 

@@ -9,6 +9,7 @@
 
 #include "server/applications/application.h"
 #include "server/applications/applications.h"
+#include "server/gpuaasd/gpuaasd.h"
 #include "server/processes/backend_process.h"
 #include "server/seats/seat.h"
 #include "server/storage/storage.h"
@@ -40,11 +41,7 @@ struct fake_client {
 struct fake_node {
     struct still_clock still;
     struct conf conf;
-    struct storage storage;
-    struct processes processes;
-    struct usage usage;
-    struct access access;
-    struct applications room;
+    struct gpuaasd gpuaasd; /* its rooms; no loop, no listeners, and no clients */
     struct drain_hooks hooks;
     char line[400]; /* that drain_hooks were told last */
     uint64_t goes_on_us;

@@ -48,18 +48,18 @@ Test(application, an_id_is_of_one_application_at_a_time)
 {
     program();
     struct control_application *rival = fake_greeting(1, 0);
-    cr_assert_eq(control_application_find(&node.room, it->id), it);
+    cr_assert_eq(control_application_find(&node.gpuaasd.applications, it->id), it);
     cr_assert_not(control_application_admit(rival, it->tenant));
     uint8_t near[16];
     memcpy(near, it->id, sizeof near);
     near[15]++; /* of the same number */
-    cr_assert_null(control_application_find(&node.room, near));
+    cr_assert_null(control_application_find(&node.gpuaasd.applications, near));
     control_application_end(it);
-    cr_assert_null(control_application_find(&node.room, rival->id));
-    struct tenant *tenant = tenant_find(&node.room.tenants, &lab);
+    cr_assert_null(control_application_find(&node.gpuaasd.applications, rival->id));
+    struct tenant *tenant = tenant_find(&node.gpuaasd.applications.tenants, &lab);
     cr_assert(control_application_admit(rival, tenant));
     tenant_drop(tenant);
-    cr_assert_eq(control_application_find(&node.room, rival->id), rival);
+    cr_assert_eq(control_application_find(&node.gpuaasd.applications, rival->id), rival);
 }
 
 Test(application, one_that_only_looks_is_not_found)
@@ -67,9 +67,9 @@ Test(application, one_that_only_looks_is_not_found)
     program();
     struct control_application *looks = fake_greeting(1, HANDSHAKE_HELLO_OBSERVER);
     cr_assert(control_application_admit(looks, it->tenant));
-    cr_assert_eq(control_application_find(&node.room, it->id), it);
+    cr_assert_eq(control_application_find(&node.gpuaasd.applications, it->id), it);
     control_application_end(looks);
-    cr_assert_eq(control_application_find(&node.room, it->id), it);
+    cr_assert_eq(control_application_find(&node.gpuaasd.applications, it->id), it);
 }
 
 /* ---- what its connections hear */
@@ -193,13 +193,13 @@ Test(application, a_program_whose_connection_is_lost_goes_on_while_it_is_served)
     control_application_lost(it, APPLICATION_RESET);
     lose_connection();
     cr_assert(it->alone);
-    cr_assert_eq(node.room.alone_count, 1);
+    cr_assert_eq(node.gpuaasd.applications.alone_count, 1);
     cr_assert_eq(fake_told_times(process, CHANNEL_ALONE), 1);
     cr_assert_eq(process->ends, 0);
     fake_dies(process, "exit status 0");
-    cr_assert_eq(node.room.alone_count, 0);
-    cr_assert_eq(node.room.closed[APPLICATION_RESET], 1);
-    cr_assert(ga_list_empty(&node.room.all));
+    cr_assert_eq(node.gpuaasd.applications.alone_count, 0);
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_RESET], 1);
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.all));
 }
 
 Test(application, one_that_is_not_served_ends_with_its_connection)
@@ -208,8 +208,8 @@ Test(application, one_that_is_not_served_ends_with_its_connection)
     lose_connection();
     cr_assert_not(it->alone);
     cr_assert_eq(process->ends, 1);
-    cr_assert(ga_list_empty(&node.room.all));
-    cr_assert_eq(node.room.closed[APPLICATION_LEAVES], 0, "it had no session");
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.all));
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_LEAVES], 0, "it had no session");
 }
 
 Test(application, a_ticket_may_have_been_used_already)
@@ -225,10 +225,10 @@ Test(application, while_gpuaasd_ends_nobody_goes_on_alone)
 {
     program();
     fake_open(seat, 0);
-    node.room.stopping = true;
+    node.gpuaasd.applications.stopping = true;
     lose_connection();
     cr_assert_eq(process->ends, 1);
-    cr_assert(ga_list_empty(&node.room.all));
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.all));
 }
 
 Test(application, what_its_process_has_said_already_is_heard_first)
@@ -237,7 +237,7 @@ Test(application, what_its_process_has_said_already_is_heard_first)
     process->unread = (union channel_packet){.claim = {.kind = CHANNEL_BOUND, .seat = 0, .gpu = 1}};
     fake_ticket(seat, 1);
     control_application_end(it);
-    cr_assert_eq(node.room.closed[APPLICATION_LEAVES], 1, "it had a session");
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_LEAVES], 1, "it had a session");
 }
 
 Test(application, one_that_comes_again_is_the_same)
@@ -250,7 +250,7 @@ Test(application, one_that_comes_again_is_the_same)
     control_application_lost(it, APPLICATION_SILENT);
     lose_connection();
     struct tenant_terms other = fake_terms("other", 2);
-    struct tenant *others = tenant_find(&node.room.tenants, &other);
+    struct tenant *others = tenant_find(&node.gpuaasd.applications.tenants, &other);
     cr_assert_null(control_application_rejoin(again, others));
     again->tls = true;
     cr_assert_null(control_application_rejoin(again, it->tenant));
@@ -264,7 +264,7 @@ Test(application, one_that_comes_again_is_the_same)
     cr_assert_eq(control_application_rejoin(again, it->tenant), it);
     cr_assert_eq(it->users, users, "a use for the caller, and none for its being alone");
     cr_assert_not(it->alone);
-    cr_assert_eq(node.room.alone_count, 0);
+    cr_assert_eq(node.gpuaasd.applications.alone_count, 0);
     cr_assert_eq(it->closes, APPLICATION_LEAVES, "it is here again");
     fake_node_pass(60000);
     cr_assert_eq(process->kills, 0, "its process is not asked any more");
@@ -286,7 +286,7 @@ Test(application, the_first_loss_counts_and_only_if_nothing_else_has_ended_it)
     control_application_lost(it, APPLICATION_RESET);
     cr_assert_eq(it->closes, APPLICATION_SPENT);
     control_application_end(it);
-    cr_assert_eq(node.room.closed[APPLICATION_SPENT], 1);
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_SPENT], 1);
 }
 
 Test(application, a_process_that_ends_by_itself_is_a_crash_unless_it_is_done)
@@ -314,9 +314,9 @@ Test(application, all_end_with_gpuaasd)
     program();
     (void)fake_application(&lab, 2);
     fake_open(seat, 0);
-    control_applications_end(&node.room);
-    cr_assert(ga_list_empty(&node.room.all));
-    cr_assert_eq(node.room.closed[APPLICATION_LEAVES], 1);
+    control_applications_end(&node.gpuaasd.applications);
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.all));
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_LEAVES], 1);
     cr_assert_eq(process->ends, 1);
 }
 
@@ -328,7 +328,7 @@ Test(application, sessions_and_refusals_are_counted_for_its_tenant)
     program();
     fake_open(seat, 0);
     fake_open(seat, 1);
-    const struct totals_tenant *totals = totals_of(&node.usage.totals, "lab");
+    const struct totals_tenant *totals = totals_of(&node.gpuaasd.usage.totals, "lab");
     cr_assert_eq(totals->sessions, 1);
     (void)!refusal_limit(&refusal, LIMIT_GPUS, "no more");
     control_application_refused(it, &refusal);
@@ -402,7 +402,7 @@ Test(application, the_status_has_what_it_uses)
     atomic_store(&page->seats[0].gpus[0].works, 9);
     (void)control_application_admit(fake_greeting(9, HANDSHAKE_HELLO_OBSERVER), it->tenant);
     const struct status_sink sink = {.application = take, .gpu = take_gpu};
-    control_application_status(&node.room, &sink);
+    control_application_status(&node.gpuaasd.applications, &sink);
     cr_assert_eq(told_count, 1, "one that only looks is not shown");
     cr_assert_eq(told.id, it->id);
     cr_assert_str_eq(told.tenant, "lab");
@@ -425,7 +425,7 @@ Test(application, the_status_has_what_it_uses)
     cr_assert_eq(told_use.works, 9);
     cr_assert_null(told_gpu.turns);
     terminate_application(it, APPLICATION_KILLED, CUDA_ERROR_NOT_PERMITTED, "enough");
-    control_application_status(&node.room, &sink);
+    control_application_status(&node.gpuaasd.applications, &sink);
     cr_assert(told.ending);
 }
 

@@ -212,7 +212,7 @@ Test(claims, who_waits_comes_before_all_that_come_later)
     claims_leave(&place);
     cr_assert_eq(claims_ask(late, 1, &third), GA_OK);
     claims_leave(&third);
-    cr_assert(ga_list_empty(&node.room.claims_line));
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.claims_line));
 }
 
 Test(claims, of_one_tenant_those_that_wait_for_a_limit_come_first_on_any_gpu)
@@ -236,8 +236,8 @@ Test(claims, a_client_has_one_place_in_the_line)
     cr_assert_eq(claims_ask(asker, 1, &place), GA_AGAIN);
     cr_assert_eq(claims_ask(asker, 2, &place), GA_AGAIN);
     cr_assert_eq(place.gpu, 1);
-    cr_assert_eq(place.link.next, &node.room.claims_line);
-    cr_assert_eq(node.room.claims_line.next, &place.link);
+    cr_assert_eq(place.link.next, &node.gpuaasd.applications.claims_line);
+    cr_assert_eq(node.gpuaasd.applications.claims_line.next, &place.link);
 }
 
 Test(claims, all_of_an_application_are_taken_back_whatever_their_age)

@@ -31,14 +31,14 @@ static void two_programs(void)
 static void begin(uint32_t gpu, const char *reason, uint64_t deadline_s)
 {
     char why[200] = "";
-    cr_assert_eq(drain_begin(&node.room, gpu, reason, deadline_s, why, sizeof why), GA_OK, "%s",
-                 why);
+    cr_assert_eq(drain_begin(&node.gpuaasd.applications, gpu, reason, deadline_s, why, sizeof why),
+                 GA_OK, "%s", why);
 }
 
 static void assert_refused(uint32_t gpu, int32_t result, const char *why)
 {
     struct refusal refusal;
-    cr_assert(drain_refuses(&node.room, gpu, &refusal));
+    cr_assert(drain_refuses(&node.gpuaasd.applications, gpu, &refusal));
     cr_assert_eq(refusal.reason, REFUSAL_DRAIN);
     cr_assert_eq(refusal.result, result);
     cr_assert_str_eq(refusal.why, why);
@@ -47,7 +47,7 @@ static void assert_refused(uint32_t gpu, int32_t result, const char *why)
 static bool refuses(uint32_t gpu)
 {
     struct refusal unused;
-    return drain_refuses(&node.room, gpu, &unused);
+    return drain_refuses(&node.gpuaasd.applications, gpu, &unused);
 }
 
 static const char *notice_of(const struct fake_process *process, enum wire_notice kind)
@@ -88,19 +88,21 @@ Test(drain, the_programs_of_that_gpu_are_told_and_no_others)
 Test(drain, a_reason_and_a_gpu_that_there_is_are_needed)
 {
     char why[200], longest[DRAIN_REASON_BYTES + 1];
-    cr_assert_eq(drain_begin(&node.room, FAKE_GPUS, "fans", 0, why, sizeof why), GA_INVALID);
+    cr_assert_eq(drain_begin(&node.gpuaasd.applications, FAKE_GPUS, "fans", 0, why, sizeof why),
+                 GA_INVALID);
     cr_assert_str_eq(why, "there is no such GPU");
-    cr_assert_eq(drain_end(&node.room, FAKE_GPUS, why, sizeof why), GA_INVALID);
+    cr_assert_eq(drain_end(&node.gpuaasd.applications, FAKE_GPUS, why, sizeof why), GA_INVALID);
     cr_assert_str_eq(why, "there is no such GPU");
-    cr_assert_eq(drain_begin(&node.room, 0, "", 0, why, sizeof why), GA_INVALID);
+    cr_assert_eq(drain_begin(&node.gpuaasd.applications, 0, "", 0, why, sizeof why), GA_INVALID);
     cr_assert_str_eq(why, "a reason for the programs' users is needed, of 1 to 159 characters");
     memset(longest, 'x', sizeof longest);
     longest[DRAIN_REASON_BYTES] = 0;
-    cr_assert_eq(drain_begin(&node.room, 0, longest, 0, why, sizeof why), GA_INVALID);
+    cr_assert_eq(drain_begin(&node.gpuaasd.applications, 0, longest, 0, why, sizeof why),
+                 GA_INVALID);
     longest[DRAIN_REASON_BYTES - 1] = 0;
     cr_assert_not(refuses(0));
     begin(FAKE_GPUS - 1, longest, 0);
-    cr_assert_str_eq(drain_of(&node.room, FAKE_GPUS - 1)->reason, longest);
+    cr_assert_str_eq(drain_of(&node.gpuaasd.applications, FAKE_GPUS - 1)->reason, longest);
 }
 
 Test(drain, it_is_done_when_the_last_program_has_left_the_gpu)
@@ -108,16 +110,16 @@ Test(drain, it_is_done_when_the_last_program_has_left_the_gpu)
     two_programs();
     begin(0, "new fans", 0);
     fake_node_pass(5000);
-    cr_assert_eq(drain_of(&node.room, 0)->state, DRAIN_GOING);
+    cr_assert_eq(drain_of(&node.gpuaasd.applications, 0)->state, DRAIN_GOING);
     control_application_end(on_0);
     still_clock_pass(&node.still, 0);
-    cr_assert_eq(drain_of(&node.room, 0)->state, DRAIN_DONE, "it looks at once");
+    cr_assert_eq(drain_of(&node.gpuaasd.applications, 0)->state, DRAIN_DONE, "it looks at once");
     cr_assert_str_eq(node.line, "GPU 10 of this server is drained: no program uses it (new fans)");
     assert_refused(0, CUDA_ERROR_DEVICE_UNAVAILABLE,
                    "GPU 10 of this server takes no new programs: new fans");
     cr_assert_eq(node.emptied, 0);
-    cr_assert_eq(drain_of(&node.room, 1)->state, DRAIN_NONE);
-    cr_assert_not(node.room.drains.timer.runs, "there is nothing left to look at");
+    cr_assert_eq(drain_of(&node.gpuaasd.applications, 1)->state, DRAIN_NONE);
+    cr_assert_not(node.gpuaasd.applications.drains.timer.runs, "there is nothing left to look at");
 }
 
 Test(drain, a_drain_without_programs_is_done_at_once)
@@ -125,7 +127,7 @@ Test(drain, a_drain_without_programs_is_done_at_once)
     begin(DRAIN_NODE, "we move", 100);
     cr_assert_str_eq(node.line, "draining");
     still_clock_pass(&node.still, 0);
-    cr_assert_eq(drain_of(&node.room, DRAIN_NODE)->state, DRAIN_DONE);
+    cr_assert_eq(drain_of(&node.gpuaasd.applications, DRAIN_NODE)->state, DRAIN_DONE);
     cr_assert_str_eq(node.line, "this server is drained: no program uses it (we move)");
     cr_assert_eq(node.emptied, 0, "gpuaasd goes on");
     cr_assert_eq(node.goes_on_us, 0);
@@ -168,13 +170,13 @@ Test(drain, the_end_of_a_drain_lets_programs_in_again)
     char why[200];
     two_programs();
     begin(0, "new fans", 3);
-    cr_assert_eq(drain_end(&node.room, 0, why, sizeof why), GA_OK);
+    cr_assert_eq(drain_end(&node.gpuaasd.applications, 0, why, sizeof why), GA_OK);
     cr_assert_str_eq(node.line, "serving");
     cr_assert_not(refuses(0));
     fake_node_pass(5000);
     cr_assert_eq(on_0->terminated_ns, 0, "there is no deadline any more");
     node.line[0] = 0;
-    cr_assert_eq(drain_end(&node.room, 0, why, sizeof why), GA_OK);
+    cr_assert_eq(drain_end(&node.gpuaasd.applications, 0, why, sizeof why), GA_OK);
     cr_assert_str_eq(node.line, "", "nothing has changed");
 }
 
@@ -182,10 +184,10 @@ Test(drain, gpuaasd_ends_when_the_node_is_empty_and_says_that_it_goes_on_until_t
 {
     char why[200];
     two_programs();
-    drain_and_stop(&node.room, "an update", 60);
+    drain_and_stop(&node.gpuaasd.applications, "an update", 60);
     assert_refused(DRAIN_NODE, CUDA_ERROR_NO_DEVICE,
                    "this server takes no new programs: an update");
-    cr_assert_eq(drain_end(&node.room, DRAIN_NODE, why, sizeof why), GA_CONFLICT);
+    cr_assert_eq(drain_end(&node.gpuaasd.applications, DRAIN_NODE, why, sizeof why), GA_CONFLICT);
     cr_assert_str_eq(why, "gpuaasd is ending");
     cr_assert(refuses(DRAIN_NODE));
     fake_node_pass(200);
@@ -206,7 +208,7 @@ Test(drain, gpuaasd_ends_when_the_node_is_empty_and_says_that_it_goes_on_until_t
 Test(drain, without_a_deadline_gpuaasd_ends_programs_at_once)
 {
     two_programs();
-    drain_and_stop(&node.room, "the machine is going down", 0);
+    drain_and_stop(&node.gpuaasd.applications, "the machine is going down", 0);
     cr_assert_str_eq(notice_of(process_0, WIRE_NOTICE_END), "the machine is going down");
     cr_assert_str_eq(notice_of(process_1, WIRE_NOTICE_END), "the machine is going down");
     cr_assert_eq(on_1->closes, APPLICATION_DRAINED);
@@ -214,5 +216,5 @@ Test(drain, without_a_deadline_gpuaasd_ends_programs_at_once)
     cr_assert(refuses(DRAIN_NODE));
     fake_node_pass(2200);
     cr_assert_eq(node.emptied, 1);
-    cr_assert(ga_list_empty(&node.room.all));
+    cr_assert(ga_list_empty(&node.gpuaasd.applications.all));
 }

@@ -32,8 +32,8 @@ static void used(const char *user, uint64_t ms)
                               .figures = {.gpu_ns = ms * GA_NS_PER_MS}};
     snprintf(row.user, sizeof row.user, "%s", user);
     snprintf(row.session, sizeof row.session, "s%u", sessions++);
-    cr_assert_eq(store_usage_write(node.storage.store, &row, 1), GA_OK, "%s",
-                 store_why(node.storage.store));
+    cr_assert_eq(store_usage_write(node.gpuaasd.storage.store, &row, 1), GA_OK, "%s",
+                 store_why(node.gpuaasd.storage.store));
 }
 
 static struct tenant_terms lab_with(enum limit limit, uint64_t most)
@@ -102,7 +102,7 @@ Test(gpu_time, a_program_that_runs_goes_on_unless_the_terms_say_otherwise)
     cr_assert_eq(it->terminated_ns, 0);
     lab.exhausted = EXHAUSTED_SUSPEND;
     lab.generation = 1;
-    tenant_renew(&node.room.tenants, &lab);
+    tenant_renew(&node.gpuaasd.applications.tenants, &lab);
     fake_node_pass(1200);
     cr_assert_neq(it->terminated_ns, 0);
     cr_assert_eq(it->closes, APPLICATION_SPENT);
@@ -193,7 +193,7 @@ Test(gpu_time, with_a_throttle_programs_may_begin_and_go_on_slower)
     cr_assert(admits(it));
     lab.limits.of[LIMIT_GPU_TIME_DAY] = 9000;
     lab.generation = 1;
-    tenant_renew(&node.room.tenants, &lab);
+    tenant_renew(&node.gpuaasd.applications.tenants, &lab);
     fake_node_pass(1200);
     cr_assert_not(it->tenant->throttled, "there is time again");
 }

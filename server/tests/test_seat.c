@@ -134,8 +134,8 @@ Test(seat, left_in_a_process_of_its_own_that_process_ends)
 
 Test(seat, left_in_a_process_that_goes_on_the_process_is_told_and_has_ten_seconds)
 {
-    node.processes.seats = 4;
-    node.processes.outlives = true;
+    node.gpuaasd.processes.seats = 4;
+    node.gpuaasd.processes.outlives = true;
     take(true);
     control_application_abandon(it, seat);
     cr_assert_eq(fake_told(process, CHANNEL_LEAVE)->seat.seat, 0);
@@ -150,8 +150,8 @@ Test(seat, left_in_a_process_that_goes_on_the_process_is_told_and_has_ten_second
 
 Test(seat, a_process_that_goes_on_frees_the_seat)
 {
-    node.processes.seats = 4;
-    node.processes.outlives = true;
+    node.gpuaasd.processes.seats = 4;
+    node.gpuaasd.processes.outlives = true;
     take(true);
     control_application_abandon(it, seat);
     process->process.seats[0]->ops->ended(process->process.seats[0], "it has ended");
@@ -162,8 +162,8 @@ Test(seat, a_process_that_goes_on_frees_the_seat)
 
 Test(seat, in_a_full_channel_coming_and_leaving_wait_for_room)
 {
-    node.processes.seats = 4;
-    node.processes.outlives = true;
+    node.gpuaasd.processes.seats = 4;
+    node.gpuaasd.processes.outlives = true;
     const struct tenant_terms lab = fake_terms("lab", 7);
     char why[300] = "";
     it = fake_application(&lab, 5);
@@ -191,8 +191,8 @@ Test(seat, in_a_full_channel_coming_and_leaving_wait_for_room)
 
 Test(seat, one_that_the_process_has_never_heard_of_is_gone_at_once)
 {
-    node.processes.seats = 4;
-    node.processes.outlives = true;
+    node.gpuaasd.processes.seats = 4;
+    node.gpuaasd.processes.outlives = true;
     const struct tenant_terms lab = fake_terms("lab", 7);
     char why[300] = "";
     it = fake_application(&lab, 5);
@@ -255,7 +255,7 @@ Test(seat, when_served_is_remembered_once)
 Test(seat, sessions_that_end_by_faults_count_for_the_health_of_the_gpu)
 {
     take(true);
-    struct health_check *health = &node.processes.health[CONF_DRIVER_SOFT];
+    struct health_check *health = &node.gpuaasd.processes.health[CONF_DRIVER_SOFT];
     atomic_store(&((struct figures *)(uintptr_t)seat->usage.figures)->fault, 700);
     fake_dies(process, "exit status 0");
     cr_assert_eq(health->faults, 0, "it has had no ticket, and so used no GPU");

@@ -150,7 +150,7 @@ Test(tenant_limits, types_of_gpu_decide_what_a_tenant_sees)
 {
     struct tenant_terms lab = fake_terms("lab", 1), all = fake_terms("all", 2);
     strcpy(lab.gpu_types, "Fast");
-    strcpy(node.processes.devices.all[1].facts.name, "Fast");
+    strcpy(node.gpuaasd.processes.devices.all[1].facts.name, "Fast");
     struct control_application *one = fake_application(&lab, 1), *two = fake_application(&all, 2);
     cr_assert_eq(one->gpu_count, 1);
     cr_assert_eq(one->gpus[0], 1);
@@ -161,7 +161,7 @@ Test(tenant_limits, types_of_gpu_decide_what_a_tenant_sees)
     cr_assert_eq(refusal.reason, REFUSAL_GPU_TYPES);
     cr_assert_eq(refusal.result, CUDA_ERROR_NOT_PERMITTED);
     cr_assert_str_eq(refusal.why, "gpu-types of tenant lab: Soft is not among Fast");
-    strcpy(node.processes.devices.all[1].facts.name, "Soft");
+    strcpy(node.gpuaasd.processes.devices.all[1].facts.name, "Soft");
     one->observer = true;
     cr_assert_not(admits(one), "not even to look");
     cr_assert_eq(refusal.reason, REFUSAL_GPU_TYPES);
@@ -217,7 +217,7 @@ Test(tenant_limits, the_status_tells_each_tenant)
     cr_assert_not(seat->base.ops->request(&seat->base, &lend, &fd));
     atomic_store(&((struct figures *)(uintptr_t)seat->usage.figures)->of[FIGURE_OBJECTS], 3);
     const struct status_sink sink = {.tenant = take};
-    tenant_status(&node.room.tenants, &sink);
+    tenant_status(&node.gpuaasd.applications.tenants, &sink);
     cr_assert_eq(told_count, 2);
     cr_assert_str_eq(told[0].name, "lab");
     cr_assert_eq(told[0].application_count, 2);

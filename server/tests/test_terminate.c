@@ -36,19 +36,19 @@ Test(terminate, a_program_is_told_then_its_processes_end_then_its_connections)
     cr_assert_eq(client->closes + second->closes, 0);
     fake_node_pass(400);
     cr_assert_eq(client->closes + second->closes, 0);
-    cr_assert_not_null(control_application_find(&node.room, it->id));
+    cr_assert_not_null(control_application_find(&node.gpuaasd.applications, it->id));
     uint8_t id[16];
     memcpy(id, it->id, sizeof id);
     fake_node_pass(100);
     cr_assert_eq(client->closes, 1);
     cr_assert_eq(second->closes, 1);
-    cr_assert_null(control_application_find(&node.room, id));
-    cr_assert_eq(node.room.closed[APPLICATION_KILLED], 1);
+    cr_assert_null(control_application_find(&node.gpuaasd.applications, id));
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_KILLED], 1);
     cr_assert_eq(others->ends, 0);
     cr_assert_null(fake_told(others, CHANNEL_NOTICE));
     cr_assert_eq(other->terminated_ns, 0);
     fake_node_pass(200);
-    cr_assert_not(node.room.terminations.runs, "nobody is left to look at");
+    cr_assert_not(node.gpuaasd.applications.terminations.runs, "nobody is left to look at");
 }
 
 Test(terminate, the_first_reason_holds)
