@@ -115,9 +115,10 @@ enum channel_verb {
      * is not used of the kinds whose bits `bytes` has; the answer comes when that has been done.
      * ROOM: what the limits leave beside what others have: on all GPUs (`bytes`), and on the GPU
      * `address` (`offset`); with `mapping_bytes` 1 that stays so until struct figures_tenant
-     * (figures.h) tells of a change that is not the process's own. The first answer to LEND or ROOM
-     * of a tenant with limits of device memory says by `opening` 1 that it brings the descriptor of
-     * that memory. */
+     * (figures.h) tells of a change that is not the process's own; `changes` is what it told when
+     * this was found. The first answer to LEND or ROOM of a tenant with limits of device memory
+     * says by `opening` 1 that it brings the descriptor of that memory. The first things that
+     * a session needs come unasked, with the number 0 (lender_offer). */
     CHANNEL_LEND,
     CHANNEL_RETURN,
     CHANNEL_RECALL,
@@ -297,7 +298,8 @@ struct channel_request {
     /* The opening of memory that another application has made: a number from the answer to OPEN,
      * for CLOSE, and for SHARE of the same memory. 0: none. */
     uint64_t opening;
-    uint32_t gpu; /* SHARE of memory: where it lies, an index into the list that clients see */
+    uint64_t changes; /* the answer to ROOM */
+    uint32_t gpu;     /* SHARE of memory: where it lies, an index into the list that clients see */
 };
 
 union channel_packet {

@@ -21,6 +21,9 @@ void control_request_answered(struct backend *backend, const struct channel_requ
         quota_share(quota, packet->opening != 0, fd);
         fd = packet->opening != 0 ? -1 : fd;
     }
+    if (packet->verb == CHANNEL_ROOM && quota != NULL) {
+        quota_tell_room(quota, packet);
+    }
     if (packet->verb == CHANNEL_LEND && quota != NULL) {
         quota_answered(quota, packet, late ? 0 : question->packet.bytes);
     }

@@ -23,7 +23,7 @@ struct figures_tenant;
 struct quota_told {
     bool holds;
     uint32_t gpu;
-    uint64_t others; /* changes by others when it was asked */
+    uint64_t others; /* changes by others when it was found */
     uint64_t all, here;
 };
 
@@ -61,6 +61,7 @@ struct quota {
     pthread_mutex_t room_lock;
     struct figures_tenant *_Atomic shared; /* NULL: gpuaasd has not passed it yet */
     atomic_bool unshared;                  /* it has, and this process could not take it */
+    atomic_bool uncounted;                 /* there was a change before it had */
     uint64_t own_changes;                  /* of those that are counted there */
     struct quota_told rooms[QUOTA_ROOMS];
 };
@@ -102,6 +103,8 @@ void quota_recall(struct quota *quota, const struct channel_request *packet);
 /* An answer of gpuaasd brings memory of the tenant (`brought`), with a descriptor that is the
  * quota's from now on; -1: it has been lost. */
 void quota_share(struct quota *quota, bool brought, int fd);
+/* gpuaasd tells the room on a GPU, asked or not. */
+void quota_tell_room(struct quota *quota, const struct channel_request *packet);
 /* Device memory has been charged, or is charged no more, as the figures say already. Any thread. */
 void quota_changed(struct quota *quota);
 /* How much of this GPU's memory may be taken now, where the application has `own` bytes of device

@@ -213,12 +213,25 @@ static void offer_lend(struct lender_seat *seat, enum channel_lent kind, uint32_
     }
 }
 
+/* For a program that asks first how much is free. It must be able to see whether that still
+ * holds. */
+static void offer_room(struct lender_seat *seat, uint32_t gpu)
+{
+    struct channel_request offer = {
+        .kind = CHANNEL_REQUEST, .seat = seat->number, .verb = CHANNEL_ROOM, .address = gpu};
+    if (seat->shares) {
+        lender_room(seat, &offer);
+        (void)seat->ops->tell(seat, &offer, -1); /* else it asks */
+    }
+}
+
 void lender_offer(struct lender_seat *seat, uint32_t gpu, uint64_t bytes)
 {
     if (seat->share.lent_on != NULL && !seat->offered) {
         seat->offered = true;
         offer_lend(seat, CHANNEL_LENT_OBJECTS, 0, 1, CHANNEL_GRAIN_OBJECTS);
         offer_lend(seat, CHANNEL_LENT_DEVICE, gpu, bytes, CHANNEL_GRAIN_BYTES);
+        offer_room(seat, gpu);
     }
 }
 

@@ -106,7 +106,9 @@ static bool all_count(const struct lender_seat *seat)
 
 void lender_room(const struct lender_seat *seat, struct channel_request *answer)
 {
+    const struct figures_tenant *shared = seat->tenant->lender.shared;
     answer->result = CUDA_SUCCESS;
+    answer->changes = shared != NULL ? atomic_load(&shared->changes) : 0; /* first */
     answer->bytes = room_on(seat, UINT32_MAX);
     answer->offset = room_on(seat, (uint32_t)answer->address);
     answer->mapping_bytes = all_count(seat);
