@@ -91,6 +91,16 @@ uint64_t timers_now(const struct server_timers *timers)
     return timers->host->now_ns(timers);
 }
 
+uint64_t timers_wall_ns(const struct server_timers *timers)
+{
+    return timers->host->wall_ns(timers);
+}
+
+int64_t timers_wall_s(const struct server_timers *timers)
+{
+    return (int64_t)(timers_wall_ns(timers) / GA_NS_PER_S);
+}
+
 uint64_t timers_awake(const struct server_timers *timers)
 {
     uint64_t passed_ns = timers_now(timers) - timers->turn_ns;

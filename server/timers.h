@@ -3,7 +3,7 @@
  * time is, and what waits until the next timer is due, its host says: the loop of gpuaasd
  * (server/gpuaasd/loop_timers.h), or a test.
  *
- * There are two times. `timers_now` is the clock of the machine: what rooms book, and promise.
+ * Two clocks never go back. `timers_now` is the clock of the machine: what rooms book, and promise.
  * Timers are due by awake time, which goes on only while the host goes round, by at most
  * TIMERS_TURN_NS in a turn: while gpuaasd stood still (SIGSTOP, a suspended machine, a long write),
  * it has read nothing, so that what others have answered in time is not late for it. A deadline of
@@ -28,6 +28,7 @@ struct server_timers;
 
 struct timers_host {
     uint64_t (*now_ns)(const struct server_timers *timers);
+    uint64_t (*wall_ns)(const struct server_timers *timers);
     /* timers_run is to be called at this time, and may be before (UINT64_MAX: there is no timer).
      * The host reads all that has come before it calls it. */
     void (*next)(struct server_timers *timers, uint64_t at_ns);
@@ -54,6 +55,9 @@ struct server_timer {
 void timers_init(struct server_timers *timers, const struct timers_host *host);
 uint64_t timers_now(const struct server_timers *timers);
 uint64_t timers_awake(const struct server_timers *timers);
+/* The time of day, since 1970 (UTC): of what people and the store call a time. It may be set. */
+uint64_t timers_wall_ns(const struct server_timers *timers);
+int64_t timers_wall_s(const struct server_timers *timers);
 /* `due` is called after so many milliseconds, and every so many (0: once); as it is now if the
  * timer runs already. */
 void timers_start(struct server_timers *timers, struct server_timer *timer,

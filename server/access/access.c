@@ -108,7 +108,7 @@ static void access_look(struct access *access)
 static void access_ends_ask(struct access *access)
 {
     if (access->conf->server.http[0] != 0) {
-        credential_ends_ask(&access->credential_ends, access->loop, timers_now(access->timers),
+        credential_ends_ask(&access->credential_ends, access->loop, access->timers,
                             storage_path(access->storage), access->changes);
     }
 }
@@ -118,6 +118,6 @@ static void access_turn(struct server_timer *timer)
     struct access *access = ga_container(timer, struct access, timer);
     access_look(access);
     storage_look(access->storage);
-    certificates_look(&access->certificates, &access->conf->server);
+    certificates_look(&access->certificates, &access->conf->server, timers_wall_s(access->timers));
     access_ends_ask(access);
 }

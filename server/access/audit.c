@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "api/cuda_names.h"
 #include "base/clock.h"
@@ -16,11 +15,10 @@
 /* With less room than that on its disk, the log counts as one that cannot be written. */
 #define AUDIT_ROOM_BYTES UINT64_C(65536)
 
-static int64_t wall_ms(void)
+/* When a line is written. */
+static int64_t wall_ms(const struct audit *audit)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(timers_wall_ns(audit->timers) / GA_NS_PER_MS);
 }
 
 /* Logs when it begins to fail, and when it works again. `why` NULL: it works. */
@@ -63,7 +61,7 @@ static void audit_told(void *user)
 static void audit_turn(struct server_timer *timer)
 {
     struct audit *audit = ga_container(timer, struct audit, timer);
-    auth_audit_turn(audit->log, wall_ms());
+    auth_audit_turn(audit->log, wall_ms(audit));
     flush_ask(audit->flush, NULL);
     if (!audit->flush->working) {
         audit_told(audit);
@@ -78,7 +76,8 @@ const char *audit_wrong(const struct audit *audit)
 static void audit_line(struct audit *audit, const char *event, const struct auth_field *fields,
                        size_t count, bool durable)
 {
-    enum ga_status status = auth_audit_write(audit->log, wall_ms(), event, fields, count, durable);
+    enum ga_status status =
+        auth_audit_write(audit->log, wall_ms(audit), event, fields, count, durable);
     (void)status; /* audit_look tells */
     audit_look(audit);
 }
@@ -90,7 +89,7 @@ enum ga_status audit_start(struct audit *audit)
     if (folder[0] == 0) {
         return GA_OK;
     }
-    enum ga_status status = auth_audit_open(folder, wall_ms(), &audit->log, why, sizeof why);
+    enum ga_status status = auth_audit_open(folder, wall_ms(audit), &audit->log, why, sizeof why);
     if (status != GA_OK) {
         ga_error("[server] audit_log: %s", why);
         return status;
@@ -152,8 +151,8 @@ void audit_refused(struct audit *audit, const char *address, const struct auth_r
         AUTH_TEXT("detail", refusal->detail),
     };
     enum ga_status status =
-        auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(), "auth.fail", fields,
-                                 sizeof fields / sizeof *fields);
+        auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(audit), "auth.fail",
+                                 fields, sizeof fields / sizeof *fields);
     (void)status; /* audit_look tells */
     audit_look(audit);
 }
@@ -213,8 +212,8 @@ void audit_turned_away(struct audit *audit, const struct audit_program *program,
     if (refusal->reason == REFUSAL_LIMIT) {
         fields[count++] = AUTH_TEXT("limit", limits_table[refusal->limit].key);
     }
-    enum ga_status status = auth_audit_write_failure(audit->log, AUTH_AUDIT_PROGRAMS, wall_ms(),
-                                                     "session.refused", fields, count);
+    enum ga_status status = auth_audit_write_failure(
+        audit->log, AUTH_AUDIT_PROGRAMS, wall_ms(audit), "session.refused", fields, count);
     (void)status; /* audit_look tells */
     audit_look(audit);
 }
@@ -289,8 +288,8 @@ void audit_no_admin(struct audit *audit, const struct audit_change *change)
     audit->admins_refused++;
     if (audit->log != NULL) {
         enum ga_status status =
-            auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(), "admin.refused",
-                                     fields, change_fields(change, fields));
+            auth_audit_write_failure(audit->log, AUTH_AUDIT_STRANGERS, wall_ms(audit),
+                                     "admin.refused", fields, change_fields(change, fields));
         (void)status; /* audit_look tells */
         audit_look(audit);
     }

@@ -2,7 +2,6 @@
 #include "server/access/authentication.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -40,8 +39,8 @@ static enum ga_status authentication_decide(struct access *access,
     struct store *store;
     enum ga_status status = access_store(access, &store, why, sizeof why);
     if (status == GA_OK) {
-        status = auth_admit(access->auth, &claim, time(NULL), timers_now(access->timers), grant,
-                            refusal);
+        status = auth_admit(access->auth, &claim, timers_wall_s(access->timers),
+                            timers_now(access->timers), grant, refusal);
         snprintf(why, sizeof why, "%s", store_why(store));
         storage_note(access->storage, status);
     } else {
@@ -88,7 +87,7 @@ bool authentication_holds(struct access *access, struct auth_grant *grant)
     char why[400];
     struct store *store;
     struct auth_refusal refusal;
-    return (grant->expires == 0 || grant->expires > time(NULL)) &&
+    return (grant->expires == 0 || grant->expires > timers_wall_s(access->timers)) &&
            access_store(access, &store, why, sizeof why) == GA_OK &&
            auth_still(access->auth, grant, &refusal) == GA_OK;
 }

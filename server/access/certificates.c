@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/moment.h"
@@ -57,11 +56,10 @@ static void length_write(int64_t seconds, char *text, size_t size)
 
 /* How it is now. False: it is valid for longer than `soon_s`. */
 static bool validity_write(const char *path, enum certificates_kind kind,
-                           const struct transport_validity *validity, int64_t soon_s, char *why,
-                           size_t why_size)
+                           const struct transport_validity *validity, int64_t now, int64_t soon_s,
+                           char *why, size_t why_size)
 {
     char moment[GA_MOMENT_BYTES], length[40];
-    int64_t now = (int64_t)time(NULL);
     if (validity->from > now) {
         ga_moment_for_people(validity->from, moment);
         snprintf(why, why_size,
@@ -80,16 +78,17 @@ static bool validity_write(const char *path, enum certificates_kind kind,
     return validity->until - now <= soon_s;
 }
 
-bool certificates_usable(const struct conf_server *server, enum certificates_kind kind,
+bool certificates_usable(const struct conf_server *server, enum certificates_kind kind, int64_t now,
                          const char **key, char *why, size_t why_size)
 {
     struct transport_validity validity;
     *key = kinds[kind].key;
     return !validity_read(server, kind, &validity) ||
-           !validity_write(certificates_path(server, kind), kind, &validity, 0, why, why_size);
+           !validity_write(certificates_path(server, kind), kind, &validity, now, 0, why, why_size);
 }
 
-void certificates_loaded(struct certificates *certificates, const struct conf_server *server)
+void certificates_loaded(struct certificates *certificates, const struct conf_server *server,
+                         int64_t now)
 {
     *certificates = (struct certificates){.told = {0}};
     for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
@@ -98,12 +97,12 @@ void certificates_loaded(struct certificates *certificates, const struct conf_se
             certificates->of[kind] = validity;
         }
     }
-    certificates_look(certificates, server);
+    certificates_look(certificates, server, now);
 }
 
-void certificates_look(struct certificates *certificates, const struct conf_server *server)
+void certificates_look(struct certificates *certificates, const struct conf_server *server,
+                       int64_t now)
 {
-    int64_t now = (int64_t)time(NULL);
     for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
         const struct transport_validity *of = &certificates->of[kind];
         int64_t *told = &certificates->told[kind];
@@ -111,7 +110,7 @@ void certificates_look(struct certificates *certificates, const struct conf_serv
         bool crossed = *told < of->until && of->until <= now; /* it has ended since */
         if (of->until != 0 && (crossed || now - *told >= DAY_S) &&
             validity_write(certificates_path(server, (enum certificates_kind)kind),
-                           (enum certificates_kind)kind, of, SOON_S, why, sizeof why)) {
+                           (enum certificates_kind)kind, of, now, SOON_S, why, sizeof why)) {
             ga_log_write(NULL, of->until <= now ? GA_LOG_ERROR : GA_LOG_WARN, NULL,
                          "[server] %s: %s", kinds[kind].key, why);
             *told = now;
@@ -120,9 +119,9 @@ void certificates_look(struct certificates *certificates, const struct conf_serv
 }
 
 bool certificates_wrong(const struct certificates *certificates, const struct conf_server *server,
-                        char *why, size_t why_size)
+                        int64_t now, char *why, size_t why_size)
 {
     const struct transport_validity *of = &certificates->of[CERTIFICATE_SERVER];
     return of->until != 0 &&
-           validity_write(server->tls_cert, CERTIFICATE_SERVER, of, LAST_S, why, why_size);
+           validity_write(server->tls_cert, CERTIFICATE_SERVER, of, now, LAST_S, why, why_size);
 }

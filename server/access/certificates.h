@@ -24,15 +24,19 @@ struct certificates {
 const char *certificates_word(enum certificates_kind kind);
 const char *certificates_path(const struct conf_server *server, enum certificates_kind kind);
 
-/* Whether the file of the key `key` can be used now. False, with `why`. */
-bool certificates_usable(const struct conf_server *server, enum certificates_kind kind,
+/* `now` is the time of day, in seconds.
+ *
+ * Whether the file of the key `key` can be used now. False, with `why`. */
+bool certificates_usable(const struct conf_server *server, enum certificates_kind kind, int64_t now,
                          const char **key, char *why, size_t why_size);
 /* The files have just been loaded. */
-void certificates_loaded(struct certificates *certificates, const struct conf_server *server);
+void certificates_loaded(struct certificates *certificates, const struct conf_server *server,
+                         int64_t now);
 /* To be called each second: tells the log what ends soon, and what has ended. */
-void certificates_look(struct certificates *certificates, const struct conf_server *server);
+void certificates_look(struct certificates *certificates, const struct conf_server *server,
+                       int64_t now);
 /* Says what is wrong with the server's own; false: it is valid for longer than a day. */
 bool certificates_wrong(const struct certificates *certificates, const struct conf_server *server,
-                        char *why, size_t why_size);
+                        int64_t now, char *why, size_t why_size);
 
 #endif

@@ -2,7 +2,6 @@
 #include "server/access/credential_ends.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -13,6 +12,7 @@ struct credential_ends_job {
     uv_work_t work;
     struct credential_ends *ends; /* NULL: nobody waits for it any more */
     const char *path;             /* of the store */
+    int64_t now_s;
     size_t count;
     struct store_credential_end rows[CREDENTIAL_ENDS_MAX];
 };
@@ -33,7 +33,7 @@ static void ends_work(uv_work_t *work)
     if (store_open_to_read(job->path, &store, why, sizeof why) != GA_OK) {
         return;
     }
-    if (store_credential_ends(store, time(NULL), CREDENTIAL_ENDS_MAX, row_take, job) != GA_OK) {
+    if (store_credential_ends(store, job->now_s, CREDENTIAL_ENDS_MAX, row_take, job) != GA_OK) {
         job->count = 0;
     }
     store_close(store);
@@ -57,9 +57,10 @@ static void ends_worked(uv_work_t *work, int status)
     free(job);
 }
 
-void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, uint64_t now,
-                         const char *path, uint64_t changes)
+void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop,
+                         const struct server_timers *timers, const char *path, uint64_t changes)
 {
+    uint64_t now = timers_now(timers);
     uint64_t wait_ns = ends->changes != changes ? CHANGED_NS : EVERY_NS;
     if (ends->job != NULL || (ends->asked_ns != 0 && now - ends->asked_ns < wait_ns)) {
         return;
@@ -72,6 +73,7 @@ void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, uint64_t
     ends->changes = changes;
     job->ends = ends;
     job->path = path;
+    job->now_s = timers_wall_s(timers);
     job->work.data = job;
     if (uv_queue_work(loop, &job->work, ends_work, ends_worked) == 0) {
         ends->job = job;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "server/timers.h"
 #include "store/store.h"
 
 /* Series of each kind: those that end first. */
@@ -24,8 +25,8 @@ struct credential_ends {
 
 /* Asks the store at `path`, which counts so many changes, anew if it is time for it; what is there
  * stays until the answer comes. `path` lives as long as the loop. */
-void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop, uint64_t now,
-                         const char *path, uint64_t changes);
+void credential_ends_ask(struct credential_ends *ends, uv_loop_t *loop,
+                         const struct server_timers *timers, const char *path, uint64_t changes);
 /* Answers that come later are thrown away. */
 void credential_ends_fini(struct credential_ends *ends);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "api/wire.h"
@@ -94,7 +95,8 @@ static bool validity_check(const char *file, const struct conf_server *server,
     for (unsigned kind = 0; kind < CERTIFICATE_KINDS; kind++) {
         const char *key;
         char why[600];
-        right &= certificates_usable(server, (enum certificates_kind)kind, &key, why, sizeof why) ||
+        right &= certificates_usable(server, (enum certificates_kind)kind, time(NULL), &key, why,
+                                     sizeof why) ||
                  file_complain(file, key, complain, user, "%s", why);
     }
     return right;

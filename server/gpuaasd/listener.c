@@ -99,7 +99,8 @@ enum ga_status listeners_renew(struct gpuaasd *gpuaasd, const struct conf_server
             GA_TRY(listener->ops->renew(listener, &secret, why, why_size));
         }
     }
-    certificates_loaded(&gpuaasd->access.certificates, fresh);
+    certificates_loaded(&gpuaasd->access.certificates, fresh,
+                        timers_wall_s(&gpuaasd->timers.timers));
     return GA_OK;
 }
 
@@ -151,7 +152,8 @@ enum ga_status listeners_open(struct gpuaasd *gpuaasd)
             plain_note(listener->url, &address);
         }
     }
-    certificates_loaded(&gpuaasd->access.certificates, server);
+    certificates_loaded(&gpuaasd->access.certificates, server,
+                        timers_wall_s(&gpuaasd->timers.timers));
     return GA_OK;
 }
 

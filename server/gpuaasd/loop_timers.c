@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/gpuaasd/loop_timers.h"
 
+#include <time.h>
+
 #include "base/clock.h"
 #include "base/list.h"
 
@@ -8,6 +10,14 @@ static uint64_t loop_now(const struct server_timers *timers)
 {
     (void)timers;
     return ga_clock_ns();
+}
+
+static uint64_t loop_wall(const struct server_timers *timers)
+{
+    struct timespec now;
+    (void)timers;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * GA_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void loop_at_once(uv_idle_t *at_once)
@@ -44,7 +54,8 @@ static void loop_turned(uv_check_t *turn)
 
 void loop_timers_init(struct loop_timers *loop_timers, uv_loop_t *loop)
 {
-    static const struct timers_host host = {.now_ns = loop_now, .next = loop_next};
+    static const struct timers_host host = {
+        .now_ns = loop_now, .wall_ns = loop_wall, .next = loop_next};
     timers_init(&loop_timers->timers, &host);
     (void)uv_timer_init(loop, &loop_timers->next);
     (void)uv_idle_init(loop, &loop_timers->at_once);

@@ -73,8 +73,8 @@ static bool condition_audit(const struct monitoring *monitoring, struct conditio
 static bool condition_certificate(const struct monitoring *monitoring, struct condition *condition)
 {
     char why[600];
-    if (certificates_wrong(&monitoring->access->certificates, &monitoring->conf->server, why,
-                           sizeof why)) {
+    if (certificates_wrong(&monitoring->access->certificates, &monitoring->conf->server,
+                           timers_wall_s(monitoring->timers), why, sizeof why)) {
         condition_fail(condition, "%s", why);
     }
     return monitoring->access->certificates.of[CERTIFICATE_SERVER].until != 0;

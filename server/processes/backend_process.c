@@ -407,7 +407,6 @@ enum ga_status backend_process_start(struct processes *room, const struct channe
                                      const struct backend_process_events *events, void *owner,
                                      struct backend_process **out, char *why, size_t why_size)
 {
-    static uint64_t last_number;
     struct backend_process *process = calloc(1, sizeof *process);
     struct backend_ends ends;
     snprintf(why, why_size, "no memory");
@@ -422,7 +421,7 @@ enum ga_status backend_process_start(struct processes *room, const struct channe
                                         .fd = ends.our_channel,
                                         .figures = ends.our_figures,
                                         .ends = ends,
-                                        .number = ++last_number,
+                                        .number = ++room->last_number,
                                         .started_ns = timers_now(room->timers),
                                         .seat_limit = setup->seats,
                                         .outlives = setup->outlives != 0};

@@ -38,6 +38,7 @@ struct processes {
     struct devices devices;
     struct ga_list processes; /* struct backend_process */
     unsigned count;
+    uint64_t last_number; /* of a process */
     struct images images; /* what their applications have sent */
     struct warm_pool warm_pools[DEVICES_DRIVERS];
     struct health_check health[DEVICES_DRIVERS];

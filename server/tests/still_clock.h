@@ -3,6 +3,8 @@
 #ifndef SERVER_TESTS_STILL_CLOCK_H
 #define SERVER_TESTS_STILL_CLOCK_H
 
+#include <time.h>
+
 #include "base/clock.h"
 #include "base/list.h"
 #include "server/timers.h"
@@ -10,12 +12,19 @@
 struct still_clock {
     struct server_timers timers;
     uint64_t now_ns;
+    uint64_t born_ns; /* the time of day at 0: what the store believes is now began then */
     uint64_t next_ns; /* when the next timer is due, as the host has been told */
 };
 
 static inline uint64_t still_clock_now(const struct server_timers *timers)
 {
     return ga_container(timers, const struct still_clock, timers)->now_ns;
+}
+
+static inline uint64_t still_clock_wall(const struct server_timers *timers)
+{
+    const struct still_clock *clock = ga_container(timers, const struct still_clock, timers);
+    return clock->born_ns + clock->now_ns;
 }
 
 static inline void still_clock_next(struct server_timers *timers, uint64_t at_ns)
@@ -25,8 +34,10 @@ static inline void still_clock_next(struct server_timers *timers, uint64_t at_ns
 
 static inline void still_clock_init_at(struct still_clock *clock, uint64_t now_ns)
 {
-    static const struct timers_host host = {.now_ns = still_clock_now, .next = still_clock_next};
+    static const struct timers_host host = {
+        .now_ns = still_clock_now, .wall_ns = still_clock_wall, .next = still_clock_next};
     clock->now_ns = now_ns;
+    clock->born_ns = (uint64_t)time(NULL) * GA_NS_PER_S - now_ns;
     timers_init(&clock->timers, &host);
     clock->next_ns = UINT64_MAX;
 }

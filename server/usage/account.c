@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "server/gpu_set.h"
@@ -28,7 +27,7 @@ struct account *account_make(const struct usage_seat *seat, const char *node, ui
     *head = (struct store_usage){.tenant_number = seat->tenant_number,
                                  .epoch = epoch,
                                  .isolation = seat->isolation,
-                                 .began = time(NULL)};
+                                 .began = timers_wall_s(seat->room->timers)};
     snprintf(head->tenant, sizeof head->tenant, "%s", seat->tenant_number == 0 ? seat->tenant : "");
     snprintf(head->node, sizeof head->node, "%s", node);
     snprintf(head->user, sizeof head->user, "%s", seat->user);
@@ -240,7 +239,7 @@ void account_look(struct account *account)
         turns_look(account, &account->rows[i]);
         account_total(account, &account->rows[i]);
     }
-    account->head.last = time(NULL);
+    account->head.last = timers_wall_s(seat->room->timers);
     for (uint32_t i = 0; i < account->count; i++) {
         struct account_row *row = &account->rows[i];
         row->untold = row->untold || memcmp(&row->now, &row->written, sizeof row->now) != 0;

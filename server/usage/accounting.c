@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "server/storage/storage.h"
@@ -142,9 +141,9 @@ static void accounting_look(struct accounting *accounting)
 }
 
 /* The beginning of the first day whose usage is kept; 0: all is. This month counts for limits. */
-static int64_t keep_from(const struct conf_server *conf)
+static int64_t keep_from(const struct conf_server *conf, int64_t now)
 {
-    int64_t now = time(NULL), keep_s = (int64_t)conf->ledger_keep_days * DAY_S, month, next;
+    int64_t keep_s = (int64_t)conf->ledger_keep_days * DAY_S, month, next;
     if (keep_s == 0 || now < keep_s) {
         return 0;
     }
@@ -160,7 +159,8 @@ static void accounting_turn(struct server_timer *timer)
     if (accounting->writer.busy) {
         return;
     }
-    int64_t before = keep_from(&accounting->room->conf->server);
+    int64_t before =
+        keep_from(&accounting->room->conf->server, timers_wall_s(accounting->room->timers));
     bool forgets = before > accounting->forgotten;
     if (!rows_collect(accounting, &accounting->rows, &accounting->count, &accounting->of)) {
         rows_free(accounting); /* the next time */
@@ -309,8 +309,8 @@ uint64_t accounting_gpu_ns(struct usage *usage, uint64_t number, const char *use
     struct store *store;
     char why[600];
     if (storage_get(usage->storage, &store, why, sizeof why) == GA_OK) {
-        storage_note(usage->storage,
-                     store_usage_period(store, number, user, period, time(NULL), &sum));
+        storage_note(usage->storage, store_usage_period(store, number, user, period,
+                                                        timers_wall_s(usage->timers), &sum));
     }
     if (usage->accounting == NULL) {
         return sum.gpu_ns;
@@ -335,12 +335,18 @@ enum ga_status accounting_start(struct usage *usage)
     if (interval_ms == 0) {
         return GA_OK;
     }
-    static struct accounting only; /* the loop closes its handles when it ends */
-    struct accounting *accounting = &only;
+    struct accounting *accounting = calloc(1, sizeof *accounting);
+    if (accounting == NULL) {
+        return GA_NO_MEMORY;
+    }
     accounting->room = usage;
     ga_list_init(&accounting->accounts);
-    GA_TRY(ledger_writer_start(&accounting->writer, usage->loop, storage_path(usage->storage),
-                               accounting_written));
+    enum ga_status status = ledger_writer_start(&accounting->writer, usage->loop,
+                                                storage_path(usage->storage), accounting_written);
+    if (status != GA_OK) {
+        free(accounting);
+        return status;
+    }
     usage->accounting = accounting;
     timers_start(usage->timers, &accounting->timer, accounting_turn, interval_ms - LAG_MS,
                  interval_ms - LAG_MS);
@@ -403,4 +409,5 @@ void accounting_stop(struct usage *usage)
     ga_list_each (link, next, &accounting->accounts) {
         account_forget(accounting, ga_container(link, struct account, link));
     }
+    free(accounting);
 }

@@ -259,7 +259,7 @@ static void times_settle(struct seat_times *ending, uint64_t now)
 /* `ending`: nobody waits for what others say about its GPUs. */
 static void times_divide(struct usage *usage, struct seat_times *ending, uint64_t now)
 {
-    static uint64_t until[CONF_GPUS_MAX];
+    uint64_t until[CONF_GPUS_MAX];
     struct gpu_times *all = &usage->times;
     uint32_t gpus = usage->processes->devices.visible_count;
     for (uint32_t i = 0; i < gpus; i++) {

@@ -2,6 +2,7 @@
 #include "server/usage/ledger_writer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/failpoint.h"
 #include "base/thread.h"
@@ -69,7 +70,7 @@ static void *writer_run(void *argument)
         }
         pthread_mutex_lock(&writer->lock);
         writer->given_any = false;
-        (void)uv_async_send(&writer->done);
+        (void)uv_async_send(writer->done);
     }
     pthread_mutex_unlock(&writer->lock);
     return NULL;
@@ -88,6 +89,11 @@ static void writer_done(uv_async_t *done)
     }
 }
 
+static void done_closed(uv_handle_t *done)
+{
+    free(done);
+}
+
 enum ga_status ledger_writer_start(struct ledger_writer *writer, uv_loop_t *loop, const char *path,
                                    void (*written)(struct ledger_writer *writer,
                                                    enum ga_status status, const char *why))
@@ -95,12 +101,14 @@ enum ga_status ledger_writer_start(struct ledger_writer *writer, uv_loop_t *loop
     *writer = (struct ledger_writer){.path = path, .written = written};
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->given, NULL);
-    if (uv_async_init(loop, &writer->done, writer_done) != 0) {
+    writer->done = calloc(1, sizeof *writer->done);
+    if (writer->done == NULL || uv_async_init(loop, writer->done, writer_done) != 0) {
+        free(writer->done);
         return GA_NO_MEMORY;
     }
-    writer->done.data = writer;
+    writer->done->data = writer;
     if (ga_thread_start(&writer->thread, writer_run, writer) != GA_OK) {
-        uv_close((uv_handle_t *)&writer->done, NULL);
+        uv_close((uv_handle_t *)writer->done, done_closed);
         return GA_NO_MEMORY;
     }
     writer->started = true;
@@ -132,8 +140,8 @@ void ledger_writer_stop(struct ledger_writer *writer)
     pthread_mutex_unlock(&writer->lock);
     (void)pthread_join(writer->thread, NULL);
     writer->started = false;
-    writer_done(&writer->done);
-    uv_close((uv_handle_t *)&writer->done, NULL);
+    writer_done(writer->done);
+    uv_close((uv_handle_t *)writer->done, done_closed);
 }
 
 enum ga_status ledger_writer_last(struct ledger_writer *writer, const struct store_usage *rows,

@@ -22,7 +22,7 @@ struct ledger_writer {
     int64_t before; /* usage of days before this is forgotten; 0: none */
     bool more;      /* of it is left; the thread's until `done` */
     bool ending, started;
-    uv_async_t done; /* tells the loop */
+    uv_async_t *done; /* tells the loop, which may still have it when the writer is no more */
     void (*written)(struct ledger_writer *writer, enum ga_status status, const char *why);
     enum ga_status status; /* of the last rows; the thread's until `done` */
     char why[600];

@@ -124,7 +124,11 @@ class Clocks(RuleTest):
         self.breaks(rule_clocks, "base/wait.h", "    clock_gettime(CLOCK_REALTIME, &at);\n",
                     "by the wall clock")
         self.keeps(rule_clocks, "server/gpuaasd/a.c", "#include <uv.h>\n")
-        self.breaks(rule_clocks, "server/seats/a.c", "#include <uv.h>\n", "server/timers.h")
+        self.breaks(rule_clocks, "server/seats/a.c", "#include <uv.h>\n", "no loop")
+        self.keeps(rule_clocks, "server/clients/a.c", "#include <uv.h>\n")
+        self.breaks(rule_clocks, "server/clients/a.h", "    uv_timer_t timer;\n",
+                    "server/timers.h")
+        self.breaks(rule_clocks, "server/usage/a.c", "    now = time(NULL);\n", "server/timers.h")
 
 
 class Environment(RuleTest):
