@@ -103,8 +103,8 @@ Test(terminate, a_program_that_has_gone_has_ended_by_itself)
     begin_gone();
     cr_assert_str_eq(gone_seat->events->reason(gone_seat), "");
     fake_dies(fake_process_of(gone_seat), "exit status 0");
-    cr_assert_eq(node.room.closed[APPLICATION_KILLED], 0);
-    cr_assert_eq(node.room.closed[APPLICATION_LEAVES], 1);
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_KILLED], 0);
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_LEAVES], 1);
 }
 
 Test(terminate, a_program_that_only_seemed_gone_is_ended)
@@ -113,7 +113,7 @@ Test(terminate, a_program_that_only_seemed_gone_is_ended)
     fake_says_kind(gone_seat, CHANNEL_SERVED);
     cr_assert_str_eq(gone_seat->events->reason(gone_seat), "an admin ended it");
     fake_dies(fake_process_of(gone_seat), "exit status 0");
-    cr_assert_eq(node.room.closed[APPLICATION_KILLED], 1);
+    cr_assert_eq(node.gpuaasd.applications.closed[APPLICATION_KILLED], 1);
 }
 
 Test(terminate, a_process_that_does_not_go_with_its_program_is_ended)
