@@ -22,12 +22,17 @@ static bool page_takes(struct ctl_page *page, char byte)
 static bool string_skip(struct ctl_page *page, bool *plain)
 {
     *plain = true;
-    while (page->at < page->end && *page->at != '"') {
-        bool escape = *page->at == '\\';
-        *plain = *plain && !escape;
-        page->at += escape && page->end - page->at > 1 ? 2 : 1;
+    for (;;) {
+        char *quote = memchr(page->at, '"', (size_t)(page->end - page->at));
+        char *end = quote != NULL ? quote : page->end;
+        char *escape = memchr(page->at, '\\', (size_t)(end - page->at));
+        if (escape == NULL) {
+            page->at = end;
+            return page_takes(page, '"');
+        }
+        *plain = false;
+        page->at = escape + (page->end - escape > 1 ? 2 : 1);
     }
-    return page_takes(page, '"');
 }
 
 /* Brackets need only be as many of both kinds: jansson reads what is used of them. */
@@ -149,18 +154,46 @@ static void page_look(const struct ctl_members *members, struct ctl_seen *seen)
     }
 }
 
-/* The member of this key, as it is known from the row before, or is found. */
+/* Behind a key, if it is the one that the row before has had here; `length` bytes of that are the
+ * key of its parents. */
+static bool seen_skip(struct ctl_page *page, const struct ctl_seen *seen, const char *parents,
+                      size_t length)
+{
+    size_t own = seen->length - length;
+    if (seen->length <= length || (size_t)(page->end - page->at) < own + 3 ||
+        memcmp(page->at + 1, seen->key + length, own) != 0 || page->at[0] != '"' ||
+        page->at[own + 1] != '"' || page->at[own + 2] != ':' ||
+        memcmp(seen->key, parents, length) != 0) {
+        return false;
+    }
+    page->at += own + 3;
+    return true;
+}
+
+/* Takes a key, which goes behind that of its parents, and its colon; returns its member, as it is
+ * known from the row before, or is found. NULL: there is no key. */
 static const struct ctl_seen *page_member(struct ctl_page *page, const struct ctl_members *members,
-                                          const char *key, size_t length)
+                                          char key[CTL_KEY_BYTES], size_t length)
 {
     unsigned number = page->member < CTL_SEEN_MAX ? page->member : CTL_SEEN_MAX - 1;
     struct ctl_seen *seen = &members->seen[number];
+    const char *begin = page->at + 1;
+    bool plain;
     page->member++;
-    if (seen->length != length || length == 0 || memcmp(seen->key, key, length) != 0) {
-        memcpy(seen->key, key, length);
-        seen->length = length;
-        page_look(members, seen);
+    if (seen_skip(page, seen, key, length)) {
+        return seen;
     }
+    if (!page_takes(page, '"') || !string_skip(page, &plain) || !page_takes(page, ':')) {
+        return NULL;
+    }
+    size_t own = (size_t)(page->at - 2 - begin);
+    if (length + own + 1 >= CTL_KEY_BYTES) {
+        return NULL;
+    }
+    memcpy(seen->key, key, length);
+    memcpy(seen->key + length, begin, own);
+    seen->length = length + own;
+    page_look(members, seen);
     return seen;
 }
 
@@ -169,27 +202,22 @@ static const struct ctl_seen *page_member(struct ctl_page *page, const struct ct
 static bool object_read(struct ctl_page *page, const struct ctl_members *members,
                         char key[CTL_KEY_BYTES], size_t length, unsigned depth)
 {
-    bool plain;
     if (!page_takes(page, '{') || depth == PAGE_DEPTH_MAX) {
         return false;
     }
     while (!page_takes(page, '}')) {
-        const char *begin = page->at + 1;
-        if (!page_takes(page, '"') || !string_skip(page, &plain) || !page_takes(page, ':')) {
+        const struct ctl_seen *seen = page_member(page, members, key, length);
+        if (seen == NULL) {
             return false;
         }
-        size_t own = (size_t)(page->at - 2 - begin), whole = length + own;
-        if (whole + 1 >= CTL_KEY_BYTES) {
-            return false;
-        }
-        memcpy(key + length, begin, own);
-        const struct ctl_seen *seen = page_member(page, members, key, whole);
         struct ctl_value *value = seen->value;
         if (value != NULL && value->kind == CTL_TREE) { /* it is there twice */
             json_decref(value->tree);
             value->kind = CTL_NOTHING;
         }
         if (value == NULL && seen->inner && page->at < page->end && *page->at == '{') {
+            size_t whole = seen->length;
+            memcpy(key + length, seen->key + length, whole - length);
             key[whole] = '.';
             if (!object_read(page, members, key, whole + 1, depth + 1)) {
                 return false;
