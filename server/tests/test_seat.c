@@ -275,6 +275,10 @@ Test(seat, an_offer_wants_room_for_a_context_and_a_byte)
     seat = fake_seat(it);
     seat_offer(seat, 2);
     cr_assert_eq(it->tenant->lender.account.lent[CHANNEL_LENT_DEVICE], CHANNEL_GRAIN_BYTES);
-    cr_assert_eq(fake_told_times(fake_process_of(seat), CHANNEL_REQUEST), 1);
-    cr_assert_eq(fake_told(fake_process_of(seat), CHANNEL_REQUEST)->request.address, 2);
+    cr_assert_eq(fake_told_times(fake_process_of(seat), CHANNEL_REQUEST), 2);
+    const struct channel_request *last =
+        &fake_told(fake_process_of(seat), CHANNEL_REQUEST)->request;
+    cr_assert_eq(last->verb, CHANNEL_ROOM, "behind the first piece");
+    cr_assert_eq(last->address, 2);
+    cr_assert_eq(last->bytes, UINT64_C(1) << 40);
 }
