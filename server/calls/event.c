@@ -23,7 +23,7 @@ static CUresult event_put(struct server_app *app, uint64_t wire, struct event_re
 {
     struct server_event *event = calloc(1, sizeof *event);
     if (event == NULL) {
-        event_drop(&app->completer, ref);
+        event_drop(app, ref);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *event = (struct server_event){.context = app->current,
@@ -33,7 +33,7 @@ static CUresult event_put(struct server_app *app, uint64_t wire, struct event_re
                                    .ref = ref};
     enum ga_status status = ga_handle_table_take(&app->objects.events, wire, event);
     if (status != GA_OK) {
-        event_drop(&app->completer, event->ref);
+        event_drop(app, event->ref);
         free(event);
         return status == GA_INVALID ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -49,7 +49,7 @@ static CUresult event_make(struct server_app *app, uint64_t wire, unsigned flags
     }
     /* A thread that waits blocks on the client, so the flag has no meaning here. */
     flags &= ~(unsigned)CU_EVENT_BLOCKING_SYNC;
-    CU_TRY(event_new(&app->completer, app->current, flags, &ref));
+    CU_TRY(event_new(app, app->current, flags, &ref));
     return event_put(app, wire, ref);
 }
 
@@ -57,7 +57,7 @@ CUresult event_adopt(struct server_app *app, uint64_t wire, CUevent real)
 {
     const unsigned flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
     struct event_ref *ref;
-    CU_TRY(event_own(&app->completer, app->current, flags, real, &ref));
+    CU_TRY(event_own(app, app->current, flags, real, &ref));
     return event_put(app, wire, ref);
 }
 
@@ -73,7 +73,7 @@ CUresult event_free(struct server_app *app, struct server_event *event)
     }
     (void)ga_handle_table_remove(&app->objects.events, event->handle);
     ga_list_remove(&event->link);
-    event_drop(&app->completer, event->ref);
+    event_drop(app, event->ref);
     free(event);
     return CUDA_SUCCESS;
 }
@@ -116,23 +116,22 @@ static CUresult record_now(const struct cuda_driver *driver, CUevent event,
 static CUresult event_record_at(struct server_app *app, struct server_event *event,
                                 const struct recording *at)
 {
-    struct completer *completer = &app->completer;
     CUresult rc = CUDA_SUCCESS;
-    pthread_mutex_lock(&completer->lock);
+    pthread_mutex_lock(&app->objects.event_lock);
     bool watched = event->ref->refs > 1 && !event->shared;
-    pthread_mutex_unlock(&completer->lock);
+    pthread_mutex_unlock(&app->objects.event_lock);
     struct event_ref *ref = event->ref;
     if (watched) {
-        rc = event_take(completer, event->context, event->flags, &ref);
+        rc = event_take(app, event->context, event->flags, &ref);
     }
     if (rc == CUDA_SUCCESS) {
         rc = record_now(app->driver, ref->real, at);
     }
     if (watched && rc == CUDA_SUCCESS) {
-        event_drop(completer, event->ref);
+        event_drop(app, event->ref);
         event->ref = ref;
     } else if (watched && ref != event->ref) {
-        event_drop(completer, ref);
+        event_drop(app, ref);
     }
     event->kept_ns = rc == CUDA_SUCCESS ? 0 : event->kept_ns;
     return rc;
@@ -229,7 +228,7 @@ CUresult server_do_ga_event_query(struct server_app *app, const struct ga_event_
     }
     if (rc == CUDA_ERROR_NOT_READY && args->watch != 0) {
         watch = event->ref;
-        event_keep(&app->completer, watch);
+        event_keep(app, watch);
     }
     return query_answer(app, rc, watch, 0);
 }
@@ -245,7 +244,7 @@ CUresult server_do_ga_event_watch(struct server_app *app, const struct ga_event_
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     entry->event = event->ref;
-    event_keep(&app->completer, event->ref);
+    event_keep(app, event->ref);
     completer_add(&app->completer, entry);
     return SERVER_ANSWERED;
 }
@@ -283,11 +282,11 @@ static CUresult shared_mark(struct server_app *app, const struct server_event *e
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuStreamWaitEvent(stream, event->ref->real, 0);
         if (rc == CUDA_SUCCESS) {
-            rc = event_mark(&app->completer, event->context, stream, ref);
+            rc = event_mark(app, event->context, stream, ref);
         }
         CUresult destroyed = driver->cuStreamDestroy_v2(stream); /* when it has nothing to do */
         if (rc == CUDA_SUCCESS && destroyed != CUDA_SUCCESS) {
-            event_drop(&app->completer, *ref);
+            event_drop(app, *ref);
             rc = destroyed;
         }
     }
@@ -319,7 +318,7 @@ CUresult server_do_ga_event_synchronize(struct server_app *app,
     if (event->shared) {
         return shared_synchronize(app, event);
     }
-    event_keep(&app->completer, event->ref);
+    event_keep(app, event->ref);
     return server_reply_after(app, event->ref, 0);
 }
 

@@ -36,11 +36,11 @@ static CUresult inherit(struct server_app *app, const struct server_stream *stre
         rc = driver->cuStreamCreate(&context->heir, CU_STREAM_NON_BLOCKING);
     }
     if (rc == CUDA_SUCCESS) {
-        rc = event_mark(&app->completer, context, stream->real, &ref);
+        rc = event_mark(app, context, stream->real, &ref);
     }
     if (rc == CUDA_SUCCESS) {
         rc = driver->cuStreamWaitEvent(context->heir, ref->real, 0);
-        event_drop(&app->completer, ref);
+        event_drop(app, ref);
     }
     return rc;
 }

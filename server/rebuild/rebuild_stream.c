@@ -94,14 +94,14 @@ void rebuild_events_down(struct rebuild *rebuild, struct server_context *context
         const struct server_event *event = ga_container(at, struct server_event, link);
         (void)rebuild_check(rebuild, app->driver->cuEventDestroy_v2(event->ref->real), "an event");
     }
-    pthread_mutex_lock(&app->completer.lock);
+    pthread_mutex_lock(&app->objects.event_lock);
     ga_list_each (at, next, &context->free_events) {
         struct event_ref *ref = ga_container(at, struct event_ref, link);
         ga_list_remove(&ref->link);
         (void)rebuild_check(rebuild, app->driver->cuEventDestroy_v2(ref->real), "an event");
         free(ref);
     }
-    pthread_mutex_unlock(&app->completer.lock);
+    pthread_mutex_unlock(&app->objects.event_lock);
 }
 
 void rebuild_events_up(struct rebuild *rebuild, struct server_context *context)

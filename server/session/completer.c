@@ -42,11 +42,11 @@ struct completer_entry *completer_entry_make(struct completer *completer, enum c
 static void entry_release(struct completer *completer, struct completer_entry *entry)
 {
     if (entry->event != NULL) {
-        event_drop(completer, entry->event);
+        event_drop(completer->app, entry->event);
         entry->event = NULL;
     }
     for (unsigned i = 0; i < entry->event_count; i++) {
-        event_drop(completer, entry->events[i]);
+        event_drop(completer->app, entry->events[i]);
     }
     entry->event_count = 0;
     if (entry->events != entry->few) {
@@ -98,7 +98,7 @@ static bool entry_narrow(struct completer *completer, struct completer_entry *en
     }
     for (unsigned i = 0; left != 0 && i < entry->event_count; i++) {
         if (context_has_ended(entry->events[i])) {
-            event_drop(completer, entry->events[i]);
+            event_drop(completer->app, entry->events[i]);
         } else {
             done += i < entry->events_done;
             entry->events[kept++] = entry->events[i];

@@ -95,6 +95,7 @@ static void objects_fini(struct server_objects *objects)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         ga_handle_table_fini(tables[i]);
     }
+    pthread_mutex_destroy(&objects->event_lock);
 }
 
 void conn_unmake(struct server_conn *conn)

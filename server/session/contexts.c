@@ -44,7 +44,7 @@ void stream_record(struct server_stream *stream, struct frame_record *record)
 static CUresult mark_add(struct server_app *app, struct server_context *context, CUstream stream,
                          struct completer_entry *entry)
 {
-    CUresult rc = event_mark(&app->completer, context, stream, &entry->events[entry->event_count]);
+    CUresult rc = event_mark(app, context, stream, &entry->events[entry->event_count]);
     entry->event_count += rc == CUDA_SUCCESS;
     return rc;
 }
@@ -236,10 +236,10 @@ CUresult green_mark(struct server_app *app, const struct server_green *green,
     struct event_ref *ref;
     context_apply(app, green->context); /* the event is made in it */
     app->elsewhere = true;
-    CU_TRY(event_take(&app->completer, green->context, CU_EVENT_DISABLE_TIMING, &ref));
+    CU_TRY(event_take(app, green->context, CU_EVENT_DISABLE_TIMING, &ref));
     CUresult rc = app->driver->cuGreenCtxRecordEvent(green->real, ref->real);
     if (rc != CUDA_SUCCESS) {
-        event_drop(&app->completer, ref);
+        event_drop(app, ref);
         return rc;
     }
     entry->events = entry->few;

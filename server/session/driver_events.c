@@ -8,12 +8,12 @@
 #include "server/session/contexts.h"
 #include "server/session/handles.h"
 
-CUresult event_own(struct completer *completer, struct server_context *context, unsigned flags,
+CUresult event_own(struct server_app *app, struct server_context *context, unsigned flags,
                    CUevent real, struct event_ref **ref)
 {
     struct event_ref *made = calloc(1, sizeof *made);
     if (made == NULL) {
-        (void)completer->app->driver->cuEventDestroy_v2(real);
+        (void)app->driver->cuEventDestroy_v2(real);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *made = (struct event_ref){.context = context, .real = real, .flags = flags, .refs = 1};
@@ -22,64 +22,64 @@ CUresult event_own(struct completer *completer, struct server_context *context, 
     return CUDA_SUCCESS;
 }
 
-CUresult event_new(struct completer *completer, struct server_context *context, unsigned flags,
+CUresult event_new(struct server_app *app, struct server_context *context, unsigned flags,
                    struct event_ref **ref)
 {
     CUevent real;
-    CU_TRY(completer->app->driver->cuEventCreate(&real, flags));
-    return event_own(completer, context, flags, real, ref);
+    CU_TRY(app->driver->cuEventCreate(&real, flags));
+    return event_own(app, context, flags, real, ref);
 }
 
-CUresult event_take(struct completer *completer, struct server_context *context, unsigned flags,
+CUresult event_take(struct server_app *app, struct server_context *context, unsigned flags,
                     struct event_ref **ref)
 {
     struct event_ref *taken = NULL;
-    pthread_mutex_lock(&completer->lock);
+    pthread_mutex_lock(&app->objects.event_lock);
     if (flags == CU_EVENT_DISABLE_TIMING && !ga_list_empty(&context->free_events)) {
         taken = ga_container(context->free_events.next, struct event_ref, link);
         ga_list_remove(&taken->link);
         taken->refs = 1;
     }
-    pthread_mutex_unlock(&completer->lock);
+    pthread_mutex_unlock(&app->objects.event_lock);
     if (taken == NULL) {
-        return event_new(completer, context, flags, ref);
+        return event_new(app, context, flags, ref);
     }
     *ref = taken;
     return CUDA_SUCCESS;
 }
 
-void event_keep(struct completer *completer, struct event_ref *ref)
+void event_keep(struct server_app *app, struct event_ref *ref)
 {
-    pthread_mutex_lock(&completer->lock);
+    pthread_mutex_lock(&app->objects.event_lock);
     ref->refs++;
-    pthread_mutex_unlock(&completer->lock);
+    pthread_mutex_unlock(&app->objects.event_lock);
 }
 
-void event_drop(struct completer *completer, struct event_ref *ref)
+void event_drop(struct server_app *app, struct event_ref *ref)
 {
     bool destroy = false;
-    pthread_mutex_lock(&completer->lock);
+    pthread_mutex_lock(&app->objects.event_lock);
     if (--ref->refs == 0) {
         destroy = ref->flags != CU_EVENT_DISABLE_TIMING;
         if (!destroy) {
             ga_list_append(&ref->context->free_events, &ref->link);
         }
     }
-    pthread_mutex_unlock(&completer->lock);
+    pthread_mutex_unlock(&app->objects.event_lock);
     if (destroy) {
-        (void)completer->app->driver->cuEventDestroy_v2(ref->real);
+        (void)app->driver->cuEventDestroy_v2(ref->real);
         free(ref);
     }
 }
 
-CUresult event_mark(struct completer *completer, struct server_context *context, CUstream stream,
+CUresult event_mark(struct server_app *app, struct server_context *context, CUstream stream,
                     struct event_ref **ref)
 {
     struct event_ref *taken;
-    CU_TRY(event_take(completer, context, CU_EVENT_DISABLE_TIMING, &taken));
-    CUresult rc = completer->app->driver->cuEventRecord(taken->real, stream);
+    CU_TRY(event_take(app, context, CU_EVENT_DISABLE_TIMING, &taken));
+    CUresult rc = app->driver->cuEventRecord(taken->real, stream);
     if (rc != CUDA_SUCCESS) {
-        event_drop(completer, taken);
+        event_drop(app, taken);
         return rc;
     }
     *ref = taken;
@@ -108,7 +108,7 @@ CUresult stream_mark(struct server_app *app, uint64_t wire, struct event_ref **r
     if (context == NULL) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    CUresult rc = event_mark(&app->completer, context, real, ref);
+    CUresult rc = event_mark(app, context, real, ref);
     if (context != app->current) {
         context_apply(app, app->current);
         app->elsewhere = false;

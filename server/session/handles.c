@@ -55,6 +55,7 @@ void objects_init(struct server_objects *objects, struct ledger *ledger)
     }
     ga_list_init(&objects->context_list);
     ga_list_init(&objects->peers);
+    pthread_mutex_init(&objects->event_lock, NULL);
     objects->last_lane = 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef SERVER_SESSION_OBJECTS_H
 #define SERVER_SESSION_OBJECTS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -65,7 +66,7 @@ struct server_context {
     uint64_t null_lane;          /* completion lane of its stream 0 */
     CUstream heir;               /* waits for work of destroyed streams; NULL: there is none */
     _Atomic bool ended;          /* no entry waits for its work any more */
-    struct ga_list free_events;  /* struct event_ref without timing; under the completer's lock */
+    struct ga_list free_events;  /* struct event_ref without timing; under event_lock */
     uint32_t limits_set;         /* bit n: the program has set limit n */
     size_t limits[CU_LIMIT_MAX]; /* of those: what it was before */
     struct kernel_memory kernel_memory;
@@ -83,7 +84,7 @@ struct event_ref {
     struct server_context *context;
     CUevent real;
     unsigned flags;
-    unsigned refs; /* under the completer's lock */
+    unsigned refs; /* under event_lock */
 };
 
 struct server_stream {
@@ -219,6 +220,7 @@ struct server_objects {
     struct ga_number_map conditions, condition_graphs; /* of calls/graph_condition.c */
     struct image_table images;
     uint32_t condition_count;
+    pthread_mutex_t event_lock; /* guards struct event_ref */
     uint64_t last_lane;
     /* The stream that was found last, for programs that call for one stream again and again; NULL:
      * it was another one, or is gone. */
