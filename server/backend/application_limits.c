@@ -15,7 +15,7 @@ static bool is_busy(struct application *application)
 {
     uint64_t heard = atomic_load(&application->ledger.figures->of[FIGURE_FRAMES_IN]);
     bool busy = heard != application->heard_bytes ||
-                atomic_load(&application->conn->app->completer.outstanding) != 0 ||
+                atomic_load(&application->conn->completer.outstanding) != 0 ||
                 send_queue_held_ns(&application->conn->out) != 0;
     application->heard_bytes = heard;
     return busy;

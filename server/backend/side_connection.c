@@ -17,7 +17,7 @@ static enum ga_status host_done(struct server_conn *conn, const struct wire_head
         return GA_INVALID;
     }
     GA_TRY(host_lease_done(&conn->host_calls, id, header->sequence));
-    completer_expedite(&conn->app->completer); /* the next function's turn may have come */
+    completer_expedite(&conn->completer); /* the next function's turn may have come */
     return GA_OK;
 }
 

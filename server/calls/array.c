@@ -249,7 +249,7 @@ CUresult array_free(struct server_app *app, struct server_array *array)
     CUresult rc = CUDA_SUCCESS;
     if (array->whole == 0) { /* a level goes with the whole */
         const struct waiting_call destroy = destroying(array);
-        conn_flush(app->conn);
+        app->carrier->flush(app);
         rc = destroy.make(app->driver, destroy.object);
         ledger_return_device(app->ledger, array->gpu, array->bytes);
     }
@@ -285,9 +285,9 @@ static void destroy_later(struct server_app *app, struct completer_entry *entry)
     struct server_array *array =
         context != NULL ? leaving_find(context, entry->job_values[1]) : NULL;
     struct completer_entry *after =
-        array != NULL
-            ? completer_entry_make(&app->completer, COMPLETER_JOB, entry->session, entry->sequence)
-            : NULL;
+        array != NULL ? completer_entry_make(&conn_of(app)->completer, COMPLETER_JOB,
+                                             entry->session, entry->sequence)
+                      : NULL;
     if (after == NULL) { /* without memory for it, it stays until its context ends */
         server_reply(app, &header, array == NULL ? entry->rc : CUDA_ERROR_OUT_OF_MEMORY);
         return;
@@ -314,17 +314,17 @@ static CUresult destroy_after_work(struct server_app *app, struct server_array *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context_apply(app, array->context);
-    CUresult rc = context_mark(app, array->context, entry);
+    CUresult rc = context_mark(app, array->context, &entry->marks);
     context_apply(app, app->current);
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
+        completer_entry_free(&conn_of(app)->completer, entry);
         return rc;
     }
     entry->job = destroy_later;
     entry->job_values[0] = array->context->handle;
     entry->job_values[1] = array->handle;
     array_forget(app, array);
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }
 

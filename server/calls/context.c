@@ -5,7 +5,7 @@
 #include "api/calls.h"
 #include "api/server_dispatch.h"
 #include "server/calls/context_end.h"
-#include "server/session/app.h"
+#include "server/session/conn.h"
 #include "server/session/context_open.h"
 #include "server/session/contexts.h"
 #include "server/session/reply.h"
@@ -54,11 +54,12 @@ CUresult server_do_ga_context_synchronize(struct server_app *app)
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     struct completer_entry *entry = server_entry_make(app, COMPLETER_REPLY);
-    CUresult rc = entry != NULL ? context_mark(app, app->current, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc =
+        entry != NULL ? context_mark(app, app->current, &entry->marks) : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
+        completer_entry_free(&conn_of(app)->completer, entry);
         return rc;
     }
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }

@@ -114,13 +114,14 @@ CUresult context_clear_after_work(struct server_app *app, struct server_context 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context_apply(app, context);
-    (void)context_mark(app, context, entry); /* what cannot be marked is waited for at the end */
+    (void)context_mark(app, context,
+                       &entry->marks); /* what cannot be marked is waited for at the end */
     context_apply(app, app->current);
     entry->job = clear_later;
     entry->job_values[0] = context->handle;
     entry->job_values[1] = keep;
     entry->between_frames = true;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }
 
@@ -131,15 +132,15 @@ CUresult context_clear(struct server_app *app, struct server_context *context, b
     meter_rest_all(app);
     CUresult first = driver->cuCtxSetCurrent(context->real);
     keep_first(&first, context_drain(app, context));
-    if (conn_gives_up(app->conn)) {
+    if (app->carrier->gives_up(app)) {
         return first; /* the end waits for its work and frees everything, or the process ends */
     }
     CUresult abandoned = keep ? CUDA_SUCCESS : context_abandon(app, context);
     keep_first(&first, abandoned);
-    if (conn_gives_up(app->conn) || abandoned != CUDA_SUCCESS) {
+    if (app->carrier->gives_up(app) || abandoned != CUDA_SUCCESS) {
         return first; /* the same; or the context stays */
     }
-    if (waiting_calls_settle(app, &context->waiting) != GA_OK) {
+    if (context->waiting.under_way != 0 && waiting_calls_settle(app, &context->waiting) != GA_OK) {
         return CUDA_ERROR_UNKNOWN; /* the same */
     }
     context_apply(app, context); /* jobs have run meanwhile */

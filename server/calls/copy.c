@@ -33,19 +33,20 @@ CUresult copy_in_end(struct server_app *app, struct staging_slot *slot, uint64_t
                      CUresult rc)
 {
     if (rc != CUDA_SUCCESS) {
-        staging_give(&app->conn->staging, slot);
+        staging_give(&conn_of(app)->staging, slot);
         return rc;
     }
-    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_SLOT, 0, 0);
+    struct completer_entry *entry =
+        completer_entry_make(&conn_of(app)->completer, COMPLETER_SLOT, 0, 0);
     CUresult mark = entry != NULL ? stream_mark(app, stream, &entry->event, &entry->base.lane)
                                   : CUDA_ERROR_OUT_OF_MEMORY;
     if (mark != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
+        completer_entry_free(&conn_of(app)->completer, entry);
         copy_unwatched(app, mark);
         return CUDA_SUCCESS;
     }
     entry->slot = slot;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return CUDA_SUCCESS;
 }
 
@@ -57,11 +58,11 @@ static CUresult slots_need(struct server_app *app, enum api_engine engine, uint6
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     const struct server_session *session = app->current->session;
-    CUresult rc = staging_make(&app->conn->staging, session->real);
+    CUresult rc = staging_make(&conn_of(app)->staging, session->real);
     if (rc == CUDA_ERROR_OUT_OF_MEMORY && app->ledger->quota != NULL &&
         !primary_is_held(app->ledger, session->real) && memory_recall(app, session)) {
         rc = gate_enter_again(app, engine, stream) == GA_OK
-                 ? staging_make(&app->conn->staging, session->real)
+                 ? staging_make(&conn_of(app)->staging, session->real)
                  : CUDA_ERROR_UNKNOWN;
     }
     return rc;
@@ -70,34 +71,35 @@ static CUresult slots_need(struct server_app *app, enum api_engine engine, uint6
 CUresult copy_bulk_take(struct server_app *app, uint64_t stream, uint64_t bytes,
                         struct conn_room *room)
 {
-    if (!bulk_fits(app->conn, bytes)) {
+    if (!bulk_fits(conn_of(app), bytes)) {
         return SERVER_BROKEN;
     }
     CUresult rc = slots_need(app, API_ENGINE_H2D, stream);
     if (server_is_fault(rc)) {
         server_check_fault(app, rc);
-        rc = staging_make_ordinary(&app->conn->staging);
+        rc = staging_make_ordinary(&conn_of(app)->staging);
     }
     if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-        return bulk_drop(app->conn, bytes) == GA_OK ? rc : SERVER_BROKEN;
+        return bulk_drop(conn_of(app), bytes) == GA_OK ? rc : SERVER_BROKEN;
     }
     if (rc != CUDA_SUCCESS) {
         server_fail(app, "no pinned memory, or a copy without a context");
         return SERVER_BROKEN;
     }
-    rc = conn_room(app->conn, stream, bytes, ROOM_IN, room);
+    rc = conn_room(conn_of(app), stream, bytes, ROOM_IN, room);
     if (rc != CUDA_SUCCESS) {
-        bool dropped = !atomic_load(&app->conn->ended) && bulk_drop(app->conn, bytes) == GA_OK;
+        bool dropped =
+            !atomic_load(&conn_of(app)->ended) && bulk_drop(conn_of(app), bytes) == GA_OK;
         return dropped ? rc : SERVER_BROKEN;
     }
     enum ga_status status =
-        bulk_take(app->conn, room->aside != NULL ? room->aside->data : room->at, bytes);
+        bulk_take(conn_of(app), room->aside != NULL ? room->aside->data : room->at, bytes);
     if (status != GA_OK) {
-        conn_room_leave(app->conn, room);
+        conn_room_leave(conn_of(app), room);
         return SERVER_BROKEN;
     }
     if (room->aside != NULL) {
-        overflow_put(&app->conn->staging, room->slot, room->aside);
+        overflow_put(&conn_of(app)->staging, room->slot, room->aside);
     }
     return CUDA_SUCCESS;
 }
@@ -122,22 +124,22 @@ static CUresult copy_in(struct server_app *app, const struct ga_copy_in_args *ar
 static CUresult copy_in_small(struct server_app *app, const struct ga_copy_in_args *args)
 {
     uint8_t from[COPY_SMALL_BYTES];
-    if (!bulk_fits(app->conn, args->bytes)) {
+    if (!bulk_fits(conn_of(app), args->bytes)) {
         return SERVER_BROKEN;
     }
     if (app->current == NULL) {
         server_fail(app, "a copy without a context");
         return SERVER_BROKEN;
     }
-    return bulk_take(app->conn, from, args->bytes) == GA_OK ? copy_in(app, args, from)
-                                                            : SERVER_BROKEN;
+    return bulk_take(conn_of(app), from, args->bytes) == GA_OK ? copy_in(app, args, from)
+                                                               : SERVER_BROKEN;
 }
 
 CUresult server_do_ga_copy_in(struct server_app *app, const struct ga_copy_in_args *args)
 {
     struct conn_room room;
-    if (args->bytes <= COPY_SMALL_BYTES && !app->conn->bulk.next.said &&
-        ++app->conn->small_copies % COPY_SMALL_RUN != 0) {
+    if (args->bytes <= COPY_SMALL_BYTES && !conn_of(app)->bulk.next.said &&
+        ++conn_of(app)->small_copies % COPY_SMALL_RUN != 0) {
         return copy_in_small(app, args);
     }
     CU_TRY(copy_bulk_take(app, args->stream, args->bytes, &room));
@@ -202,10 +204,10 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     if (gate_enter_part(app, API_ENGINE_D2H, copy->stream_wire, copy->sent) != GA_OK) {
         return CUDA_ERROR_UNKNOWN;
     }
-    CU_TRY(conn_room(app->conn, copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT,
+    CU_TRY(conn_room(conn_of(app), copy->stream_wire, piece->bytes, stores ? ROOM_STORE : ROOM_OUT,
                      &room));
     struct completer_entry *entry =
-        completer_entry_make(&app->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
+        completer_entry_make(&conn_of(app)->completer, stores ? COMPLETER_STORE : COMPLETER_DATA,
                              app->call.header->session, app->call.header->sequence);
     if (entry == NULL) {
         server_fail(app, "no memory for a copy");
@@ -217,14 +219,14 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(app, copy->stream_wire, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {
-            completer_entry_free(&app->completer, entry);
+            completer_entry_free(&conn_of(app)->completer, entry);
             copy_unwatched(app, rc);
             return rc;
         }
     }
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
-        staging_give(&app->conn->staging, room.slot);
+        completer_entry_free(&conn_of(app)->completer, entry);
+        staging_give(&conn_of(app)->staging, room.slot);
         return rc;
     }
     entry->slot = room.slot;
@@ -234,7 +236,7 @@ CUresult copy_piece_submit(struct copy_out *copy, const struct copy_piece *piece
     entry->bytes = room.bytes;
     copy->sent += room.bytes;
     entry->last = copy->sent == copy->total;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return CUDA_SUCCESS;
 }
 
@@ -253,12 +255,12 @@ static void copy_out_reply(struct copy_out *copy, CUresult rc)
         stream_mark(app, copy->stream_wire, &entry->event, &entry->base.lane) != CUDA_SUCCESS) {
         entry->event = NULL; /* a fault: all that is outstanding is told with it */
     }
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
 }
 
 CUresult copy_out_end(struct copy_out *copy, CUresult rc)
 {
-    if ((rc != CUDA_SUCCESS || copy->total == 0) && !atomic_load(&copy->app->conn->ended)) {
+    if ((rc != CUDA_SUCCESS || copy->total == 0) && !atomic_load(&conn_of(copy->app)->ended)) {
         copy_out_reply(copy, rc);
     }
     return SERVER_ANSWERED;

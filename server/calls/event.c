@@ -197,7 +197,7 @@ static CUresult query_answer(struct server_app *app, CUresult rc, struct event_r
     if (rc != CUDA_ERROR_NOT_READY) {
         return rc;
     }
-    struct send_queue_frame *frame = send_queue_frame_make(&app->conn->frames, 16, WIRE_REPLY,
+    struct send_queue_frame *frame = send_queue_frame_make(&conn_of(app)->frames, 16, WIRE_REPLY,
                                                            header->session, header->sequence);
     struct completer_entry *entry = watch != NULL ? server_entry_make(app, COMPLETER_DONE) : NULL;
     if (frame == NULL || (watch != NULL && entry == NULL)) {
@@ -206,11 +206,11 @@ static CUresult query_answer(struct server_app *app, CUresult rc, struct event_r
     }
     ga_write_i32(&frame->writer, (int32_t)rc);
     ga_write_u32(&frame->writer, 0);
-    send_queue_append(&app->conn->out, frame);
+    send_queue_append(&conn_of(app)->out, frame);
     if (entry != NULL) {
         entry->event = watch;
         entry->base.lane = lane;
-        completer_add(&app->completer, entry);
+        completer_add(&conn_of(app)->completer, entry);
     }
     return SERVER_ANSWERED;
 }
@@ -245,7 +245,7 @@ CUresult server_do_ga_event_watch(struct server_app *app, const struct ga_event_
     }
     entry->event = event->ref;
     event_keep(app, event->ref);
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }
 
@@ -326,7 +326,7 @@ CUresult server_do_ga_event_synchronize(struct server_app *app,
  * to record an event. */
 static bool stream_is_idle(struct server_app *app, uint64_t wire, CUstream *stream)
 {
-    return app->current != NULL && completer_is_idle(&app->completer) &&
+    return app->current != NULL && completer_is_idle(&conn_of(app)->completer) &&
            server_handle_stream(app, wire, stream) == CUDA_SUCCESS &&
            app->driver->cuStreamQuery(*stream) == CUDA_SUCCESS;
 }

@@ -218,7 +218,7 @@ static void end_later(struct server_app *app, struct completer_entry *entry)
     if (green != NULL) {
         rc = green_drain(app, green);
     }
-    if (green != NULL && !conn_gives_up(app->conn)) { /* else the end frees everything */
+    if (green != NULL && !conn_gives_up(conn_of(app))) { /* else the end frees everything */
         CUresult freed = green_free(app, green);
         rc = rc == CUDA_SUCCESS ? freed : rc;
     }
@@ -232,11 +232,12 @@ static CUresult end(struct server_app *app, struct server_green *green)
     if (entry == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    (void)green_mark(app, green, entry); /* what cannot be marked is waited for at the end */
+    (void)green_mark(app, green,
+                     &entry->marks); /* what cannot be marked is waited for at the end */
     entry->job = end_later;
     entry->job_values[0] = green->handle;
     entry->between_frames = true;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }
 

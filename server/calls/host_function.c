@@ -16,11 +16,11 @@ static CUresult lease(struct server_app *app, struct host_wait *wait)
     CUdevice device = app->call.session->real;
     uint64_t sequence = app->call.header->sequence;
     CUresult rc;
-    while ((rc = host_lease_try(&app->conn->host_calls, device, sequence, wait)) ==
+    while ((rc = host_lease_try(&conn_of(app)->host_calls, device, sequence, wait)) ==
                CUDA_ERROR_NOT_READY &&
-           !atomic_load(&app->conn->ended)) {
-        conn_flush(app->conn);
-        host_lease_wait(&app->conn->host_calls);
+           !atomic_load(&conn_of(app)->ended)) {
+        conn_flush(conn_of(app));
+        host_lease_wait(&conn_of(app)->host_calls);
     }
     return rc;
 }
@@ -50,7 +50,7 @@ CUresult server_do_ga_host_function(struct server_app *app,
         if (rc == CUDA_SUCCESS) {
             entry->host_call_id = wait.id;
         } else {
-            host_lease_drop(&app->conn->host_calls, wait.id);
+            host_lease_drop(&conn_of(app)->host_calls, wait.id);
         }
     }
     if (rc != CUDA_SUCCESS) {
@@ -59,6 +59,6 @@ CUresult server_do_ga_host_function(struct server_app *app,
         entry->kind = COMPLETER_DONE;
         entry->rc = rc;
     }
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }

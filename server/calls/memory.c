@@ -43,8 +43,8 @@ static void address_gone(struct server_app *app, struct completer_entry *entry)
 static struct completer_entry *freeing(struct server_app *app, const struct range *range,
                                        const struct wire_header *header)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&app->completer, COMPLETER_JOB, header->session, header->sequence);
+    struct completer_entry *entry = completer_entry_make(&conn_of(app)->completer, COMPLETER_JOB,
+                                                         header->session, header->sequence);
     if (entry == NULL) {
         server_fail(app, "no memory for a call that may wait");
         return NULL;
@@ -120,7 +120,7 @@ CUresult memory_free(struct server_app *app, uint64_t base)
     }
     struct range range = *found;
     range_table_remove(&app->ranges, base);
-    conn_flush(app->conn);
+    app->carrier->flush(app);
     CUresult rc;
     if (range.allocated) {
         rc = driver->cuMemFree_v2(range.base);
@@ -197,17 +197,18 @@ static CUresult unmap_after_work(struct server_app *app, const struct ga_memory_
     }
     struct completer_entry *entry =
         server_entry_make(app, args->bytes != 0 ? COMPLETER_JOB : COMPLETER_REPLY);
-    CUresult rc = entry != NULL ? context_mark_users(app, app->current,
-                                                     args->wait_for_work == API_WAIT_FOR_ALL, entry)
-                                : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult rc = entry != NULL
+                      ? context_mark_users(app, app->current,
+                                           args->wait_for_work == API_WAIT_FOR_ALL, &entry->marks)
+                      : CUDA_ERROR_OUT_OF_MEMORY;
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
+        completer_entry_free(&conn_of(app)->completer, entry);
         return rc;
     }
     entry->job = unmap_later;
     entry->job_values[0] = args->address;
     entry->job_values[1] = args->bytes;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     return SERVER_ANSWERED;
 }
 
@@ -242,7 +243,7 @@ CUresult server_do_ga_memory_reclaim(struct server_app *app,
 bool memory_recall(struct server_app *app, const struct server_session *session)
 {
     bool asked = false;
-    for (uint64_t start = 1; !atomic_load(&app->conn->ended); start = 0) {
+    for (uint64_t start = 1; !atomic_load(&conn_of(app)->ended); start = 0) {
         struct channel_request packet = {.verb = CHANNEL_TRIM,
                                          .what = CHANNEL_TRIM_TENANT,
                                          .address = session->ordinal,
@@ -252,7 +253,7 @@ bool memory_recall(struct server_app *app, const struct server_session *session)
             break; /* after 2 s gpuaasd waits for nobody any more */
         }
         asked = true;
-        conn_pause(app->conn, RECALL_LOOK_NS);
+        conn_pause(conn_of(app), RECALL_LOOK_NS);
     }
     return asked;
 }

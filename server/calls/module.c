@@ -78,7 +78,7 @@ CUresult module_free(struct server_app *app, struct server_module *module)
     struct server_context *context = module->context;
     uint64_t bytes = module->bytes;
     const struct waiting_call unload = module_leave(module);
-    conn_flush(app->conn);
+    app->carrier->flush(app);
     CUresult rc = unload.make(app->driver, unload.object);
     memory_gone(app, context, bytes);
     return rc;
@@ -117,10 +117,10 @@ static void unload_later(struct server_app *app, struct completer_entry *entry)
 {
     struct server_context *context =
         ga_handle_table_find(&app->objects.contexts, entry->job_values[0]);
-    struct completer_entry *after =
-        completer_entry_make(&app->completer, COMPLETER_JOB, entry->session, entry->sequence);
+    struct completer_entry *after = completer_entry_make(&conn_of(app)->completer, COMPLETER_JOB,
+                                                         entry->session, entry->sequence);
     if (context == NULL || after == NULL) { /* it goes with its context */
-        completer_entry_free(&app->completer, after);
+        completer_entry_free(&conn_of(app)->completer, after);
         return;
     }
     ga_list_each (at, next, &context->modules) {
@@ -131,7 +131,7 @@ static void unload_later(struct server_app *app, struct completer_entry *entry)
             return;
         }
     }
-    completer_entry_free(&app->completer, after);
+    completer_entry_free(&conn_of(app)->completer, after);
 }
 
 /* The driver is asked when the work before is done, so that it waits for later work only, if for
@@ -143,13 +143,14 @@ static CUresult unload_after_work(struct server_app *app, struct server_module *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context_apply(app, module->context);
-    CUresult rc = context_mark(app, module->context, entry);
+    CUresult rc = context_mark(app, module->context, &entry->marks);
     context_apply(app, app->current);
     entry->job = unload_later;
     entry->job_values[0] = module->context->handle;
     entry->job_values[1] = module->handle;
     module_forget(app, module);
-    completer_add(&app->completer, entry); /* also when marking failed: what is there drains */
+    completer_add(&conn_of(app)->completer,
+                  entry); /* also when marking failed: what is there drains */
     return rc;
 }
 

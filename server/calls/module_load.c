@@ -323,7 +323,7 @@ static CUresult load_and_answer(struct server_app *app, const struct ga_module_l
                                      .optimization = args->optimization};
     struct module_options options = options_of(&made);
     logs_add(app, &options, args);
-    conn_flush(app->conn); /* loading may take long */
+    conn_flush(conn_of(app)); /* loading may take long */
     CUresult rc = image != NULL ? module_make(app, args->module, &made, image, &options)
                                 : CUDA_ERROR_OUT_OF_MEMORY;
     const struct ga_module_load_results results = {.info_log = options.info,
@@ -359,7 +359,7 @@ static CUresult image_named(struct server_app *app, const uint8_t *name, uint64_
         return CUDA_SUCCESS;
     }
     memcpy(packet.key, name, sizeof packet.key);
-    conn_flush(app->conn);
+    conn_flush(conn_of(app));
     if (GA_FAILPOINT("backend: before an image is asked for") ||
         app->host->request(app->host->user, &packet, &fd) != GA_OK || fd < 0) {
         return CUDA_ERROR_NOT_FOUND;
@@ -405,7 +405,7 @@ static bool image_read(struct server_app *app, struct image *image, size_t bulk,
     struct transport_digest *digest = image_is_large(size) ? transport_digest_begin() : NULL;
     for (size_t at = 0, now; at < bulk; at += now) {
         now = bulk - at < PIECE_BYTES ? bulk - at : PIECE_BYTES;
-        if (conn_bulk(app->conn, room + at, now) != GA_OK) {
+        if (conn_bulk(conn_of(app), room + at, now) != GA_OK) {
             (void)transport_digest_end(digest, NULL);
             return false;
         }
@@ -437,7 +437,7 @@ static bool image_take(struct server_app *app, uint64_t size, size_t bulk, struc
     *out = NULL;
     struct image *image;
     if (image_begin(&app->objects.images, size, &image) != CUDA_SUCCESS) {
-        return conn_bulk_skip(app->conn);
+        return conn_bulk_skip(conn_of(app));
     }
     if (!image_read(app, image, bulk, name, &named)) {
         image_unref(image);

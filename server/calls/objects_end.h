@@ -7,7 +7,7 @@
 
 struct server_app;
 
-/* Waits for the work of the application until conn->end_by_ns and frees its objects of every kind,
+/* Waits for the work of the application until app->end_by_ns and frees its objects of every kind,
  * its memory, its reservations and its windows. False: some of it cannot be freed, which is logged;
  * the process must end. Submit thread, at the end of the connection. */
 bool objects_end(struct server_app *app);

@@ -205,7 +205,7 @@ CUresult server_do_ga_physical_unmap(struct server_app *app,
             return CUDA_ERROR_INVALID_VALUE;
         }
     }
-    conn_flush(app->conn);
+    conn_flush(conn_of(app));
     while (address != end) {
         uint64_t bytes = range_table_at(&app->ranges, address)->bytes;
         CU_TRY(physical_unmap(app, address));

@@ -20,23 +20,23 @@
 
 CUresult rdma_copy_prepare(struct server_app *app, CUdevice device)
 {
-    const struct transport_one_sided *reach = app->conn->transport.ops->one_sided;
+    const struct transport_one_sided *reach = conn_of(app)->transport.ops->one_sided;
     size_t bytes;
     if (reach == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (app->conn->unlent) {
+    if (conn_of(app)->unlent) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CU_TRY(staging_make(&app->conn->staging, device));
-    if (app->conn->out.lent.state != NULL) {
+    CU_TRY(staging_make(&conn_of(app)->staging, device));
+    if (conn_of(app)->out.lent.state != NULL) {
         return CUDA_SUCCESS;
     }
-    void *memory = staging_memory(&app->conn->staging, &bytes);
-    enum ga_status status =
-        reach->share(&app->conn->transport, memory, bytes, TRANSPORT_OWN, &app->conn->out.lent);
-    app->conn->unlent = status == GA_NO_MEMORY;
-    if (app->conn->unlent) {
+    void *memory = staging_memory(&conn_of(app)->staging, &bytes);
+    enum ga_status status = reach->share(&conn_of(app)->transport, memory, bytes, TRANSPORT_OWN,
+                                         &conn_of(app)->out.lent);
+    conn_of(app)->unlent = status == GA_NO_MEMORY;
+    if (conn_of(app)->unlent) {
         ga_warn("%zu MiB of memory cannot be registered with the network card: %s; copies go "
                 "through the connection (is `ulimit -l`, the limit of locked memory, large "
                 "enough?)",
@@ -70,11 +70,11 @@ struct fetches {
 /* For one fetch at a time, whose bytes go on into the overflow, which the card does not know. */
 static bool scratch_lend(struct server_app *app)
 {
-    uint8_t *memory = conn_scratch(app->conn);
-    return app->conn->scratch_lent.state != NULL ||
-           (memory != NULL && app->conn->transport.ops->one_sided->share(
-                                  &app->conn->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
-                                  &app->conn->scratch_lent) == GA_OK);
+    uint8_t *memory = conn_scratch(conn_of(app));
+    return conn_of(app)->scratch_lent.state != NULL ||
+           (memory != NULL && conn_of(app)->transport.ops->one_sided->share(
+                                  &conn_of(app)->transport, memory, WIRE_CHUNK, TRANSPORT_OWN,
+                                  &conn_of(app)->scratch_lent) == GA_OK);
 }
 
 /* A copy that holds slots never waits for more, because its own may be the last ones. GA_AGAIN:
@@ -83,20 +83,20 @@ static enum ga_status room_for(struct fetches *fetches, struct fetch *fetch, CUr
 {
     struct server_app *app = fetches->app;
     if (fetches->begun != fetches->ended) {
-        fetch->room.slot = staging_try(&app->conn->staging);
+        fetch->room.slot = staging_try(&conn_of(app)->staging);
         fetch->room.at = fetch->room.slot != NULL ? fetch->room.slot->bytes : NULL;
         fetch->at = fetch->room.at;
         return fetch->room.slot != NULL ? GA_OK : GA_AGAIN;
     }
-    *rc = conn_room(app->conn, fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
+    *rc = conn_room(conn_of(app), fetches->args->stream, fetch->bytes, ROOM_IN, &fetch->room);
     if (*rc == CUDA_SUCCESS && fetch->room.slot->of != NULL && !scratch_lend(app)) {
         *rc = CUDA_ERROR_OUT_OF_MEMORY;
-        conn_room_leave(app->conn, &fetch->room);
+        conn_room_leave(conn_of(app), &fetch->room);
     }
     if (*rc != CUDA_SUCCESS) {
-        return atomic_load(&app->conn->ended) ? GA_LOST : GA_AGAIN;
+        return atomic_load(&conn_of(app)->ended) ? GA_LOST : GA_AGAIN;
     }
-    fetch->at = fetch->room.slot->of != NULL ? app->conn->scratch : fetch->room.at;
+    fetch->at = fetch->room.slot->of != NULL ? conn_of(app)->scratch : fetch->room.at;
     return GA_OK;
 }
 
@@ -113,16 +113,16 @@ static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
     GA_TRY(room_for(fetches, &fetch, rc));
     bool lands = fetch.room.slot->of != NULL;
     const struct transport_one_sided_copy copy = {
-        .own = lands ? &app->conn->scratch_lent : &app->conn->out.lent,
+        .own = lands ? &conn_of(app)->scratch_lent : &conn_of(app)->out.lent,
         .here = fetch.at,
         .there = fetches->piece->address + fetches->args->offset + fetch.offset,
         .key = fetches->piece->key,
         .bytes = fetch.bytes};
-    if (app->conn->transport.ops->one_sided->fetch(&app->conn->transport, &copy) != GA_OK) {
-        conn_room_leave(app->conn, &fetch.room);
+    if (conn_of(app)->transport.ops->one_sided->fetch(&conn_of(app)->transport, &copy) != GA_OK) {
+        conn_room_leave(conn_of(app), &fetch.room);
         return GA_LOST;
     }
-    fetch.number = ++app->conn->fetches;
+    fetch.number = ++conn_of(app)->fetches;
     fetches->some[fetches->begun++ % FETCHES_MAX] = fetch;
     fetches->asked += fetch.bytes;
     return GA_OK;
@@ -132,8 +132,8 @@ static enum ga_status fetch_begin(struct fetches *fetches, CUresult *rc)
 static enum ga_status fetched_wait(struct server_app *app, uint64_t number)
 {
     uint64_t count, until = ga_clock_ns() + GA_SPIN_NS;
-    for (unsigned looks = 0; !atomic_load(&app->conn->ended);) {
-        GA_TRY(app->conn->transport.ops->one_sided->fetched(&app->conn->transport, &count));
+    for (unsigned looks = 0; !atomic_load(&conn_of(app)->ended);) {
+        GA_TRY(conn_of(app)->transport.ops->one_sided->fetched(&conn_of(app)->transport, &count));
         if (count >= number) {
             return GA_OK;
         }
@@ -141,8 +141,8 @@ static enum ga_status fetched_wait(struct server_app *app, uint64_t number)
             ga_spin_look();
             continue;
         }
-        conn_flush(app->conn);
-        conn_poll(app->conn, &app->conn->transport, POLLPRI);
+        conn_flush(conn_of(app));
+        conn_poll(conn_of(app), &conn_of(app)->transport, POLLPRI);
     }
     return GA_LOST;
 }
@@ -163,7 +163,7 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
         memcpy(to, fetch->at, fetch->bytes);
     }
     if (room->aside != NULL) {
-        overflow_put(&app->conn->staging, room->slot, room->aside);
+        overflow_put(&conn_of(app)->staging, room->slot, room->aside);
     }
     if (*rc == CUDA_SUCCESS) {
         GA_TRY(gate_enter_part(app, API_ENGINE_H2D, args->stream, fetch->offset));
@@ -175,9 +175,9 @@ static enum ga_status fetch_end(struct fetches *fetches, CUresult *rc)
     if (*rc == CUDA_SUCCESS) {
         (void)copy_in_end(app, room->slot, args->stream, CUDA_SUCCESS);
     } else {
-        staging_give(&app->conn->staging, room->slot);
+        staging_give(&conn_of(app)->staging, room->slot);
     }
-    return atomic_load(&app->conn->ended) ? GA_LOST : GA_OK;
+    return atomic_load(&conn_of(app)->ended) ? GA_LOST : GA_OK;
 }
 
 CUresult rdma_copy_in(struct server_app *app, const struct ga_shared_buffer_in_args *args,
@@ -194,9 +194,9 @@ CUresult rdma_copy_in(struct server_app *app, const struct ga_shared_buffer_in_a
             status = fetch_end(&fetches, &rc);
         }
     }
-    if (status == GA_LOST && !atomic_load(&app->conn->ended)) {
+    if (status == GA_LOST && !atomic_load(&conn_of(app)->ended)) {
         conn_end(
-            app->conn); /* the card may still write into the slots: nobody gets them any more */
+            conn_of(app)); /* the card may still write into the slots: nobody gets them any more */
     }
     return rc;
 }

@@ -16,12 +16,12 @@ CUresult server_do_ga_shared_buffer_open(struct server_app *app,
                                          const struct ga_shared_buffer_open_args *args)
 {
     int fd;
-    if (app->conn->transport.ops->receive_fd == NULL ||
-        app->conn->transport.ops->receive_fd(&app->conn->transport, &fd) != GA_OK) {
+    if (conn_of(app)->transport.ops->receive_fd == NULL ||
+        conn_of(app)->transport.ops->receive_fd(&conn_of(app)->transport, &fd) != GA_OK) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult rc =
-        shared_buffer_open(&app->conn->shared_buffers, app->driver, app->call.session->real,
+        shared_buffer_open(&conn_of(app)->shared_buffers, app->driver, app->call.session->real,
                            args->piece, fd, args->bytes, args->inode);
     close(fd);
     return rc;
@@ -31,8 +31,8 @@ CUresult server_do_ga_shared_buffer_reach(struct server_app *app,
                                           const struct ga_shared_buffer_reach_args *args)
 {
     CU_TRY(rdma_copy_prepare(app, app->call.session->real));
-    return shared_buffer_reach(&app->conn->shared_buffers, args->piece, args->bytes, args->address,
-                               args->key);
+    return shared_buffer_reach(&conn_of(app)->shared_buffers, args->piece, args->bytes,
+                               args->address, args->key);
 }
 
 static CUresult buffer_unpin(const struct cuda_driver *driver, uint64_t closed)
@@ -43,7 +43,7 @@ static CUresult buffer_unpin(const struct cuda_driver *driver, uint64_t closed)
 static void buffer_unpinned(struct server_app *app, struct completer_entry *entry)
 {
     struct shared_buffer *closed = (struct shared_buffer *)(uintptr_t)entry->waits.object;
-    shared_buffer_unpinned(&app->conn->shared_buffers, app->driver, closed, entry->rc);
+    shared_buffer_unpinned(&conn_of(app)->shared_buffers, app->driver, closed, entry->rc);
     server_check_fault(app, entry->rc);
     free(closed);
 }
@@ -56,10 +56,10 @@ CUresult server_do_ga_shared_buffer_close(struct server_app *app,
     struct shared_buffer *closed = malloc(sizeof *closed);
     struct completer_entry *entry = server_entry_make(app, COMPLETER_JOB);
     CUresult rc = closed != NULL && entry != NULL
-                      ? shared_buffer_close(&app->conn->shared_buffers, args->piece, closed)
+                      ? shared_buffer_close(&conn_of(app)->shared_buffers, args->piece, closed)
                       : CUDA_ERROR_OUT_OF_MEMORY; /* it stays until the end */
     if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
+        completer_entry_free(&conn_of(app)->completer, entry);
         free(closed);
         return rc == CUDA_ERROR_ILLEGAL_STATE ? SERVER_BROKEN : rc;
     }
@@ -83,7 +83,7 @@ static CUresult answer_after(struct server_app *app, uint64_t stream, bool waits
     if (rc == CUDA_SUCCESS) {
         rc = stream_mark(app, stream, &entry->event, &entry->base.lane);
         if (rc != CUDA_SUCCESS) {
-            completer_entry_free(&app->completer, entry);
+            completer_entry_free(&conn_of(app)->completer, entry);
             copy_unwatched(app, rc);
             return SERVER_ANSWERED;
         }
@@ -92,9 +92,9 @@ static CUresult answer_after(struct server_app *app, uint64_t stream, bool waits
     }
     entry->piece = piece;
     entry->rc = rc;
-    completer_add(&app->completer, entry);
+    completer_add(&conn_of(app)->completer, entry);
     if (waits) {
-        conn_flush(app->conn); /* the calls behind it may take long */
+        conn_flush(conn_of(app)); /* the calls behind it may take long */
     }
     return SERVER_ANSWERED;
 }
@@ -111,7 +111,7 @@ static CUresult stream_and_range(struct server_app *app, uint64_t wire, uint64_t
 static CUresult piece_keep(struct server_app *app, uint32_t number, uint64_t offset, uint64_t bytes,
                            struct shared_buffer **piece)
 {
-    *piece = shared_buffer_find(&app->conn->shared_buffers, number, offset, bytes);
+    *piece = shared_buffer_find(&conn_of(app)->shared_buffers, number, offset, bytes);
     if (*piece == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -134,7 +134,7 @@ static CUresult parts_copy(struct server_app *app, enum api_engine engine, uint6
     uint64_t most = app->gated ? GATE_PART_BYTES : bytes, part;
     for (uint64_t at = 0; at < bytes; at += part) {
         part = bytes - at < most ? bytes - at : most;
-        bool waited = engine == API_ENGINE_D2H && rate_wait_out(app->conn);
+        bool waited = engine == API_ENGINE_D2H && rate_wait_out(conn_of(app));
         if ((waited ? gate_enter_again(app, engine, wire)
                     : gate_enter_part(app, engine, wire, at)) != GA_OK) {
             return CUDA_ERROR_UNKNOWN;
@@ -164,7 +164,7 @@ CUresult server_do_ga_shared_buffer_in(struct server_app *app,
         rc = parts_copy(app, API_ENGINE_H2D, args->stream, stream, args->dst,
                         piece->memory + args->offset, args->bytes);
     }
-    if (piece != NULL && atomic_load(&app->conn->ended)) {
+    if (piece != NULL && atomic_load(&conn_of(app)->ended)) {
         return SERVER_BROKEN; /* the piece stays in use: a part of the copy may go on */
     }
     return answer_after(app, args->stream, args->waits != 0, piece, rc);
@@ -186,7 +186,7 @@ CUresult server_do_ga_shared_buffer_out(struct server_app *app,
         rc = parts_copy(app, API_ENGINE_D2H, args->stream, stream, args->src,
                         piece->memory + args->offset, args->bytes);
     }
-    if (piece != NULL && atomic_load(&app->conn->ended)) {
+    if (piece != NULL && atomic_load(&conn_of(app)->ended)) {
         return SERVER_BROKEN;
     }
     return answer_after(app, args->stream, args->waits != 0, piece, rc);

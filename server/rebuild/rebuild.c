@@ -127,7 +127,7 @@ static const char *refuse(struct rebuild *rebuild)
  * being ended. */
 static bool is_amid(const struct server_app *app)
 {
-    bool amid = app->conn->bulk.next.said || atomic_load(&app->conn->end_count) != 0;
+    bool amid = conn_of(app)->bulk.next.said || atomic_load(&conn_of(app)->end_count) != 0;
     ga_list_each (at, next, &app->objects.context_list) {
         const struct server_context *context = ga_container(at, struct server_context, link);
         ga_list_each (of, after, &context->streams) {
@@ -141,14 +141,14 @@ static bool is_amid(const struct server_app *app)
 static bool becomes_idle(struct server_app *app)
 {
     uint64_t until = ga_clock_ns() + IDLE_NS;
-    completer_hand_over(&app->completer);
+    completer_hand_over(&conn_of(app)->completer);
     while (!contexts_are_idle(app)) {
-        if (ga_clock_ns() > until || atomic_load(&app->conn->ended)) {
+        if (ga_clock_ns() > until || atomic_load(&conn_of(app)->ended)) {
             return false;
         }
         const struct timespec pause = {.tv_nsec = PAUSE_NS};
-        conn_flush(app->conn);
-        conn_run_jobs(app->conn);
+        conn_flush(conn_of(app));
+        conn_run_jobs(conn_of(app));
         (void)nanosleep(&pause, NULL);
     }
     meter_rest_all(app);
@@ -160,7 +160,8 @@ static bool becomes_idle(struct server_app *app)
         }
         output_of_context(app);
     }
-    return waiting_calls_settle(app, &app->waiting.all) == GA_OK && atomic_load(&app->fault) == 0;
+    return waiting_calls_settle(app, &conn_of(app)->waiting.all) == GA_OK &&
+           atomic_load(&app->fault) == 0;
 }
 
 /* ---- down and up */

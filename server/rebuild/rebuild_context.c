@@ -82,7 +82,7 @@ void rebuild_context_up(struct rebuild *rebuild, struct server_context *context)
     if (!rebuild_check(rebuild, rc, "a context")) {
         return;
     }
-    output_context_add(app->host->output, &app->conn->output, &context->output, context->real);
+    output_context_add(app->host->output, &app->output, &context->output, context->real);
     rc = app->driver->cuCtxSetCurrent(context->real);
     if (rc == CUDA_SUCCESS) {
         rc = saved_take(&rebuild->contexts, &settings, sizeof settings)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An application in a backend process: what its calls work on. It is what is made again on another
- * GPU or in another process, and what shares a process with others; its connection (conn.h) only
- * carries its calls. All of it belongs to the submit thread. */
+ * GPU or in another process, and what shares a process with others; what carries its calls
+ * (carrier.h) may come and go.
+ *
+ * It belongs to the submit thread, with these exceptions: any thread reads what is set when it is
+ * made (carrier, driver, host, ledger) and sets `fault`; `output` is guarded by the lock of struct
+ * output_redirection, the counts of events by that of struct server_objects. */
 #ifndef SERVER_SESSION_APP_H
 #define SERVER_SESSION_APP_H
 
@@ -11,17 +15,16 @@
 
 #include "api/wire.h"
 #include "server/driver/driver.h"
-#include "server/session/completer.h"
 #include "server/session/gate.h"
 #include "server/session/host.h"
+#include "server/session/kernel_output.h"
 #include "server/session/meter.h"
 #include "server/session/monitor.h"
 #include "server/session/objects.h"
 #include "server/session/ranges.h"
 #include "server/session/rate_wait.h"
-#include "server/session/waiting_calls.h"
 
-struct server_conn;
+struct app_carrier;
 
 /* The call that is being carried out: what its handler may ask besides the arguments. */
 struct server_call {
@@ -38,7 +41,8 @@ struct server_replay {
 };
 
 struct server_app {
-    struct server_conn *conn; /* by which its calls come */
+    const struct app_carrier *carrier;
+    void *carried_by; /* whose functions the carrier's are; NULL: nothing carries it */
     const struct cuda_driver *driver;
     const struct server_host *host;
     struct ledger *ledger; /* the host's */
@@ -57,9 +61,9 @@ struct server_app {
     struct meter meter;
     struct monitor monitor;
     struct conn_rates rates;
-    struct completer completer;
-    struct waiting_calls waiting;
-    _Atomic int fault; /* CUresult of the execution fault that condemned the process; 0: none */
+    struct kernel_output output;
+    _Atomic int fault;  /* CUresult of the fault that condemned the process; 0: none. Any thread */
+    uint64_t end_by_ns; /* of its end: until when it waits for work; 0: it goes on */
 };
 
 #endif

@@ -79,13 +79,13 @@ uint32_t bulk_agree(struct server_conn *conn, uint32_t client_takes)
 /* Once: a second time there are none. */
 CUresult server_do_ga_bulk_open(struct server_app *app, struct ga_bulk_open_results *results)
 {
-    struct server_bulk *bulk = &app->conn->bulk;
+    struct server_bulk *bulk = &conn_of(app)->bulk;
     char tickets[WIRE_BULKS_MAX * API_BULK_TICKET_BYTES];
     results->tickets = tickets;
     pthread_mutex_lock(&bulk->lock);
     if (bulk->granted == 0 && app->host->bulk_tickets != NULL) {
         struct channel_ticket made[WIRE_BULKS_MAX];
-        bulk->granted = app->host->bulk_tickets(app->host->user, &app->conn->transport, made);
+        bulk->granted = app->host->bulk_tickets(app->host->user, &conn_of(app)->transport, made);
         results->connections = bulk->granted;
         results->ticket_bytes = bulk->granted * API_BULK_TICKET_BYTES;
         for (unsigned i = 0; i < bulk->granted; i++) {
@@ -103,7 +103,7 @@ CUresult server_do_ga_bulk_open(struct server_app *app, struct ga_bulk_open_resu
 
 CUresult server_do_ga_bulk_use(struct server_app *app, const struct ga_bulk_use_args *args)
 {
-    struct server_bulk *bulk = &app->conn->bulk;
+    struct server_bulk *bulk = &conn_of(app)->bulk;
     bool all = bulk->used == 0 && args->connections != 0 && args->connections <= WIRE_BULKS_MAX;
     pthread_mutex_lock(&bulk->lock);
     for (unsigned i = 0; all && i < args->connections; i++) {
@@ -115,7 +115,7 @@ CUresult server_do_ga_bulk_use(struct server_app *app, const struct ga_bulk_use_
     }
     bulk->used = args->connections;
     for (unsigned i = 0; i < bulk->used; i++) {
-        send_queue_bulk_use(&app->conn->out, &bulk->conns[i]);
+        send_queue_bulk_use(&conn_of(app)->out, &bulk->conns[i]);
     }
     return CUDA_SUCCESS;
 }

@@ -45,14 +45,7 @@ static void entry_release(struct completer *completer, struct completer_entry *e
         event_drop(completer->app, entry->event);
         entry->event = NULL;
     }
-    for (unsigned i = 0; i < entry->event_count; i++) {
-        event_drop(completer->app, entry->events[i]);
-    }
-    entry->event_count = 0;
-    if (entry->events != entry->few) {
-        free(entry->events);
-    }
-    entry->events = NULL;
+    event_marks_drop(completer->app, &entry->marks);
 }
 
 void completer_entry_free(struct completer *completer, struct completer_entry *entry)
@@ -66,11 +59,12 @@ void completer_entry_free(struct completer *completer, struct completer_entry *e
 /* The first of those that it waits for still, or the last; NULL: there are none. */
 static const struct event_ref *entry_event(const struct completer_entry *entry)
 {
-    if (entry->event != NULL || entry->event_count == 0) {
+    const struct event_marks *marks = &entry->marks;
+    if (entry->event != NULL || marks->count == 0) {
         return entry->event;
     }
-    unsigned at = entry->events_done;
-    return entry->events[at < entry->event_count ? at : at - 1];
+    unsigned at = entry->marks_done < marks->count ? entry->marks_done : marks->count - 1;
+    return marks->many != NULL ? marks->many[at] : marks->few[at];
 }
 
 /* ---- polling */
@@ -92,21 +86,23 @@ static bool context_has_ended(const struct event_ref *ref)
 /* Lets go of the contexts that have ended, which are freed, if others are left to wait for. */
 static bool entry_narrow(struct completer *completer, struct completer_entry *entry)
 {
+    struct event_marks *marks = &entry->marks;
+    struct event_ref **refs = event_marks_refs(marks);
     unsigned kept = 0, done = 0, left = 0;
-    for (unsigned i = 0; i < entry->event_count; i++) {
-        left += !context_has_ended(entry->events[i]);
+    for (unsigned i = 0; i < marks->count; i++) {
+        left += !context_has_ended(refs[i]);
     }
-    for (unsigned i = 0; left != 0 && i < entry->event_count; i++) {
-        if (context_has_ended(entry->events[i])) {
-            event_drop(completer->app, entry->events[i]);
+    for (unsigned i = 0; left != 0 && i < marks->count; i++) {
+        if (context_has_ended(refs[i])) {
+            event_drop(completer->app, refs[i]);
         } else {
-            done += i < entry->events_done;
-            entry->events[kept++] = entry->events[i];
+            done += i < entry->marks_done;
+            refs[kept++] = refs[i];
         }
     }
     if (left != 0) {
-        entry->event_count = kept;
-        entry->events_done = done;
+        marks->count = kept;
+        entry->marks_done = done;
     }
     return left != 0;
 }
@@ -114,8 +110,8 @@ static bool entry_narrow(struct completer *completer, struct completer_entry *en
 /* The result of an entry that is not ready: NOT_READY if there is anything to wait for. */
 static CUresult entry_unready(struct completer *completer, struct completer_entry *entry)
 {
-    if (entry->of_several && entry_narrow(completer, entry)) {
-        return entry->events_done < entry->event_count ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+    if (entry->marks.of_several && entry_narrow(completer, entry)) {
+        return entry->marks_done < entry->marks.count ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     }
     return context_has_ended(entry_event(entry)) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                  : CUDA_ERROR_NOT_READY;
@@ -129,9 +125,9 @@ static bool entry_poll(void *user, struct completion *base)
     if (rc == CUDA_SUCCESS && entry->event != NULL) {
         rc = completer_event_query(completer, entry->event);
     }
-    while (rc == CUDA_SUCCESS && entry->events_done < entry->event_count) {
-        rc = completer_event_query(completer, entry->events[entry->events_done]);
-        entry->events_done += rc == CUDA_SUCCESS;
+    while (rc == CUDA_SUCCESS && entry->marks_done < entry->marks.count) {
+        rc = completer_event_query(completer, event_marks_refs(&entry->marks)[entry->marks_done]);
+        entry->marks_done += rc == CUDA_SUCCESS;
     }
     if (rc == CUDA_ERROR_NOT_READY) {
         rc = entry_unready(completer, entry);
@@ -169,7 +165,7 @@ static void result_send(struct completer *completer, struct ga_pool *frames,
     }
     ga_write_i32(&frame->writer, (int32_t)entry->rc);
     ga_write_u32(&frame->writer, entry->host_call_id);
-    send_queue_append(&completer->app->conn->out, frame);
+    send_queue_append(&completer->conn->out, frame);
 }
 
 /* Whether the client waits for it, and nothing of its call comes behind it. */
@@ -206,11 +202,11 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_HOST:
-        host_lease_called(&completer->app->conn->host_calls, entry->host_call_id);
+        host_lease_called(&completer->conn->host_calls, entry->host_call_id);
         result_send(completer, frames, entry, WIRE_DONE);
         break;
     case COMPLETER_FRAME:
-        send_queue_append(&completer->app->conn->out, entry->frame);
+        send_queue_append(&completer->conn->out, entry->frame);
         break;
     case COMPLETER_DATA:
         copy_chunk_send(completer, frames, entry);
@@ -222,11 +218,11 @@ static void entry_emit(struct completer *completer, struct ga_pool *frames,
         }
         break;
     case COMPLETER_SLOT:
-        staging_give(&completer->app->conn->staging, entry->slot);
+        staging_give(&completer->conn->staging, entry->slot);
         break;
     case COMPLETER_JOB:
         entry_release(completer, entry);
-        conn_add_job(completer->app->conn, entry);
+        conn_add_job(completer->conn, entry);
         return;
     }
     if (ends_a_call(entry)) {
@@ -253,7 +249,7 @@ static bool emit_at_once(struct completer *completer, struct completer_entry *en
     if (!entry_poll(completer, &entry->base)) {
         return false;
     }
-    entry_emit(completer, &completer->app->conn->frames, entry);
+    entry_emit(completer, &completer->conn->frames, entry);
     return true;
 }
 
@@ -314,7 +310,7 @@ enum ga_status completer_wait_room(struct completer *completer)
     if (atomic_load(&completer->outstanding) < COMPLETIONS_MAX) {
         return GA_OK;
     }
-    const atomic_bool *ended = &completer->app->conn->ended;
+    const atomic_bool *ended = &completer->conn->ended;
     pthread_mutex_lock(&completer->lock);
     while (atomic_load(&completer->outstanding) >= COMPLETIONS_MAX && !atomic_load(ended)) {
         pthread_cond_wait(&completer->shrunk, &completer->lock);
@@ -361,7 +357,7 @@ static uint64_t completer_sleep_ns(const struct completer *completer)
 /* `waiting`: bytes are left in the send queue. */
 static void completer_sleep(struct completer *completer, bool waiting)
 {
-    struct send_queue *out = &completer->app->conn->out;
+    struct send_queue *out = &completer->conn->out;
     uint64_t held_ns = waiting ? send_queue_held_ns(out) : 0;
     uint64_t most_ns = held_ns != 0 ? held_ns : UINT64_MAX;
     bool writable = waiting && held_ns == 0;
@@ -410,9 +406,9 @@ static void *completer_run(void *argument)
         }
         size_t told = completion_list_run(&completer->entries, entry_poll_in_thread,
                                           entry_emit_in_thread, completer);
-        enum ga_status status = send_queue_flush(&completer->app->conn->out);
+        enum ga_status status = send_queue_flush(&completer->conn->out);
         if (status == GA_LOST) {
-            conn_end(completer->app->conn); /* the submit thread may be waiting for room */
+            conn_end(completer->conn); /* the submit thread may be waiting for room */
         }
         if (told == 0) {
             completer_sleep(completer, status == GA_AGAIN);
@@ -420,9 +416,9 @@ static void *completer_run(void *argument)
     }
 }
 
-void completer_init(struct completer *completer, struct server_app *app)
+void completer_init(struct completer *completer, struct server_conn *conn)
 {
-    *completer = (struct completer){.app = app, .wake_fd = -1};
+    *completer = (struct completer){.app = conn->app, .conn = conn, .wake_fd = -1};
     completion_list_init(&completer->incoming);
     completion_list_init(&completer->entries);
     ga_pool_init(&completer->unused, sizeof(struct completer_entry), UNUSED_BATCH, UNUSED_MAX);
@@ -455,7 +451,7 @@ void completer_stop(struct completer *completer)
             ga_container(ga_container(at, struct completion, link), struct completer_entry, base);
         ga_list_remove(&entry->base.link);
         if (entry->slot != NULL) {
-            staging_give(&completer->app->conn->staging, entry->slot);
+            staging_give(&completer->conn->staging, entry->slot);
         }
         if (entry->frame != NULL) {
             send_queue_frame_free(entry->frame);

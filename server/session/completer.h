@@ -11,15 +11,15 @@
 #include "server/pipeline/completion_order.h"
 #include "server/pipeline/send_queue.h"
 #include "server/pipeline/shared_buffers.h"
+#include "server/session/driver_events.h"
 #include "server/session/objects.h"
 #include "server/session/waiting_calls.h"
 
 struct server_app;
+struct server_conn;
 
 /* With this many entries outstanding the submit thread reads no further calls. */
 #define COMPLETIONS_MAX 16384u
-
-#define COMPLETER_FEW 4u
 
 enum completer_kind {
     COMPLETER_REPLY, /* WIRE_REPLY with the result code alone */
@@ -38,11 +38,9 @@ struct completer_entry {
     uint16_t session;
     uint64_t sequence;
     CUresult rc;
-    struct event_ref *event;   /* the event to wait for; NULL: none, or `events` */
-    struct event_ref **events; /* when there are several: `few`, or an owned array */
-    struct event_ref *few[COMPLETER_FEW];
-    unsigned event_count, events_done;
-    bool of_several;             /* contexts: `events` are not all of the same one */
+    struct event_ref *event;     /* the event to wait for; NULL: none, or `marks` */
+    struct event_marks marks;    /* when there may be several */
+    unsigned marks_done;         /* of them, from the first on */
     struct staging_slot *slot;   /* DATA, STORE, SLOT */
     struct shared_buffer *piece; /* REPLY, STORE: the shared buffer of the copy, or NULL */
     uint8_t *bulk;               /* DATA, STORE: in the slot */
@@ -59,6 +57,7 @@ struct completer_entry {
 
 struct completer {
     struct server_app *app;
+    struct server_conn *conn; /* which tells */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t shrunk;
@@ -76,7 +75,7 @@ struct completer {
     uint8_t *compressed;          /* room for a piece, of who emits it; NULL: none yet */
 };
 
-void completer_init(struct completer *completer, struct server_app *app);
+void completer_init(struct completer *completer, struct server_conn *conn);
 /* Starts the thread. */
 GA_CHECKED enum ga_status completer_start(struct completer *completer);
 /* Stops the thread and joins it. Outstanding entries are dropped. */

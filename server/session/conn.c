@@ -30,11 +30,11 @@ static bool input_spin(struct server_conn *conn, uint64_t spin_ns, enum ga_statu
     unsigned looks = 0;
     uint64_t until = ga_clock_ns() + spin_ns;
     do {
-        if (completer_poll(&conn->app->completer)) {
+        if (completer_poll(&conn->completer)) {
             conn_flush(conn);
             came = true;
             until = ga_clock_ns() + spin_ns;
-        } else if (conn->app->completer.held != NULL) {
+        } else if (conn->completer.held != NULL) {
             sched_yield(); /* a GPU in software needs the processor */
         }
         *status = frame_fill(&conn->reader, &conn->transport);
@@ -52,7 +52,7 @@ static enum ga_status conn_wait_input(struct server_conn *conn)
     if (spin_ns != 0) {
         ga_spin_end(&conn->spin, input_spin(conn, spin_ns, &status));
     }
-    completer_hand_over(&conn->app->completer);
+    completer_hand_over(&conn->completer);
     if (status == GA_AGAIN && !atomic_load(&conn->ended)) {
         conn_poll(conn, &conn->transport, POLLIN);
         return GA_OK;
@@ -207,7 +207,7 @@ static enum ga_status conn_frame(struct server_conn *conn)
     if (!in_turn(conn, &header)) {
         return GA_INVALID;
     }
-    completer_hand_over(&conn->app->completer);
+    completer_hand_over(&conn->completer);
     GA_TRY(conn_wait_room(conn));
     struct ga_reader reader = ga_reader_of(values, bulk != 0 ? bulk : header.length);
     bool good = header.opcode < WIRE_API_FIRST ? wire_frame(conn, &header, &reader)
@@ -280,7 +280,7 @@ static void *conn_run(void *argument)
     if (session_open(conn, &beginning.hello, beginning.sequence, true)) {
         why = conn_serve(conn);
     }
-    completer_hand_over(&conn->app->completer);
+    completer_hand_over(&conn->completer);
     conn_flush(conn);
     meter_end(conn->app);
     atomic_store(&conn->ended, true);
@@ -297,7 +297,7 @@ void conn_end(struct server_conn *conn)
     staging_end(&conn->staging);
     host_calls_end(&conn->host_calls);
     send_queue_end(&conn->out);
-    completer_interrupt(&conn->app->completer);
+    completer_interrupt(&conn->completer);
     (void)!eventfd_write(conn->wake_fd, 1);
 }
 
@@ -309,14 +309,13 @@ static struct server_app *app_make(struct server_conn *conn, const struct cuda_d
     if (app == NULL) {
         return NULL;
     }
-    app->conn = conn;
+    app->carrier = &conn_carrier;
+    app->carried_by = conn;
     app->driver = driver;
     app->host = host;
     app->ledger = host->ledger;
     objects_init(&app->objects, app->ledger);
     image_table_init(&app->objects.images, app->ledger);
-    waiting_calls_init(&app->waiting);
-    completer_init(&app->completer, app);
     meter_init(&app->meter, meters, records);
     return app;
 }
@@ -336,6 +335,8 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
         return NULL;
     }
     conn->app = app;
+    waiting_calls_init(&conn->waiting);
+    completer_init(&conn->completer, conn);
     conn->transport = *transport;
     conn->reader = *reader;
     conn->queue_bytes = setup->conf.session_queue_bytes;
@@ -361,14 +362,14 @@ static struct server_conn *conn_make(const struct cuda_driver *driver,
 /* Takes `beginning` if it answers GA_OK. */
 static enum ga_status conn_threads_start(struct server_conn *conn, struct conn_beginning *beginning)
 {
-    GA_TRY(completer_start(&conn->app->completer));
-    enum ga_status status = output_attach(conn->app->host->output, &conn->output);
+    GA_TRY(completer_start(&conn->completer));
+    enum ga_status status = output_attach(conn->app->host->output, &conn->app->output);
     if (status == GA_OK && pthread_create(&conn->thread, NULL, conn_run, beginning) != 0) {
-        output_detach(conn->app->host->output, &conn->output);
+        output_detach(conn->app->host->output, &conn->app->output);
         status = GA_NO_MEMORY;
     }
     if (status != GA_OK) {
-        completer_stop(&conn->app->completer);
+        completer_stop(&conn->completer);
     }
     return status;
 }
@@ -392,8 +393,8 @@ enum ga_status conn_start(struct server_conn **out, const struct cuda_driver *dr
     (void)bulk_agree(conn, hello->takes);
     conn->takes_trim = (hello->takes & HANDSHAKE_TAKES_TRIM) != 0;
     conn->takes_notices = (hello->takes & HANDSHAKE_TAKES_NOTICES) != 0;
-    conn->output =
-        (struct kernel_output){.conn = conn, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
+    conn->app->output = (struct kernel_output){
+        .app = conn->app, .taken = (hello->takes & HANDSHAKE_TAKES_OUTPUT) != 0};
     quota_listen(conn->app->ledger->quota, server_notice, conn->app);
     enum ga_status status = conn_threads_start(conn, beginning);
     if (status != GA_OK) {

@@ -25,7 +25,9 @@
 #include "server/pipeline/staging.h"
 #include "server/session/app.h"
 #include "server/session/bulk.h"
-#include "server/session/kernel_output.h"
+#include "server/session/carrier.h"
+#include "server/session/completer.h"
+#include "server/session/waiting_calls.h"
 #include "transport/transport.h"
 
 #define CONN_BUFFER_BYTES 131072u /* holds a frame of WIRE_VALUES_MAX (see frame_values) */
@@ -35,12 +37,13 @@ struct server_conn {
     struct transport_conn transport;
     struct frame_reader reader;
     struct send_queue out;
+    struct completer completer;
+    struct waiting_calls waiting;
     struct ga_pool frames; /* of the submit thread */
     struct staging staging;
     struct server_bulk bulk;
     struct shared_buffers shared_buffers;
     struct host_calls host_calls;
-    struct kernel_output output;
     bool takes_trim;       /* the client understands WIRE_TRIM */
     bool takes_notices;    /* and WIRE_NOTICE */
     _Atomic bool welcomed; /* the client has been answered: before, it expects nothing else */
@@ -63,13 +66,20 @@ struct server_conn {
     pthread_t thread;
     int wake_fd; /* wakes the submit thread: a job, or the end */
     _Atomic bool ended;
-    uint64_t end_by_ns; /* of the end: until when it waits for work; 0: the connection serves */
     pthread_mutex_t job_lock;
     struct ga_list jobs;   /* completer_entry.base.link */
     atomic_uint job_count; /* and CONN_TAKES_TURNS */
     struct ga_list ends;   /* jobs that run between frames only */
     atomic_uint end_count;
 };
+
+/* What the rooms below ask of a connection. */
+extern const struct app_carrier conn_carrier;
+/* That which carries the application's calls; one that has none is not asked. */
+static inline struct server_conn *conn_of(const struct server_app *app)
+{
+    return app->carried_by;
+}
 
 #define CONN_TAKES_TURNS (1u << 31) /* a job, too: see conn_take_turns */
 

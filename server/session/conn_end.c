@@ -43,7 +43,7 @@ static void jobs_drop(struct server_conn *conn)
         ga_list_each (at, next, lists[i]) {
             struct completion *base = ga_container(at, struct completion, link);
             ga_list_remove(&base->link);
-            completer_entry_free(&conn->app->completer,
+            completer_entry_free(&conn->completer,
                                  ga_container(base, struct completer_entry, base));
         }
     }
@@ -65,21 +65,21 @@ static void memory_give_back(struct server_conn *conn)
 bool conn_wind_up(struct server_conn *conn)
 {
     (void)GA_FAILPOINT("backend: before the end of an application");
-    conn->end_by_ns = ga_clock_ns() + conn->app->host->end_ns;
+    conn->app->end_by_ns = ga_clock_ns() + conn->app->host->end_ns;
     send_queue_end(&conn->out);
     memory_unlend(conn);
     send_queue_close(&conn->out);
     conn_run_jobs(conn);
     if (!conn->app->host->objects_free(conn->app) ||
-        waiting_calls_settle(conn->app, &conn->app->waiting.all) != GA_OK) {
+        waiting_calls_settle(conn->app, &conn->waiting.all) != GA_OK) {
         return false;
     }
     (void)GA_FAILPOINT("backend: objects of an application freed");
-    waiting_calls_stop(&conn->app->waiting);
-    completer_stop(&conn->app->completer);
+    waiting_calls_stop(&conn->waiting);
+    completer_stop(&conn->completer);
     jobs_drop(conn);
     memory_give_back(conn);
-    output_detach(conn->app->host->output, &conn->output);
+    output_detach(conn->app->host->output, &conn->app->output);
     (void)conn->app->driver->cuCtxSetCurrent(NULL);
     return true;
 }
@@ -108,12 +108,12 @@ void conn_unmake(struct server_conn *conn)
     objects_fini(&conn->app->objects);
     range_table_fini(&conn->app->ranges);
     range_table_fini(&conn->app->reserved);
-    completer_fini(&conn->app->completer);
+    completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
     staging_fini(&conn->staging); /* conn_end may be called until here */
     bulk_fini(&conn->bulk);
     ga_pool_fini(&conn->frames);
-    waiting_calls_fini(&conn->app->waiting);
+    waiting_calls_fini(&conn->waiting);
     pthread_mutex_destroy(&conn->job_lock);
     if (conn->wake_fd >= 0) {
         close(conn->wake_fd);

@@ -15,7 +15,7 @@ void conn_flush(struct server_conn *conn)
 {
     enum ga_status status = send_queue_flush(&conn->out);
     if (status == GA_AGAIN) {
-        completer_wake(&conn->app->completer);
+        completer_wake(&conn->completer);
     } else if (status == GA_LOST) {
         atomic_store(&conn->ended, true);
     }
@@ -48,7 +48,7 @@ static void job_run(struct server_conn *conn, struct ga_list *jobs, atomic_uint 
         waiting_call_made(conn->app, entry);
     }
     entry->job(conn->app, entry);
-    completer_entry_free(&conn->app->completer, entry);
+    completer_entry_free(&conn->completer, entry);
 }
 
 void conn_run_jobs(struct server_conn *conn)
@@ -155,7 +155,7 @@ static uint64_t conn_part_ns(struct server_conn *conn, uint64_t most_ns)
 
 enum ga_status conn_wait_room(struct server_conn *conn)
 {
-    GA_TRY(completer_wait_room(&conn->app->completer));
+    GA_TRY(completer_wait_room(&conn->completer));
     if (!send_queue_is_full(&conn->out, conn->queue_bytes)) {
         return GA_OK;
     }
@@ -183,12 +183,12 @@ bool conn_wait_moves(struct server_conn *conn, struct staging_moves seen, uint64
 
 bool conn_gives_up(const struct server_conn *conn)
 {
-    return atomic_load(&conn->ended) && conn->end_by_ns == 0;
+    return atomic_load(&conn->ended) && conn->app->end_by_ns == 0;
 }
 
 enum ga_status conn_wait(struct server_conn *conn, const bool *done)
 {
-    completer_hand_over(&conn->app->completer);
+    completer_hand_over(&conn->completer);
     for (;;) {
         conn_run_jobs(conn);
         if (*done) {
@@ -197,10 +197,10 @@ enum ga_status conn_wait(struct server_conn *conn, const bool *done)
         if (conn_gives_up(conn)) {
             return GA_LOST;
         }
-        if (conn->end_by_ns != 0 && ga_clock_ns() > conn->end_by_ns) {
+        if (conn->app->end_by_ns != 0 && ga_clock_ns() > conn->app->end_by_ns) {
             return GA_TIMEOUT;
         }
         conn_flush(conn);
-        conn_poll_for(conn, NULL, 0, conn->end_by_ns != 0 ? END_LOOK_NS : UINT64_MAX);
+        conn_poll_for(conn, NULL, 0, conn->app->end_by_ns != 0 ? END_LOOK_NS : UINT64_MAX);
     }
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "server/pipeline/primary.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
 #include "server/session/contexts.h"
 #include "server/session/mapped_memory.h"
 
@@ -88,7 +88,7 @@ static CUresult context_enter(struct server_app *app, struct server_session *ses
     ga_list_init(&context->free_events);
     meter_context_init(&context->meter);
     ga_list_append(&app->objects.context_list, &context->link);
-    output_context_add(app->host->output, &app->conn->output, &context->output, real);
+    output_context_add(app->host->output, &app->output, &context->output, real);
     context_limit_kernels(app, context);
     if (is_drivers_primary(app, context->primary)) {
         context->kernel_memory.charged[KERNEL_MEMORY_HEAP] =

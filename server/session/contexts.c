@@ -6,7 +6,8 @@
 
 #include "api/call_info.h"
 #include "base/clock.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
+#include "server/session/carrier.h"
 #include "server/session/driver_events.h"
 #include "server/session/meter_kernels.h"
 #include "server/session/peers.h"
@@ -42,10 +43,10 @@ void stream_record(struct server_stream *stream, struct frame_record *record)
 }
 
 static CUresult mark_add(struct server_app *app, struct server_context *context, CUstream stream,
-                         struct completer_entry *entry)
+                         struct event_marks *marks)
 {
-    CUresult rc = event_mark(app, context, stream, &entry->events[entry->event_count]);
-    entry->event_count += rc == CUDA_SUCCESS;
+    CUresult rc = event_mark(app, context, stream, &event_marks_refs(marks)[marks->count]);
+    marks->count += rc == CUDA_SUCCESS;
     return rc;
 }
 
@@ -58,25 +59,19 @@ static size_t count_marks(const struct server_context *context)
     return count;
 }
 
-static CUresult context_marks_make(struct completer_entry *entry, size_t count)
-{
-    entry->events = count <= COMPLETER_FEW ? entry->few : calloc(count, sizeof *entry->events);
-    return entry->events != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 /* The context must be current. */
 static CUresult mark_all(struct server_app *app, struct server_context *context,
-                         struct completer_entry *entry)
+                         struct event_marks *marks)
 {
-    CUresult rc = mark_add(app, context, NULL, entry);
+    CUresult rc = mark_add(app, context, NULL, marks);
     if (rc == CUDA_SUCCESS && context->heir != NULL) {
-        rc = mark_add(app, context, context->heir, entry);
+        rc = mark_add(app, context, context->heir, marks);
     }
     ga_list_each (at, next, &context->streams) {
         const struct server_stream *stream = ga_container(at, struct server_stream, link);
         if (rc == CUDA_SUCCESS && stream->build == NULL) { /* a capture is no work */
             stream_apply(app, stream);
-            rc = mark_add(app, context, stream->real, entry);
+            rc = mark_add(app, context, stream->real, marks);
         }
     }
     if (app->elsewhere) {
@@ -87,10 +82,10 @@ static CUresult mark_all(struct server_app *app, struct server_context *context,
 }
 
 CUresult context_mark(struct server_app *app, struct server_context *context,
-                      struct completer_entry *entry)
+                      struct event_marks *marks)
 {
-    CU_TRY(context_marks_make(entry, count_marks(context)));
-    return mark_all(app, context, entry);
+    CU_TRY(event_marks_make(marks, count_marks(context)));
+    return mark_all(app, context, marks);
 }
 
 static bool captures(const struct server_context *context)
@@ -141,7 +136,7 @@ static bool may_use(const struct server_app *app, const struct server_context *c
 }
 
 CUresult context_mark_users(struct server_app *app, const struct server_context *owner,
-                            bool everybody, struct completer_entry *entry)
+                            bool everybody, struct event_marks *marks)
 {
     size_t count = 0, users = 0;
     ga_list_each (at, next, &app->objects.context_list) {
@@ -150,88 +145,56 @@ CUresult context_mark_users(struct server_app *app, const struct server_context 
         count += uses ? count_marks(user) : 0;
         users += uses;
     }
-    entry->of_several = users > 1;
-    CUresult rc = context_marks_make(entry, count);
+    marks->of_several = users > 1;
+    CUresult rc = event_marks_make(marks, count);
     ga_list_each (at, next, &app->objects.context_list) {
         struct server_context *user = ga_container(at, struct server_context, link);
         if (rc == CUDA_SUCCESS && may_use(app, user, owner, everybody)) {
             context_apply(app, user);
-            rc = mark_all(app, user, entry);
+            rc = mark_all(app, user, marks);
         }
     }
     context_apply(app, app->current);
     return rc;
 }
 
-static void drained(struct server_app *app, struct completer_entry *entry)
+/* Takes the marks over. */
+static CUresult marks_wait(struct server_app *app, struct event_marks *marks)
 {
-    (void)app;
-    *(bool *)(uintptr_t)entry->job_values[0] = true;
-}
-
-static void given_up(struct server_app *app, struct completer_entry *entry)
-{
-    (void)app, (void)entry;
-}
-
-/* Waits for the entry, and for all that have been handed in before it and are ready. When that is
- * given up, the entry is still under way, and its job comes when nobody waits here any more. (Jobs
- * are the submit thread's, so it may change one that has not run.) */
-static enum ga_status entry_wait(struct server_app *app, struct completer_entry *entry)
-{
-    bool done = false;
-    entry->job = drained;
-    entry->job_values[0] = (uint64_t)(uintptr_t)&done;
-    completer_add(&app->completer, entry);
-    enum ga_status status = conn_wait(app->conn, &done);
-    if (status != GA_OK) {
-        entry->job = given_up;
-    }
-    return status;
-}
-
-static CUresult wait_drained(struct server_app *app, struct completer_entry *entry)
-{
-    return entry_wait(app, entry) == GA_OK ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+    enum ga_status status = app->carrier->wait(app, marks);
+    return status == GA_OK          ? CUDA_SUCCESS
+           : status == GA_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                    : CUDA_ERROR_UNKNOWN;
 }
 
 enum ga_status context_quiesce(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
-    if (entry == NULL) {
-        return GA_NO_MEMORY;
-    }
-    CUresult rc = context_mark(app, context, entry);
-    GA_TRY(entry_wait(app, entry));
+    struct event_marks marks = {0};
+    CUresult rc = context_mark(app, context, &marks);
+    GA_TRY(app->carrier->wait(app, &marks));
     return rc == CUDA_SUCCESS ? GA_OK : GA_INVALID;
 }
 
 CUresult context_drain(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
-    if (entry == NULL) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    CUresult rc = context_mark(app, context, entry);
-    CUresult waited = wait_drained(app, entry); /* also when marking failed */
-    if (waited != CUDA_SUCCESS) {
-        return waited;
-    }
-    context_apply(app, context); /* jobs have run meanwhile */
-    output_of_context(app);      /* the driver waits for what could not be marked */
+    struct event_marks marks = {0};
+    CUresult rc = context_mark(app, context, &marks);
+    CU_TRY(marks_wait(app, &marks)); /* also when marking failed */
+    context_apply(app, context);     /* jobs have run meanwhile */
+    output_of_context(app);          /* the driver waits for what could not be marked */
     return rc;
 }
 
 CUresult context_abandon(struct server_app *app, struct server_context *context)
 {
-    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
+    struct event_marks none = {0};
     atomic_store(&context->ended, true);
-    return entry != NULL ? wait_drained(app, entry) : CUDA_ERROR_OUT_OF_MEMORY;
+    return marks_wait(app, &none);
 }
 
 #if CUDA_VERSION >= 12040
 CUresult green_mark(struct server_app *app, const struct server_green *green,
-                    struct completer_entry *entry)
+                    struct event_marks *marks)
 {
     struct event_ref *ref;
     context_apply(app, green->context); /* the event is made in it */
@@ -242,20 +205,15 @@ CUresult green_mark(struct server_app *app, const struct server_green *green,
         event_drop(app, ref);
         return rc;
     }
-    entry->events = entry->few;
-    entry->events[entry->event_count++] = ref;
+    event_marks_refs(marks)[marks->count++] = ref;
     return CUDA_SUCCESS;
 }
 
 CUresult green_drain(struct server_app *app, const struct server_green *green)
 {
-    struct completer_entry *entry = completer_entry_make(&app->completer, COMPLETER_JOB, 0, 0);
-    CUresult rc = entry != NULL ? green_mark(app, green, entry) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (rc != CUDA_SUCCESS) {
-        completer_entry_free(&app->completer, entry);
-        return rc;
-    }
-    CU_TRY(wait_drained(app, entry));
+    struct event_marks marks = {0};
+    CU_TRY(green_mark(app, green, &marks));
+    CU_TRY(marks_wait(app, &marks));
     (void)app->driver->cuCtxSetCurrent(green->as_context); /* of no other is waited for */
     app->elsewhere = true;
     output_of_context(app);

@@ -8,7 +8,7 @@
 #include "api/cuda_names.h"
 #include "base/status.h"
 
-struct completer_entry;
+struct event_marks;
 struct frame_record;
 struct server_app;
 struct server_context;
@@ -24,28 +24,28 @@ void stream_apply(struct server_app *app, const struct server_stream *stream);
  * room whenever a call comes; NULL: no more. */
 void stream_record(struct server_stream *stream, struct frame_record *record);
 
-/* Records events on all streams of the context, which must be current, and lets the entry wait for
- * them: together they cover all work of the context, that of destroyed streams included. After an
- * error the entry may have some of them. */
+/* Records events on all streams of the context, which must be current, into `marks`, which has none:
+ * together they cover all work of the context, that of destroyed streams included. After an error
+ * it may have some of them. */
 CUresult context_mark(struct server_app *app, struct server_context *context,
-                      struct completer_entry *entry);
+                      struct event_marks *marks);
 /* As context_mark, for all contexts that may use the owner's memory: itself and those that have
  * peer access; with `everybody` all of the application. Any may be current. */
 CUresult context_mark_users(struct server_app *app, const struct server_context *owner,
-                            bool everybody, struct completer_entry *entry);
+                            bool everybody, struct event_marks *marks);
 /* Whether no context has any work, so that no call of the driver waits for some. False: perhaps. */
 bool contexts_are_idle(struct server_app *app);
 /* Waits until the work of the context, which is current, is done. */
 CUresult context_drain(struct server_app *app, struct server_context *context);
 /* As context_drain, without asking the driver to wait. GA_TIMEOUT, GA_LOST: the work is not done,
- * as conn_wait says. GA_INVALID: the driver takes no more work, and what it has is not known. */
+ * as the carrier says. GA_INVALID: the driver takes no more work, and what it has is not known. */
 GA_CHECKED enum ga_status context_quiesce(struct server_app *app, struct server_context *context);
-/* Waits until no entry refers to the context any more: what its driver still does is told as an
+/* Waits until nobody waits for the context any more: what its driver still does is told as an
  * error. */
 CUresult context_abandon(struct server_app *app, struct server_context *context);
-/* An event behind all that the green context has, in an entry that waits for nothing yet. */
+/* An event behind all that the green context has, in `marks`, which has none. */
 CUresult green_mark(struct server_app *app, const struct server_green *green,
-                    struct completer_entry *entry);
+                    struct event_marks *marks);
 /* Waits for the work of a green context. */
 CUresult green_drain(struct server_app *app, const struct server_green *green);
 

@@ -13,7 +13,7 @@
 /* Not into another slot: where the wire is slow, all of them wait for it. */
 static void data_compress(struct completer *completer, struct send_queue_frame *frame)
 {
-    struct send_queue *out = &completer->app->conn->out;
+    struct send_queue *out = &completer->conn->out;
     uint32_t bytes = frame->bulk_bytes - frame->padding;
     if (!send_queue_compression_wanted(out, bytes)) {
         return;
@@ -37,7 +37,7 @@ static void data_compress(struct completer *completer, struct send_queue_frame *
 static void chunk_send(struct completer *completer, struct ga_pool *frames,
                        const struct completer_entry *entry, uint32_t at, uint32_t bytes)
 {
-    struct server_conn *conn = completer->app->conn;
+    struct server_conn *conn = completer->conn;
     struct send_queue_frame *frame =
         send_queue_frame_make(frames, 16, WIRE_DATA, entry->session, entry->sequence);
     if (frame == NULL) {
@@ -61,7 +61,7 @@ static void chunk_send(struct completer *completer, struct ga_pool *frames,
 void copy_chunk_send(struct completer *completer, struct ga_pool *frames,
                      const struct completer_entry *entry)
 {
-    struct staging *staging = &completer->app->conn->staging;
+    struct staging *staging = &completer->conn->staging;
     if (entry->rc == CUDA_SUCCESS) {
         uint32_t at = 0;
         for (; entry->bytes - at > WIRE_CHUNK; at += WIRE_CHUNK) {
@@ -77,7 +77,7 @@ void copy_chunk_send(struct completer *completer, struct ga_pool *frames,
 void copy_chunk_store(struct completer *completer, struct ga_pool *frames,
                       const struct completer_entry *entry)
 {
-    struct server_conn *conn = completer->app->conn;
+    struct server_conn *conn = completer->conn;
     struct send_queue_frame *store = NULL;
     if (entry->rc == CUDA_SUCCESS) {
         store = send_queue_frame_make(frames, 0, 0, entry->session, entry->sequence);

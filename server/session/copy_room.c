@@ -156,7 +156,7 @@ static CUresult copy_room_wait(struct server_conn *conn, uint64_t stream, uint64
     meter_rest_all(conn->app); /* the stream waits for room, too */
     conn_flush(conn);          /* what is not sent may hold all of them */
     if (send_queue_is_storing(&conn->out)) {
-        completer_wake(&conn->app->completer); /* it looks when they are free */
+        completer_wake(&conn->completer); /* it looks when they are free */
     }
     uint64_t lane = stream_lane(conn->app, stream);
     while (!atomic_load(&conn->ended)) {

@@ -86,6 +86,27 @@ CUresult event_mark(struct server_app *app, struct server_context *context, CUst
     return CUDA_SUCCESS;
 }
 
+CUresult event_marks_make(struct event_marks *marks, size_t count)
+{
+    if (count > EVENT_MARKS_FEW) {
+        marks->many = calloc(count, sizeof(struct event_ref *));
+        return marks->many != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+void event_marks_drop(struct server_app *app, struct event_marks *marks)
+{
+    for (unsigned i = 0; i < marks->count; i++) {
+        event_drop(app, event_marks_refs(marks)[i]);
+    }
+    marks->count = 0;
+    if (marks->many != NULL) {
+        free(marks->many);
+        marks->many = NULL;
+    }
+}
+
 uint64_t stream_lane(struct server_app *app, uint64_t wire)
 {
     const struct server_stream *stream = ga_handle_table_find(&app->objects.streams, wire);

@@ -3,6 +3,8 @@
 #ifndef SERVER_SESSION_DRIVER_EVENTS_H
 #define SERVER_SESSION_DRIVER_EVENTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "api/cuda_names.h"
@@ -10,6 +12,26 @@
 struct event_ref;
 struct server_app;
 struct server_context;
+
+#define EVENT_MARKS_FEW 4u
+
+/* Events that stand behind some work, each counted once for this. All 0: there is none. */
+struct event_marks {
+    struct event_ref **many; /* owned; NULL: those of `few` */
+    struct event_ref *few[EVENT_MARKS_FEW];
+    unsigned count;
+    bool of_several; /* contexts: they are not all of the same one */
+};
+
+static inline struct event_ref **event_marks_refs(struct event_marks *marks)
+{
+    return marks->many != NULL ? marks->many : marks->few;
+}
+
+/* Room for so many. */
+CUresult event_marks_make(struct event_marks *marks, size_t count);
+/* Lets go of all of them. */
+void event_marks_drop(struct server_app *app, struct event_marks *marks);
 
 /* A new event, never recorded, for a client's event object. */
 CUresult event_new(struct server_app *app, struct server_context *context, unsigned flags,

@@ -11,7 +11,8 @@
 
 #include "api/driver_open.h"
 #include "base/log.h"
-#include "server/session/conn.h"
+#include "server/session/app.h"
+#include "server/session/carrier.h"
 
 #define PIECE      16384u    /* bytes of text in a frame */
 #define PIPE_BYTES (1 << 20) /* a driver that writes into it need not wait for us */
@@ -48,21 +49,7 @@ static struct kernel_output *redirection_sink(const struct output_redirection *o
 static const char *redirection_client(const struct output_redirection *output)
 {
     const struct kernel_output *sink = redirection_sink(output);
-    return sink != NULL ? sink->conn->app->host->client : "";
-}
-
-static void kernel_output_tell(struct server_conn *conn, enum wire_output to, const char *text,
-                               size_t bytes)
-{
-    struct send_queue_frame *frame = send_queue_frame_make(NULL, 16 + bytes, WIRE_OUTPUT, 0, 0);
-    if (frame == NULL) {
-        ga_warn("no memory for what a kernel has printed: %zu bytes are lost", bytes);
-        return;
-    }
-    ga_write_u32(&frame->writer, to);
-    ga_write_u32(&frame->writer, (uint32_t)bytes);
-    ga_write_array(&frame->writer, text, bytes, 1, 1);
-    send_queue_append(&conn->out, frame);
+    return sink != NULL ? sink->app->host->client : "";
 }
 
 static void kernel_output_put(struct output_redirection *output, enum wire_output to,
@@ -79,7 +66,8 @@ static void kernel_output_put(struct output_redirection *output, enum wire_outpu
         return;
     }
     for (size_t at = 0; at < bytes; at += PIECE) {
-        kernel_output_tell(sink->conn, to, text + at, bytes - at < PIECE ? bytes - at : PIECE);
+        sink->app->carrier->print(sink->app, to, text + at,
+                                  bytes - at < PIECE ? bytes - at : PIECE);
     }
 }
 
@@ -147,7 +135,7 @@ static void *pipe_run(void *argument)
         pipe_drain(output);
         const struct kernel_output *sink = redirection_sink(output);
         if (sink != NULL) { /* with the lock: it may end */
-            conn_flush(sink->conn);
+            sink->app->carrier->flush(sink->app);
         }
         pthread_mutex_unlock(&output->lock);
     }

@@ -23,7 +23,6 @@
 
 struct event_ref;
 struct server_app;
-struct server_conn;
 struct server_context;
 
 /* A context of the driver, of an application; a member of struct server_context. */
@@ -32,11 +31,11 @@ struct output_context {
     CUcontext real;
 };
 
-/* The sink of an application: its data connection. */
+/* The sink of an application: what carries it. */
 struct kernel_output {
     struct ga_list link; /* of the redirection */
     struct ga_list contexts;
-    struct server_conn *conn;
+    struct server_app *app;
     bool taken; /* the client understands WIRE_OUTPUT; otherwise output is dropped */
 };
 

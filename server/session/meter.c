@@ -13,7 +13,6 @@
 #include "server/session/meter_gpu.h"
 #include "server/session/meter_kernels.h"
 #include "server/session/meter_share.h"
-#include "server/session/reply.h"
 
 #define TURN_WORKS 1024u  /* between two looks, when calls come without a pause */
 #define LOOK_COUNT 16u    /* outstanding batches that are worth a look before a wait */

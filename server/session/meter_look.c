@@ -8,7 +8,7 @@
 #include "server/session/meter_batch.h"
 #include "server/session/meter_gpu.h"
 #include "server/session/meter_kernels.h"
-#include "server/session/reply.h"
+#include "server/session/fault.h"
 
 /* A batch that runs counts until so long ago: by then its end would have been seen, if it had been
  * before. */

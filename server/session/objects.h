@@ -24,12 +24,16 @@
 #include "server/session/kernel_output.h"
 #include "server/session/meter.h"
 #include "server/session/turn_gate.h"
-#include "server/session/waiting_calls.h"
 
-struct completer_entry;
 struct frame_record;
 struct gate;
 struct server_app;
+
+/* How many calls that may wait are under way (waiting_calls.h). Submit thread. */
+struct waiting_count {
+    unsigned under_way;
+    bool none;
+};
 
 /* A device of the node as the application sees it. */
 struct server_session {

@@ -22,7 +22,7 @@ static void rates_take(struct server_app *app, uint32_t turn)
     for (unsigned kind = 0; kind < RATE_KINDS; kind++) {
         struct rate *rate = &rates->of[kind];
         rate_change(rate, quota_limit_of(app->ledger->quota, limits[kind]),
-                    count_of(app->conn, (enum rate_kind)kind), now);
+                    count_of(conn_of(app), (enum rate_kind)kind), now);
         rates->any = rates->any || rate->per_second != LIMIT_NONE;
     }
     contexts_limit_kernels(app);
@@ -71,7 +71,7 @@ bool rate_wait(struct server_conn *conn)
         rates->left[kind] = rate->free;
     }
     if (until > now) {
-        completer_hand_over(&conn->app->completer);
+        completer_hand_over(&conn->completer);
         wait_until(conn, until);
     }
     return until > now;

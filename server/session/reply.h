@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to calls: replies, late errors, faults. Submit thread only, but where it says so. */
+/* Answers to calls: replies, late errors. Submit thread only, but where it says so. */
 #ifndef SERVER_SESSION_REPLY_H
 #define SERVER_SESSION_REPLY_H
 
@@ -10,6 +10,7 @@
 #include "api/cuda_names.h"
 #include "base/cursor.h"
 #include "server/session/completer.h"
+#include "server/session/fault.h"
 
 struct server_app;
 struct wire_header;
@@ -47,17 +48,10 @@ struct completer_entry *server_entry_make(struct server_app *app, enum completer
  * SERVER_ANSWERED. */
 CUresult server_reply_after(struct server_app *app, struct event_ref *ref, uint64_t lane);
 
-/* Whether the driver's answer condemns the process. */
-bool server_is_fault(CUresult rc);
-/* Checks a result code of the driver; tells the client of an execution fault, once. Any thread. */
-void server_check_fault(struct server_app *app, CUresult rc);
 /* Memory is gone or the protocol is broken: ends the connection with a log line. */
 void server_fail(struct server_app *app, const char *why);
-/* A kernel has run for longer than the limit kernel-time, and only the end of the process stops it:
- * the program gets CUDA_ERROR_LAUNCH_FAILED, and the connection ends. Submit thread. */
-void server_kernel_over(struct server_app *app);
-/* Tells the program one line for people, if its client takes notices. `conn` is a struct
- * server_conn; any thread. */
+/* Tells the program one line for people, if its client takes notices. `app` is a struct
+ * server_app; any thread. */
 void server_notice(void *app, const char *text);
 /* As server_notice: why the connection is about to end. A client reads this before the end, however
  * late. */

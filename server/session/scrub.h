@@ -9,7 +9,7 @@
 #ifndef SERVER_SESSION_SCRUB_H
 #define SERVER_SESSION_SCRUB_H
 
-#include "server/session/conn.h"
+#include "server/session/app.h"
 
 /* [at, at + bytes) of the session's device, which is this context's, or (NULL) no context's. */
 CUresult scrub_memory(struct server_app *app, const struct server_session *session,

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "server/session/conn.h"
-#include "server/session/copy_room.h"
+#include "server/session/app.h"
+#include "server/session/carrier.h"
 #include "server/session/meter_gpu.h"
 
 /* Looks in a horizon whether a batch is done, but not more often than it could matter. */
@@ -91,7 +91,7 @@ static struct meter_gpu *gpu_look(const struct turn_gate *gate, struct server_ap
  */
 static bool awaits_others(struct server_app *app)
 {
-    return conn_awaits_program(app->conn) || app->sessions[2] != NULL;
+    return app->carrier->awaits_program(app) || app->sessions[2] != NULL;
 }
 
 /* Whether none of the work in flight has been done for a while: it may wait for what others have to
@@ -218,16 +218,11 @@ static enum ga_status turn_wait(struct turn_gate *gate, struct server_app *app,
     bool waited = false;
     gate->idle_ns = 0;
     while (!turn_look(gate, app, phase, kind, &wait_ns)) {
-        completer_hand_over(&app->completer);
-        if (conn_gives_up(app->conn)) {
-            return GA_LOST;
-        }
-        if (wait_ns != 0) {
-            waited = true;
-            gate->waits = true;
-            conn_pause(app->conn, wait_ns);
-            gate->waits = false;
-        }
+        waited = waited || wait_ns != 0;
+        gate->waits = wait_ns != 0;
+        enum ga_status status = app->carrier->pause(app, wait_ns);
+        gate->waits = false;
+        GA_TRY(status);
     }
     if (waited && wanted_ns != 0) {
         turn_record(gate, wanted_ns);

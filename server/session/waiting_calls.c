@@ -35,7 +35,7 @@ static void call_make(struct server_app *app, struct completer_entry *entry)
 static void *waiting_calls_run(void *argument)
 {
     struct server_app *app = argument;
-    struct waiting_calls *calls = &app->waiting;
+    struct waiting_calls *calls = &conn_of(app)->waiting;
     ga_log_set_thread_client(app->host->client);
     pthread_mutex_lock(&calls->lock);
     for (;;) {
@@ -54,7 +54,7 @@ static void *waiting_calls_run(void *argument)
         pthread_mutex_unlock(&calls->lock);
         call_make(app, entry);
         (void)app->driver->cuCtxSetCurrent(NULL); /* it may end before the next call */
-        conn_add_job(app->conn, entry);
+        conn_add_job(conn_of(app), entry);
         pthread_mutex_lock(&calls->lock);
     }
     pthread_mutex_unlock(&calls->lock);
@@ -64,7 +64,7 @@ static void *waiting_calls_run(void *argument)
 /* Whether there is a thread for one more call, or will be. With the lock. */
 static bool thread_for_call(struct server_app *app)
 {
-    struct waiting_calls *calls = &app->waiting;
+    struct waiting_calls *calls = &conn_of(app)->waiting;
     if (calls->queued < calls->idle || calls->started == WAITING_CALLS_THREADS) {
         return true;
     }
@@ -77,7 +77,7 @@ static bool thread_for_call(struct server_app *app)
 
 static bool call_queue(struct server_app *app, struct completer_entry *entry)
 {
-    struct waiting_calls *calls = &app->waiting;
+    struct waiting_calls *calls = &conn_of(app)->waiting;
     pthread_mutex_lock(&calls->lock);
     bool taken = thread_for_call(app);
     if (taken) {
@@ -100,18 +100,18 @@ void waiting_call_make(struct server_app *app, struct server_context *context,
         call->count = &context->waiting;
         context->waiting.under_way++;
     }
-    app->waiting.all.under_way++;
+    conn_of(app)->waiting.all.under_way++;
     bool idle = !app->host->shares_process && contexts_are_idle(app);
     if (!idle && call_queue(app, entry)) {
         return;
     }
     if (!idle) {
         ga_warn("no thread can be started for a call that may wait: other calls wait with it");
-        conn_flush(app->conn);
+        conn_flush(conn_of(app));
     }
     call_make(app, entry); /* there is nothing to wait for */
     context_apply(app, app->current);
-    conn_add_job(app->conn, entry);
+    conn_add_job(conn_of(app), entry);
 }
 
 static void count_down(struct waiting_count *count)
@@ -121,7 +121,7 @@ static void count_down(struct waiting_count *count)
 
 void waiting_call_made(struct server_app *app, struct completer_entry *entry)
 {
-    count_down(&app->waiting.all);
+    count_down(&conn_of(app)->waiting.all);
     if (entry->waits.count != NULL) {
         count_down(entry->waits.count);
     }
@@ -130,7 +130,7 @@ void waiting_call_made(struct server_app *app, struct completer_entry *entry)
 enum ga_status waiting_calls_settle(struct server_app *app, struct waiting_count *count)
 {
     count->none = count->under_way == 0;
-    return conn_wait(app->conn, &count->none);
+    return conn_wait(conn_of(app), &count->none);
 }
 
 void waiting_calls_stop(struct waiting_calls *calls)

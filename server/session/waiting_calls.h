@@ -17,6 +17,7 @@
 #include "api/cuda_names.h"
 #include "base/list.h"
 #include "base/status.h"
+#include "server/session/objects.h"
 
 struct completer_entry;
 struct cuda_driver;
@@ -25,12 +26,6 @@ struct server_context;
 
 /* More calls that wait at once wait for each other. */
 #define WAITING_CALLS_THREADS 64u
-
-/* How many are under way. Submit thread. */
-struct waiting_count {
-    unsigned under_way;
-    bool none;
-};
 
 /* A call, in the entry of the job that comes behind it. */
 struct waiting_call {

@@ -253,13 +253,14 @@ static void start(void)
 {
     conn = calloc(1, sizeof *conn);
     conn->app = calloc(1, sizeof *conn->app);
-    conn->app->conn = conn;
+    conn->app->carrier = &conn_carrier;
+    conn->app->carried_by = conn;
     conn->app->driver = &driver;
     conn->app->host = &host;
     conn->app->ledger = &fake_ledger;
     objects_init(&conn->app->objects, &fake_ledger);
-    completer_init(&conn->app->completer, conn->app);
-    waiting_calls_init(&conn->app->waiting);
+    completer_init(&conn->completer, conn);
+    waiting_calls_init(&conn->waiting);
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = -1;
@@ -278,8 +279,8 @@ static void stop(void)
     ga_handle_table_fini(&conn->app->objects.mipmaps);
     ga_handle_table_fini(&conn->app->objects.physicals);
     range_table_fini(&conn->app->ranges);
-    completer_fini(&conn->app->completer);
-    waiting_calls_fini(&conn->app->waiting);
+    completer_fini(&conn->completer);
+    waiting_calls_fini(&conn->waiting);
     free(conn->app);
     free(conn);
 }

@@ -114,8 +114,10 @@ static void start(void)
     quota_init(&quota, &told, &nobody);
     fake_ledger.quota = &quota;
     app = calloc(1, sizeof *app);
-    app->conn = calloc(1, sizeof *app->conn);
-    app->conn->app = app;
+    struct server_conn *conn = calloc(1, sizeof *conn);
+    app->carrier = &conn_carrier;
+    app->carried_by = conn;
+    conn_of(app)->app = app;
     app->driver = &driver;
     app->host = &host;
     app->ledger = &fake_ledger;
@@ -135,7 +137,7 @@ static void stop(void)
 {
     ga_handle_table_fini(&app->objects.physicals);
     range_table_fini(&app->ranges);
-    free(app->conn);
+    free(conn_of(app));
     free(app);
 }
 

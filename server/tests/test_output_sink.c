@@ -37,7 +37,9 @@ static void start(void *(*context_of)(void))
         conns[i] = calloc(1, sizeof *conns[i]);
         conns[i]->app = calloc(1, sizeof *conns[i]->app);
         conns[i]->app->host = &hosts[i];
-        conns[i]->output = (struct kernel_output){.conn = conns[i], .taken = true};
+        conns[i]->app->carrier = &conn_carrier;
+        conns[i]->app->carried_by = conns[i];
+        conns[i]->app->output = (struct kernel_output){.app = conns[i]->app, .taken = true};
         send_queue_init(&conns[i]->out, &nowhere, &staging);
     }
 }
@@ -58,11 +60,11 @@ Test(kernel_output, each_context_prints_for_its_application)
 {
     struct output_context contexts[3];
     start(tell);
-    cr_assert_eq(output_attach(&output, &conns[0]->output), GA_OK);
-    cr_assert_eq(output_attach(&output, &conns[1]->output), GA_OK);
-    output_context_add(&output, &conns[0]->output, &contexts[0], context(10));
-    output_context_add(&output, &conns[1]->output, &contexts[1], context(20));
-    output_context_add(&output, &conns[1]->output, &contexts[2], context(30));
+    cr_assert_eq(output_attach(&output, &conns[0]->app->output), GA_OK);
+    cr_assert_eq(output_attach(&output, &conns[1]->app->output), GA_OK);
+    output_context_add(&output, &conns[0]->app->output, &contexts[0], context(10));
+    output_context_add(&output, &conns[1]->app->output, &contexts[1], context(20));
+    output_context_add(&output, &conns[1]->app->output, &contexts[2], context(30));
     print(context(10), "one");
     uint64_t first = queued(0);
     cr_assert(first != 0 && queued(1) == 0);
@@ -75,7 +77,7 @@ Test(kernel_output, each_context_prints_for_its_application)
     output_context_remove(&output, &contexts[0]);
     print(context(10), "it has ended");
     cr_assert(queued(0) == first && queued(1) == second);
-    output_detach(&output, &conns[1]->output);
+    output_detach(&output, &conns[1]->app->output);
     print(NULL, "the only one's");
     cr_assert(queued(0) > first && queued(1) == second);
 }
@@ -100,8 +102,8 @@ Test(kernel_output, the_log_names_the_client_whose_kernels_print_to_stderr)
     struct output_context contexts[2];
     start(tell);
     for (unsigned i = 0; i < 2; i++) {
-        cr_assert_eq(output_attach(&output, &conns[i]->output), GA_OK);
-        output_context_add(&output, &conns[i]->output, &contexts[i], context(10 + i));
+        cr_assert_eq(output_attach(&output, &conns[i]->app->output), GA_OK);
+        output_context_add(&output, &conns[i]->app->output, &contexts[i], context(10 + i));
     }
     ga_log_set_thread_client(hosts[1].client); /* this thread serves the second one */
     cr_assert_not_null(strstr(logged(context(10), "a"), " warn: 192.0.2.7:1: on stderr: a\n"));
@@ -112,19 +114,19 @@ Test(kernel_output, the_log_names_the_client_whose_kernels_print_to_stderr)
 Test(kernel_output, a_driver_that_does_not_tell_has_one_application)
 {
     start(NULL);
-    cr_assert_eq(output_attach(&output, &conns[0]->output), GA_OK);
-    cr_assert_eq(output_attach(&output, &conns[1]->output), GA_DENIED);
-    output_detach(&output, &conns[1]->output);
+    cr_assert_eq(output_attach(&output, &conns[0]->app->output), GA_OK);
+    cr_assert_eq(output_attach(&output, &conns[1]->app->output), GA_DENIED);
+    output_detach(&output, &conns[1]->app->output);
     print(NULL, "one");
     cr_assert(queued(0) != 0, "it was not the other's to give up");
-    output_detach(&output, &conns[0]->output);
-    cr_assert_eq(output_attach(&output, &conns[1]->output), GA_OK);
+    output_detach(&output, &conns[0]->app->output);
+    cr_assert_eq(output_attach(&output, &conns[1]->app->output), GA_OK);
 }
 
 Test(kernel_output, where_nothing_is_redirected_anyone_may)
 {
     start(NULL);
-    cr_assert_eq(output_attach(NULL, &conns[0]->output), GA_OK);
-    cr_assert_eq(output_attach(NULL, &conns[1]->output), GA_OK);
-    output_detach(NULL, &conns[0]->output);
+    cr_assert_eq(output_attach(NULL, &conns[0]->app->output), GA_OK);
+    cr_assert_eq(output_attach(NULL, &conns[1]->app->output), GA_OK);
+    output_detach(NULL, &conns[0]->app->output);
 }

@@ -38,7 +38,8 @@ static void start(void)
     bell = (struct gate_bell){.fd = ends[1]};
     conn = calloc(1, sizeof *conn);
     conn->app = calloc(1, sizeof *conn->app);
-    conn->app->conn = conn;
+    conn->app->carrier = &conn_carrier;
+    conn->app->carried_by = conn;
     conn->app->host = &host;
     conn->app->ledger = &fake_ledger;
     send_queue_init(&conn->out, &nowhere, &conn->staging);
@@ -47,7 +48,7 @@ static void start(void)
     pthread_mutex_init(&conn->host_calls.lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    completer_init(&conn->app->completer, conn->app);
+    completer_init(&conn->completer, conn);
     meter_init(&conn->app->meter, true, false);
     conn->app->sessions[1] = &session;
     turn_gate_init(&session.turn, &request, &grant, &bell, 0);
@@ -64,7 +65,7 @@ static void stop(void)
 {
     fake_ledger.quota = NULL;
     meter_fini(&conn->app->meter);
-    completer_fini(&conn->app->completer);
+    completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
     close(conn->wake_fd);
     close(bell.fd);

@@ -68,7 +68,8 @@ static void start(void)
 {
     conn = calloc(1, sizeof *conn);
     conn->app = calloc(1, sizeof *conn->app);
-    conn->app->conn = conn;
+    conn->app->carrier = &conn_carrier;
+    conn->app->carried_by = conn;
     conn->app->driver = &driver;
     conn->app->host = &host;
     conn->app->ledger = &fake_ledger;
@@ -77,8 +78,8 @@ static void start(void)
     pthread_mutex_init(&conn->job_lock, NULL);
     ga_list_init(&conn->jobs);
     conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    completer_init(&conn->app->completer, conn->app);
-    cr_assert_eq(completer_start(&conn->app->completer), GA_OK);
+    completer_init(&conn->completer, conn);
+    cr_assert_eq(completer_start(&conn->completer), GA_OK);
     for (uintptr_t i = 0; i < 2; i++) {
         contexts[i] = calloc(1, sizeof *contexts[i]);
         contexts[i]->real = (CUcontext)(i + 1);
@@ -104,14 +105,14 @@ static void context_free(unsigned i)
 
 static void stop(void)
 {
-    completer_stop(&conn->app->completer);
+    completer_stop(&conn->completer);
     for (unsigned i = 0; i < 2; i++) {
         if (contexts[i] != NULL) {
             context_free(i);
         }
     }
     cr_assert_eq(atomic_load(&events), 0, "no event is left, nor destroyed twice");
-    completer_fini(&conn->app->completer);
+    completer_fini(&conn->completer);
     send_queue_fini(&conn->out);
     close(conn->wake_fd);
     free(conn->app);
@@ -146,7 +147,7 @@ Test(waits, one_that_is_given_up_writes_nowhere)
     atomic_store(&conn->ended, true);
     cr_assert_eq(context_quiesce(conn->app, contexts[0]), GA_LOST);
     atomic_store(&is_done[0], true);
-    completer_wake(&conn->app->completer);
+    completer_wake(&conn->completer);
     jobs_await();
     cr_assert_eq(jobs_run_over(16384), 0, "its job has written into the frame of another function");
 }
@@ -155,10 +156,10 @@ Test(waits, one_that_is_out_of_time_writes_nowhere)
 {
     (void)fake_set(contexts[0]->real);
     atomic_store(&conn->ended, true);
-    conn->end_by_ns = 1;
+    conn->app->end_by_ns = 1;
     cr_assert_eq(context_quiesce(conn->app, contexts[0]), GA_TIMEOUT);
     atomic_store(&is_done[0], true);
-    completer_wake(&conn->app->completer);
+    completer_wake(&conn->completer);
     jobs_await();
     cr_assert_eq(jobs_run_over(16384), 0, "its job has written into the frame of another function");
 }
@@ -176,11 +177,10 @@ static void tell(struct server_app *of, struct completer_entry *entry)
 /* An entry that waits for both contexts. */
 static void wait_for_both(void)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&conn->app->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     entry->job = tell;
-    cr_assert_eq(context_mark_users(conn->app, contexts[0], true, entry), CUDA_SUCCESS);
-    completer_add(&conn->app->completer, entry);
+    cr_assert_eq(context_mark_users(conn->app, contexts[0], true, &entry->marks), CUDA_SUCCESS);
+    completer_add(&conn->completer, entry);
 }
 
 /* `ending` ends, whose work is done, while the other one works. */
@@ -196,7 +196,7 @@ static void one_ends(unsigned ending)
     usleep(20000); /* the thread looks at what is left */
     cr_assert_eq(told, 0);
     atomic_store(&is_done[other], true);
-    completer_wake(&conn->app->completer);
+    completer_wake(&conn->completer);
     while (told != 10) {
         jobs_await();
         conn_run_jobs(conn);
@@ -216,12 +216,11 @@ Test(waits, the_second_of_two_contexts_ends)
 
 Test(waits, a_context_that_ends_with_work_is_told)
 {
-    struct completer_entry *entry =
-        completer_entry_make(&conn->app->completer, COMPLETER_JOB, 0, 0);
+    struct completer_entry *entry = completer_entry_make(&conn->completer, COMPLETER_JOB, 0, 0);
     entry->job = tell;
     (void)fake_set(contexts[0]->real);
-    cr_assert_eq(context_mark(conn->app, contexts[0], entry), CUDA_SUCCESS);
-    completer_add(&conn->app->completer, entry);
+    cr_assert_eq(context_mark(conn->app, contexts[0], &entry->marks), CUDA_SUCCESS);
+    completer_add(&conn->completer, entry);
     cr_assert_eq(context_abandon(conn->app, contexts[0]), CUDA_SUCCESS);
     cr_assert_eq(told, 1);
     cr_assert_eq(told_rc, CUDA_ERROR_CONTEXT_IS_DESTROYED);

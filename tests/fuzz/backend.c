@@ -33,7 +33,7 @@ static uint64_t passed;           /* its number */
 static enum ga_status pass(struct gate *gate, struct server_app *app, enum api_engine engine,
                            uint64_t what)
 {
-    struct server_conn *conn = app->conn;
+    struct server_conn *conn = conn_of(app);
     (void)gate, (void)what;
     bool copies = engine == API_ENGINE_H2D || engine == API_ENGINE_D2H;
     FUZZ_CHECK(engine != API_ENGINE_NONE && (copies || passed != conn->calls));
@@ -256,7 +256,7 @@ static void driver_settle(void)
 /* Waits until the completion thread has sent all that was handed to it, and its jobs are done. */
 static void completer_settle(struct server_conn *conn)
 {
-    while (!completer_is_idle(&conn->app->completer)) {
+    while (!completer_is_idle(&conn->completer)) {
         conn_run_jobs(conn);
         usleep(20);
     }
@@ -282,12 +282,12 @@ static void figures_check(const struct server_conn *conn)
 static bool all_free(struct server_app *app)
 {
     driver_settle();
-    completer_settle(app->conn);
+    completer_settle(conn_of(app));
     atomic_store(&app->fault, 0);
     fuzz_made_from_check(app, &softgpu);
     FUZZ_CHECK(objects_end(app));
     FUZZ_CHECK(app->ranges.count == 0 && app->reserved.count == 0);
-    figures_check(app->conn);
+    figures_check(conn_of(app));
     return true;
 }
 
